@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arenas; see arena.h. */
+#include "base/arena.h"
+
+#include "base/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    CHUNK_BYTES_MIN = 4096,
+    CHUNK_BYTES_MAX = 256 * 1024, /* larger requests get a chunk of their own size */
+    ALIGNMENT = _Alignof(max_align_t),
+};
+
+struct arena_chunk {
+    struct arena_chunk *older;
+    size_t bytes; /* of data */
+    _Alignas(max_align_t) char data[];
+};
+
+static void chunk_add(struct arena *arena, size_t bytes)
+{
+    size_t size = arena->chunks ? arena->chunks->bytes * 2 : CHUNK_BYTES_MIN;
+    if (size > CHUNK_BYTES_MAX)
+        size = CHUNK_BYTES_MAX;
+    if (size < bytes)
+        size = bytes;
+    struct arena_chunk *chunk = mem_alloc(sizeof *chunk + size);
+    chunk->older = arena->chunks;
+    chunk->bytes = size;
+    arena->chunks = chunk;
+    arena->next = chunk->data;
+    arena->end = chunk->data + size;
+}
+
+void arena_deinit(struct arena *arena)
+{
+    struct arena_chunk *chunk = arena->chunks;
+    while (chunk != NULL) {
+        struct arena_chunk *older = chunk->older;
+        mem_free(chunk);
+        chunk = older;
+    }
+    *arena = ARENA_INIT;
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct arena_chunk *kept = NULL;
+    struct arena_chunk *chunk = arena->chunks;
+    while (chunk != NULL) {
+        struct arena_chunk *older = chunk->older;
+        if (kept == NULL && chunk->bytes <= CHUNK_BYTES_MAX)
+            kept = chunk;
+        else
+            mem_free(chunk);
+        chunk = older;
+    }
+    *arena = ARENA_INIT;
+    if (kept != NULL) {
+        kept->older = NULL;
+        arena->chunks = kept;
+        arena->next = kept->data;
+        arena->end = kept->data + kept->bytes;
+    }
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    REQUIRE(size < ((size_t)1 << 48));
+    size_t padded = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    if (padded == 0)
+        padded = ALIGNMENT;
+    if ((size_t)(arena->end - arena->next) < padded)
+        chunk_add(arena, padded);
+    void *pointer = arena->next;
+    arena->next += padded;
+    arena->used += padded;
+    return pointer;
+}
+
+void *arena_zalloc(struct arena *arena, size_t size)
+{
+    return memset(arena_alloc(arena, size), 0, size);
+}
+
+struct slice arena_copy(struct arena *arena, struct slice bytes)
+{
+    char *copy = arena_alloc(arena, bytes.len + 1);
+    if (bytes.len > 0)
+        memcpy(copy, bytes.data, bytes.len);
+    copy[bytes.len] = '\0';
+    return (struct slice){copy, bytes.len};
+}
+
+struct slice arena_vprintf(struct arena *arena, const char *format, va_list arguments)
+{
+    char text[512];
+    va_list again;
+    va_copy(again, arguments);
+    int len = vsnprintf(text, sizeof text, format, arguments);
+    INSIST(len >= 0);
+    char *copy = arena_alloc(arena, (size_t)len + 1);
+    if ((size_t)len < sizeof text)
+        memcpy(copy, text, (size_t)len + 1);
+    else
+        vsnprintf(copy, (size_t)len + 1, format, again);
+    va_end(again);
+    return (struct slice){copy, (size_t)len};
+}
+
+struct slice arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice text = arena_vprintf(arena, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void *arena_grow(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    size_t grown = *capacity ? *capacity * 2 : 8;
+    void *moved = arena_alloc(arena, grown * size);
+    if (count > 0)
+        memcpy(moved, items, count * size);
+    *capacity = grown;
+    return moved;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arenas: memory that is released all at once.
+ *
+ * Three lifetimes in this program are arenas, always passed as a parameter: a command's, a request's and
+ * a view's. An arena grows by chunks, keeps its first chunk over a reset, and never gives single
+ * allocations back. Not for use from two threads at once.
+ */
+#ifndef TL_BASE_ARENA_H
+#define TL_BASE_ARENA_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct arena_chunk;
+
+struct arena {
+    struct arena_chunk *chunks; /* newest first */
+    char *next;                 /* free bytes of the newest chunk */
+    char *end;
+    size_t used;                /* bytes handed out since the last reset, padding included */
+};
+
+/* An arena with no memory yet; allocates at first use. */
+#define ARENA_INIT ((struct arena){NULL, NULL, NULL, 0})
+
+void arena_deinit(struct arena *arena);
+
+/* Forgets all allocations; keeps one chunk of at most 256 KiB for the next use. */
+void arena_reset(struct arena *arena);
+
+/* Returns: `size` bytes aligned for any object. They live until reset or deinit. */
+void *arena_alloc(struct arena *arena, size_t size) __attribute__((returns_nonnull));
+void *arena_zalloc(struct arena *arena, size_t size) __attribute__((returns_nonnull));
+
+/* A copy in the arena, with a NUL behind it that the length does not count. */
+struct slice arena_copy(struct arena *arena, struct slice bytes);
+
+/* Formatted text in the arena, with a NUL behind it. */
+struct slice arena_printf(struct arena *arena, const char *format, ...) TL_PRINTF(2, 3);
+struct slice arena_vprintf(struct arena *arena, const char *format, __builtin_va_list arguments);
+
+/* Grows an array of `size`-byte elements to hold count + 1; doubles. For `items = arena_grow(...)`. */
+void *arena_grow(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers; see buf.h. */
+#include "base/buf.h"
+
+#include "base/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void buf_deinit(struct buf *buf)
+{
+    mem_free(buf->data);
+    *buf = BUF_INIT(buf->max);
+}
+
+static bool grow(struct buf *buf, size_t more)
+{
+    if (buf->overflow || more > buf->max - buf->len) {
+        buf->overflow = true;
+        return false;
+    }
+    size_t needed = buf->len + more;
+    size_t capacity = buf->capacity ? buf->capacity * 2 : 256;
+    while (capacity < needed)
+        capacity *= 2;
+    buf->data = mem_realloc(buf->data, capacity);
+    buf->capacity = capacity;
+    return true;
+}
+
+char *buf_reserve(struct buf *buf, size_t more)
+{
+    if (buf->overflow || buf->capacity - buf->len < more || buf->data == NULL || buf->max - buf->len < more) {
+        if (!grow(buf, more))
+            return NULL;
+    }
+    return buf->data + buf->len;
+}
+
+void buf_append(struct buf *buf, const void *bytes, size_t len)
+{
+    if (len == 0)
+        return;
+    char *to = buf_reserve(buf, len);
+    if (to == NULL)
+        return;
+    memcpy(to, bytes, len);
+    buf->len += len;
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_list again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int len = vsnprintf(text, sizeof text, format, arguments);
+    INSIST(len >= 0);
+    if ((size_t)len < sizeof text) {
+        buf_append(buf, text, (size_t)len);
+    } else {
+        char *to = buf_reserve(buf, (size_t)len + 1);
+        if (to != NULL) {
+            vsnprintf(to, (size_t)len + 1, format, again);
+            buf->len += (size_t)len;
+        }
+    }
+    va_end(again);
+    va_end(arguments);
+}
+
+void buf_u64(struct buf *buf, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    buf_append(buf, digits + at, sizeof digits - at);
+}
+
+void buf_i64(struct buf *buf, int64_t value)
+{
+    if (value < 0) {
+        buf_byte(buf, '-');
+        buf_u64(buf, (uint64_t)0 - (uint64_t)value);
+    } else {
+        buf_u64(buf, (uint64_t)value);
+    }
+}
+
+static void json_escape(struct buf *buf, unsigned char c)
+{
+    switch (c) {
+    case '"':
+        buf_lit(buf, "\\\"");
+        break;
+    case '\\':
+        buf_lit(buf, "\\\\");
+        break;
+    case '\b':
+        buf_lit(buf, "\\b");
+        break;
+    case '\f':
+        buf_lit(buf, "\\f");
+        break;
+    case '\n':
+        buf_lit(buf, "\\n");
+        break;
+    case '\r':
+        buf_lit(buf, "\\r");
+        break;
+    case '\t':
+        buf_lit(buf, "\\t");
+        break;
+    default:
+        buf_printf(buf, "\\u%04X", c);
+        break;
+    }
+}
+
+void buf_json_string(struct buf *buf, struct slice text)
+{
+    buf_byte(buf, '"');
+    size_t clean = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if (c >= 0x20 && c != '"' && c != '\\')
+            continue;
+        buf_append(buf, text.data + clean, i - clean);
+        json_escape(buf, c);
+        clean = i + 1;
+    }
+    if (text.len > clean)
+        buf_append(buf, text.data + clean, text.len - clean);
+    buf_byte(buf, '"');
+}
+
+char *buf_detach(struct buf *buf, size_t *ret_len)
+{
+    REQUIRE(!buf->overflow);
+    size_t len = buf->len;
+    char *bytes = mem_realloc(buf->data, len + 1);
+    bytes[len] = '\0';
+    *buf = BUF_INIT(buf->max);
+    *ret_len = len;
+    return bytes;
+}
+
+void buf_u32be(struct buf *buf, uint32_t value)
+{
+    unsigned char bytes[4];
+    for (int i = 3; i >= 0; i--, value >>= 8)
+        bytes[i] = (unsigned char)value;
+    buf_append(buf, bytes, sizeof bytes);
+}
+
+void buf_u64be(struct buf *buf, uint64_t value)
+{
+    unsigned char bytes[8];
+    for (int i = 7; i >= 0; i--, value >>= 8)
+        bytes[i] = (unsigned char)value;
+    buf_append(buf, bytes, sizeof bytes);
+}
+
+void buf_varint(struct buf *buf, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t len = 0;
+    while (value >= 0x80) {
+        bytes[len++] = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    bytes[len++] = (unsigned char)value;
+    buf_append(buf, bytes, len);
+}
+
+static uint64_t read_be(const char *data, size_t len)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < len; i++)
+        value = value << 8 | (unsigned char)data[i];
+    return value;
+}
+
+bool slice_take(struct slice *bytes, size_t len, struct slice *ret_taken)
+{
+    if (bytes->len < len)
+        return false;
+    *ret_taken = (struct slice){bytes->data, len};
+    if (len > 0)
+        *bytes = (struct slice){bytes->data + len, bytes->len - len};
+    return true;
+}
+
+bool slice_take_u32be(struct slice *bytes, uint32_t *ret_value)
+{
+    struct slice taken;
+    if (!slice_take(bytes, 4, &taken))
+        return false;
+    *ret_value = (uint32_t)read_be(taken.data, 4);
+    return true;
+}
+
+bool slice_take_u64be(struct slice *bytes, uint64_t *ret_value)
+{
+    struct slice taken;
+    if (!slice_take(bytes, 8, &taken))
+        return false;
+    *ret_value = read_be(taken.data, 8);
+    return true;
+}
+
+bool slice_take_varint(struct slice *bytes, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes->len && i < 10; i++) {
+        unsigned char byte = (unsigned char)bytes->data[i];
+        if (i == 9 && byte > 1)
+            return false;
+        value |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (byte < 0x80) {
+            *bytes = (struct slice){bytes->data + i + 1, bytes->len - i - 1};
+            *ret_value = value;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffers: bytes that grow at the end, up to a maximum given at the start.
+ *
+ * A write past the maximum sets `overflow`, is dropped, and so is everything after it: the writer checks
+ * once, at the end.
+ */
+#ifndef TL_BASE_BUF_H
+#define TL_BASE_BUF_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct buf {
+    char *data;      /* NULL until the first write */
+    size_t len;
+    size_t capacity;
+    size_t max;      /* bytes; len never passes it */
+    bool overflow;
+};
+
+#define BUF_INIT(max_bytes) ((struct buf){NULL, 0, 0, (max_bytes), false})
+#define BUF_UNLIMITED ((size_t)1 << 40)
+
+void buf_deinit(struct buf *buf);
+
+static inline void buf_clear(struct buf *buf)
+{
+    buf->len = 0;
+    buf->overflow = false;
+}
+
+/* Makes room for `more` bytes. Returns: where they go (the caller adds to len), or NULL on overflow. */
+char *buf_reserve(struct buf *buf, size_t more);
+
+void buf_append(struct buf *buf, const void *bytes, size_t len);
+void buf_printf(struct buf *buf, const char *format, ...) TL_PRINTF(2, 3);
+void buf_u64(struct buf *buf, uint64_t value);
+void buf_i64(struct buf *buf, int64_t value);
+
+static inline void buf_slice(struct buf *buf, struct slice bytes)
+{
+    buf_append(buf, bytes.data, bytes.len);
+}
+
+static inline void buf_byte(struct buf *buf, char byte)
+{
+    buf_append(buf, &byte, 1);
+}
+
+#define buf_lit(buf, literal) buf_append((buf), "" literal, sizeof(literal) - 1)
+
+/* A JSON string with its quotes: escapes ", \ and control characters as Elasticsearch does. */
+void buf_json_string(struct buf *buf, struct slice text);
+
+static inline struct slice buf_view(const struct buf *buf)
+{
+    return (struct slice){buf->data, buf->len};
+}
+
+/* Takes the bytes out, with a NUL behind them. Owns: the caller; mem_free. The buffer is empty after. */
+char *buf_detach(struct buf *buf, size_t *ret_len);
+
+/*
+ * Fixed-width and variable-width integers. Big-endian ones sort as the numbers do; a varint takes one
+ * byte for each seven bits.
+ */
+void buf_u32be(struct buf *buf, uint32_t value);
+void buf_u64be(struct buf *buf, uint64_t value);
+void buf_varint(struct buf *buf, uint64_t value);
+
+/* Reads from the front of *bytes and moves it on. Returns: false, *bytes untouched, when too short. */
+bool slice_take_u32be(struct slice *bytes, uint32_t *ret_value);
+bool slice_take_u64be(struct slice *bytes, uint64_t *ret_value);
+bool slice_take_varint(struct slice *bytes, uint64_t *ret_value);
+bool slice_take(struct slice *bytes, size_t len, struct slice *ret_taken);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log: one line an event on standard error, with time and level.
+ *
+ * Library code never logs above debug; whoever decides what to do about a thing logs it, once.
+ */
+#ifndef TL_BASE_LOG_H
+#define TL_BASE_LOG_H
+
+#include "base/error.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_LEVEL_COUNT };
+
+/* Lines below `level` are dropped. Default LOG_INFO. */
+void log_set_level(enum log_level level);
+
+void log_line(enum log_level level, const char *format, ...) TL_PRINTF(2, 3);
+
+#define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
+#define log_warning(...) log_line(LOG_WARNING, __VA_ARGS__)
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slices; see slice.h. */
+#include "base/slice.h"
+
+bool slice_to_u64(struct slice text, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    if (text.len == 0)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned digit = (unsigned)((unsigned char)text.data[i] - '0');
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *ret_value = value;
+    return true;
+}
+
+bool slice_to_i64(struct slice text, int64_t *ret_value)
+{
+    bool negative = text.len > 0 && text.data[0] == '-';
+    bool sign = negative || (text.len > 0 && text.data[0] == '+');
+    uint64_t magnitude;
+    if (!slice_to_u64(sign ? slice_from_offset(text, 1) : text, &magnitude))
+        return false;
+    if (magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+        return false;
+    *ret_value = negative ? (int64_t)((uint64_t)0 - magnitude) : (int64_t)magnitude;
+    return true;
+}
+
+static bool continuation(struct slice text, size_t at, unsigned char low, unsigned char high)
+{
+    if (at >= text.len)
+        return false;
+    unsigned char c = (unsigned char)text.data[at];
+    return c >= low && c <= high;
+}
+
+/* Returns: the bytes of the character at `at`, 0 when it is no valid UTF-8 (table 3-7 of Unicode). */
+static size_t utf8_length(struct slice text, size_t at)
+{
+    unsigned char c = (unsigned char)text.data[at];
+    if (c < 0x80)
+        return 1;
+    if (c >= 0xc2 && c <= 0xdf)
+        return continuation(text, at + 1, 0x80, 0xbf) ? 2 : 0;
+    if (c >= 0xe0 && c <= 0xef) {
+        unsigned char low = c == 0xe0 ? 0xa0 : 0x80;
+        unsigned char high = c == 0xed ? 0x9f : 0xbf;
+        return continuation(text, at + 1, low, high) && continuation(text, at + 2, 0x80, 0xbf) ? 3 : 0;
+    }
+    if (c >= 0xf0 && c <= 0xf4) {
+        unsigned char low = c == 0xf0 ? 0x90 : 0x80;
+        unsigned char high = c == 0xf4 ? 0x8f : 0xbf;
+        return continuation(text, at + 1, low, high) && continuation(text, at + 2, 0x80, 0xbf) &&
+                       continuation(text, at + 3, 0x80, 0xbf)
+                   ? 4
+                   : 0;
+    }
+    return 0;
+}
+
+size_t slice_utf8_valid_prefix(struct slice text)
+{
+    size_t at = 0;
+    while (at < text.len) {
+        size_t len = utf8_length(text, at);
+        if (len == 0)
+            break;
+        at += len;
+    }
+    return at;
+}
+
+uint64_t slice_hash(struct slice bytes)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < bytes.len; i++)
+        hash = (hash ^ (unsigned char)bytes.data[i]) * 0x100000001b3u;
+    hash ^= hash >> 32;
+    hash *= 0xd6e8feb86659fd93u;
+    return hash ^ hash >> 32;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The versioned key-value store.
+ *
+ * A store holds byte strings under byte-string keys in a few spaces. In a versioned space every write has a
+ * timestamp and nothing is overwritten: a read names a timestamp and sees, for each key, the newest version
+ * at or before it. Versions that no readable timestamp can see any more are dropped by compaction, once
+ * the history cut-off has passed them. SPACE_SYSTEM has no history: a read there sees the last write.
+ *
+ * Two implementations behind one interface: store_rocks.c on RocksDB with user-defined timestamps, and
+ * store_mem.c, its twin for tests, which can also crash and lose what was not synced.
+ *
+ * One thread at a time writes; any number of threads read meanwhile, and one more may sync.
+ *
+ * See README.md for the invariants.
+ */
+#ifndef TL_STORE_STORE_H
+#define TL_STORE_STORE_H
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/types.h"
+
+enum store_space {
+    SPACE_DOCUMENTS,
+    SPACE_ENTRIES,
+    SPACE_TREE,
+    SPACE_CATALOG,
+    SPACE_FEED,
+    SPACE_SYSTEM, /* no history: sessions, locks, counters, the last applied timestamp */
+    SPACE_COUNT
+};
+
+/* Outcomes of reads. */
+enum {
+    STORE_NOT_FOUND = 1,
+    STORE_TOO_OLD = 2, /* the timestamp is below the history cut-off */
+};
+
+struct store;
+struct store_batch;
+struct store_iter;
+
+struct store_options {
+    struct slice directory;      /* of the data; created when missing. Ignored by the twin */
+    size_t cache_bytes;          /* block cache, index and filter blocks included; default 64 MiB */
+    size_t write_buffer_bytes;   /* all memtables together; default 64 MiB */
+    bool read_only;              /* for `tidelock check` */
+    bool in_memory;              /* RocksDB on its memory environment; for tests */
+};
+
+/*
+ * Opens a store on RocksDB, creating it when the directory is empty.
+ *
+ * Returns: 0; TL_ERR_BUSY another process has it; TL_ERR_VERSION written by a newer format;
+ *          TL_ERR_IO, TL_ERR_CORRUPT. `ret_reason` (may be NULL) then says why, to be freed by mem_free.
+ * Owns: the caller; store_close.
+ */
+int store_open_rocks(const struct store_options *options, struct store **ret_store, char **ret_reason) TL_MUST_USE;
+
+/*
+ * Opens an empty twin in memory. Writes since the last store_sync() are lost by store_mem_crash().
+ */
+struct store *store_open_mem(void);
+
+/*
+ * Ends the twin's life as a power cut would: keeps everything synced and the first `unsynced_kept` of the
+ * batches written since (a log is cut at a batch boundary), then is as if opened again.
+ * Returns: how many unsynced batches there were.
+ */
+size_t store_mem_crash(struct store *store, size_t unsynced_kept);
+
+/* Closes and frees. No batch, iterator or value of it may be in use. NULL is fine. */
+void store_close(struct store *store);
+
+/*
+ * Batches: what one command changes, written atomically. One batch may be cleared and used again.
+ */
+struct store_batch *store_batch_new(struct store *store);
+void store_batch_free(struct store_batch *batch);
+void store_batch_clear(struct store_batch *batch);
+/* Writes land at the `ts` of store_batch_begin(), which must come first after new or clear. */
+void store_batch_begin(struct store_batch *batch, tl_ts ts);
+void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
+size_t store_batch_count(const struct store_batch *batch);
+size_t store_batch_bytes(const struct store_batch *batch);
+
+/*
+ * Applies a batch: visible to reads from now on, durable after the next store_sync().
+ *
+ * Requires: the batch's timestamp is above that of every batch applied before.
+ * Returns: 0, or TL_ERR_IO / TL_ERR_NO_SPACE with nothing applied.
+ */
+int store_write(struct store *store, struct store_batch *batch) TL_MUST_USE;
+
+/*
+ * Makes everything written before the call durable. May run beside store_write() on another thread.
+ * Returns: 0 or TL_ERR_IO; after an error nothing may be acknowledged any more.
+ */
+int store_sync(struct store *store) TL_MUST_USE;
+
+/* A value read. `bytes` lives until store_value_release(). */
+struct store_value {
+    struct slice bytes;
+    void *pin;                             /* NULL: nothing to release */
+    void (*release)(struct store_value *); /* NULL: nothing to release */
+};
+
+static inline void store_value_release(struct store_value *value)
+{
+    if (value->release != NULL)
+        value->release(value);
+    *value = (struct store_value){SLICE_NONE, NULL, NULL};
+}
+
+/*
+ * Reads one key as of `ts` (ignored in SPACE_SYSTEM).
+ * Returns: 0, STORE_NOT_FOUND, STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller releases *ret_value.
+ */
+int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key,
+              struct store_value *ret_value) TL_MUST_USE;
+
+/*
+ * An iterator over the keys of a space as of `ts`, in byte order, within [lower, upper); an empty bound
+ * is open. It starts nowhere: seek first. It sees what was written before it was made, and keeps it.
+ * Owns: the caller; store_iter_free.
+ */
+struct store_iter *store_iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
+                                  struct slice upper);
+void store_iter_free(struct store_iter *iter);
+void store_iter_seek_first(struct store_iter *iter);
+void store_iter_seek_last(struct store_iter *iter);
+/* To the first key at or after `key`. */
+void store_iter_seek(struct store_iter *iter, struct slice key);
+/* To the last key at or before `key`. */
+void store_iter_seek_for_prev(struct store_iter *iter, struct slice key);
+void store_iter_next(struct store_iter *iter);
+void store_iter_prev(struct store_iter *iter);
+bool store_iter_valid(const struct store_iter *iter);
+/* Key and value of a valid position; they live until the iterator moves. */
+struct slice store_iter_key(const struct store_iter *iter);
+struct slice store_iter_value(const struct store_iter *iter);
+/* Returns: 0, or why the iterator became invalid: STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. */
+int store_iter_status(const struct store_iter *iter) TL_MUST_USE;
+
+/*
+ * Raises the history cut-off: reads below `ts` are refused from now on, and compaction may drop the
+ * versions that only they could see. Never lowers it.
+ */
+int store_set_history_low(struct store *store, tl_ts ts) TL_MUST_USE;
+tl_ts store_history_low(const struct store *store);
+
+/* Flushes memtables and compacts everything; for tests, `tidelock check` and the benchmark. */
+int store_compact(struct store *store) TL_MUST_USE;
+int store_flush(struct store *store) TL_MUST_USE;
+
+/* Reads every block and verifies its checksum. Returns: 0, TL_ERR_CORRUPT, TL_ERR_IO. */
+int store_verify(struct store *store, char **ret_reason) TL_MUST_USE;
+
+struct store_stats {
+    uint64_t disk_bytes;
+    uint64_t memory_bytes; /* cache and memtables */
+};
+void store_stats(struct store *store, struct store_stats *ret_stats);
+
+#endif

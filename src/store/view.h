@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Views: how everything reads.
+ *
+ * A view is a timestamp and, inside a transaction, the transaction's overlay: what it has written and nobody
+ * else may see. A view with an overlay shows the overlay's writes merged over the store, for single keys and
+ * for scans alike, so that documents, entries and tree nodes need no code of their own inside a transaction.
+ *
+ * A view is a plain value; it owns nothing. It is good as long as the store is open, its timestamp is above
+ * the history cut-off, and its overlay lives and is not written to.
+ */
+#ifndef TL_STORE_VIEW_H
+#define TL_STORE_VIEW_H
+
+#include "store/store.h"
+
+struct overlay;
+
+struct view {
+    struct store *store;
+    tl_ts ts;
+    const struct overlay *overlay; /* NULL outside transactions */
+};
+
+/* As store_get(). A value from the overlay lives until the overlay changes. */
+int view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value) TL_MUST_USE;
+
+/* As the store_iter functions, over the merged view. */
+struct view_iter *view_iter_new(const struct view *view, enum store_space space, struct slice lower, struct slice upper);
+void view_iter_free(struct view_iter *iter);
+void view_iter_seek_first(struct view_iter *iter);
+void view_iter_seek_last(struct view_iter *iter);
+void view_iter_seek(struct view_iter *iter, struct slice key);
+void view_iter_seek_for_prev(struct view_iter *iter, struct slice key);
+void view_iter_next(struct view_iter *iter);
+void view_iter_prev(struct view_iter *iter);
+bool view_iter_valid(const struct view_iter *iter);
+struct slice view_iter_key(const struct view_iter *iter);
+struct slice view_iter_value(const struct view_iter *iter);
+int view_iter_status(const struct view_iter *iter) TL_MUST_USE;
+
+/*
+ * Overlays: a transaction's writes, ordered by space and key, with savepoints so that one failed request
+ * can be undone without losing the transaction. Written by one thread, while no view of it is in use.
+ */
+struct overlay *overlay_new(void);
+void overlay_free(struct overlay *overlay);
+void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);
+void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key);
+/* Bytes of keys and values held, and how many keys; for the transaction's limits. */
+size_t overlay_bytes(const struct overlay *overlay);
+size_t overlay_count(const struct overlay *overlay);
+/*
+ * Looks a key up in the overlay alone.
+ * Returns: 0 and the value (data NULL: deleted), or STORE_NOT_FOUND when it says nothing of the key.
+ */
+int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key, struct slice *ret_value) TL_MUST_USE;
+/* Appends all its writes to a batch, in order of space and key. */
+void overlay_apply(const struct overlay *overlay, struct store_batch *batch);
+/* A savepoint, and going back to it; the newest first. */
+size_t overlay_mark(struct overlay *overlay);
+void overlay_rollback_to(struct overlay *overlay, size_t mark);
+void overlay_clear(struct overlay *overlay);
+
+#endif

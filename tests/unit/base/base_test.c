@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The base layer: each container against the plainest statement of what it does.
+ */
+#include "../../lib/unit.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/rand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Goal: an arena serves any size, aligned, and a reset makes the memory usable again. */
+static void arena_serves_any_size(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    for (int round = 0; round < 3; round++) {
+        for (size_t size = 0; size < 400000; size = size * 3 + 1) {
+            char *p = arena_alloc(&arena, size);
+            assert_int_equal((uintptr_t)p % _Alignof(max_align_t), 0);
+            memset(p, 0xab, size);
+        }
+        assert_slice_equal(arena_printf(&arena, "%s-%d", "x", 7), "x-7");
+        struct slice longer = arena_printf(&arena, "%0600d", 1);
+        assert_int_equal(longer.len, 600);
+        assert_int_equal(longer.data[599], '1');
+        arena_reset(&arena);
+        assert_int_equal(arena.used, 0);
+    }
+    arena_deinit(&arena);
+}
+
+/* Goal: a buffer holds what was written up to its maximum, and says when it did not. */
+static void buf_stops_at_its_maximum(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT(10);
+    buf_lit(&buf, "12345");
+    buf_u64(&buf, 6789);
+    assert_slice_equal(buf_view(&buf), "123456789");
+    buf_lit(&buf, "ab");
+    assert_true(buf.overflow);
+    assert_int_equal(buf.len, 9);
+    buf_byte(&buf, 'x');
+    assert_int_equal(buf.len, 9);
+    buf_deinit(&buf);
+}
+
+static void buf_writes_json_and_numbers(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&buf, slice_make("a\"b\\c\n\x01\0z", 9));
+    assert_slice_equal(buf_view(&buf), "\"a\\\"b\\\\c\\n\\u0001\\u0000z\"");
+    buf_clear(&buf);
+    buf_i64(&buf, INT64_MIN);
+    buf_byte(&buf, ' ');
+    buf_i64(&buf, -1);
+    assert_slice_equal(buf_view(&buf), "-9223372036854775808 -1");
+    buf_clear(&buf);
+    uint64_t values[] = {0, 1, 127, 128, 300, UINT32_MAX, UINT64_MAX};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        buf_varint(&buf, values[i]);
+        buf_u64be(&buf, values[i]);
+        buf_u32be(&buf, (uint32_t)values[i]);
+    }
+    struct slice rest = buf_view(&buf);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        uint64_t value;
+        uint32_t narrow;
+        assert_true(slice_take_varint(&rest, &value));
+        assert_true(value == values[i]);
+        assert_true(slice_take_u64be(&rest, &value));
+        assert_true(value == values[i]);
+        assert_true(slice_take_u32be(&rest, &narrow));
+        assert_true(narrow == (uint32_t)values[i]);
+    }
+    assert_int_equal(rest.len, 0);
+    buf_deinit(&buf);
+}
+
+static void slices_parse_numbers(void **state)
+{
+    (void)state;
+    uint64_t u;
+    int64_t i;
+    assert_true(slice_to_u64(SLICE_LIT("18446744073709551615"), &u) && u == UINT64_MAX);
+    assert_false(slice_to_u64(SLICE_LIT("18446744073709551616"), &u));
+    assert_false(slice_to_u64(SLICE_LIT(""), &u));
+    assert_false(slice_to_u64(SLICE_LIT("1x"), &u));
+    assert_true(slice_to_i64(SLICE_LIT("-9223372036854775808"), &i) && i == INT64_MIN);
+    assert_false(slice_to_i64(SLICE_LIT("9223372036854775808"), &i));
+    assert_false(slice_to_i64(SLICE_LIT("-"), &i));
+}
+
+static void slices_check_utf8(void **state)
+{
+    (void)state;
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80")), 10);
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("ab\xc0\x80")), 2);     /* overlong */
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xed\xa0\x80")), 1);  /* surrogate */
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xf4\x90\x80\x80")), 1);
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xe2\x82")), 1);      /* cut */
+}
+
+/*
+ * Goal: the map equals a plain array under random puts, gets and removes, order included.
+ * Method: 200 keys, so that removals, rebuilds and re-insertions happen all the time.
+ */
+static void map_equals_model(void **state)
+{
+    (void)state;
+    enum { KEYS = 200, STEPS = 50000 };
+    struct map map = MAP_INIT;
+    struct rng rng;
+    rng_init(&rng, 1);
+    static uintptr_t value_of[KEYS];
+    static uint64_t order_of[KEYS];
+    uint64_t clock = 0;
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t k = rng_below(&rng, KEYS);
+        char name[16];
+        struct slice key = {name, (size_t)snprintf(name, sizeof name, "key%d", (int)k)};
+        assert_true((uintptr_t)map_get(&map, key) == value_of[k]);
+        if (rng_below(&rng, 2) == 0) {
+            uintptr_t value = (uintptr_t)step + 1;
+            assert_true((uintptr_t)map_put(&map, key, (void *)value) == value_of[k]);
+            if (value_of[k] == 0)
+                order_of[k] = ++clock;
+            value_of[k] = value;
+        } else {
+            assert_true((uintptr_t)map_remove(&map, key) == value_of[k]);
+            value_of[k] = 0;
+        }
+        if (step % 1000 == 0) {
+            size_t position = 0;
+            size_t seen = 0;
+            uint64_t last = 0;
+            void *value;
+            while (map_next(&map, &position, &key, &value)) {
+                int id = atoi(key.data + 3);
+                assert_true((uintptr_t)value == value_of[id]);
+                assert_true(order_of[id] > last);
+                last = order_of[id];
+                seen++;
+            }
+            assert_int_equal(seen, map.count);
+        }
+    }
+    map_deinit(&map);
+}
+
+struct item {
+    int number;
+    struct list link;
+};
+
+static void list_keeps_order(void **state)
+{
+    (void)state;
+    struct list head = LIST_INIT(head);
+    struct item items[3] = {{.number = 0}, {.number = 1}, {.number = 2}};
+    list_append(&head, &items[1].link);
+    list_prepend(&head, &items[0].link);
+    list_append(&head, &items[2].link);
+    int expected = 0;
+    list_for_each(link, &head) assert_int_equal(list_entry(link, struct item, link)->number, expected++);
+    list_remove(&items[1].link);
+    assert_false(list_linked(&items[1].link));
+    assert_int_equal(list_entry(head.next->next, struct item, link)->number, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_serves_any_size),  cmocka_unit_test(buf_stops_at_its_maximum),
+        cmocka_unit_test(buf_writes_json_and_numbers), cmocka_unit_test(slices_parse_numbers),
+        cmocka_unit_test(slices_check_utf8),      cmocka_unit_test(map_equals_model),
+        cmocka_unit_test(list_keeps_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
