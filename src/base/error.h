@@ -58,6 +58,7 @@ enum problem_type {
 struct problem {
     enum problem_type type;
     int status;
+    struct slice name;   /* of the error where it is not the row's, as for exceptions of scripts; else empty */
     struct slice reason;
     struct slice details;
     struct problem *caused_by;
