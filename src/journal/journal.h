@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal: who gives commands their order, their timestamp and their durability.
+ *
+ * Local journal: one writer thread takes what connections submit, in order of arrival, applies a group of commands to
+ * the core, syncs the store once for all of them while the next group is being applied, and then hands each command
+ * back with on_done. Nothing is handed back before it is durable. A failed sync ends the process.
+ *
+ * Readers ask for the stable timestamp, the newest at which everything is durable, and never wait.
+ */
+#ifndef TL_JOURNAL_JOURNAL_H
+#define TL_JOURNAL_JOURNAL_H
+
+#include "core/core.h"
+
+struct journal;
+
+struct journal_options {
+    uint64_t history_us;    /* how far back reads may go; default one hour */
+    size_t group_max;       /* commands applied before a sync at most; default 256 */
+    struct slice directory; /* of the data, whose free space is watched; empty: not watched */
+    uint64_t reserve_bytes; /* writes are refused with disk_full_exception below this much free space */
+};
+
+/*
+ * Starts the journal over an opened core, beginning with a RESTART command.
+ * Returns: 0 or a fatal code. Owns: the caller; journal_close(), which completes the core's waiting commands, syncs,
+ * and leaves core and store for the caller to close.
+ */
+int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
+                       struct journal **ret_journal) TL_MUST_USE;
+void journal_close(struct journal *journal);
+
+/*
+ * Submits a command; from any thread. on_done is called once, before or after this returns, on this thread or on one
+ * of the journal's; it must not block. `lone` says that the caller knows of no other request in flight and can afford
+ * to wait for the disk: the command may then be applied and synced on the calling thread, which saves two hand-overs.
+ */
+void journal_submit(struct journal *journal, struct command *command, bool lone);
+
+/* Returns: the newest timestamp that readers may use. From any thread, without waiting. */
+tl_ts journal_stable(struct journal *journal);
+
+/* Returns: the oldest timestamp that can still be read. */
+tl_ts journal_oldest(struct journal *journal);
+
+/* Returns: the catalog as of the stable timestamp or a little later, with a reference for the caller. */
+struct catalog *journal_catalog(struct journal *journal);
+
+/*
+ * Keeps the history from `ts` on readable until unpinned; for scrolls, points in time and query transactions.
+ * Returns: 0; JOURNAL_TOO_OLD when it is gone already.
+ */
+enum { JOURNAL_TOO_OLD = 1 };
+int journal_pin(struct journal *journal, tl_ts ts) TL_MUST_USE;
+void journal_unpin(struct journal *journal, tl_ts ts);
+
+/* Returns: false while writes are refused for want of disk space. */
+bool journal_writable(struct journal *journal);
+
+#endif
