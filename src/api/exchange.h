@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An exchange: one HTTP request and its response, as the api sees them.
+ *
+ * src/http makes exchanges out of connections and calls api_handle() when a request has come in whole. The api
+ * answers by filling in the response and calling exchange_respond(), before api_handle() returns or later, from any
+ * thread: an exchange that waits costs no thread. src/http sends the response and ends the exchange's life.
+ *
+ * Streams. For a response that stays open the api calls exchange_stream_open() instead, then exchange_stream_write()
+ * any number of times, then exchange_stream_close().
+ *
+ * Broken connections. While an exchange waits or streams, src/http watches its connection; when that breaks, it calls
+ * `on_disconnect` once (if set), from a thread of its own. The api must still respond (the response goes nowhere) or
+ * close the stream: until then the exchange lives.
+ */
+#ifndef TL_API_EXCHANGE_H
+#define TL_API_EXCHANGE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/types.h"
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_OPTIONS, HTTP_OTHER, HTTP_METHOD_COUNT };
+
+enum { RESPONSE_HEADERS_MAX = 8 };
+
+struct response_header {
+    const char *name;   /* static */
+    struct slice value; /* NUL-terminated, in the exchange's arena or static */
+};
+
+struct exchange;
+
+/* What src/http provides. */
+struct exchange_ops {
+    /* Returns: the value of a request header (first one, name in any case), data NULL when absent. */
+    struct slice (*header)(struct exchange *exchange, const char *name);
+    void (*respond)(struct exchange *exchange);
+    void (*stream_open)(struct exchange *exchange);
+    void (*stream_write)(struct exchange *exchange, struct slice bytes);
+    void (*stream_close)(struct exchange *exchange);
+};
+
+struct exchange {
+    const struct exchange_ops *ops;
+    struct arena arena;        /* lives as long as the exchange; used by one thread at a time */
+
+    /* The request; valid until the response. */
+    enum http_method method;
+    struct slice method_name;  /* as sent */
+    struct slice path;         /* as sent, percent escapes included, without the query */
+    struct slice query;        /* after the '?', as sent; data NULL: no '?' */
+    struct slice body;         /* whole; empty: none */
+    bool lone;                 /* no other request was in flight on this server when this one came in */
+
+    /* The response. */
+    int status;
+    const char *content_type;  /* static or in the arena; NULL: application/json; charset=UTF-8 */
+    tl_ts timestamp;           /* for Tidelock-Timestamp; 0: the stable timestamp of the moment, set by the api */
+    struct response_header headers[RESPONSE_HEADERS_MAX];
+    size_t header_count;
+    struct buf response;       /* the body; src/http frees it. HEAD: sent as its length only */
+
+    void (*on_disconnect)(struct exchange *exchange); /* set by the api; NULL: not interested */
+    void *api_context;         /* the api's */
+};
+
+static inline struct slice exchange_header(struct exchange *exchange, const char *name)
+{
+    return exchange->ops->header(exchange, name);
+}
+
+static inline void exchange_respond(struct exchange *exchange)
+{
+    exchange->ops->respond(exchange);
+}
+
+#endif
