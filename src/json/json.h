@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON from outside: yyjson behind limits.
+ *
+ * Values are yyjson's (`yyjson_val`), read with yyjson's own accessors; this layer adds what yyjson leaves
+ * to its caller: a limit on depth, refusal of duplicate keys, memory from an arena, what Jackson reads and
+ * yyjson does not (comments, a byte order mark, lone surrogates), and errors in Jackson's words, with line and column.
+ *
+ * The happy path is one yyjson read. Only when that fails does the scanner (json/scan.h) walk the text again
+ * to find out what Jackson would have said.
+ */
+#ifndef TL_JSON_JSON_H
+#define TL_JSON_JSON_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "json/dialect.h"
+
+#include <yyjson.h>
+
+/* Nesting of arrays and objects, the outermost counted as 1. */
+#define JSON_DEPTH_MAX 1000
+
+/* Outcomes. */
+enum {
+    JSON_INVALID = 1, /* not JSON, too deep, or a duplicate key: the problem says which and where */
+};
+
+enum json_flags {
+    JSON_DUPLICATES = 1 << 0, /* equal keys are let through; the last counts, as in 5.x (json_get) */
+    JSON_DOCUMENT = 1 << 1,   /* must look like an object from its first bytes, else not_x_content_exception */
+};
+
+/* A parsed text. Lives as long as the arena it was parsed into. */
+struct json_doc {
+    yyjson_val *root;
+    struct slice source; /* the text as handed in; the caller's bytes */
+    const char *pool;    /* yyjson's copy of the text, same offsets as `source`; see json_offset() */
+};
+
+/*
+ * Parses one JSON text. Numbers too wide for a long or a double stay raw text (yyjson_is_raw).
+ *
+ * Returns: 0; JSON_INVALID with *ret_problem filled: json_parse_exception, json_e_o_f_exception or
+ *          not_x_content_exception in the wording of `dialect`.
+ * Owns: everything lives in `arena`.
+ */
+int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, struct json_doc *ret_doc,
+               struct problem *ret_problem) TL_MUST_USE;
+
+/*
+ * Parses text that json_parse() has taken before, such as a stored document. Never refuses for depth or
+ * duplicates.
+ * Returns: 0, or TL_ERR_CORRUPT.
+ */
+int json_parse_stored(struct arena *arena, struct slice text, struct json_doc *ret_doc) TL_MUST_USE;
+
+/* A string value (or a raw number) as a slice that lives with its document; absent for anything else. */
+static inline struct slice json_slice(yyjson_val *value)
+{
+    if (!yyjson_is_str(value) && !yyjson_is_raw(value))
+        return SLICE_NONE;
+    return (struct slice){unsafe_yyjson_get_str(value), unsafe_yyjson_get_len(value)};
+}
+
+/* Returns: the member `key` of an object, the last one where there are several; NULL for anything else. */
+yyjson_val *json_get(yyjson_val *object, struct slice key);
+#define json_get_lit(object, literal) json_get((object), SLICE_LIT(literal))
+
+/*
+ * The place of a string value in the text: the offset of its first byte behind the opening quote, and the
+ * length of its escaped form.
+ * Requires: `value` is a string of `doc`.
+ */
+struct slice json_string_raw(const struct json_doc *doc, yyjson_val *value);
+static inline size_t json_offset(const struct json_doc *doc, yyjson_val *value)
+{
+    return (size_t)(unsafe_yyjson_get_str(value) - doc->pool);
+}
+
+/* Equal as Java's maps and lists are: objects without order, 1 and 1.0 different, numbers by value. */
+bool json_equal(yyjson_val *a, yyjson_val *b);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a document's JSON to its indexed values, under a mapping.
+ */
+#ifndef TL_MAPPING_DOCUMENT_H
+#define TL_MAPPING_DOCUMENT_H
+
+#include "mapping/mapping.h"
+
+/* Limits of one document. */
+#define DOCUMENT_VALUES_MAX 100000 /* indexed values */
+#define DOCUMENT_TOKENS_MAX 10000  /* of one text value; what follows is found by scanning only */
+
+enum {
+    DOCUMENT_REFUSED = 1, /* *ret_problem says why */
+};
+
+/* A document taken apart. Lives in the arena it was parsed with. */
+struct document {
+    struct json_doc json;
+    struct value *values; /* in order of the text; values of one field may repeat */
+    size_t value_count;
+    struct slice path;    /* its place in the tree, unescaped; data NULL where the index is no tree or it has none */
+    struct slice path_raw; /* the same where it stands in the source text, escaped, without quotes: a part of json.source */
+    /*
+     * The mapping the document was parsed under: `mapping` handed in, or a new one where it has fields that
+     * were not known. Owns: the document; document_release.
+     */
+    struct mapping *update; /* NULL where nothing new appeared */
+};
+
+/*
+ * Parses the source of document `id` of type `type`.
+ *
+ * Requires: the type exists in the mapping (mapping_ensure_type).
+ * Ensures: no memory outside `arena` unless there is an update.
+ * Returns: 0; DOCUMENT_REFUSED: *ret_problem is a mapper_parsing_exception, strict_dynamic_mapping_exception
+ *          or illegal_argument_exception in the wording of `dialect`.
+ */
+int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
+                   enum dialect dialect, struct arena *arena, struct document *ret_document,
+                   struct problem *ret_problem) TL_MUST_USE;
+
+/* The same for JSON that is parsed already. */
+int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
+                        const struct json_doc *json, enum dialect dialect, struct arena *arena,
+                        struct document *ret_document, struct problem *ret_problem) TL_MUST_USE;
+
+/*
+ * The values of a stored document, to know which entries it has. Never refuses: what does not fit the mapping
+ * has no entries. Returns: 0, TL_ERR_CORRUPT.
+ */
+int document_parse_stored(const struct mapping *mapping, const struct mapping_type *type, struct slice source,
+                          struct arena *arena, struct document *ret_document) TL_MUST_USE;
+
+/* Lets go of `update`. */
+void document_release(struct document *document);
+
+/*
+ * The values one field has in a document, read from its JSON: those that entries would be made of (tokens
+ * for text), whether or not the field has any. For checking hits, for sorting, for scripts.
+ * Returns: how many; *ret_values lives in `arena`.
+ */
+size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
+                             struct arena *arena, struct value **ret_values);
+
+#endif
