@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "base/types.h"
+#include "json/dialect.h"
 
 struct overlay;
 struct yyjson_doc;
@@ -22,13 +23,6 @@ enum command_type {
 #include "core/commands.def"
 #undef X
     COMMAND_TYPE_COUNT
-};
-
-/* Whose wording and defaults: shards of an auto-created index, texts of mapping errors. */
-enum dialect {
-    DIALECT_ES5, /* typed paths: replies as 5.6 */
-    DIALECT_ES7, /* typeless: replies as 7.10, 8.x included */
-    DIALECT_COUNT
 };
 
 /* --- Documents ------------------------------------------------------------------------------------- */
