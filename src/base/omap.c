@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ordered map of byte strings, a skip list; see omap.h. */
+#include "base/omap.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+struct omap_entry {
+    struct omap_entry *prev; /* on the lowest level; NULL at the first */
+    char *value;
+    size_t value_len;
+    size_t key_len;
+    int levels;
+    struct omap_entry *next[]; /* `levels` of them, then the bytes of the key */
+};
+
+/* Any seed will do; a fixed one makes runs repeatable. */
+enum { COIN_SEED = 1 };
+
+static char *key_bytes(const struct omap_entry *entry)
+{
+    return (char *)&entry->next[entry->levels];
+}
+
+void omap_init(struct omap *map)
+{
+    *map = (struct omap){.last = NULL};
+    rng_init(&map->coin, COIN_SEED);
+}
+
+static void entry_free(struct omap_entry *entry)
+{
+    mem_free(entry->value);
+    mem_free(entry);
+}
+
+void omap_clear(struct omap *map)
+{
+    struct omap_entry *entry = map->heads[0];
+    while (entry != NULL) {
+        struct omap_entry *following = entry->next[0];
+        entry_free(entry);
+        entry = following;
+    }
+    omap_init(map);
+}
+
+void omap_deinit(struct omap *map)
+{
+    omap_clear(map);
+}
+
+struct slice omap_key(const struct omap_entry *entry)
+{
+    return (struct slice){key_bytes(entry), entry->key_len};
+}
+
+struct slice omap_value(const struct omap_entry *entry)
+{
+    return (struct slice){entry->value, entry->value_len};
+}
+
+/* The link that leaves `entry` (NULL: the head) on a level. */
+static struct omap_entry **link_after(const struct omap *map, struct omap_entry *entry, int level)
+{
+    return entry == NULL ? (struct omap_entry **)&map->heads[level] : &entry->next[level];
+}
+
+/*
+ * Finds the last entry before `key` (NULL: none) on each level.
+ * Returns: the one of the lowest level.
+ */
+static struct omap_entry *find_before(const struct omap *map, struct slice key,
+                                      struct omap_entry *ret_before[OMAP_LEVELS])
+{
+    struct omap_entry *before = NULL;
+    struct omap_entry *known = NULL; /* the entry that ended the search above: not before the key */
+    for (int level = OMAP_LEVELS - 1; level >= 0; level--) {
+        struct omap_entry *next = *link_after(map, before, level);
+        while (next != known && next != NULL && slice_compare(omap_key(next), key) < 0) {
+            before = next;
+            next = before->next[level];
+        }
+        known = next;
+        if (ret_before != NULL)
+            ret_before[level] = before;
+    }
+    return before;
+}
+
+struct omap_entry *omap_seek(const struct omap *map, struct slice key)
+{
+    return *link_after(map, find_before(map, key, NULL), 0);
+}
+
+struct omap_entry *omap_get(const struct omap *map, struct slice key)
+{
+    struct omap_entry *entry = omap_seek(map, key);
+    return entry != NULL && slice_equal(omap_key(entry), key) ? entry : NULL;
+}
+
+struct omap_entry *omap_seek_for_prev(const struct omap *map, struct slice key)
+{
+    struct omap_entry *before = find_before(map, key, NULL);
+    struct omap_entry *next = *link_after(map, before, 0);
+    return next != NULL && slice_equal(omap_key(next), key) ? next : before;
+}
+
+struct omap_entry *omap_first(const struct omap *map)
+{
+    return map->heads[0];
+}
+
+struct omap_entry *omap_last(const struct omap *map)
+{
+    return map->last;
+}
+
+struct omap_entry *omap_next(const struct omap_entry *entry)
+{
+    return entry->next[0];
+}
+
+struct omap_entry *omap_prev(const struct omap_entry *entry)
+{
+    return entry->prev;
+}
+
+/* One level, and another for each two heads in a row: a quarter of the entries reach the next level. */
+static int toss_levels(struct omap *map)
+{
+    uint64_t bits = rng_next(&map->coin);
+    int levels = 1;
+    while (levels < OMAP_LEVELS && (bits & 3) == 0) {
+        bits >>= 2;
+        levels++;
+    }
+    return levels;
+}
+
+static struct omap_entry *entry_new(int levels, struct slice key)
+{
+    struct omap_entry *entry =
+        mem_alloc(sizeof *entry + (size_t)levels * sizeof entry->next[0] + key.len);
+    *entry = (struct omap_entry){.key_len = key.len, .levels = levels};
+    if (key.len > 0)
+        memcpy(key_bytes(entry), key.data, key.len);
+    return entry;
+}
+
+static void set_value(struct omap_entry *entry, struct slice value)
+{
+    /* The old bytes go last: `value` may point into them. */
+    char *before = entry->value;
+    entry->value = mem_dup(value.data, value.len);
+    entry->value_len = value.len;
+    mem_free(before);
+}
+
+struct omap_entry *omap_put(struct omap *map, struct slice key, struct slice value)
+{
+    struct omap_entry *before[OMAP_LEVELS];
+    find_before(map, key, before);
+    struct omap_entry *entry = *link_after(map, before[0], 0);
+    if (entry != NULL && slice_equal(omap_key(entry), key)) {
+        set_value(entry, value);
+        return entry;
+    }
+    entry = entry_new(toss_levels(map), key);
+    set_value(entry, value);
+    for (int level = 0; level < entry->levels; level++) {
+        struct omap_entry **link = link_after(map, before[level], level);
+        entry->next[level] = *link;
+        *link = entry;
+    }
+    entry->prev = before[0];
+    if (entry->next[0] != NULL)
+        entry->next[0]->prev = entry;
+    else
+        map->last = entry;
+    map->count++;
+    return entry;
+}
+
+bool omap_remove(struct omap *map, struct slice key)
+{
+    struct omap_entry *before[OMAP_LEVELS];
+    find_before(map, key, before);
+    struct omap_entry *entry = *link_after(map, before[0], 0);
+    if (entry == NULL || !slice_equal(omap_key(entry), key))
+        return false;
+    for (int level = 0; level < entry->levels; level++) {
+        struct omap_entry **link = link_after(map, before[level], level);
+        INSIST(*link == entry);
+        *link = entry->next[level];
+    }
+    if (entry->next[0] != NULL)
+        entry->next[0]->prev = entry->prev;
+    else
+        map->last = entry->prev;
+    entry_free(entry);
+    map->count--;
+    return true;
+}
