@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A transaction's writes, ordered by space and key, with savepoints; see view.h.
+ *
+ * One ordered map a space. What a map holds for a key is a tag byte and then the value, so that a deletion
+ * differs from an empty value. From the first savepoint on, each change leaves what it replaced in an undo
+ * log; a savepoint is a length of that log.
+ */
+#include "base/alloc.h"
+#include "base/check.h"
+#include "store/overlay_internal.h"
+#include "store/view.h"
+
+enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
+
+/* One change: the key, and its tagged value before, data NULL where there was none. */
+struct undo {
+    enum store_space space;
+    struct slice key;
+    struct slice before;
+};
+
+struct overlay {
+    struct omap spaces[SPACE_COUNT];
+    size_t bytes; /* of keys and values, tags not counted */
+    bool marked;  /* a savepoint was made: changes are logged */
+    struct undo *undo;
+    size_t undo_count;
+    size_t undo_capacity;
+    struct buf tagged; /* scratch */
+};
+
+struct overlay *overlay_new(void)
+{
+    struct overlay *overlay = mem_zalloc(sizeof *overlay);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        omap_init(&overlay->spaces[space]);
+    overlay->tagged = BUF_INIT(BUF_UNLIMITED);
+    return overlay;
+}
+
+static void undo_free(struct undo *undo)
+{
+    mem_free((char *)undo->key.data);
+    mem_free((char *)undo->before.data);
+}
+
+void overlay_clear(struct overlay *overlay)
+{
+    for (int space = 0; space < SPACE_COUNT; space++)
+        omap_clear(&overlay->spaces[space]);
+    while (overlay->undo_count > 0)
+        undo_free(&overlay->undo[--overlay->undo_count]);
+    overlay->bytes = 0;
+    overlay->marked = false;
+}
+
+void overlay_free(struct overlay *overlay)
+{
+    if (overlay == NULL)
+        return;
+    overlay_clear(overlay);
+    mem_free(overlay->undo);
+    buf_deinit(&overlay->tagged);
+    mem_free(overlay);
+}
+
+static struct slice slice_dup(struct slice bytes)
+{
+    return (struct slice){mem_dup(bytes.data, bytes.len), bytes.len};
+}
+
+static void undo_push(struct overlay *overlay, enum store_space space, struct slice key,
+                      const struct omap_entry *before)
+{
+    if (overlay->undo_count == overlay->undo_capacity) {
+        overlay->undo_capacity = overlay->undo_capacity ? overlay->undo_capacity * 2 : 16;
+        overlay->undo = mem_realloc(overlay->undo, overlay->undo_capacity * sizeof *overlay->undo);
+    }
+    overlay->undo[overlay->undo_count++] = (struct undo){
+        space, slice_dup(key), before == NULL ? SLICE_NONE : slice_dup(omap_value(before))};
+}
+
+/* What an entry counts for in `bytes`. */
+static size_t entry_bytes(const struct omap_entry *entry)
+{
+    return entry == NULL ? 0 : omap_key(entry).len + omap_value(entry).len - 1;
+}
+
+static void set_tagged(struct overlay *overlay, enum store_space space, struct slice key, struct slice tagged)
+{
+    struct omap *map = &overlay->spaces[space];
+    overlay->bytes -= entry_bytes(omap_get(map, key));
+    overlay->bytes += entry_bytes(omap_put(map, key, tagged));
+}
+
+static void change(struct overlay *overlay, enum store_space space, struct slice key, char tag,
+                   struct slice value)
+{
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    if (overlay->marked)
+        undo_push(overlay, space, key, omap_get(&overlay->spaces[space], key));
+    buf_clear(&overlay->tagged);
+    buf_byte(&overlay->tagged, tag);
+    buf_slice(&overlay->tagged, value);
+    set_tagged(overlay, space, key, buf_view(&overlay->tagged));
+}
+
+void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value)
+{
+    change(overlay, space, key, TAG_PUT, value);
+}
+
+void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key)
+{
+    change(overlay, space, key, TAG_DELETED, SLICE_NONE);
+}
+
+size_t overlay_bytes(const struct overlay *overlay)
+{
+    return overlay->bytes;
+}
+
+size_t overlay_count(const struct overlay *overlay)
+{
+    size_t count = 0;
+    for (int space = 0; space < SPACE_COUNT; space++)
+        count += overlay->spaces[space].count;
+    return count;
+}
+
+const struct omap *overlay__space(const struct overlay *overlay, enum store_space space)
+{
+    return &overlay->spaces[space];
+}
+
+struct slice overlay__value(const struct omap_entry *entry)
+{
+    struct slice tagged = omap_value(entry);
+    return tagged.data[0] == TAG_DELETED ? SLICE_NONE : slice_from_offset(tagged, 1);
+}
+
+int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key,
+                struct slice *ret_value)
+{
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    const struct omap_entry *entry = omap_get(&overlay->spaces[space], key);
+    if (entry == NULL)
+        return STORE_NOT_FOUND;
+    *ret_value = overlay__value(entry);
+    return 0;
+}
+
+void overlay_apply(const struct overlay *overlay, struct store_batch *batch)
+{
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        const struct omap_entry *entry = omap_first(&overlay->spaces[space]);
+        for (; entry != NULL; entry = omap_next(entry)) {
+            struct slice value = overlay__value(entry);
+            if (value.data == NULL)
+                store_batch_delete(batch, space, omap_key(entry));
+            else
+                store_batch_put(batch, space, omap_key(entry), value);
+        }
+    }
+}
+
+size_t overlay_mark(struct overlay *overlay)
+{
+    overlay->marked = true;
+    return overlay->undo_count;
+}
+
+void overlay_rollback_to(struct overlay *overlay, size_t mark)
+{
+    REQUIRE(overlay->marked && mark <= overlay->undo_count);
+    while (overlay->undo_count > mark) {
+        struct undo *undo = &overlay->undo[--overlay->undo_count];
+        struct omap *map = &overlay->spaces[undo->space];
+        if (undo->before.data != NULL) {
+            set_tagged(overlay, undo->space, undo->key, undo->before);
+        } else {
+            overlay->bytes -= entry_bytes(omap_get(map, undo->key));
+            omap_remove(map, undo->key);
+        }
+        undo_free(undo);
+    }
+}

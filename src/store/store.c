@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store's interface over its implementations: checks, the history cut-off, dispatch; see store.h. */
+#include "store/store.h"
+
+#include "base/check.h"
+#include "store/store_internal.h"
+
+void store_close(struct store *store)
+{
+    if (store != NULL)
+        store->ops->close(store);
+}
+
+struct store_batch *store_batch_new(struct store *store)
+{
+    struct store_batch *batch = store->ops->batch_new(store);
+    batch->store = store;
+    return batch;
+}
+
+void store_batch_free(struct store_batch *batch)
+{
+    if (batch != NULL)
+        batch->store->ops->batch_free(batch);
+}
+
+void store_batch_clear(struct store_batch *batch)
+{
+    batch->store->ops->batch_clear(batch);
+    batch->ts = TL_TS_NONE;
+    batch->begun = false;
+    batch->count = batch->bytes = 0;
+}
+
+void store_batch_begin(struct store_batch *batch, tl_ts ts)
+{
+    REQUIRE(!batch->begun);
+    batch->ts = ts;
+    batch->begun = true;
+}
+
+void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
+{
+    REQUIRE(batch->begun);
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    batch->store->ops->batch_put(batch, space, key, value);
+    batch->count++;
+    batch->bytes += key.len + value.len;
+}
+
+void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
+{
+    REQUIRE(batch->begun);
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    batch->store->ops->batch_delete(batch, space, key);
+    batch->count++;
+    batch->bytes += key.len;
+}
+
+size_t store_batch_count(const struct store_batch *batch)
+{
+    return batch->count;
+}
+
+size_t store_batch_bytes(const struct store_batch *batch)
+{
+    return batch->bytes;
+}
+
+int store_write(struct store *store, struct store_batch *batch)
+{
+    REQUIRE(batch->store == store && batch->begun);
+    REQUIRE(batch->ts > store->last_ts && batch->ts > atomic_load(&store->history_low));
+    int r = store->ops->write(store, batch);
+    if (r == 0)
+        store->last_ts = batch->ts;
+    return r;
+}
+
+int store_sync(struct store *store)
+{
+    return store->ops->sync(store);
+}
+
+/*
+ * The cut-off is looked at after the read too: versions are dropped only after it was raised, so a read
+ * that ends with its timestamp still above it has missed none (invariant 4).
+ */
+int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key,
+              struct store_value *ret_value)
+{
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    if (store__is_too_old(store, space, ts))
+        return STORE_TOO_OLD;
+    int r = store->ops->get(store, space, ts, key, ret_value);
+    if (!store__is_too_old(store, space, ts))
+        return r;
+    if (r == 0)
+        store_value_release(ret_value);
+    return STORE_TOO_OLD;
+}
+
+/* What the iterator shows is fixed when it is made, so one look at the cut-off after that is enough. */
+struct store_iter *store_iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
+                                  struct slice upper)
+{
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    struct store_iter *iter = store->ops->iter_new(store, space, ts, lower, upper);
+    iter->store = store;
+    iter->space = space;
+    iter->ts = ts;
+    if (store__is_too_old(store, space, ts))
+        iter->status = STORE_TOO_OLD;
+    return iter;
+}
+
+void store_iter_free(struct store_iter *iter)
+{
+    if (iter != NULL)
+        iter->store->ops->iter_free(iter);
+}
+
+/* A refused iterator stays where it is: nowhere. */
+static bool is_refused(const struct store_iter *iter)
+{
+    return iter->status == STORE_TOO_OLD;
+}
+
+void store_iter_seek_first(struct store_iter *iter)
+{
+    if (!is_refused(iter))
+        iter->store->ops->iter_seek_first(iter);
+}
+
+void store_iter_seek_last(struct store_iter *iter)
+{
+    if (!is_refused(iter))
+        iter->store->ops->iter_seek_last(iter);
+}
+
+void store_iter_seek(struct store_iter *iter, struct slice key)
+{
+    if (!is_refused(iter))
+        iter->store->ops->iter_seek(iter, key);
+}
+
+void store_iter_seek_for_prev(struct store_iter *iter, struct slice key)
+{
+    if (!is_refused(iter))
+        iter->store->ops->iter_seek_for_prev(iter, key);
+}
+
+void store_iter_next(struct store_iter *iter)
+{
+    REQUIRE(iter->valid);
+    iter->store->ops->iter_next(iter);
+}
+
+void store_iter_prev(struct store_iter *iter)
+{
+    REQUIRE(iter->valid);
+    iter->store->ops->iter_prev(iter);
+}
+
+bool store_iter_valid(const struct store_iter *iter)
+{
+    return iter->valid;
+}
+
+struct slice store_iter_key(const struct store_iter *iter)
+{
+    REQUIRE(iter->valid);
+    return iter->key;
+}
+
+struct slice store_iter_value(const struct store_iter *iter)
+{
+    REQUIRE(iter->valid);
+    return iter->value;
+}
+
+int store_iter_status(const struct store_iter *iter)
+{
+    return iter->status;
+}
+
+int store_set_history_low(struct store *store, tl_ts ts)
+{
+    tl_ts before = atomic_load(&store->history_low);
+    do
+        if (ts <= before)
+            return 0;
+    while (!atomic_compare_exchange_weak(&store->history_low, &before, ts));
+    return store->ops->history_low_raised(store);
+}
+
+tl_ts store_history_low(const struct store *store)
+{
+    return atomic_load(&store->history_low);
+}
+
+int store_compact(struct store *store)
+{
+    return store->ops->compact(store);
+}
+
+int store_flush(struct store *store)
+{
+    return store->ops->flush(store);
+}
+
+int store_verify(struct store *store, char **ret_reason)
+{
+    if (ret_reason != NULL)
+        *ret_reason = NULL;
+    return store->ops->verify(store, ret_reason);
+}
+
+void store_stats(struct store *store, struct store_stats *ret_stats)
+{
+    *ret_stats = (struct store_stats){0, 0};
+    store->ops->stats(store, ret_stats);
+}

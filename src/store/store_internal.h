@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the implementations of a store share. Only files of src/store include this.
+ *
+ * Each implementation embeds these structs as the first member of its own and fills in a table of
+ * operations; store.c checks what callers owe, keeps what is common, and dispatches.
+ */
+#ifndef TL_STORE_STORE_INTERNAL_H
+#define TL_STORE_STORE_INTERNAL_H
+
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+struct store {
+    const struct store_ops *ops;
+    _Atomic tl_ts history_low; /* reads below are refused (invariant 4); only grows */
+    tl_ts last_ts;             /* of the newest batch since the store was opened; the writer's own */
+};
+
+struct store_batch {
+    struct store *store;
+    tl_ts ts;
+    bool begun;
+    size_t count;
+    size_t bytes; /* of keys and values */
+};
+
+struct store_iter {
+    struct store *store;
+    enum store_space space;
+    tl_ts ts;
+    /* Set by the implementation at each move. */
+    bool valid;
+    int status; /* why the iterator is not valid; 0 at an end */
+    struct slice key;
+    struct slice value;
+};
+
+struct store_ops {
+    void (*close)(struct store *store);
+    struct store_batch *(*batch_new)(struct store *store);
+    void (*batch_free)(struct store_batch *batch);
+    void (*batch_clear)(struct store_batch *batch);
+    void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+    void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
+    int (*write)(struct store *store, struct store_batch *batch);
+    int (*sync)(struct store *store);
+    int (*get)(struct store *store, enum store_space space, tl_ts ts, struct slice key,
+               struct store_value *ret_value);
+    struct store_iter *(*iter_new)(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
+                                   struct slice upper);
+    void (*iter_free)(struct store_iter *iter);
+    void (*iter_seek_first)(struct store_iter *iter);
+    void (*iter_seek_last)(struct store_iter *iter);
+    void (*iter_seek)(struct store_iter *iter, struct slice key);
+    void (*iter_seek_for_prev)(struct store_iter *iter, struct slice key);
+    void (*iter_next)(struct store_iter *iter);
+    void (*iter_prev)(struct store_iter *iter);
+    int (*history_low_raised)(struct store *store);
+    int (*compact)(struct store *store);
+    int (*flush)(struct store *store);
+    int (*verify)(struct store *store, char **ret_reason);
+    void (*stats)(struct store *store, struct store_stats *ret_stats);
+};
+
+static inline bool store__space_is_versioned(enum store_space space)
+{
+    return space != SPACE_SYSTEM;
+}
+
+/* Whether a read at `ts` must be refused now. */
+static inline bool store__is_too_old(const struct store *store, enum store_space space, tl_ts ts)
+{
+    return store__space_is_versioned(space) && ts < atomic_load(&store->history_low);
+}
+
+#endif

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store's twin in memory: what the store means, written as plainly as can be; see README.md.
+ *
+ * One ordered map a space holds every version under a composite key: the key, escaped so that no key is the
+ * beginning of another, then its stamp, newest first. In a versioned space the stamp is the timestamp, in
+ * SPACE_SYSTEM the number of the batch. So the version that a read may see is the first at or after
+ * (key, newest stamp it may see).
+ *
+ * A crash takes back the batches after the last sync: their versions are the ones with a higher stamp.
+ * Nothing that could be seen again is ever dropped (prune_limit).
+ */
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/omap.h"
+#include "store/store_internal.h"
+
+#include <pthread.h>
+
+enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
+
+/* A batch that a crash may lose. */
+struct mem_unsynced {
+    uint64_t number;
+    tl_ts ts;
+};
+
+struct mem_store {
+    struct store base;
+    pthread_rwlock_t lock; /* over everything below */
+    struct omap spaces[SPACE_COUNT];
+    uint64_t batch_number; /* of the newest batch */
+    tl_ts newest_ts;
+    uint64_t synced_number; /* of the newest batch that is safe from a crash, */
+    tl_ts synced_ts;        /* and its timestamp */
+    struct mem_unsynced *unsynced;
+    size_t unsynced_count;
+    size_t unsynced_capacity;
+    size_t iter_count; /* iterators alive: nothing is dropped while there are any */
+    size_t bytes;
+};
+
+/* A batch is a text of records: space, tag, key, value. */
+struct mem_batch {
+    struct store_batch base;
+    struct buf records;
+};
+
+struct mem_iter {
+    struct store_iter base;
+    uint64_t limit;   /* the newest stamp it may see */
+    struct buf lower; /* escaped; empty: open */
+    struct buf upper;
+    struct buf escaped; /* the current key, escaped */
+    struct buf key;
+    struct buf value;
+    struct buf scratch;
+};
+
+static struct mem_store *mem_of(struct store *store)
+{
+    return (struct mem_store *)store;
+}
+
+/*
+ * Composite keys: NUL becomes (0, 255), and (0, 0) ends the key, which keeps byte order and makes the end
+ * lower than any continuation.
+ */
+static void escape_key(struct buf *ret_escaped, struct slice key)
+{
+    buf_clear(ret_escaped);
+    for (size_t i = 0; i < key.len; i++) {
+        buf_byte(ret_escaped, key.data[i]);
+        if (key.data[i] == '\0')
+            buf_byte(ret_escaped, '\xff');
+    }
+    buf_append(ret_escaped, "\0\0", 2);
+}
+
+static void unescape_key(struct buf *ret_key, struct slice escaped)
+{
+    buf_clear(ret_key);
+    for (size_t i = 0; i + 2 < escaped.len; i++) {
+        buf_byte(ret_key, escaped.data[i]);
+        if (escaped.data[i] == '\0')
+            i++;
+    }
+}
+
+enum { STAMP_BYTES = 8 };
+
+static void append_stamp(struct buf *composite, uint64_t stamp)
+{
+    buf_u64be(composite, ~stamp);
+}
+
+static struct slice entry_escaped(const struct omap_entry *entry)
+{
+    struct slice composite = omap_key(entry);
+    return (struct slice){composite.data, composite.len - STAMP_BYTES};
+}
+
+static uint64_t entry_stamp(const struct omap_entry *entry)
+{
+    struct slice composite = omap_key(entry);
+    struct slice stamp = slice_from_offset(composite, composite.len - STAMP_BYTES);
+    uint64_t inverted = 0;
+    INSIST(slice_take_u64be(&stamp, &inverted));
+    return ~inverted;
+}
+
+static bool entry_deleted(const struct omap_entry *entry)
+{
+    return omap_value(entry).data[0] == TAG_DELETED;
+}
+
+/*
+ * The newest version of a key with a stamp of at most `limit`, deletions included, or NULL.
+ * `escaped` is used as scratch and left as it was.
+ */
+static struct omap_entry *find_version(const struct omap *map, struct buf *escaped, uint64_t limit)
+{
+    size_t len = escaped->len;
+    append_stamp(escaped, limit);
+    struct omap_entry *entry = omap_seek(map, buf_view(escaped));
+    escaped->len = len;
+    return entry != NULL && slice_equal(entry_escaped(entry), buf_view(escaped)) ? entry : NULL;
+}
+
+/* Life */
+
+static void mem_close(struct store *store)
+{
+    struct mem_store *mem = mem_of(store);
+    REQUIRE(mem->iter_count == 0);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        omap_deinit(&mem->spaces[space]);
+    mem_free(mem->unsynced);
+    pthread_rwlock_destroy(&mem->lock);
+    mem_free(mem);
+}
+
+/* Batches */
+
+static struct store_batch *mem_batch_new(struct store *store)
+{
+    (void)store;
+    struct mem_batch *batch = mem_zalloc(sizeof *batch);
+    batch->records = BUF_INIT(BUF_UNLIMITED);
+    return &batch->base;
+}
+
+static void mem_batch_free(struct store_batch *base)
+{
+    struct mem_batch *batch = (struct mem_batch *)base;
+    buf_deinit(&batch->records);
+    mem_free(batch);
+}
+
+static void mem_batch_clear(struct store_batch *base)
+{
+    buf_clear(&((struct mem_batch *)base)->records);
+}
+
+static void batch_record(struct store_batch *base, enum store_space space, char tag, struct slice key,
+                         struct slice value)
+{
+    struct buf *records = &((struct mem_batch *)base)->records;
+    buf_byte(records, (char)space);
+    buf_varint(records, key.len);
+    buf_slice(records, key);
+    buf_varint(records, value.len + 1);
+    buf_byte(records, tag);
+    buf_slice(records, value);
+}
+
+static void mem_batch_put(struct store_batch *batch, enum store_space space, struct slice key,
+                          struct slice value)
+{
+    batch_record(batch, space, TAG_PUT, key, value);
+}
+
+static void mem_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
+{
+    batch_record(batch, space, TAG_DELETED, key, SLICE_NONE);
+}
+
+/* Writing */
+
+/*
+ * The newest stamp that may serve as the oldest one kept: older versions that it hides can never be seen
+ * again, neither by a read nor after a crash.
+ */
+static uint64_t prune_limit(const struct mem_store *mem, enum store_space space)
+{
+    if (!store__space_is_versioned(space))
+        return mem->synced_number;
+    tl_ts low = atomic_load(&mem->base.history_low);
+    return low < mem->synced_ts ? low : mem->synced_ts;
+}
+
+static void remove_entry(struct mem_store *mem, enum store_space space, const struct omap_entry *entry)
+{
+    mem->bytes -= omap_key(entry).len + omap_value(entry).len;
+    tl_cleanup(mem_freep) char *key = mem_dup(omap_key(entry).data, omap_key(entry).len);
+    bool removed = omap_remove(&mem->spaces[space], (struct slice){key, omap_key(entry).len});
+    INSIST(removed);
+}
+
+/* Drops the versions of a key that can never be seen again; the newest of them stays unless a deletion. */
+static void prune_key(struct mem_store *mem, enum store_space space, struct buf *escaped)
+{
+    if (mem->iter_count > 0)
+        return;
+    const struct omap_entry *newest = find_version(&mem->spaces[space], escaped, prune_limit(mem, space));
+    if (newest == NULL)
+        return;
+    const struct omap_entry *entry = omap_next(newest);
+    while (entry != NULL && slice_equal(entry_escaped(entry), buf_view(escaped))) {
+        const struct omap_entry *following = omap_next(entry);
+        remove_entry(mem, space, entry);
+        entry = following;
+    }
+    if (entry_deleted(newest))
+        remove_entry(mem, space, newest);
+}
+
+static void write_record(struct mem_store *mem, tl_ts ts, struct slice *records, struct buf *escaped)
+{
+    struct slice space_byte, key, tagged;
+    uint64_t key_len = 0, tagged_len = 0;
+    bool whole = slice_take(records, 1, &space_byte) && slice_take_varint(records, &key_len) &&
+                 slice_take(records, key_len, &key) && slice_take_varint(records, &tagged_len) &&
+                 slice_take(records, tagged_len, &tagged);
+    INSIST(whole);
+    enum store_space space = (enum store_space)space_byte.data[0];
+    escape_key(escaped, key);
+    prune_key(mem, space, escaped);
+    size_t len = escaped->len;
+    append_stamp(escaped, store__space_is_versioned(space) ? ts : mem->batch_number);
+    const struct omap_entry *before = omap_get(&mem->spaces[space], buf_view(escaped));
+    if (before != NULL)
+        mem->bytes -= omap_key(before).len + omap_value(before).len;
+    omap_put(&mem->spaces[space], buf_view(escaped), tagged);
+    mem->bytes += escaped->len + tagged.len;
+    escaped->len = len;
+}
+
+static void note_unsynced(struct mem_store *mem, tl_ts ts)
+{
+    if (mem->unsynced_count == mem->unsynced_capacity) {
+        mem->unsynced_capacity = mem->unsynced_capacity ? mem->unsynced_capacity * 2 : 16;
+        mem->unsynced = mem_realloc(mem->unsynced, mem->unsynced_capacity * sizeof *mem->unsynced);
+    }
+    mem->unsynced[mem->unsynced_count++] = (struct mem_unsynced){mem->batch_number, ts};
+}
+
+static int mem_write(struct store *store, struct store_batch *batch)
+{
+    struct mem_store *mem = mem_of(store);
+    struct slice records = buf_view(&((struct mem_batch *)batch)->records);
+    struct buf escaped = BUF_INIT(BUF_UNLIMITED);
+    pthread_rwlock_wrlock(&mem->lock);
+    mem->batch_number++;
+    mem->newest_ts = batch->ts;
+    note_unsynced(mem, batch->ts);
+    while (records.len > 0)
+        write_record(mem, batch->ts, &records, &escaped);
+    pthread_rwlock_unlock(&mem->lock);
+    buf_deinit(&escaped);
+    return 0;
+}
+
+static int mem_sync(struct store *store)
+{
+    struct mem_store *mem = mem_of(store);
+    pthread_rwlock_wrlock(&mem->lock);
+    mem->synced_number = mem->batch_number;
+    mem->synced_ts = mem->newest_ts;
+    mem->unsynced_count = 0;
+    pthread_rwlock_unlock(&mem->lock);
+    return 0;
+}
+
+/* Removes every version with a stamp above `limit`. */
+static void remove_above(struct mem_store *mem, enum store_space space, uint64_t limit)
+{
+    const struct omap_entry *entry = omap_first(&mem->spaces[space]);
+    while (entry != NULL) {
+        const struct omap_entry *following = omap_next(entry);
+        if (entry_stamp(entry) > limit)
+            remove_entry(mem, space, entry);
+        entry = following;
+    }
+}
+
+size_t store_mem_crash(struct store *store, size_t unsynced_kept)
+{
+    struct mem_store *mem = mem_of(store);
+    REQUIRE(mem->iter_count == 0);
+    pthread_rwlock_wrlock(&mem->lock);
+    size_t count = mem->unsynced_count;
+    size_t kept = unsynced_kept < count ? unsynced_kept : count;
+    if (kept > 0) {
+        mem->synced_number = mem->unsynced[kept - 1].number;
+        mem->synced_ts = mem->unsynced[kept - 1].ts;
+    }
+    for (int space = 0; space < SPACE_COUNT; space++)
+        remove_above(mem, space, store__space_is_versioned(space) ? mem->synced_ts : mem->synced_number);
+    mem->batch_number = mem->synced_number;
+    mem->newest_ts = mem->base.last_ts = mem->synced_ts;
+    mem->unsynced_count = 0;
+    pthread_rwlock_unlock(&mem->lock);
+    return count;
+}
+
+/* Reading */
+
+static uint64_t read_limit(const struct mem_store *mem, enum store_space space, tl_ts ts)
+{
+    if (!store__space_is_versioned(space))
+        return mem->batch_number;
+    return ts < mem->newest_ts ? ts : mem->newest_ts;
+}
+
+static void value_release(struct store_value *value)
+{
+    mem_free(value->pin);
+}
+
+static int mem_get(struct store *store, enum store_space space, tl_ts ts, struct slice key,
+                   struct store_value *ret_value)
+{
+    struct mem_store *mem = mem_of(store);
+    struct buf escaped = BUF_INIT(BUF_UNLIMITED);
+    escape_key(&escaped, key);
+    pthread_rwlock_rdlock(&mem->lock);
+    const struct omap_entry *entry =
+        find_version(&mem->spaces[space], &escaped, read_limit(mem, space, ts));
+    int r = STORE_NOT_FOUND;
+    if (entry != NULL && !entry_deleted(entry)) {
+        struct slice value = slice_from_offset(omap_value(entry), 1);
+        /* A copy, so that a value used after its release is found by the sanitizers. */
+        char *copy = mem_dup(value.data, value.len);
+        *ret_value = (struct store_value){{copy, value.len}, copy, value_release};
+        r = 0;
+    }
+    pthread_rwlock_unlock(&mem->lock);
+    buf_deinit(&escaped);
+    return r;
+}
+
+static struct store_iter *mem_iter_new(struct store *store, enum store_space space, tl_ts ts,
+                                       struct slice lower, struct slice upper)
+{
+    struct mem_store *mem = mem_of(store);
+    struct mem_iter *iter = mem_zalloc(sizeof *iter);
+    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped, &iter->key, &iter->value, &iter->scratch};
+    for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
+        *bufs[i] = BUF_INIT(BUF_UNLIMITED);
+    if (lower.len > 0)
+        escape_key(&iter->lower, lower);
+    if (upper.len > 0)
+        escape_key(&iter->upper, upper);
+    pthread_rwlock_wrlock(&mem->lock);
+    iter->limit = read_limit(mem, space, ts);
+    mem->iter_count++;
+    pthread_rwlock_unlock(&mem->lock);
+    return &iter->base;
+}
+
+static void mem_iter_free(struct store_iter *base)
+{
+    struct mem_iter *iter = (struct mem_iter *)base;
+    struct mem_store *mem = mem_of(base->store);
+    pthread_rwlock_wrlock(&mem->lock);
+    mem->iter_count--;
+    pthread_rwlock_unlock(&mem->lock);
+    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped, &iter->key, &iter->value, &iter->scratch};
+    for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
+        buf_deinit(bufs[i]);
+    mem_free(iter);
+}
+
+static const struct omap *iter_map(const struct mem_iter *iter)
+{
+    return &mem_of(iter->base.store)->spaces[iter->base.space];
+}
+
+static bool within_bounds(const struct mem_iter *iter, struct slice escaped)
+{
+    return (iter->lower.len == 0 || slice_compare(escaped, buf_view(&iter->lower)) >= 0) &&
+           (iter->upper.len == 0 || slice_compare(escaped, buf_view(&iter->upper)) < 0);
+}
+
+/* Shows the key in iter->escaped if a version of it can be seen. Returns: whether so. */
+static bool show_version(struct mem_iter *iter)
+{
+    const struct omap_entry *entry = find_version(iter_map(iter), &iter->escaped, iter->limit);
+    if (entry == NULL || entry_deleted(entry))
+        return false;
+    unescape_key(&iter->key, buf_view(&iter->escaped));
+    buf_clear(&iter->value);
+    buf_slice(&iter->value, slice_from_offset(omap_value(entry), 1));
+    iter->base.valid = true;
+    iter->base.key = buf_view(&iter->key);
+    iter->base.value = buf_view(&iter->value);
+    return true;
+}
+
+/* The composite key after all versions of the key in iter->escaped. */
+static struct slice after_versions(struct mem_iter *iter)
+{
+    buf_clear(&iter->scratch);
+    buf_slice(&iter->scratch, buf_view(&iter->escaped));
+    iter->scratch.data[iter->scratch.len - 1] = '\1';
+    return buf_view(&iter->scratch);
+}
+
+/* Goes on from `entry` (NULL: the end) to the first key that can be seen. */
+static void settle_forward(struct mem_iter *iter, const struct omap_entry *entry)
+{
+    iter->base.valid = false;
+    while (entry != NULL && within_bounds(iter, entry_escaped(entry))) {
+        buf_clear(&iter->escaped);
+        buf_slice(&iter->escaped, entry_escaped(entry));
+        if (show_version(iter))
+            return;
+        entry = omap_seek(iter_map(iter), after_versions(iter));
+    }
+}
+
+static void settle_backward(struct mem_iter *iter, const struct omap_entry *entry)
+{
+    iter->base.valid = false;
+    while (entry != NULL && within_bounds(iter, entry_escaped(entry))) {
+        buf_clear(&iter->escaped);
+        buf_slice(&iter->escaped, entry_escaped(entry));
+        if (show_version(iter))
+            return;
+        entry = omap_seek_for_prev(iter_map(iter), buf_view(&iter->escaped));
+    }
+}
+
+static void seek_locked(struct mem_iter *iter, struct slice escaped, bool forward)
+{
+    struct mem_store *mem = mem_of(iter->base.store);
+    pthread_rwlock_rdlock(&mem->lock);
+    if (forward)
+        settle_forward(iter, omap_seek(iter_map(iter), escaped));
+    else
+        settle_backward(iter, omap_seek_for_prev(iter_map(iter), escaped));
+    pthread_rwlock_unlock(&mem->lock);
+}
+
+static void mem_iter_seek_first(struct store_iter *base)
+{
+    struct mem_iter *iter = (struct mem_iter *)base;
+    seek_locked(iter, buf_view(&iter->lower), true);
+}
+
+static void mem_iter_seek_last(struct store_iter *base)
+{
+    struct mem_iter *iter = (struct mem_iter *)base;
+    if (iter->upper.len > 0) {
+        seek_locked(iter, buf_view(&iter->upper), false);
+        return;
+    }
+    struct mem_store *mem = mem_of(base->store);
+    pthread_rwlock_rdlock(&mem->lock);
+    settle_backward(iter, omap_last(iter_map(iter)));
+    pthread_rwlock_unlock(&mem->lock);
+}
+
+static void mem_iter_seek(struct store_iter *base, struct slice key)
+{
+    struct mem_iter *iter = (struct mem_iter *)base;
+    escape_key(&iter->escaped, key);
+    bool below = slice_compare(buf_view(&iter->escaped), buf_view(&iter->lower)) < 0;
+    seek_locked(iter, buf_view(below ? &iter->lower : &iter->escaped), true);
+}
+
+static void mem_iter_seek_for_prev(struct store_iter *base, struct slice key)
+{
+    struct mem_iter *iter = (struct mem_iter *)base;
+    escape_key(&iter->escaped, key);
+    bool above = iter->upper.len > 0 && slice_compare(buf_view(&iter->escaped), buf_view(&iter->upper)) >= 0;
+    seek_locked(iter, above ? buf_view(&iter->upper) : after_versions(iter), false);
+}
+
+static void mem_iter_next(struct store_iter *base)
+{
+    struct mem_iter *iter = (struct mem_iter *)base;
+    seek_locked(iter, after_versions(iter), true);
+}
+
+static void mem_iter_prev(struct store_iter *base)
+{
+    struct mem_iter *iter = (struct mem_iter *)base;
+    buf_clear(&iter->scratch);
+    buf_slice(&iter->scratch, buf_view(&iter->escaped));
+    seek_locked(iter, buf_view(&iter->scratch), false);
+}
+
+/* Upkeep */
+
+static int mem_history_low_raised(struct store *store)
+{
+    (void)store; /* versions go when their key is next written, or at store_compact() */
+    return 0;
+}
+
+static void compact_space(struct mem_store *mem, enum store_space space)
+{
+    struct buf escaped = BUF_INIT(BUF_UNLIMITED);
+    const struct omap_entry *entry = omap_first(&mem->spaces[space]);
+    while (entry != NULL) {
+        buf_clear(&escaped);
+        buf_slice(&escaped, entry_escaped(entry));
+        prune_key(mem, space, &escaped);
+        escaped.data[escaped.len - 1] = '\1';
+        entry = omap_seek(&mem->spaces[space], buf_view(&escaped));
+    }
+    buf_deinit(&escaped);
+}
+
+static int mem_compact(struct store *store)
+{
+    struct mem_store *mem = mem_of(store);
+    pthread_rwlock_wrlock(&mem->lock);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        compact_space(mem, space);
+    pthread_rwlock_unlock(&mem->lock);
+    return 0;
+}
+
+static int mem_flush(struct store *store)
+{
+    return mem_sync(store);
+}
+
+/* Every composite key can be read, and no space has one from the future. */
+static int mem_verify(struct store *store, char **ret_reason)
+{
+    (void)ret_reason;
+    struct mem_store *mem = mem_of(store);
+    pthread_rwlock_rdlock(&mem->lock);
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        uint64_t newest = store__space_is_versioned(space) ? mem->newest_ts : mem->batch_number;
+        const struct omap_entry *entry = omap_first(&mem->spaces[space]);
+        for (; entry != NULL; entry = omap_next(entry))
+            INSIST(entry_stamp(entry) <= newest);
+    }
+    pthread_rwlock_unlock(&mem->lock);
+    return 0;
+}
+
+static void mem_stats(struct store *store, struct store_stats *ret_stats)
+{
+    struct mem_store *mem = mem_of(store);
+    pthread_rwlock_rdlock(&mem->lock);
+    ret_stats->memory_bytes = mem->bytes;
+    pthread_rwlock_unlock(&mem->lock);
+}
+
+static const struct store_ops mem_ops = {
+    .close = mem_close,
+    .batch_new = mem_batch_new,
+    .batch_free = mem_batch_free,
+    .batch_clear = mem_batch_clear,
+    .batch_put = mem_batch_put,
+    .batch_delete = mem_batch_delete,
+    .write = mem_write,
+    .sync = mem_sync,
+    .get = mem_get,
+    .iter_new = mem_iter_new,
+    .iter_free = mem_iter_free,
+    .iter_seek_first = mem_iter_seek_first,
+    .iter_seek_last = mem_iter_seek_last,
+    .iter_seek = mem_iter_seek,
+    .iter_seek_for_prev = mem_iter_seek_for_prev,
+    .iter_next = mem_iter_next,
+    .iter_prev = mem_iter_prev,
+    .history_low_raised = mem_history_low_raised,
+    .compact = mem_compact,
+    .flush = mem_flush,
+    .verify = mem_verify,
+    .stats = mem_stats,
+};
+
+struct store *store_open_mem(void)
+{
+    struct mem_store *mem = mem_zalloc(sizeof *mem);
+    mem->base.ops = &mem_ops;
+    for (int space = 0; space < SPACE_COUNT; space++)
+        omap_init(&mem->spaces[space]);
+    pthread_rwlock_init(&mem->lock, NULL);
+    return &mem->base;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading through a view: the overlay's writes merged over the store; see view.h.
+ *
+ * The merge walks two cursors, one in the store and one in the overlay, each at the nearest entry of its
+ * own in the direction of travel. The nearer one is the current position. At equal keys the overlay's entry
+ * hides the store's; where it is a deletion both are passed over. To turn round, both cursors are sought
+ * again from the current key. With no overlay everything goes straight to the store's iterator.
+ */
+#include "store/view.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "store/overlay_internal.h"
+
+enum direction { BACKWARD = -1, FORWARD = 1 };
+enum source { SOURCE_NONE, SOURCE_STORE, SOURCE_OVERLAY };
+
+struct view_iter {
+    struct store_iter *base;
+    const struct omap *map;         /* NULL: no overlay; then only `base` is used */
+    const struct omap_entry *entry; /* NULL: the overlay has no more in this direction */
+    enum direction direction;
+    enum source source;             /* which cursor is the current position */
+    bool hides;                     /* the overlay's entry has the store's key too */
+    struct buf lower;               /* copies of the bounds; empty: open */
+    struct buf upper;
+    struct buf turn;                /* the key the cursors turn round at */
+};
+
+int view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value)
+{
+    struct slice value;
+    if (view->overlay == NULL || overlay_get(view->overlay, space, key, &value) == STORE_NOT_FOUND)
+        return store_get(view->store, space, view->ts, key, ret_value);
+    if (value.data == NULL)
+        return STORE_NOT_FOUND;
+    *ret_value = (struct store_value){value, NULL, NULL};
+    return 0;
+}
+
+struct view_iter *view_iter_new(const struct view *view, enum store_space space, struct slice lower,
+                                struct slice upper)
+{
+    struct view_iter *iter = mem_zalloc(sizeof *iter);
+    iter->base = store_iter_new(view->store, space, view->ts, lower, upper);
+    iter->lower = iter->upper = iter->turn = BUF_INIT(BUF_UNLIMITED);
+    if (view->overlay != NULL && overlay__space(view->overlay, space)->count > 0) {
+        iter->map = overlay__space(view->overlay, space);
+        buf_slice(&iter->lower, lower);
+        buf_slice(&iter->upper, upper);
+    }
+    return iter;
+}
+
+void view_iter_free(struct view_iter *iter)
+{
+    if (iter == NULL)
+        return;
+    store_iter_free(iter->base);
+    buf_deinit(&iter->lower);
+    buf_deinit(&iter->upper);
+    buf_deinit(&iter->turn);
+    mem_free(iter);
+}
+
+/* The overlay's entry if it lies within the bounds, else NULL: past one bound, nothing else follows. */
+static const struct omap_entry *within(const struct view_iter *iter, const struct omap_entry *entry)
+{
+    if (entry == NULL || slice_compare(omap_key(entry), buf_view(&iter->lower)) < 0)
+        return NULL;
+    return iter->upper.len > 0 && slice_compare(omap_key(entry), buf_view(&iter->upper)) >= 0 ? NULL : entry;
+}
+
+static void advance_base(struct view_iter *iter)
+{
+    if (iter->direction == FORWARD)
+        store_iter_next(iter->base);
+    else
+        store_iter_prev(iter->base);
+}
+
+static void advance_entry(struct view_iter *iter)
+{
+    iter->entry =
+        within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
+}
+
+/* Where the overlay's cursor lies, in the direction of travel: before (<0), at, or after the store's. */
+static int entry_order(const struct view_iter *iter)
+{
+    if (!store_iter_valid(iter->base))
+        return -1;
+    return iter->direction * slice_compare(omap_key(iter->entry), store_iter_key(iter->base));
+}
+
+/* Makes the nearer cursor the current position, passing over what the overlay deleted. */
+static void settle(struct view_iter *iter)
+{
+    iter->source = SOURCE_NONE;
+    while (store_iter_status(iter->base) == 0) {
+        int order = iter->entry == NULL ? 1 : entry_order(iter);
+        if (order > 0) {
+            iter->source = store_iter_valid(iter->base) ? SOURCE_STORE : SOURCE_NONE;
+            return;
+        }
+        iter->hides = order == 0;
+        if (overlay__value(iter->entry).data != NULL) {
+            iter->source = SOURCE_OVERLAY;
+            return;
+        }
+        if (iter->hides)
+            advance_base(iter);
+        advance_entry(iter);
+    }
+}
+
+static struct slice later(struct slice a, struct slice b)
+{
+    return slice_compare(a, b) >= 0 ? a : b;
+}
+
+/* The overlay's cursor to the first position at or after `key` and the lower bound. */
+static void seek_forward(struct view_iter *iter, struct slice key)
+{
+    iter->direction = FORWARD;
+    iter->entry = within(iter, omap_seek(iter->map, later(key, buf_view(&iter->lower))));
+}
+
+/* The overlay's cursor to the last position at or before `key`, and before the upper bound. */
+static void seek_backward(struct view_iter *iter, struct slice key)
+{
+    iter->direction = BACKWARD;
+    const struct omap_entry *entry = omap_seek_for_prev(iter->map, key);
+    struct slice upper = buf_view(&iter->upper);
+    if (entry != NULL && upper.len > 0 && slice_compare(omap_key(entry), upper) >= 0) {
+        entry = omap_seek_for_prev(iter->map, upper);
+        if (entry != NULL && slice_equal(omap_key(entry), upper))
+            entry = omap_prev(entry);
+    }
+    iter->entry = within(iter, entry);
+}
+
+void view_iter_seek_first(struct view_iter *iter)
+{
+    store_iter_seek_first(iter->base);
+    if (iter->map == NULL)
+        return;
+    seek_forward(iter, SLICE_NONE);
+    settle(iter);
+}
+
+void view_iter_seek_last(struct view_iter *iter)
+{
+    store_iter_seek_last(iter->base);
+    if (iter->map == NULL)
+        return;
+    seek_backward(iter, omap_key(omap_last(iter->map)));
+    settle(iter);
+}
+
+void view_iter_seek(struct view_iter *iter, struct slice key)
+{
+    store_iter_seek(iter->base, key);
+    if (iter->map == NULL)
+        return;
+    seek_forward(iter, key);
+    settle(iter);
+}
+
+void view_iter_seek_for_prev(struct view_iter *iter, struct slice key)
+{
+    store_iter_seek_for_prev(iter->base, key);
+    if (iter->map == NULL)
+        return;
+    seek_backward(iter, key);
+    settle(iter);
+}
+
+/* Puts both cursors just past the current key, in the other direction. */
+static void turn_round(struct view_iter *iter)
+{
+    buf_clear(&iter->turn);
+    buf_slice(&iter->turn, view_iter_key(iter));
+    struct slice key = buf_view(&iter->turn);
+    if (iter->direction == BACKWARD) {
+        store_iter_seek(iter->base, key);
+        seek_forward(iter, key);
+    } else {
+        store_iter_seek_for_prev(iter->base, key);
+        seek_backward(iter, key);
+    }
+    if (store_iter_valid(iter->base) && slice_equal(store_iter_key(iter->base), key))
+        advance_base(iter);
+    if (iter->entry != NULL && slice_equal(omap_key(iter->entry), key))
+        advance_entry(iter);
+}
+
+static void move(struct view_iter *iter, enum direction direction)
+{
+    REQUIRE(iter->source != SOURCE_NONE);
+    if (iter->direction != direction) {
+        turn_round(iter);
+    } else {
+        if (iter->source == SOURCE_STORE || iter->hides)
+            advance_base(iter);
+        if (iter->source == SOURCE_OVERLAY)
+            advance_entry(iter);
+    }
+    settle(iter);
+}
+
+void view_iter_next(struct view_iter *iter)
+{
+    if (iter->map == NULL)
+        store_iter_next(iter->base);
+    else
+        move(iter, FORWARD);
+}
+
+void view_iter_prev(struct view_iter *iter)
+{
+    if (iter->map == NULL)
+        store_iter_prev(iter->base);
+    else
+        move(iter, BACKWARD);
+}
+
+bool view_iter_valid(const struct view_iter *iter)
+{
+    return iter->map == NULL ? store_iter_valid(iter->base) : iter->source != SOURCE_NONE;
+}
+
+struct slice view_iter_key(const struct view_iter *iter)
+{
+    if (iter->source == SOURCE_OVERLAY)
+        return omap_key(iter->entry);
+    return store_iter_key(iter->base);
+}
+
+struct slice view_iter_value(const struct view_iter *iter)
+{
+    if (iter->source == SOURCE_OVERLAY)
+        return overlay__value(iter->entry);
+    return store_iter_value(iter->base);
+}
+
+int view_iter_status(const struct view_iter *iter)
+{
+    return store_iter_status(iter->base);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A transaction's overlay: what it says of keys, its size, savepoints, and what it puts into a batch.
+ */
+#include "../../lib/unit.h"
+
+#include "base/omap.h"
+#include "base/rand.h"
+#include "store/view.h"
+
+#include <stdio.h>
+
+static void assert_holds(const struct overlay *overlay, enum store_space space, const char *key,
+                         const char *value)
+{
+    struct slice got;
+    assert_int_equal(overlay_get(overlay, space, slice_from(key), &got), 0);
+    if (value == NULL)
+        assert_null(got.data);
+    else
+        assert_slice_equal(got, value);
+}
+
+static void assert_silent(const struct overlay *overlay, enum store_space space, const char *key)
+{
+    struct slice got;
+    assert_int_equal(overlay_get(overlay, space, slice_from(key), &got), STORE_NOT_FOUND);
+}
+
+/* Goal: a put, an empty put, a deletion and silence are four different answers, in each space apart. */
+static void overlay_answers(void **state)
+{
+    (void)state;
+    struct overlay *overlay = overlay_new();
+    overlay_put(overlay, SPACE_TREE, SLICE_LIT("a"), SLICE_LIT("1"));
+    overlay_put(overlay, SPACE_TREE, SLICE_LIT("b"), SLICE_NONE);
+    overlay_delete(overlay, SPACE_TREE, SLICE_LIT("c"));
+    assert_holds(overlay, SPACE_TREE, "a", "1");
+    assert_holds(overlay, SPACE_TREE, "b", "");
+    assert_holds(overlay, SPACE_TREE, "c", NULL);
+    assert_silent(overlay, SPACE_TREE, "d");
+    assert_silent(overlay, SPACE_FEED, "a");
+    assert_int_equal(overlay_count(overlay), 3);
+    assert_int_equal(overlay_bytes(overlay), 4);
+    overlay_put(overlay, SPACE_TREE, SLICE_LIT("c"), SLICE_LIT("333"));
+    assert_holds(overlay, SPACE_TREE, "c", "333");
+    assert_int_equal(overlay_count(overlay), 3);
+    assert_int_equal(overlay_bytes(overlay), 7);
+    overlay_clear(overlay);
+    assert_int_equal(overlay_count(overlay), 0);
+    assert_int_equal(overlay_bytes(overlay), 0);
+    assert_silent(overlay, SPACE_TREE, "a");
+    overlay_free(overlay);
+}
+
+/* Goal: going back to a savepoint undoes new keys, replaced values and deletions, nested ones too. */
+static void savepoints_nest(void **state)
+{
+    (void)state;
+    struct overlay *overlay = overlay_new();
+    overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("a"), SLICE_LIT("1"));
+    size_t outer = overlay_mark(overlay);
+    overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("a"), SLICE_LIT("2"));
+    overlay_put(overlay, SPACE_ENTRIES, SLICE_LIT("e"), SLICE_LIT(""));
+    size_t inner = overlay_mark(overlay);
+    overlay_delete(overlay, SPACE_DOCUMENTS, SLICE_LIT("a"));
+    overlay_delete(overlay, SPACE_ENTRIES, SLICE_LIT("e"));
+    overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("b"), SLICE_LIT("3"));
+    overlay_rollback_to(overlay, inner);
+    assert_holds(overlay, SPACE_DOCUMENTS, "a", "2");
+    assert_holds(overlay, SPACE_ENTRIES, "e", "");
+    assert_silent(overlay, SPACE_DOCUMENTS, "b");
+    overlay_put(overlay, SPACE_DOCUMENTS, SLICE_LIT("c"), SLICE_LIT("4"));
+    overlay_rollback_to(overlay, outer);
+    assert_holds(overlay, SPACE_DOCUMENTS, "a", "1");
+    assert_silent(overlay, SPACE_ENTRIES, "e");
+    assert_int_equal(overlay_count(overlay), 1);
+    assert_int_equal(overlay_bytes(overlay), 2);
+    overlay_free(overlay);
+}
+
+/* Goal: whatever was done after a savepoint, going back restores each answer and the size. */
+static void rollback_restores_all(void **state)
+{
+    (void)state;
+    enum { KEYS = 40 };
+    struct rng rng;
+    rng_init(&rng, 3);
+    struct overlay *overlay = overlay_new();
+    for (int round = 0; round < 300; round++) {
+        struct slice before[KEYS];
+        char copies[KEYS][16];
+        char names[KEYS][8];
+        size_t mark = overlay_mark(overlay);
+        size_t bytes = overlay_bytes(overlay);
+        size_t count = overlay_count(overlay);
+        int silent[KEYS];
+        for (int i = 0; i < KEYS; i++) {
+            snprintf(names[i], sizeof names[i], "k%d", i);
+            silent[i] = overlay_get(overlay, SPACE_TREE, slice_from(names[i]), &before[i]);
+            if (silent[i] == 0 && before[i].data != NULL) {
+                memcpy(copies[i], before[i].data, before[i].len);
+                before[i].data = copies[i];
+            }
+        }
+        for (int step = 0; step < 30; step++) {
+            struct slice key = slice_from(names[rng_below(&rng, KEYS)]);
+            if (rng_below(&rng, 3) == 0)
+                overlay_delete(overlay, SPACE_TREE, key);
+            else
+                overlay_put(overlay, SPACE_TREE, key, slice_make("abcdefghijkl", rng_below(&rng, 12)));
+        }
+        if (rng_below(&rng, 2) == 0)
+            continue; /* kept, so that rounds start from different states */
+        overlay_rollback_to(overlay, mark);
+        assert_int_equal(overlay_bytes(overlay), bytes);
+        assert_int_equal(overlay_count(overlay), count);
+        for (int i = 0; i < KEYS; i++) {
+            struct slice now = SLICE_NONE;
+            assert_int_equal(overlay_get(overlay, SPACE_TREE, slice_from(names[i]), &now), silent[i]);
+            if (silent[i] != 0)
+                continue;
+            assert_true(slice_equal(now, before[i]));
+            assert_int_equal(now.data == NULL, before[i].data == NULL);
+        }
+    }
+    overlay_free(overlay);
+}
+
+/* Goal: applying an overlay makes the store say what the overlay said. */
+static void apply_writes_everything(void **state)
+{
+    (void)state;
+    struct store *store = store_open_mem();
+    struct store_batch *batch = store_batch_new(store);
+    store_batch_begin(batch, 10);
+    store_batch_put(batch, SPACE_TREE, SLICE_LIT("gone"), SLICE_LIT("x"));
+    assert_int_equal(store_write(store, batch), 0);
+    struct overlay *overlay = overlay_new();
+    overlay_delete(overlay, SPACE_TREE, SLICE_LIT("gone"));
+    overlay_put(overlay, SPACE_TREE, SLICE_LIT("new"), SLICE_LIT("y"));
+    overlay_put(overlay, SPACE_SYSTEM, SLICE_LIT("s"), SLICE_LIT("z"));
+    store_batch_clear(batch);
+    store_batch_begin(batch, 20);
+    overlay_apply(overlay, batch);
+    assert_int_equal(store_batch_count(batch), 3);
+    assert_int_equal(store_batch_bytes(batch), overlay_bytes(overlay));
+    assert_int_equal(store_write(store, batch), 0);
+    struct store_value value;
+    assert_int_equal(store_get(store, SPACE_TREE, 20, SLICE_LIT("gone"), &value), STORE_NOT_FOUND);
+    assert_int_equal(store_get(store, SPACE_TREE, 20, SLICE_LIT("new"), &value), 0);
+    assert_slice_equal(value.bytes, "y");
+    store_value_release(&value);
+    assert_int_equal(store_get(store, SPACE_SYSTEM, 0, SLICE_LIT("s"), &value), 0);
+    store_value_release(&value);
+    overlay_free(overlay);
+    store_batch_free(batch);
+    store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlay_answers),
+        cmocka_unit_test(savepoints_nest),
+        cmocka_unit_test(rollback_restores_all),
+        cmocka_unit_test(apply_writes_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
