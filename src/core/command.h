@@ -16,7 +16,7 @@
 #include "json/dialect.h"
 
 struct overlay;
-struct yyjson_doc;
+struct json_doc;
 
 enum command_type {
 #define X(symbol, name, member) COMMAND_##symbol,
@@ -70,7 +70,7 @@ struct write_item {
     int64_t if_seq_no;          /* SEQ_NO_ANY, or what the client demands */
     int64_t if_primary_term;    /* 0: not given */
     const struct write_update *update; /* WRITE_UPDATE only */
-    struct yyjson_doc *parsed;  /* of source, when the submitter has parsed it already; else NULL. Submitter's */
+    const struct json_doc *parsed; /* of source, when the submitter has parsed it already (json/json.h); else NULL */
 };
 
 enum write_outcome {

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the core share: its state, units, and the hooks by which sessions, locks and transactions
+ * take part in a step.
+ *
+ * Units. A step applies one or more units, each at a timestamp of its own with a batch of its own: what fell due,
+ * the command itself, and each waiting command that may go on. core__begin() opens a unit, core__commit() writes it;
+ * core__abandon() forgets all it did. Between the two, core->ts is its timestamp; documents it has written so far are
+ * seen through core->pending, everything else through the store.
+ */
+#ifndef TL_CORE_CORE_INTERNAL_H
+#define TL_CORE_CORE_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "core/catalog_internal.h"
+#include "core/core.h"
+#include "core/counter.h"
+#include "core/write.h"
+#include "script/script.h"
+
+struct owners; /* sessions, locks, transactions, waiting commands */
+
+struct core {
+    struct store *store;
+    struct core_limits limits;
+    struct effects *effects;      /* of the step at hand; NULL between steps */
+    tl_ts last_ts;                /* invariant 1 */
+
+    /* The unit at hand. */
+    bool open;
+    tl_ts ts;
+    struct store_batch *batch;
+    struct arena arena;           /* reset when the unit ends */
+    struct map pending;           /* document key to struct slice in `arena`: records the unit has written */
+    struct catalog *catalog_before; /* of its beginning, for core__abandon() */
+
+    /* What lasts. */
+    struct catalog *catalog;      /* with the changes of the unit at hand */
+    struct counters counters;     /* documents, sequence numbers, index numbers */
+    struct script_cache *scripts;
+    struct owners *owners;
+};
+
+/* --- Units ------------------------------------------------------------------------------------------- */
+
+/*
+ * Opens a unit at `at`, or one above the last when that is higher.
+ * Requires: none is open.
+ */
+void core__begin(struct core *core, tl_ts at);
+/* Writes the unit. Returns: 0; TL_ERR_IO and the like, after which the core must not be used. */
+int core__commit(struct core *core) TL_MUST_USE;
+/* Takes back all that the unit changed in memory and in its batch; it stays open, empty. */
+void core__abandon(struct core *core);
+
+/* Returns: a view of the newest state; documents that the unit itself wrote are in core->pending. */
+static inline struct view core__view(const struct core *core, const struct overlay *overlay)
+{
+    return (struct view){core->store, TL_TS_MAX, overlay};
+}
+
+/* Puts a command on effects->completed; its ts becomes that of the unit at hand, or the last one. */
+void core__complete(struct core *core, struct command *command);
+
+/* --- Handlers ------------------------------------------------------------------------------------------ */
+
+enum {
+    CORE_WAITS = 1, /* the command is parked with the owners, who complete it later */
+};
+
+/*
+ * core__do_NAME(): runs a command in the open unit. A refusal is in command->problem.
+ * Returns: 0 the command is done; CORE_WAITS; a fatal code.
+ */
+#define X(symbol, name, member) int core__do_##name(struct core *core, struct command *command) TL_MUST_USE;
+#include "core/commands.def"
+#undef X
+
+/* --- Hooks: session.c, lock.c, txn.c ---------------------------------------------------------------------- */
+
+/* Rebuilds and frees what the owners hold. core_open() and core_close() call them. */
+int owners__open(struct core *core) TL_MUST_USE;
+void owners__close(struct core *core);
+/* Completes every waiting command with PROBLEM_STOPPING. */
+void owners__stop(struct core *core);
+/*
+ * Lets fall due what has a deadline at or before `now`, in order of deadline, each in a unit of its own.
+ * Called with no unit open, before the command's.
+ */
+int owners__due(struct core *core, tl_ts now) TL_MUST_USE;
+/* Returns: the earliest deadline; TL_TS_MAX without any. */
+tl_ts owners__deadline(const struct core *core);
+/* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own. Called with none open. */
+int owners__resume(struct core *core) TL_MUST_USE;
+/* Returns: whether anyone holds or awaits a lock; while not, writes ask for none (the short path). */
+bool owners__any(const struct core *core);
+/*
+ * Decides whether a write may run now. `targets` are all documents it will change. Items that must not run get a
+ * problem in their result, with WRITE_FAILED, and are skipped by the executor.
+ * Returns: 0 run it, in the transaction's overlay if *ret_overlay is one; CORE_WAITS; a fatal code.
+ */
+int owners__admit_write(struct core *core, struct command *command, const struct write_targets *targets,
+                        struct overlay **ret_overlay) TL_MUST_USE;
+/* Folds the state of sessions and locks into a digest. */
+int owners__digest(struct core *core, uint64_t *digest) TL_MUST_USE;
+
+#endif

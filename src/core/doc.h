@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Documents as they lie in the store: keys, records, and reading them in any view, on any thread.
+ *
+ * Key in SPACE_DOCUMENTS: index number (u32be), type number (u16be), id. Record: README.md, "Document record".
+ */
+#ifndef TL_CORE_DOC_H
+#define TL_CORE_DOC_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/types.h"
+#include "store/view.h"
+
+#define DOC_ID_BYTES_MAX 512
+#define DOC_KEY_PREFIX_BYTES 6
+#define DOC_KEY_BYTES_MAX (DOC_KEY_PREFIX_BYTES + DOC_ID_BYTES_MAX)
+
+enum {
+    DOC_NOT_FOUND = 1,
+    DOC_TOO_OLD = 2, /* the view's timestamp is below the history cut-off */
+    DOC_SCAN_END = 3,
+};
+
+/* One version of a document, decoded. Its slices live in `value`, until doc_release(). */
+struct doc {
+    tl_ts ts;          /* of the commit that wrote it */
+    int64_t version;
+    int64_t seq_no;
+    uint64_t batch;    /* of its entries (mapping/entry.h): 0 singles */
+    bool deleted;      /* a tombstone: no source */
+    struct slice routing; /* data NULL: none */
+    struct slice lease;   /* session it lives with; data NULL: none */
+    struct slice source;  /* byte for byte as it came in */
+    struct store_value value;
+};
+
+/*
+ * Reads a live document.
+ * Returns: 0; DOC_NOT_FOUND, for tombstones too; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ * Owns: the caller; doc_release().
+ */
+int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc) TL_MUST_USE;
+/* The same, tombstones included. */
+int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc) TL_MUST_USE;
+/* The same by key: the index's number and the document key of an entry (type number and id). */
+int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc) TL_MUST_USE;
+void doc_release(struct doc *doc);
+
+/* The key of a document in `bytes`, which holds DOC_KEY_BYTES_MAX. Returns: the key. */
+struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id);
+/* Returns: false where `key` is no document's key. */
+bool doc_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type, struct slice *ret_id);
+
+/* Appends a record; ts, version, seq_no, batch, deleted, routing, lease and source of `doc` count. */
+void doc_encode(struct buf *buf, const struct doc *doc);
+/* Returns: 0 with slices into `record`, or TL_ERR_CORRUPT. */
+int doc_decode(struct slice record, struct doc *ret_doc) TL_MUST_USE;
+/* Overwrites the timestamp of an encoded record: a transaction knows it only when it commits. */
+void doc_stamp(char *record, tl_ts ts);
+
+/*
+ * A walk over the live documents of an index, or of one of its types, by type number and id.
+ * Owns: the caller; doc_scan_free. The view must outlive it.
+ */
+#define DOC_TYPE_ANY (-1)
+struct doc_scan;
+struct doc_scan *doc_scan_new(const struct view *view, uint32_t index, int type);
+void doc_scan_free(struct doc_scan *scan);
+TL_DEFINE_FREEP(struct doc_scan, doc_scan_free)
+/* To the first document at or after a document key (type number and id), or just behind it. */
+void doc_scan_seek(struct doc_scan *scan, struct slice document_key, bool behind);
+/*
+ * Steps to the next document, the first one at first. What it hands out lives until the next step.
+ * Returns: 0; DOC_SCAN_END; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ */
+int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_id, struct doc *ret_doc) TL_MUST_USE;
+
+/*
+ * Counts the live documents of an index, or of one of its types, in a view, without looking at them.
+ * Returns: 0; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ */
+int doc_count(const struct view *view, uint32_t index, int type, uint64_t *ret_count) TL_MUST_USE;
+
+#endif

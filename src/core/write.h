@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes: how documents change. README.md, "A write, item by item".
+ *
+ * An executor runs items one after another into a sink, the unit's batch or a transaction's overlay, and reads
+ * through the matching view, so the same code serves both. Nothing is kept between two runs of a command: one that
+ * waited for its locks starts from the beginning, at its new timestamp.
+ */
+#ifndef TL_CORE_WRITE_H
+#define TL_CORE_WRITE_H
+
+#include "core/command.h"
+#include "store/view.h"
+
+struct core;
+
+/* Where changes go: the unit's batch, or a transaction's overlay where `overlay` is set. */
+struct change_sink {
+    struct store_batch *batch;
+    struct overlay *overlay;
+};
+
+void sink__put(const struct change_sink *sink, enum store_space space, struct slice key, struct slice value);
+void sink__delete(const struct change_sink *sink, enum store_space space, struct slice key);
+
+/* One document that a write is about to change, for its locks. Slices live in the core's arena or the command. */
+struct write_target {
+    size_t item;           /* which item of the command */
+    struct slice index;    /* name of the concrete index, or as given where it is yet to be made */
+    struct slice type;     /* name as stored */
+    struct slice id;
+    struct slice old_path; /* of the tree; data NULL: the document does not exist or has none */
+    struct slice new_path; /* after the change; data NULL: none, or not known before it runs (scripts) */
+    bool new_path_known;
+};
+
+struct write_targets {
+    struct write_target *items;
+    size_t count;
+};
+
+/* Finds out what a write will change. Items that cannot be understood are left out; they fail when they run. */
+int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
+                   struct write_targets *ret_targets) TL_MUST_USE;
+
+/*
+ * Runs items in the open unit. Results that hold a problem already are skipped.
+ *
+ * Requires: `results` has `count` elements, zeroed or with problems; `arena` takes what they point to.
+ * Ensures: an item is whole or absent; with `atomic`, all are whole or none is, *ret_failed says which.
+ * Returns: 0; fatal codes.
+ */
+struct write_run {
+    enum dialect dialect;
+    const struct write_item *items;
+    size_t count;
+    bool atomic;
+    struct overlay *overlay;      /* of the transaction; NULL: the unit's batch */
+    struct arena *arena;
+    struct write_result *results;
+};
+int write__run(struct core *core, struct write_run *run, bool *ret_failed) TL_MUST_USE;
+
+/* Deletes every document that lives with a session, in the open unit. */
+int write__end_lease(struct core *core, struct slice session) TL_MUST_USE;
+
+/*
+ * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes.
+ * Returns: in *ret_changes how many documents it changed.
+ */
+int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes) TL_MUST_USE;
+
+#endif
