@@ -179,7 +179,7 @@ struct session_command {
     tl_ts expires_at;             /* out */
 };
 
-enum lock_mode { LOCK_NONE, LOCK_IS, LOCK_IX, LOCK_S, LOCK_SIX, LOCK_U, LOCK_X, LOCK_MODE_COUNT };
+enum lock_mode { LOCK_NONE, LOCK_S, LOCK_U, LOCK_X, LOCK_MODE_COUNT }; /* shared, update, exclusive: README-locks.md */
 
 /* What a lock is on. Nothing named: everything; index: all of it; and path: a subtree; and id: a document. */
 struct lock_target {
@@ -233,6 +233,28 @@ struct cancel_command {
     uint64_t request; /* number of the command to cancel; unknown ones are ignored */
 };
 
+/*
+ * What is going on, as JSON, for GET /_lock, /_session, /_transaction and their _cat forms. Readers must not look into
+ * the core from other threads, so they ask it in the order of all commands; it changes nothing. The shapes are in
+ * README-locks.md, "Seeing it".
+ */
+enum status_what {
+    STATUS_LOCKS,        /* the tree of resources with holders and waiters in order */
+    STATUS_SESSIONS,     /* all, or with `id` one in detail; PROBLEM_SESSION_MISSING */
+    STATUS_TRANSACTIONS, /* all, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
+    STATUS_STORIES,      /* the last deadlocks and expiries */
+    STATUS_WHAT_COUNT
+};
+
+struct status_command {
+    enum status_what what;
+    struct slice id;      /* of one session or transaction; empty: all */
+    struct slice index;   /* STATUS_LOCKS: only what lies in this index; empty: all */
+    struct slice path;    /* and in or above this directory; data NULL: all */
+    struct slice session; /* and is held or awaited by this session or its transactions; empty: all */
+    struct slice body;    /* out: a JSON object, in the command's arena */
+};
+
 struct none_command {
     char unused;
 };
@@ -256,6 +278,7 @@ struct command {
         struct txn_command txn;
         struct txn_lock_command txn_lock;
         struct cancel_command cancel;
+        struct status_command status;
         struct none_command none;
     };
     struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binary heap of embedded nodes; see heap.h. */
+#include "base/heap.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+void heap_init(struct heap *heap, bool (*before)(const struct heap_node *a, const struct heap_node *b))
+{
+    *heap = (struct heap){.before = before};
+}
+
+void heap_deinit(struct heap *heap)
+{
+    REQUIRE(heap->count == 0);
+    mem_free(heap->nodes);
+    heap->nodes = NULL;
+    heap->capacity = 0;
+}
+
+static void put(struct heap *heap, size_t index, struct heap_node *node)
+{
+    heap->nodes[index] = node;
+    node->place = index + 1;
+}
+
+/* Moves the node at `index` towards the top until its parent is before it. */
+static void rise(struct heap *heap, size_t index)
+{
+    struct heap_node *node = heap->nodes[index];
+    while (index > 0) {
+        size_t parent = (index - 1) / 2;
+        if (!heap->before(node, heap->nodes[parent]))
+            break;
+        put(heap, index, heap->nodes[parent]);
+        index = parent;
+    }
+    put(heap, index, node);
+}
+
+/* Moves the node at `index` down until it is before both its children. */
+static void sink(struct heap *heap, size_t index)
+{
+    struct heap_node *node = heap->nodes[index];
+    for (;;) {
+        size_t child = index * 2 + 1;
+        if (child >= heap->count)
+            break;
+        if (child + 1 < heap->count && heap->before(heap->nodes[child + 1], heap->nodes[child]))
+            child++;
+        if (!heap->before(heap->nodes[child], node))
+            break;
+        put(heap, index, heap->nodes[child]);
+        index = child;
+    }
+    put(heap, index, node);
+}
+
+void heap_push(struct heap *heap, struct heap_node *node)
+{
+    REQUIRE(node->place == 0);
+    if (heap->count == heap->capacity) {
+        heap->capacity = heap->capacity ? heap->capacity * 2 : 16;
+        heap->nodes = mem_realloc(heap->nodes, heap->capacity * sizeof *heap->nodes);
+    }
+    put(heap, heap->count++, node);
+    rise(heap, heap->count - 1);
+}
+
+void heap_remove(struct heap *heap, struct heap_node *node)
+{
+    REQUIRE(node->place > 0 && node->place <= heap->count && heap->nodes[node->place - 1] == node);
+    size_t index = node->place - 1;
+    struct heap_node *last = heap->nodes[--heap->count];
+    node->place = 0;
+    if (last == node)
+        return;
+    put(heap, index, last);
+    rise(heap, index);
+    sink(heap, last->place - 1);
+}
