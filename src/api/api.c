@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The api: from an exchange to a request, its route and its handler.
+ */
+#include "api/api.h"
+
+#include <sys/random.h>
+
+#include "api/api_internal.h"
+#include "api/media.h"
+#include "api/problem_reply.h"
+#include "api/reply.h"
+#include "api/url.h"
+#include "base/alloc.h"
+
+#define WORKER_COUNT_DEFAULT 2
+#define BODY_BYTES_MAX_DEFAULT ((size_t)100 << 20)
+
+/* --- Life ------------------------------------------------------------------------------------------------- */
+
+static struct slice keep_option(struct slice given, const char *otherwise)
+{
+    struct slice text = given.len > 0 ? given : slice_from(otherwise);
+    return slice_make(mem_strdup(text.data, text.len), text.len);
+}
+
+static void options_init(struct api_options *options, const struct api_options *given)
+{
+    *options = *given;
+    options->cluster_name = keep_option(given->cluster_name, "tidelock");
+    options->node_name = keep_option(given->node_name, "tidelock-0");
+    options->data_directory = keep_option(given->data_directory, "");
+    if (options->worker_count == 0)
+        options->worker_count = WORKER_COUNT_DEFAULT;
+    if (options->body_bytes_max == 0)
+        options->body_bytes_max = BODY_BYTES_MAX_DEFAULT;
+}
+
+static void options_deinit(struct api_options *options)
+{
+    mem_free((void *)(uintptr_t)options->cluster_name.data);
+    mem_free((void *)(uintptr_t)options->node_name.data);
+    mem_free((void *)(uintptr_t)options->data_directory.data);
+}
+
+static void make_cluster_uuid(struct api *api)
+{
+    struct arena arena = ARENA_INIT;
+    memcpy(api->cluster_uuid, id_random(&api->ids, &arena).data, ID_BYTES + 1);
+    arena_deinit(&arena);
+}
+
+int api_open(struct journal *journal, struct store *store, const struct api_options *options, struct api **ret_api)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return TL_ERR_IO;
+    struct api *api = mem_zalloc(sizeof *api);
+    api->journal = journal;
+    api->store = store;
+    options_init(&api->options, options);
+    pthread_mutex_init(&api->waiting_lock, NULL);
+    id_source_init(&api->ids, seed);
+    make_cluster_uuid(api);
+    api->routes = route_table_new();
+    api->gate = gate_new();
+    int r = workers_open(api->options.worker_count, &api->workers);
+    if (r != 0) {
+        api_close(api);
+        return tl_trace(r);
+    }
+    *ret_api = api;
+    return 0;
+}
+
+void api_close(struct api *api)
+{
+    if (api == NULL)
+        return;
+    workers_close(api->workers);
+    gate_free(api->gate);
+    route_table_free(api->routes);
+    id_source_deinit(&api->ids);
+    pthread_mutex_destroy(&api->waiting_lock);
+    options_deinit(&api->options);
+    mem_free(api);
+}
+
+/* --- Which call it is ---------------------------------------------------------------------------------------- */
+
+/* In the order in which a client of Elasticsearch may have seen them. */
+static struct slice method_list(struct request *request, unsigned methods, const char *between)
+{
+    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"};
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (methods & (1u << i))
+            buf_printf(&text, "%s%s", text.len > 0 ? between : "", names[i]);
+    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+static struct slice uri_of(const struct exchange *exchange, struct arena *arena)
+{
+    if (exchange->query.data == NULL)
+        return exchange->path;
+    return arena_printf(arena, "%.*s?%.*s", SLICE_ARG(exchange->path), SLICE_ARG(exchange->query));
+}
+
+static bool method_is_known(struct slice name)
+{
+    return slice_is(name, "PATCH") || slice_is(name, "TRACE") || slice_is(name, "CONNECT");
+}
+
+/* A path that other methods lead somewhere with. */
+static int reply_wrong_method(struct request *request, unsigned methods, struct slice bad_escape)
+{
+    struct exchange *exchange = request->exchange;
+    reply_header(request, "Allow", method_list(request, methods, ","));
+    struct slice allowed = method_list(request, methods, ", ");
+    if (exchange->method == HTTP_OPTIONS) {
+        request->form.bare = true;
+        exchange->content_type = "text/plain; charset=UTF-8";
+        reply_empty(request, 200);
+        return REQUEST_ANSWERED;
+    }
+    struct slice text;
+    if (bad_escape.data != NULL)
+        text = bad_escape;
+    else if (exchange->method == HTTP_OTHER && !method_is_known(exchange->method_name))
+        text = arena_printf(request->arena, "Unexpected http method: %.*s", SLICE_ARG(exchange->method_name));
+    else
+        text = arena_printf(request->arena, "Incorrect HTTP method for uri [%.*s] and method [%.*s]",
+                            SLICE_ARG(uri_of(exchange, request->arena)), SLICE_ARG(exchange->method_name));
+    problem_reply_text(request, 405, arena_printf(request->arena, "%.*s, allowed: [%s]", SLICE_ARG(text), allowed.data),
+                       true);
+    return REQUEST_ANSWERED;
+}
+
+static int reply_no_handler(struct request *request)
+{
+    struct exchange *exchange = request->exchange;
+    struct slice uri = uri_of(exchange, request->arena);
+    if (request->dialect == DIALECT_5) {
+        struct buf *text = reply_text(request, 400);
+        buf_printf(text, "No handler found for uri [%.*s] and method [%.*s]", SLICE_ARG(uri),
+                   SLICE_ARG(exchange->method_name));
+        return REQUEST_ANSWERED;
+    }
+    if (exchange->method == HTTP_OPTIONS)
+        return reply_wrong_method(request, 0, SLICE_NONE);
+    problem_reply_text(request, 400,
+                       arena_printf(request->arena, "no handler found for uri [%.*s] and method [%.*s]", SLICE_ARG(uri),
+                                    SLICE_ARG(exchange->method_name)),
+                       false);
+    return REQUEST_ANSWERED;
+}
+
+/* --- Reading the request --------------------------------------------------------------------------------------- */
+
+static int decode_parts(struct request *request, const struct route_match *match)
+{
+    struct slice reason;
+    bool plus_is_space = request->dialect == DIALECT_5;
+    for (int part = 0; part < PART_COUNT; part++)
+        if (match->parts[part].data != NULL &&
+            url_decode(request->arena, match->parts[part], plus_is_space, &request->parts[part], &reason) != 0) {
+            if (request->dialect == DIALECT_5)
+                return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+            return reply_wrong_method(request, match->methods, reason);
+        }
+    return 0;
+}
+
+static int read_form(struct request *request)
+{
+    struct reply_form *form = &request->form;
+    int r;
+    if ((r = request_bool(request, "human", &form->human)) != 0 ||
+        (r = request_bool(request, "error_trace", &form->error_trace)) != 0 ||
+        (r = request_bool(request, "pretty", &form->pretty)) != 0)
+        return r;
+    form->filter_path = request_param(request, "filter_path");
+    struct slice format = request_param(request, "format");
+    if (format.len > 0)
+        form->yaml = slice_is(format, "yaml") || slice_is(format, "application/yaml");
+    return 0;
+}
+
+static int read_owner(struct request *request)
+{
+    struct slice session = request_param(request, "session");
+    struct slice transaction = request_param(request, "transaction");
+    struct slice token = request_param(request, "fencing_token");
+    request->session = session.len > 0 ? session : exchange_header(request->exchange, "Tidelock-Session");
+    if (transaction.len == 0)
+        transaction = exchange_header(request->exchange, "Tidelock-Transaction");
+    if (request->parts[PART_TRANSACTION].len > 0)
+        transaction = request->parts[PART_TRANSACTION];
+    request->transaction = transaction;
+    if (token.data != NULL && !slice_to_u64(token, &request->fencing_token))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[fencing_token] must be a number, got [%.*s]",
+                              SLICE_ARG(token));
+    return 0;
+}
+
+/* What lies between a matched route and its handler. */
+static int prepare(struct request *request, const struct route_match *match)
+{
+    int r;
+    struct exchange *exchange = request->exchange;
+    if ((r = params_parse(request->arena, exchange->query, &request->params, &request->problem)) != 0)
+        return REQUEST_REFUSED;
+    if ((r = media_check(request)) != 0)
+        return r;
+    if ((r = read_form(request)) != 0 || (r = decode_parts(request, match)) != 0)
+        return r;
+    return read_owner(request);
+}
+
+static int dispatch(struct request *request)
+{
+    struct exchange *exchange = request->exchange;
+    struct route_match match;
+    media_accept(request);
+    if (route_find(request->api->routes, exchange->method, exchange->path, &match) != 0)
+        return reply_no_handler(request);
+    request->route = match.route;
+    if (match.form == FORM_TYPED)
+        request->dialect = DIALECT_5;
+    if (match.route == NULL && request->dialect == DIALECT_5 && exchange->method != HTTP_OTHER)
+        return reply_no_handler(request);
+    if (match.route == NULL)
+        return reply_wrong_method(request, match.methods, SLICE_NONE);
+    int r = prepare(request, &match);
+    if (r != 0) {
+        request->transaction = SLICE_NONE; /* it has not passed the gate */
+        return r;
+    }
+    if (!gate_enter(request->api->gate, request))
+        return REQUEST_PENDING;
+    return request->route->handler(request);
+}
+
+void api_handle(struct api *api, struct exchange *exchange)
+{
+    struct request *request = arena_zalloc(&exchange->arena, sizeof *request);
+    request->api = api;
+    request->exchange = exchange;
+    request->arena = &exchange->arena;
+    request->dialect = DIALECT_7;
+    exchange->api_context = request;
+    request_settle(request, dispatch(request));
+}

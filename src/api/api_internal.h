@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the api share: the api itself and its parts.
+ */
+#ifndef TL_API_API_INTERNAL_H
+#define TL_API_API_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/gate.h"
+#include "api/id.h"
+#include "api/request.h"
+#include "api/worker.h"
+
+struct api {
+    struct journal *journal;
+    struct store *store;
+    struct api_options options;
+    struct route_table *routes;
+    struct workers *workers;
+    struct gate *gate;
+    struct id_source ids;
+    pthread_mutex_t waiting_lock; /* guards request->waiting of all requests */
+    char cluster_uuid[ID_BYTES + 1];
+};
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timestamps as text: ISO 8601 in UTC with microseconds.
+ */
+#ifndef TL_API_INSTANT_H
+#define TL_API_INSTANT_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/types.h"
+
+enum { INSTANT_INVALID = 1 };
+
+/*
+ * Reads "2026-11-20", "2026-11-20T10:00", "2026-11-20T10:00:00.123456Z", "…+02:00"; what is left out is zero, no zone
+ * is UTC. Years 1970 to 2199.
+ * Returns: 0, INSTANT_INVALID.
+ */
+int instant_parse(struct slice text, tl_ts *ret_ts) TL_MUST_USE;
+
+/* Returns: "2026-11-20T10:00:00.123456Z"; with `fraction` digits of 0, 3 or 6. */
+struct slice instant_text(struct arena *arena, tl_ts ts, int fraction);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parameters of a query string.
+ */
+#include "api/params.h"
+
+#include <stdlib.h>
+
+#include "api/suggest.h"
+#include "api/url.h"
+
+/* What every call accepts and proposes, and what it accepts besides. */
+static const char common_names[] = "pretty human error_trace filter_path format ~source ~source_content_type ~session "
+                                   "~transaction ~timestamp ~as_of ~fencing_token ~distribute_timestamps";
+
+#define NAMES_MAX 160
+
+/* --- Splitting ------------------------------------------------------------------------------------------- */
+
+static int bad_escape(struct arena *arena, struct slice reason, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    return PARAMS_REFUSED;
+}
+
+static void params_put(struct params *params, struct slice name, struct slice value)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (slice_equal(params->items[i].name, name)) {
+            params->items[i].value = value;
+            return;
+        }
+    params->items[params->count++] = (struct param){name, value};
+}
+
+/* One piece between '&' or ';'. */
+static int params_piece(struct arena *arena, struct slice piece, struct params *params, struct problem *ret_problem)
+{
+    struct slice reason, name, value = SLICE_LIT("");
+    size_t equals = slice_find_byte(piece, '=');
+    if (equals == 0 && piece.len > 0) /* "=a=b": the name is what lies before the second one */
+        return params_piece(arena, slice_from_offset(piece, 1), params, ret_problem);
+    if (piece.len == 0)
+        return 0;
+    if (url_decode(arena, slice_make(piece.data, equals), true, &name, &reason) != 0)
+        return bad_escape(arena, reason, ret_problem);
+    if (equals < piece.len && url_decode(arena, slice_from_offset(piece, equals + 1), true, &value, &reason) != 0)
+        return bad_escape(arena, reason, ret_problem);
+    if (params->count == PARAMS_MAX) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "more than %d parameters in a request", PARAMS_MAX);
+        return PARAMS_REFUSED;
+    }
+    params_put(params, name, value);
+    return 0;
+}
+
+int params_parse(struct arena *arena, struct slice query, struct params *ret_params, struct problem *ret_problem)
+{
+    ret_params->count = 0;
+    size_t start = 0;
+    for (size_t i = 0; i <= query.len && query.len > 0; i++) {
+        if (i < query.len && query.data[i] != '&' && query.data[i] != ';')
+            continue;
+        if (params_piece(arena, slice_make(query.data + start, i - start), ret_params, ret_problem) != 0)
+            return PARAMS_REFUSED;
+        start = i + 1;
+    }
+    return 0;
+}
+
+struct slice params_get(const struct params *params, const char *name)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (slice_is(params->items[i].name, name))
+            return params->items[i].value;
+    return SLICE_NONE;
+}
+
+/* --- Typed reading ---------------------------------------------------------------------------------------- */
+
+static bool is_any_of(struct slice text, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (slice_is(text, *words))
+            return true;
+    return false;
+}
+
+int params_bool(const struct params *params, const char *name, enum dialect dialect, struct arena *arena,
+                bool *ret_value, struct problem *ret_problem)
+{
+    static const char *const no[] = {"false", "0", "off", "no", NULL};
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    if (text.len == 0 || slice_is(text, "true")) {
+        *ret_value = true;
+    } else if (slice_is(text, "false")) {
+        *ret_value = false;
+    } else if (dialect == DIALECT_5) {
+        *ret_value = !is_any_of(text, no); /* 5.6 takes anything else for true */
+    } else {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+        return PARAMS_REFUSED;
+    }
+    return 0;
+}
+
+static int bad_number(const char *kind, const char *name, struct slice text, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse %s parameter [%s] with value [%.*s]",
+                kind, name, SLICE_ARG(text));
+    ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
+    problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+    return PARAMS_REFUSED;
+}
+
+/* Java's parseInt and parseLong take a sign of either kind. */
+static bool java_integer(struct slice text, int64_t *ret_value)
+{
+    if (text.len > 1 && text.data[0] == '+' && (text.data[1] == '+' || text.data[1] == '-'))
+        return false;
+    return slice_to_i64(text, ret_value);
+}
+
+int params_int(const struct params *params, const char *name, struct arena *arena, int32_t *ret_value,
+               struct problem *ret_problem)
+{
+    int64_t value;
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    if (!java_integer(text, &value) || value < INT32_MIN || value > INT32_MAX)
+        return bad_number("int", name, text, arena, ret_problem);
+    *ret_value = (int32_t)value;
+    return 0;
+}
+
+int params_long(const struct params *params, const char *name, struct arena *arena, int64_t *ret_value,
+                struct problem *ret_problem)
+{
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    if (!java_integer(text, ret_value))
+        return bad_number("long", name, text, arena, ret_problem);
+    return 0;
+}
+
+struct time_unit {
+    const char *suffix;
+    double micros;
+};
+
+static const struct time_unit time_units[] = {
+    /* longer suffixes before those they end in */
+    {"nanos", 0.001}, {"micros", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60e6}, {"h", 3600e6}, {"d", 86400e6},
+};
+
+static int bad_time(struct slice text, struct slice setting, const char *why, struct arena *arena,
+                    struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse setting [%.*s] with value [%.*s] as a time value: %s", SLICE_ARG(setting),
+                SLICE_ARG(text), why);
+    return PARAMS_REFUSED;
+}
+
+int params_time_parse(struct slice text, struct slice setting, struct arena *arena, int64_t *ret_value,
+                      struct problem *ret_problem)
+{
+    char digits[32];
+    if (slice_is(text, "-1") || slice_is(text, "0") || slice_is(text, "0s")) {
+        *ret_value = text.data[0] == '-' ? -1 : 0;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof time_units / sizeof *time_units; i++) {
+        size_t suffix = strlen(time_units[i].suffix);
+        if (text.len <= suffix || strncasecmp(text.data + text.len - suffix, time_units[i].suffix, suffix) != 0)
+            continue;
+        size_t len = text.len - suffix;
+        if (len >= sizeof digits)
+            return bad_time(text, setting, "number is too long", arena, ret_problem);
+        memcpy(digits, text.data, len);
+        digits[len] = '\0';
+        char *end;
+        double number = strtod(digits, &end);
+        if (*end != '\0' || end == digits || !(number >= -1e12 && number <= 1e12)) {
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse [%.*s]", SLICE_ARG(text));
+            ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
+            problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%s\"", digits);
+            return PARAMS_REFUSED;
+        }
+        double micros = number * time_units[i].micros;
+        if (micros > 9e15)
+            return bad_time(text, setting, "value is too large", arena, ret_problem);
+        *ret_value = number < 0 ? -1 : (int64_t)micros;
+        return 0;
+    }
+    return bad_time(text, setting, "unit is missing or unrecognized", arena, ret_problem);
+}
+
+int params_time(const struct params *params, const char *name, struct arena *arena, int64_t *ret_value,
+                struct problem *ret_problem)
+{
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    return params_time_parse(text, slice_from(name), arena, ret_value, ret_problem);
+}
+
+/* --- What is accepted ------------------------------------------------------------------------------------- */
+
+/* Takes the next name off a list. Returns: false at its end. */
+static bool next_name(const char **list, struct slice *ret_name, bool *ret_silent)
+{
+    const char *at = *list + strspn(*list, " ");
+    *ret_silent = *at == '~';
+    at += *ret_silent;
+    size_t len = strcspn(at, " ");
+    *ret_name = slice_make(at, len);
+    *list = at + len;
+    return len > 0;
+}
+
+static bool lists(const char *list, struct slice wanted)
+{
+    struct slice name;
+    bool silent;
+    while (next_name(&list, &name, &silent))
+        if (slice_equal(name, wanted))
+            return true;
+    return false;
+}
+
+static size_t collect_names(const struct params *params, const char *list, struct slice *names, size_t count)
+{
+    struct slice name;
+    bool silent;
+    while (count < NAMES_MAX && next_name(&list, &name, &silent)) {
+        char copy[64];
+        if (silent && name.len < sizeof copy) {
+            memcpy(copy, name.data, name.len);
+            copy[name.len] = '\0';
+            if (params_get(params, copy).data == NULL)
+                continue;
+        }
+        names[count++] = name;
+    }
+    return count;
+}
+
+static int name_order(const void *left, const void *right)
+{
+    return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
+}
+
+int params_check(const struct params *params, const char *accepted, struct slice path, struct arena *arena,
+                 struct problem *ret_problem)
+{
+    struct slice unknown[PARAMS_MAX], names[NAMES_MAX];
+    size_t unknown_count = 0;
+    for (size_t i = 0; i < params->count; i++)
+        if (!lists(accepted, params->items[i].name) && !lists(common_names, params->items[i].name))
+            unknown[unknown_count++] = params->items[i].name;
+    if (unknown_count == 0)
+        return 0;
+
+    size_t name_count = collect_names(params, accepted, names, 0);
+    name_count = collect_names(params, common_names, names, name_count);
+    qsort(unknown, unknown_count, sizeof *unknown, name_order);
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < unknown_count; i++) {
+        buf_printf(&text, "%s[%.*s]", i == 0 ? "" : ", ", SLICE_ARG(unknown[i]));
+        suggest_append(&text, unknown[i], names, name_count);
+    }
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized parameter%s: %.*s",
+                SLICE_ARG(path), unknown_count > 1 ? "s" : "", SLICE_ARG(buf_view(&text)));
+    buf_deinit(&text);
+    return PARAMS_REFUSED;
+}

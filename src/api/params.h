@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parameters of a query string.
+ *
+ * A name given twice counts with its last value. A name without '=' has an empty value, which for booleans means true.
+ * The accessors below read one parameter each, in Elasticsearch's notation, and describe what cannot be read in its words.
+ */
+#ifndef TL_API_PARAMS_H
+#define TL_API_PARAMS_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/types.h"
+#include "json/dialect.h"
+
+#define PARAMS_MAX 64
+
+enum {
+    PARAMS_REFUSED = 1, /* *ret_problem says why */
+};
+
+struct param {
+    struct slice name;
+    struct slice value; /* data never NULL */
+};
+
+struct params {
+    struct param items[PARAMS_MAX];
+    size_t count;
+};
+
+/*
+ * Splits and decodes a query string (data NULL: none).
+ * Returns: 0, PARAMS_REFUSED. Owns: names and values live in `arena` or in `query`.
+ */
+int params_parse(struct arena *arena, struct slice query, struct params *ret_params,
+                 struct problem *ret_problem) TL_MUST_USE;
+
+/* Returns: the value, data NULL when it is absent. */
+struct slice params_get(const struct params *params, const char *name);
+
+/*
+ * Typed reading of a value (data NULL: absent, *ret_value stays as it is).
+ * Returns: 0, PARAMS_REFUSED.
+ */
+int params_bool(const struct params *params, const char *name, enum dialect dialect, struct arena *arena,
+                bool *ret_value, struct problem *ret_problem) TL_MUST_USE;
+int params_int(const struct params *params, const char *name, struct arena *arena, int32_t *ret_value,
+               struct problem *ret_problem) TL_MUST_USE;
+int params_long(const struct params *params, const char *name, struct arena *arena, int64_t *ret_value,
+                struct problem *ret_problem) TL_MUST_USE;
+/* A duration in microseconds: "500ms", "10s", "1.5m"; "-1" and "0" stand alone. Negative: *ret_value is -1. */
+int params_time(const struct params *params, const char *name, struct arena *arena, int64_t *ret_value,
+                struct problem *ret_problem) TL_MUST_USE;
+
+/* The same for a text from elsewhere, such as a body; `setting` is its name in the message. */
+int params_time_parse(struct slice text, struct slice setting, struct arena *arena, int64_t *ret_value,
+                      struct problem *ret_problem) TL_MUST_USE;
+
+/*
+ * Refuses parameters that `accepted` does not list (names apart by spaces).
+ *
+ * A name with a leading '~' is accepted but never proposed: Elasticsearch looks at some parameters only when
+ * they are there, and proposes what it has looked at. Names of the path's parts are proposed, too.
+ *
+ * Returns: 0, PARAMS_REFUSED: "request [/x] contains unrecognized parameter: [foo] -> did you mean [bar]?".
+ */
+int params_check(const struct params *params, const char *accepted, struct slice path, struct arena *arena,
+                 struct problem *ret_problem) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From problems to error envelopes.
+ */
+#include "api/problem_reply.h"
+
+/*
+ * Java's own exceptions, which Elasticsearch does not look through when it names the root cause of an error. Its
+ * own are looked through, down to the innermost that is caused by no other of its own.
+ */
+static bool is_java(const struct problem *problem)
+{
+    if (problem->name.len > 0)
+        return !slice_is(problem->name, "script_exception");
+    switch (problem->type) {
+    case PROBLEM_ARRAY_INDEX_OUT_OF_BOUNDS:
+    case PROBLEM_CLASS_CAST:
+    case PROBLEM_ILLEGAL_ARGUMENT:
+    case PROBLEM_ILLEGAL_STATE:
+    case PROBLEM_JSON_PARSE:
+    case PROBLEM_NOT_X_CONTENT:
+    case PROBLEM_NULL_POINTER:
+    case PROBLEM_NUMBER_FORMAT:
+    case PROBLEM_X_CONTENT_PARSE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const struct problem *root_cause(const struct problem *problem)
+{
+    if (is_java(problem)) {
+        while (problem->type == PROBLEM_X_CONTENT_PARSE && problem->caused_by != NULL &&
+               problem->caused_by->type == PROBLEM_X_CONTENT_PARSE)
+            problem = problem->caused_by;
+        return problem;
+    }
+    while (problem->caused_by != NULL && !is_java(problem->caused_by))
+        problem = problem->caused_by;
+    return problem;
+}
+
+static void write_members(struct json_writer *writer, const struct problem *problem)
+{
+    json_key(writer, "type");
+    json_string(writer, problem->name.len > 0 ? problem->name : slice_from(problem_name(problem->type)));
+    json_key(writer, "reason");
+    if (problem->reason.data == NULL)
+        json_null(writer);
+    else
+        json_string(writer, problem->reason);
+    if (problem->details.len > 0) {
+        buf_byte(writer->buf, ',');
+        buf_slice(writer->buf, problem->details);
+    }
+}
+
+static void write_causes(struct json_writer *writer, const struct problem *problem)
+{
+    if (problem->caused_by == NULL)
+        return;
+    json_key(writer, "caused_by");
+    json_begin(writer, '{');
+    write_members(writer, problem->caused_by);
+    write_causes(writer, problem->caused_by);
+    json_end(writer, '}');
+}
+
+void problem_write_item(struct json_writer *writer, const struct problem *problem)
+{
+    json_begin(writer, '{');
+    write_members(writer, problem);
+    write_causes(writer, problem);
+    json_end(writer, '}');
+}
+
+static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, bool trace)
+{
+    json_begin(writer, '{');
+    json_key(writer, "root_cause");
+    json_begin(writer, '[');
+    json_begin(writer, '{');
+    write_members(writer, root_cause(problem));
+    json_end(writer, '}');
+    json_end(writer, ']');
+    write_members(writer, problem);
+    write_causes(writer, problem);
+    if (trace) {
+        struct buf text = BUF_INIT(BUF_UNLIMITED);
+        buf_printf(&text, "%s[%.*s]", problem_name(problem->type), SLICE_ARG(problem->reason));
+        json_key(writer, "stack_trace");
+        json_string(writer, buf_view(&text));
+        buf_deinit(&text);
+    }
+    json_end(writer, '}');
+}
+
+void problem_write(struct json_writer *writer, const struct problem *problem)
+{
+    write_with_root_cause(writer, problem, false);
+}
+
+void problem_reply(struct request *request, const struct problem *problem)
+{
+    struct json_writer writer;
+    int status = problem_status(problem);
+    request->form.bare = false;
+    request->form.filter_path = SLICE_NONE; /* errors are shown whole */
+    request->exchange->content_type = NULL;
+    reply_begin(request, status, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "error");
+    write_with_root_cause(&writer, problem, request->form.error_trace);
+    json_key(&writer, "status");
+    json_i64(&writer, status);
+    json_end(&writer, '}');
+}
+
+void problem_reply_text(struct request *request, int status, struct slice text, bool status_member)
+{
+    struct json_writer writer;
+    reply_begin(request, status, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "error");
+    json_string(&writer, text);
+    if (status_member) {
+        json_key(&writer, "status");
+        json_i64(&writer, status);
+    }
+    json_end(&writer, '}');
+}
+
+void problem_from_code(struct problem *ret_problem, struct arena *arena, int code)
+{
+    switch (code) {
+    case TL_ERR_NO_SPACE:
+        problem_set(ret_problem, arena, PROBLEM_DISK_FULL, "no space left for writing; reads go on");
+        break;
+    case TL_ERR_STOPPED:
+        problem_set(ret_problem, arena, PROBLEM_STOPPING, "the server is stopping");
+        break;
+    default:
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "%s", error_text(code));
+        break;
+    }
+}

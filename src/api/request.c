@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests: reading them, waiting for commands and workers, and settling them.
+ */
+#include "api/request.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdarg.h>
+
+#include "api/api_internal.h"
+#include "api/instant.h"
+#include "api/problem_reply.h"
+#include "api/reply.h"
+#include "base/check.h"
+#include "core/catalog.h"
+
+#define LOCK_TIMEOUT_DEFAULT_US (10 * TL_SECOND)
+
+int request_refuse(struct request *request, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    request->problem = (struct problem){.type = type, .reason = arena_vprintf(request->arena, format, arguments)};
+    va_end(arguments);
+    return REQUEST_REFUSED;
+}
+
+/* --- Parameters and body ----------------------------------------------------------------------------------- */
+
+int request_bool(struct request *request, const char *name, bool *ret_value)
+{
+    return params_bool(&request->params, name, request->dialect, request->arena, ret_value, &request->problem) == 0
+               ? 0
+               : REQUEST_REFUSED;
+}
+
+int request_int(struct request *request, const char *name, int32_t *ret_value)
+{
+    return params_int(&request->params, name, request->arena, ret_value, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+int request_long(struct request *request, const char *name, int64_t *ret_value)
+{
+    return params_long(&request->params, name, request->arena, ret_value, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+int request_time(struct request *request, const char *name, int64_t *ret_value)
+{
+    return params_time(&request->params, name, request->arena, ret_value, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+/* The row's parameters and the names of its path's parts. */
+static const char *accepted_names(struct request *request)
+{
+    struct buf names = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&names, slice_from(request->route->params));
+    for (int part = 0; part < PART_COUNT; part++)
+        if (request->parts[part].data != NULL)
+            buf_printf(&names, " %s", route_part_name((enum route_part)part));
+    struct slice kept = arena_copy(request->arena, buf_view(&names));
+    buf_deinit(&names);
+    return kept.data;
+}
+
+int request_accept(struct request *request)
+{
+    if (request->params.count == 0)
+        return 0;
+    struct slice path = request->exchange->path;
+    int r = params_check(&request->params, accepted_names(request), path, request->arena, &request->problem);
+    return r == 0 ? 0 : REQUEST_REFUSED;
+}
+
+struct slice request_body(const struct request *request)
+{
+    if (request->exchange->body.len > 0)
+        return request->exchange->body;
+    return request_param(request, "source");
+}
+
+int request_json(struct request *request, unsigned json_flags, struct json_doc *ret_doc)
+{
+    struct slice body = request_body(request);
+    *ret_doc = (struct json_doc){NULL};
+    if (body.len == 0)
+        return 0;
+    int r = json_parse(request->arena, body, request->dialect, json_flags, ret_doc, &request->problem);
+    return r > 0 ? REQUEST_REFUSED : r;
+}
+
+/* --- Reading ------------------------------------------------------------------------------------------------- */
+
+struct catalog *request_catalog(struct request *request)
+{
+    if (request->catalog == NULL)
+        request->catalog = journal_catalog(request->api->journal);
+    return request->catalog;
+}
+
+/* The timestamp that ?timestamp= or ?as_of= names. Returns: 0 with 0 where there is none; REQUEST_REFUSED. */
+static int named_timestamp(struct request *request, tl_ts *ret_ts)
+{
+    uint64_t ts = 0;
+    struct slice text = request_param(request, "timestamp");
+    struct slice time = request_param(request, "as_of");
+    if (text.data != NULL && (!slice_to_u64(text, &ts) || ts == 0 || ts > TL_TS_MAX))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[timestamp] must be a number of microseconds since 1970, got [%.*s]", SLICE_ARG(text));
+    if (time.data != NULL && instant_parse(time, &ts) != 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[as_of] must be a time such as 2026-11-20T10:00:00Z, got [%.*s]", SLICE_ARG(time));
+    *ret_ts = ts;
+    return 0;
+}
+
+static int too_old(struct request *request, tl_ts ts)
+{
+    tl_ts oldest = journal_oldest(request->api->journal);
+    int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                           "the history before [%" PRIu64 "] is gone; asked for [%" PRIu64 "]", oldest, ts);
+    problem_details(&request->problem, request->arena, "\"oldest\":%" PRIu64, oldest);
+    return r;
+}
+
+/* Makes a view of the past. Its catalog is that of the same moment. */
+static int read_past(struct request *request, tl_ts ts, request_handler *then)
+{
+    tl_ts stable = journal_stable(request->api->journal);
+    if (ts > stable)
+        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_NEW,
+                              "[%" PRIu64 "] is in the future; the newest readable timestamp is [%" PRIu64 "]", ts, stable);
+    if (ts < journal_oldest(request->api->journal) || journal_pin(request->api->journal, ts) != 0)
+        return too_old(request, ts);
+    request->view = (struct view){request->api->store, ts, NULL};
+    request->pinned = true;
+    int r = catalog_load(&request->view, &request->catalog);
+    if (r > 0)
+        return too_old(request, ts);
+    return r < 0 ? r : then(request);
+}
+
+/* The locks of a read inside a transaction are granted. */
+static int read_locked(struct request *request, struct command *command)
+{
+    request->view = (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay};
+    request->overlay = command->txn_lock.overlay;
+    command->txn_lock.overlay = NULL;
+    if (command->txn_lock.mode == TXN_QUERY) {
+        int r = catalog_load(&request->view, &request->catalog);
+        if (r != 0)
+            return r > 0 ? too_old(request, request->view.ts) : r;
+    }
+    request_catalog(request);
+    return request->next(request);
+}
+
+static int read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
+                               request_handler *then)
+{
+    int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
+    int r = request_time(request, "timeout", &timeout);
+    if (r != 0)
+        return r;
+    struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
+    command->txn_lock.transaction = arena_copy(&command->arena, request->transaction);
+    command->txn_lock.targets = targets;
+    command->txn_lock.target_count = target_count;
+    command->txn_lock.timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
+    request->next = then;
+    return request_submit(request, command, read_locked);
+}
+
+int request_read(struct request *request, struct lock_target *targets, size_t target_count, request_handler *then)
+{
+    tl_ts ts = 0;
+    int r = named_timestamp(request, &ts);
+    if (r != 0)
+        return r;
+    if (request->transaction.len > 0 && ts != 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
+    if (request->transaction.len > 0)
+        return read_in_transaction(request, targets, target_count, then);
+    if (ts != 0)
+        return read_past(request, ts, then);
+    request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
+    request_catalog(request);
+    return then(request);
+}
+
+/* --- Commands ------------------------------------------------------------------------------------------------ */
+
+/* A submitted command's way back; in the command's arena. */
+struct submission {
+    struct request *request;
+    request_completion *then;
+};
+
+static void request_leave_command(struct request *request)
+{
+    pthread_mutex_lock(&request->api->waiting_lock);
+    request->waiting = NULL;
+    pthread_mutex_unlock(&request->api->waiting_lock);
+}
+
+static void command_done(struct command *command)
+{
+    struct submission *submission = command->context;
+    struct request *request = submission->request;
+    request_leave_command(request);
+    request->exchange->timestamp = command->ts;
+    int result;
+    if (command->problem.type == PROBLEM_NONE) {
+        result = submission->then(request, command);
+        if (result == REQUEST_PENDING) {
+            command_free(command);
+            return;
+        }
+    } else {
+        request->problem = command->problem;
+        result = REQUEST_REFUSED;
+    }
+    request_settle(request, result);
+    command_free(command);
+}
+
+static void command_forget(struct command *command)
+{
+    command_free(command);
+}
+
+/*
+ * The client is gone while its command waits for a lock: cancel it. The journal numbers a command when it is submitted,
+ * which may be a moment away.
+ */
+static void request_disconnected(struct exchange *exchange)
+{
+    struct request *request = exchange->api_context;
+    uint64_t number = 0;
+    for (bool waits = true; waits && number == 0; sched_yield()) {
+        pthread_mutex_lock(&request->api->waiting_lock);
+        waits = request->waiting != NULL;
+        if (waits)
+            number = __atomic_load_n(&request->waiting->request, __ATOMIC_ACQUIRE);
+        pthread_mutex_unlock(&request->api->waiting_lock);
+    }
+    if (number == 0)
+        return;
+    struct command *cancel = command_new(COMMAND_CANCEL, request->dialect);
+    cancel->cancel.request = number;
+    cancel->on_done = command_forget;
+    journal_submit(request->api->journal, cancel, false);
+}
+
+int request_submit(struct request *request, struct command *command, request_completion *then)
+{
+    struct submission *submission = arena_alloc(&command->arena, sizeof *submission);
+    *submission = (struct submission){request, then};
+    command->context = submission;
+    command->on_done = command_done;
+    request->waiting = command;
+    request->exchange->on_disconnect = request_disconnected;
+    journal_submit(request->api->journal, command, request->exchange->lone);
+    return REQUEST_PENDING;
+}
+
+int request_work(struct request *request, request_handler *then)
+{
+    request->next = then;
+    workers_add(request->api->workers, request);
+    return REQUEST_PENDING;
+}
+
+/* --- Settling ------------------------------------------------------------------------------------------------ */
+
+static void request_release(struct request *request)
+{
+    catalog_unref(tl_steal(request->catalog));
+    core_overlay_unref(tl_steal(request->overlay));
+    if (request->pinned)
+        journal_unpin(request->api->journal, request->view.ts);
+    request->pinned = false;
+}
+
+static int request_enter_handler(struct request *request)
+{
+    return request->route->handler(request);
+}
+
+void request_settle(struct request *request, int result)
+{
+    if (result == REQUEST_PENDING)
+        return;
+    struct api *api = request->api;
+    if (result < 0)
+        problem_from_code(&request->problem, request->arena, result);
+    if (result < 0 || result == REQUEST_REFUSED)
+        problem_reply(request, &request->problem);
+    reply_finish(request);
+    if (request->exchange->timestamp == 0)
+        request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
+    request_release(request);
+    struct request *behind = gate_leave(api->gate, request->transaction);
+    exchange_respond(request->exchange);
+    if (behind != NULL) { /* on a worker, so that a long queue does not nest */
+        behind->next = request_enter_handler;
+        workers_add(api->workers, behind);
+    }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "Did you mean": the names nearest to one that nobody knows.
+ */
+#ifndef TL_API_SUGGEST_H
+#define TL_API_SUGGEST_H
+
+#include "base/buf.h"
+
+/* Names longer than this are compared by no one. */
+#define SUGGEST_BYTES_MAX 128
+
+/*
+ * Returns: 1 - (edit distance / length of the longer), as Lucene's LevenshteinDistance.
+ */
+double suggest_similarity(struct slice a, struct slice b);
+
+/*
+ * Appends " -> did you mean [a]?" or " -> did you mean any of [a, b]?" with the candidates that are more like `name`
+ * than not, best first and then by name; nothing where there are none.
+ */
+void suggest_append(struct buf *buf, struct slice name, const struct slice *candidates, size_t count);
+
+#endif
