@@ -11,6 +11,11 @@ void store_close(struct store *store)
         store->ops->close(store);
 }
 
+char *store_reason(struct store *store)
+{
+    return store->ops->reason(store);
+}
+
 struct store_batch *store_batch_new(struct store *store)
 {
     struct store_batch *batch = store->ops->batch_new(store);

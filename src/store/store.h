@@ -74,6 +74,12 @@ size_t store_mem_crash(struct store *store, size_t unsynced_kept);
 void store_close(struct store *store);
 
 /*
+ * What the storage underneath said at the first fatal error, for the log of whoever ends the process.
+ * Returns: NULL when there was none. Owns: the caller; mem_free.
+ */
+char *store_reason(struct store *store);
+
+/*
  * Batches: what one command changes, written atomically. One batch may be cleared and used again.
  */
 struct store_batch *store_batch_new(struct store *store);

@@ -39,6 +39,7 @@ struct store_iter {
 
 struct store_ops {
     void (*close)(struct store *store);
+    char *(*reason)(struct store *store);
     struct store_batch *(*batch_new)(struct store *store);
     void (*batch_free)(struct store_batch *batch);
     void (*batch_clear)(struct store_batch *batch);

@@ -141,6 +141,12 @@ static void mem_close(struct store *store)
     mem_free(mem);
 }
 
+static char *mem_reason(struct store *store)
+{
+    (void)store;
+    return NULL;
+}
+
 /* Batches */
 
 static struct store_batch *mem_batch_new(struct store *store)
@@ -566,6 +572,7 @@ static void mem_stats(struct store *store, struct store_stats *ret_stats)
 
 static const struct store_ops mem_ops = {
     .close = mem_close,
+    .reason = mem_reason,
     .batch_new = mem_batch_new,
     .batch_free = mem_batch_free,
     .batch_clear = mem_batch_clear,

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data directory of a store; see rocks_dir.h. */
+#include "store/rocks_dir.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "store/rocks_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FORMAT_NUMBER = 1, FORMAT_BYTES_MAX = 64 };
+
+#define FORMAT_WORD "tidelock "
+
+static char *path_join(const char *directory, const char *name)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "%s/%s", directory, name);
+    size_t len;
+    return buf_detach(&path, &len);
+}
+
+static int fail_errno(char **ret_reason, const char *what, const char *path)
+{
+    int error = errno;
+    rocks__say(ret_reason, "cannot %s %s: %s", what, path, strerror(error));
+    return error == ENOSPC ? TL_ERR_NO_SPACE : TL_ERR_IO;
+}
+
+/* Whether a directory holds nothing but what an interrupted creation leaves. Returns: 1, 0, or TL_ERR_IO. */
+static int is_vacant(const char *path, char **ret_reason)
+{
+    static const char *const ours[] = {".", "..", "lost+found", "FORMAT.new", "SYNCED", "rocks"};
+    DIR *listing = opendir(path);
+    if (listing == NULL)
+        return fail_errno(ret_reason, "list", path);
+    int vacant = 1;
+    for (struct dirent *entry; vacant == 1 && (entry = readdir(listing)) != NULL;) {
+        bool known = false;
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+            known |= strcmp(entry->d_name, ours[i]) == 0;
+        vacant = known;
+    }
+    closedir(listing);
+    return vacant;
+}
+
+/* Writes FORMAT under another name first: it is there whole or not at all. */
+static int create_format(const char *new_path, const char *path, char **ret_reason)
+{
+    int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail_errno(ret_reason, "create", new_path);
+    char text[FORMAT_BYTES_MAX];
+    int len = snprintf(text, sizeof text, FORMAT_WORD "%d\n", FORMAT_NUMBER);
+    bool written = write(fd, text, (size_t)len) == len && fsync(fd) == 0;
+    int r = written ? 0 : fail_errno(ret_reason, "write", new_path);
+    close(fd);
+    if (r == 0 && rename(new_path, path) != 0)
+        r = fail_errno(ret_reason, "create", path);
+    return r;
+}
+
+int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
+{
+    if (!dir->fresh)
+        return 0;
+    tl_cleanup(mem_freep) char *new_path = path_join(dir->path, "FORMAT.new");
+    tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
+    int r = create_format(new_path, path, ret_reason);
+    if (r == 0 && fsync(dir->lock_fd) != 0)
+        r = fail_errno(ret_reason, "sync", dir->path);
+    dir->fresh = r != 0;
+    return r;
+}
+
+/* Opens the directory, making it where that is wanted, and locks it. */
+static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reason)
+{
+    if (!read_only && mkdir(dir->path, 0777) != 0 && errno != EEXIST)
+        return fail_errno(ret_reason, "create the data directory", dir->path);
+    dir->lock_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir->lock_fd < 0)
+        return fail_errno(ret_reason, "open the data directory", dir->path);
+    if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    if (errno != EWOULDBLOCK)
+        return fail_errno(ret_reason, "lock the data directory", dir->path);
+    rocks__say(ret_reason, "the data directory %s is in use by another process", dir->path);
+    return TL_ERR_BUSY;
+}
+
+static int check_format_number(struct slice text, const char *path, char **ret_reason)
+{
+    text.len = slice_find_byte(text, '\n');
+    uint64_t number = 0;
+    bool known = slice_starts_with(text, SLICE_LIT(FORMAT_WORD)) &&
+                 slice_to_u64(slice_from_offset(text, strlen(FORMAT_WORD)), &number) && number > 0;
+    if (!known) {
+        rocks__say(ret_reason, "%s does not hold a format number", path);
+        return TL_ERR_CORRUPT;
+    }
+    if (number > FORMAT_NUMBER) {
+        rocks__say(ret_reason, "%s says format %llu, and this program knows formats up to %d", path,
+                   (unsigned long long)number, FORMAT_NUMBER);
+        return TL_ERR_VERSION;
+    }
+    return 0;
+}
+
+static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
+{
+    int r = read_only ? 0 : is_vacant(dir->path, ret_reason);
+    if (r == 0) {
+        rocks__say(ret_reason, "%s is not a data directory (it has no file FORMAT)", dir->path);
+        return TL_ERR_IO;
+    }
+    dir->fresh = r > 0;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
+{
+    tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return missing_format(dir, read_only, ret_reason);
+    if (fd < 0)
+        return fail_errno(ret_reason, "open", path);
+    char text[FORMAT_BYTES_MAX];
+    ssize_t len = pread(fd, text, sizeof text, 0);
+    int r = len < 0 ? fail_errno(ret_reason, "read", path)
+                    : check_format_number(slice_make(text, (size_t)len), path, ret_reason);
+    close(fd);
+    return r;
+}
+
+static int open_synced(struct rocks_dir *dir, bool read_only, char **ret_reason)
+{
+    tl_cleanup(mem_freep) char *path = path_join(dir->path, "SYNCED");
+    dir->synced_fd = open(path, read_only ? O_RDONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    return dir->synced_fd < 0 && !read_only ? fail_errno(ret_reason, "open", path) : 0;
+}
+
+int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir, char **ret_reason)
+{
+    struct rocks_dir dir = ROCKS_DIR_NONE;
+    dir.path = mem_strdup(directory.data, directory.len);
+    dir.rocks_path = path_join(dir.path, "rocks");
+    int r = lock_directory(&dir, read_only, ret_reason);
+    if (r == 0)
+        r = read_format(&dir, read_only, ret_reason);
+    if (r == 0)
+        r = open_synced(&dir, read_only, ret_reason);
+    if (r < 0) {
+        rocks_dir_close(&dir);
+        return tl_trace(r);
+    }
+    *ret_dir = dir;
+    return 0;
+}
+
+void rocks_dir_close(struct rocks_dir *dir)
+{
+    if (dir->lock_fd >= 0)
+        close(dir->lock_fd); /* unlocks */
+    if (dir->synced_fd >= 0)
+        close(dir->synced_fd);
+    mem_free(dir->path);
+    mem_free(dir->rocks_path);
+    *dir = ROCKS_DIR_NONE;
+}
+
+/* The number and its complement, so that half a write or a damaged one is not taken for a number. */
+void rocks_dir_note_synced(const struct rocks_dir *dir, uint64_t sequence)
+{
+    uint64_t words[2] = {sequence, ~sequence};
+    if (dir->synced_fd >= 0 && pwrite(dir->synced_fd, words, sizeof words, 0) != sizeof words)
+        return;
+}
+
+uint64_t rocks_dir_synced(const struct rocks_dir *dir)
+{
+    uint64_t words[2];
+    if (dir->synced_fd < 0 || pread(dir->synced_fd, words, sizeof words, 0) != sizeof words)
+        return 0;
+    return words[0] == ~words[1] ? words[0] : 0;
+}
+
+uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir)
+{
+    DIR *listing = dir->rocks_path == NULL ? NULL : opendir(dir->rocks_path);
+    if (listing == NULL)
+        return 0;
+    uint64_t bytes = 0;
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        struct stat status;
+        if (fstatat(dirfd(listing), entry->d_name, &status, 0) == 0 && S_ISREG(status.st_mode))
+            bytes += (uint64_t)status.st_blocks * 512;
+    }
+    closedir(listing);
+    return bytes;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data directory: whose it is, of which format, and how far it is known to be synced.
+ *
+ *   DIR          locked by whoever has it open
+ *   DIR/FORMAT   "tidelock N", N the format's number; made last, so without it nothing was ever stored
+ *   DIR/SYNCED   RocksDB's sequence number of the newest write known to be synced
+ *   DIR/rocks/   RocksDB's own files
+ *
+ * SYNCED is written after each sync and never synced itself, so what it says is true or modest, and after
+ * anything but a power cut it is exact. RocksDB takes the first damaged record of its log for the end of
+ * the log, as it must after a power cut; a store that comes back with less than SYNCED says has lost
+ * acknowledged writes, and is refused instead of going on without them.
+ */
+#ifndef TL_STORE_ROCKS_DIR_H
+#define TL_STORE_ROCKS_DIR_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+struct rocks_dir {
+    char *path;
+    char *rocks_path; /* DIR/rocks */
+    int lock_fd;      /* of the directory; -1: none */
+    int synced_fd;    /* -1: none, or read only and missing */
+    bool fresh;       /* has no FORMAT yet */
+};
+
+#define ROCKS_DIR_NONE ((struct rocks_dir){NULL, NULL, -1, -1, false})
+
+/*
+ * Takes the directory, making it when it is missing.
+ *
+ * Returns: 0; TL_ERR_BUSY, TL_ERR_VERSION, TL_ERR_CORRUPT, TL_ERR_IO, with *ret_reason set (mem_free).
+ * Owns: the caller; rocks_dir_close.
+ */
+int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir,
+                   char **ret_reason) TL_MUST_USE;
+void rocks_dir_close(struct rocks_dir *dir);
+
+/* Makes FORMAT in a fresh directory, once everything else is there. Returns: as rocks_dir_open. */
+int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason) TL_MUST_USE;
+
+/* Notes that everything up to `sequence` is synced; a failure to note it only weakens the check. */
+void rocks_dir_note_synced(const struct rocks_dir *dir, uint64_t sequence);
+
+/* Returns: the sequence number last noted, 0 where none is known. */
+uint64_t rocks_dir_synced(const struct rocks_dir *dir);
+
+/* Bytes that the files of RocksDB take on disk. */
+uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir);
+
+#endif

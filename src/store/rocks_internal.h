@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store on RocksDB, as its own files see it: store_rocks.c (life, writing, reading), rocks_iter.c
+ * (scans) and rocks_upkeep.c (history, compaction, checking, figures).
+ */
+#ifndef TL_STORE_ROCKS_INTERNAL_H
+#define TL_STORE_ROCKS_INTERNAL_H
+
+#include "store/rocks_dir.h"
+#include "store/rocks_options.h"
+#include "store/store_internal.h"
+
+#include <pthread.h>
+
+/* How many threads can read single keys at once without making read options of their own. */
+enum { ROCKS_READ_SLOTS = 64 };
+
+/*
+ * Read options kept for store_get(): making them anew each time costs more than taking a slot. They
+ * point at `ts`, so that naming another timestamp is writing eight bytes.
+ */
+struct rocks_read_slot {
+    rocksdb_readoptions_t *options;
+    char ts[ROCKS_TS_BYTES];
+    atomic_bool taken;
+    char apart[103]; /* keeps the slots of two threads out of one cache line */
+};
+
+struct rocks_store {
+    struct store base;
+    struct rocks_dir dir;
+    struct rocks_options options;
+    rocksdb_t *db;
+    rocksdb_column_family_handle_t *families[SPACE_COUNT];
+    rocksdb_writeoptions_t *write_options;
+    rocksdb_readoptions_t *plain_read_options; /* for SPACE_SYSTEM */
+    _Atomic tl_ts newest_ts;                   /* of the batches written since the store was opened */
+    pthread_mutex_t history_lock;              /* over pushed_low */
+    tl_ts pushed_low;                          /* the cut-off that RocksDB knows */
+    pthread_mutex_t reason_lock;
+    char *reason; /* what RocksDB said at the first failure; NULL: none */
+    struct rocks_read_slot slots[ROCKS_READ_SLOTS];
+};
+
+static inline struct rocks_store *rocks_of(struct store *store)
+{
+    return (struct rocks_store *)store;
+}
+
+/* Formats a reason into *ret_reason (NULL: nobody asks), replacing nothing: the first one stays. */
+void rocks__say(char **ret_reason, const char *format, ...) TL_PRINTF(2, 3);
+
+/* Frees RocksDB's message and keeps a copy of the first. Returns: the fatal code it means. */
+int rocks__fail(struct rocks_store *rocks, char *error) TL_MUST_USE;
+
+/* rocks_iter.c */
+struct store_iter *rocks__iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
+                                   struct slice upper);
+void rocks__iter_free(struct store_iter *iter);
+void rocks__iter_seek_first(struct store_iter *iter);
+void rocks__iter_seek_last(struct store_iter *iter);
+void rocks__iter_seek(struct store_iter *iter, struct slice key);
+void rocks__iter_seek_for_prev(struct store_iter *iter, struct slice key);
+void rocks__iter_next(struct store_iter *iter);
+void rocks__iter_prev(struct store_iter *iter);
+
+/* rocks_upkeep.c */
+int rocks__load_history_low(struct rocks_store *rocks) TL_MUST_USE;
+int rocks__history_low_raised(struct store *store) TL_MUST_USE;
+int rocks__compact(struct store *store) TL_MUST_USE;
+int rocks__flush(struct store *store) TL_MUST_USE;
+int rocks__verify(struct store *store, char **ret_reason) TL_MUST_USE;
+void rocks__stats(struct store *store, struct store_stats *ret_stats);
+
+#endif

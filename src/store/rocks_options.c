@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RocksDB's options, with reasons; see rocks_options.h. */
+#include "store/rocks_options.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+enum { CACHE_BYTES_DEFAULT = 64 << 20, WRITE_BUFFER_BYTES_DEFAULT = 64 << 20 };
+
+/* What differs from space to space. */
+struct profile {
+    const char *family;
+    size_t block_bytes;
+    bool filter; /* asked for single keys, often ones that are not there */
+};
+
+/*
+ * SPACE_SYSTEM is RocksDB's default family, which exists anyway and has no timestamps.
+ * Documents, the tree and the system are read by key: small blocks, since a read that misses the cache
+ * unpacks a whole one. Entries and the feed are read by range.
+ */
+static const struct profile profiles[SPACE_COUNT] = {
+    [SPACE_DOCUMENTS] = {"documents", 4 * KIB, true},
+    [SPACE_ENTRIES] = {"entries", 8 * KIB, false},
+    [SPACE_TREE] = {"tree", 4 * KIB, true},
+    [SPACE_CATALOG] = {"catalog", 4 * KIB, false},
+    [SPACE_FEED] = {"feed", 16 * KIB, false},
+    [SPACE_SYSTEM] = {"default", 4 * KIB, true},
+};
+
+/* The order of keys */
+
+static int compare_bytes(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    return slice_compare(slice_make(a, a_len), slice_make(b, b_len));
+}
+
+static int compare_ts(void *state, const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    (void)state;
+    (void)a_len;
+    (void)b_len;
+    tl_ts a_ts = rocks_ts_decode(a), b_ts = rocks_ts_decode(b);
+    return (a_ts > b_ts) - (a_ts < b_ts);
+}
+
+static int compare_without_ts(void *state, const char *a, size_t a_len, unsigned char a_has_ts, const char *b,
+                              size_t b_len, unsigned char b_has_ts)
+{
+    (void)state;
+    return compare_bytes(a, a_len - (a_has_ts ? ROCKS_TS_BYTES : 0), b,
+                         b_len - (b_has_ts ? ROCKS_TS_BYTES : 0));
+}
+
+/* RocksDB wants the newer version of a key first. */
+static int compare(void *state, const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    size_t a_key = a_len - ROCKS_TS_BYTES, b_key = b_len - ROCKS_TS_BYTES;
+    int order = compare_bytes(a, a_key, b, b_key);
+    return order != 0 ? order : -compare_ts(state, a + a_key, ROCKS_TS_BYTES, b + b_key, ROCKS_TS_BYTES);
+}
+
+/* The same order, encoding and name as RocksDB's own, so that its tools can read our files. */
+static const char *comparator_name(void *state)
+{
+    (void)state;
+    return "leveldb.BytewiseComparator.u64ts";
+}
+
+static void no_destructor(void *state)
+{
+    (void)state;
+}
+
+/* Building */
+
+/* Upper levels are rewritten often: LZ4 costs little. The last level holds nine tenths of the data. */
+static void set_compression(rocksdb_options_t *options)
+{
+    rocksdb_options_set_compression(options, rocksdb_lz4_compression);
+    rocksdb_options_set_bottommost_compression(options, rocksdb_zstd_compression);
+}
+
+static void set_table(rocksdb_options_t *options, const struct profile *profile, rocksdb_cache_t *cache)
+{
+    rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
+    rocksdb_block_based_options_set_format_version(table, 5);
+    rocksdb_block_based_options_set_block_size(table, profile->block_bytes);
+    rocksdb_block_based_options_set_block_cache(table, cache);
+    /*
+     * Indexes and filters live in the one cache too, cut in parts, so that memory is bounded however much
+     * data there is; only the small top of each file's index is pinned.
+     */
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
+    rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
+    rocksdb_block_based_options_set_index_type(table,
+                                               rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_metadata_block_size(table, 4 * KIB);
+    if (profile->filter) {
+        rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10));
+        rocksdb_block_based_options_set_partition_filters(table, 1);
+        rocksdb_block_based_options_set_whole_key_filtering(table, 1);
+    }
+    rocksdb_options_set_block_based_table_factory(options, table);
+    rocksdb_block_based_options_destroy(table);
+}
+
+static void set_durability(rocksdb_options_t *options)
+{
+    /* store_write() leaves the log in memory; store_sync() writes and syncs it for a group of batches. */
+    rocksdb_options_set_manual_wal_flush(options, 1);
+    /*
+     * After a power cut the log may have holes in what was not synced; it ends at the first. That a hole
+     * does not reach into what was synced is checked against SYNCED (rocks_dir.h).
+     */
+    rocksdb_options_set_wal_recovery_mode(options, rocksdb_point_in_time_recovery);
+    rocksdb_options_set_paranoid_checks(options, 1);
+    /*
+     * Atomic flush is off: the log is on, it is synced before a flush that could get ahead of it is
+     * recorded, and each family goes on from its own place in it, so families agree after a crash.
+     */
+    rocksdb_options_set_atomic_flush(options, 0);
+}
+
+static void set_memory(rocksdb_options_t *options, const struct store_options *settings)
+{
+    size_t write_buffer =
+        settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
+    /* All families together; the one with the oldest data is flushed when it is reached. */
+    rocksdb_options_set_db_write_buffer_size(options, write_buffer);
+    rocksdb_options_set_write_buffer_size(options, write_buffer / 2);
+    rocksdb_options_set_max_write_buffer_number(options, 4);
+    /* The log is read back at start, at some 100 MB/s; this bounds it. */
+    rocksdb_options_set_max_total_wal_size(options, write_buffer);
+    rocksdb_options_set_max_open_files(options, 256);
+}
+
+static void set_background(rocksdb_options_t *options)
+{
+    rocksdb_options_set_max_background_jobs(options, 2);
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
+    rocksdb_options_set_target_file_size_base(options, 32 * MIB);
+    rocksdb_options_set_max_bytes_for_level_base(options, 128 * MIB);
+    /* Hand written files to the disk bit by bit, so that a sync of the log need not wait for a flood. */
+    rocksdb_options_set_bytes_per_sync(options, 1 * MIB);
+    /* One writer: no need for a memtable that several could insert into. */
+    rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
+}
+
+static void set_log(rocksdb_options_t *options)
+{
+    enum { LEVEL_WARN = 2 };
+    rocksdb_options_set_info_log_level(options, LEVEL_WARN);
+    rocksdb_options_set_keep_log_file_num(options, 4);
+    rocksdb_options_set_max_log_file_size(options, 1 * MIB);
+    rocksdb_options_set_stats_dump_period_sec(options, 0);
+    rocksdb_options_set_stats_persist_period_sec(options, 0);
+}
+
+static rocksdb_options_t *database_options(const struct rocks_options *options,
+                                           const struct store_options *settings)
+{
+    rocksdb_options_t *database = rocksdb_options_create();
+    rocksdb_options_set_env(database, options->env);
+    rocksdb_options_set_create_if_missing(database, !settings->read_only);
+    rocksdb_options_set_create_missing_column_families(database, !settings->read_only);
+    set_durability(database);
+    set_memory(database, settings);
+    set_background(database);
+    set_log(database);
+    set_compression(database);
+    return database;
+}
+
+void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings)
+{
+    ret_options->env = settings->in_memory ? rocksdb_create_mem_env() : rocksdb_create_default_env();
+    ret_options->cache =
+        rocksdb_cache_create_lru(settings->cache_bytes ? settings->cache_bytes : CACHE_BYTES_DEFAULT);
+    ret_options->versioned = rocksdb_comparator_with_ts_create(
+        NULL, no_destructor, compare, compare_ts, compare_without_ts, comparator_name, ROCKS_TS_BYTES);
+    ret_options->database = database_options(ret_options, settings);
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        rocksdb_options_t *family = rocksdb_options_create_copy(ret_options->database);
+        set_table(family, &profiles[space], ret_options->cache);
+        if (space != SPACE_SYSTEM)
+            rocksdb_options_set_comparator(family, ret_options->versioned);
+        ret_options->families[space] = family;
+        ret_options->family_names[space] = profiles[space].family;
+    }
+}
+
+void rocks_options_set_uncompressed(struct rocks_options *options)
+{
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        rocksdb_options_set_compression(options->families[space], rocksdb_no_compression);
+        rocksdb_options_set_bottommost_compression(options->families[space], rocksdb_no_compression);
+    }
+}
+
+void rocks_options_deinit(struct rocks_options *options)
+{
+    for (int space = 0; space < SPACE_COUNT; space++)
+        rocksdb_options_destroy(options->families[space]);
+    rocksdb_options_destroy(options->database);
+    rocksdb_comparator_destroy(options->versioned);
+    rocksdb_cache_destroy(options->cache);
+    rocksdb_env_destroy(options->env);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How RocksDB is set up: one place for every option, each with its reason.
+ */
+#ifndef TL_STORE_ROCKS_OPTIONS_H
+#define TL_STORE_ROCKS_OPTIONS_H
+
+#include "store/store.h"
+
+#include <rocksdb/c.h>
+
+/* A timestamp as RocksDB stores it behind a key: little endian, as its own u64 comparator has it. */
+enum { ROCKS_TS_BYTES = 8 };
+
+static inline void rocks_ts_encode(tl_ts ts, char ret_bytes[ROCKS_TS_BYTES])
+{
+    for (int i = 0; i < ROCKS_TS_BYTES; i++)
+        ret_bytes[i] = (char)(ts >> 8 * i);
+}
+
+static inline tl_ts rocks_ts_decode(const char bytes[ROCKS_TS_BYTES])
+{
+    tl_ts ts = 0;
+    for (int i = 0; i < ROCKS_TS_BYTES; i++)
+        ts |= (tl_ts)(unsigned char)bytes[i] << 8 * i;
+    return ts;
+}
+
+struct rocks_options {
+    rocksdb_env_t *env;
+    rocksdb_cache_t *cache;
+    rocksdb_comparator_t *versioned; /* byte order, then newest first */
+    rocksdb_options_t *database;
+    rocksdb_options_t *families[SPACE_COUNT];
+    const char *family_names[SPACE_COUNT];
+};
+
+/*
+ * Builds all options. They must outlive the database that is opened with them.
+ * Owns: the caller; rocks_options_deinit.
+ */
+void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings);
+/* For a RocksDB that was built without LZ4 or ZSTD (Debian's has both). */
+void rocks_options_set_uncompressed(struct rocks_options *options);
+void rocks_options_deinit(struct rocks_options *options);
+
+#endif

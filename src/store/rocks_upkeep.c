@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Upkeep of the store on RocksDB: the history cut-off, flush and compaction, checking, figures. */
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "store/rocks_internal.h"
+
+#include <stdio.h>
+
+/*
+ * History
+ *
+ * Each change of RocksDB's own cut-off writes and syncs its manifest, once a family. Reads are refused by
+ * store.c from the moment ours is raised, so RocksDB need only follow in steps: when a sixteenth of the
+ * history, or a minute, has become droppable.
+ */
+enum { HISTORY_STEPS = 16 };
+
+#define HISTORY_STEP_MAX (60 * TL_SECOND)
+
+static int push_history_low(struct rocks_store *rocks, tl_ts low)
+{
+    char bytes[ROCKS_TS_BYTES];
+    rocks_ts_encode(low, bytes);
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        if (!store__space_is_versioned(space))
+            continue;
+        char *error = NULL;
+        rocksdb_increase_full_history_ts_low(rocks->db, rocks->families[space], bytes, sizeof bytes, &error);
+        if (error != NULL)
+            return rocks__fail(rocks, error);
+    }
+    rocks->pushed_low = low;
+    return 0;
+}
+
+/* Tells RocksDB the cut-off if it has moved by at least `step_min`. */
+static int follow_history_low(struct rocks_store *rocks, tl_ts step_min)
+{
+    int r = 0;
+    pthread_mutex_lock(&rocks->history_lock);
+    tl_ts low = atomic_load(&rocks->base.history_low);
+    if (low > rocks->pushed_low && low - rocks->pushed_low >= step_min)
+        r = push_history_low(rocks, low);
+    pthread_mutex_unlock(&rocks->history_lock);
+    return r;
+}
+
+int rocks__history_low_raised(struct store *store)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    tl_ts newest = atomic_load_explicit(&rocks->newest_ts, memory_order_relaxed);
+    tl_ts low = atomic_load(&store->history_low);
+    tl_ts step = newest > low ? (newest - low) / HISTORY_STEPS : 0;
+    return follow_history_low(rocks, step < HISTORY_STEP_MAX ? step : HISTORY_STEP_MAX);
+}
+
+/*
+ * Takes over the cut-off from when the store was last open. RocksDB with its assertions on, as Debian builds
+ * it, aborts when asked for a cut-off that was never set, so a fresh store begins by setting it.
+ */
+int rocks__load_history_low(struct rocks_store *rocks)
+{
+    if (rocks->dir.fresh)
+        return push_history_low(rocks, TL_TS_NONE);
+    char *error = NULL;
+    size_t len = 0;
+    char *bytes = rocksdb_get_full_history_ts_low(rocks->db, rocks->families[SPACE_DOCUMENTS], &len, &error);
+    if (error != NULL)
+        return rocks__fail(rocks, error);
+    if (bytes != NULL && len == ROCKS_TS_BYTES)
+        rocks->pushed_low = rocks_ts_decode(bytes);
+    rocksdb_free(bytes);
+    atomic_store(&rocks->base.history_low, rocks->pushed_low);
+    return 0;
+}
+
+/* Flush and compaction */
+
+int rocks__flush(struct store *store)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
+    char *error = NULL;
+    for (int space = 0; space < SPACE_COUNT && error == NULL; space++)
+        rocksdb_flush_cf(rocks->db, options, rocks->families[space], &error);
+    rocksdb_flushoptions_destroy(options);
+    return error == NULL ? 0 : rocks__fail(rocks, error);
+}
+
+int rocks__compact(struct store *store)
+{
+    enum { BOTTOMMOST_FORCE_OPTIMIZED = 3 }; /* rewrite the last level too, each file once */
+    struct rocks_store *rocks = rocks_of(store);
+    int r = follow_history_low(rocks, 1);
+    if (r < 0)
+        return tl_trace(r);
+    r = rocks__flush(store);
+    if (r < 0)
+        return tl_trace(r);
+    rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
+    rocksdb_compactoptions_set_bottommost_level_compaction(options, BOTTOMMOST_FORCE_OPTIMIZED);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        rocksdb_compact_range_cf_opt(rocks->db, rocks->families[space], options, NULL, 0, NULL, 0);
+    rocksdb_compactoptions_destroy(options);
+    return 0;
+}
+
+/* Checking */
+
+/* Walks all versions of a space, past the cache, so that every data block is read and its checksum checked. */
+static int verify_space(struct rocks_store *rocks, enum store_space space, char **ret_error)
+{
+    static const char oldest[ROCKS_TS_BYTES] = {0};
+    char newest[ROCKS_TS_BYTES];
+    rocks_ts_encode(UINT64_MAX, newest);
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(options, 1);
+    rocksdb_readoptions_set_fill_cache(options, 0);
+    if (store__space_is_versioned(space)) {
+        rocksdb_readoptions_set_timestamp(options, newest, sizeof newest);
+        rocksdb_readoptions_set_iter_start_ts(options, oldest, sizeof oldest);
+    }
+    rocksdb_iterator_t *iter = rocksdb_create_iterator_cf(rocks->db, options, rocks->families[space]);
+    for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
+    }
+    rocksdb_iter_get_error(iter, ret_error);
+    rocksdb_iter_destroy(iter);
+    rocksdb_readoptions_destroy(options);
+    return *ret_error == NULL ? 0 : -1;
+}
+
+int rocks__verify(struct store *store, char **ret_reason)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        char *error = NULL;
+        if (verify_space(rocks, space, &error) == 0)
+            continue;
+        rocks__say(ret_reason, "%s: %s", rocks->options.family_names[space], error);
+        return rocks__fail(rocks, error);
+    }
+    return 0;
+}
+
+/* Figures */
+
+static uint64_t property_sum(struct rocks_store *rocks, const char *name)
+{
+    uint64_t sum = 0;
+    for (int space = 0; space < SPACE_COUNT; space++) {
+        uint64_t value = 0;
+        if (rocksdb_property_int_cf(rocks->db, rocks->families[space], name, &value) == 0)
+            sum += value;
+    }
+    return sum;
+}
+
+void rocks__stats(struct store *store, struct store_stats *ret_stats)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    ret_stats->disk_bytes = rocks->dir.rocks_path != NULL
+                                ? rocks_dir_disk_bytes(&rocks->dir)
+                                : property_sum(rocks, "rocksdb.total-sst-files-size");
+    ret_stats->memory_bytes = rocksdb_cache_get_usage(rocks->options.cache) +
+                              property_sum(rocks, "rocksdb.size-all-mem-tables") +
+                              property_sum(rocks, "rocksdb.estimate-table-readers-mem");
+}

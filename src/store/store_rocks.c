@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store on RocksDB: life, writing, single reads; see README.md.
+ *
+ * - A space is a column family. Those with history use RocksDB's user-defined timestamps.
+ * - store_write() puts a batch into the memtables and into the log's buffer in memory.
+ * - store_sync() writes that buffer and syncs the log; it may run beside store_write().
+ * - store_get() reads with options from a slot; an iterator has options of its own.
+ *
+ * What RocksDB reports becomes a code; its words stay with the store for whoever logs (store_reason).
+ */
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "store/rocks_internal.h"
+
+#include <stdio.h>
+
+void rocks__say(char **ret_reason, const char *format, ...)
+{
+    if (ret_reason == NULL || *ret_reason != NULL)
+        return;
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    *ret_reason = mem_strdup(text, strlen(text));
+}
+
+/* RocksDB's C interface has no codes, only the text of a status, which begins with its kind. */
+static int code_of(const char *error)
+{
+    if (strncmp(error, "Corruption", strlen("Corruption")) == 0)
+        return TL_ERR_CORRUPT;
+    if (strstr(error, "No space left on device") != NULL)
+        return TL_ERR_NO_SPACE;
+    return TL_ERR_IO;
+}
+
+int rocks__fail(struct rocks_store *rocks, char *error)
+{
+    int code = code_of(error);
+    pthread_mutex_lock(&rocks->reason_lock);
+    rocks__say(&rocks->reason, "%s", error);
+    pthread_mutex_unlock(&rocks->reason_lock);
+    rocksdb_free(error);
+    return code;
+}
+
+static char *rocks_reason(struct store *store)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    char *copy = NULL;
+    pthread_mutex_lock(&rocks->reason_lock);
+    if (rocks->reason != NULL)
+        rocks__say(&copy, "%s", rocks->reason);
+    pthread_mutex_unlock(&rocks->reason_lock);
+    return copy;
+}
+
+/* Life */
+
+static void rocks_close(struct store *store)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    for (int space = 0; space < SPACE_COUNT; space++)
+        if (rocks->families[space] != NULL)
+            rocksdb_column_family_handle_destroy(rocks->families[space]);
+    if (rocks->db != NULL)
+        rocksdb_close(rocks->db);
+    for (int i = 0; i < ROCKS_READ_SLOTS; i++)
+        rocksdb_readoptions_destroy(rocks->slots[i].options);
+    rocksdb_readoptions_destroy(rocks->plain_read_options);
+    rocksdb_writeoptions_destroy(rocks->write_options);
+    rocks_options_deinit(&rocks->options);
+    rocks_dir_close(&rocks->dir);
+    pthread_mutex_destroy(&rocks->history_lock);
+    pthread_mutex_destroy(&rocks->reason_lock);
+    mem_free(rocks->reason);
+    mem_free(rocks);
+}
+
+static rocksdb_readoptions_t *read_options_at(const char ts[ROCKS_TS_BYTES])
+{
+    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_timestamp(options, ts, ROCKS_TS_BYTES);
+    return options;
+}
+
+static struct rocks_store *rocks_new(const struct store_options *settings, const struct store_ops *ops)
+{
+    struct rocks_store *rocks = mem_zalloc(sizeof *rocks);
+    rocks->base.ops = ops;
+    rocks->dir = ROCKS_DIR_NONE;
+    rocks_options_init(&rocks->options, settings);
+    rocks->write_options = rocksdb_writeoptions_create();
+    rocks->plain_read_options = rocksdb_readoptions_create();
+    for (int i = 0; i < ROCKS_READ_SLOTS; i++)
+        rocks->slots[i].options = read_options_at(rocks->slots[i].ts);
+    pthread_mutex_init(&rocks->history_lock, NULL);
+    pthread_mutex_init(&rocks->reason_lock, NULL);
+    return rocks;
+}
+
+static char *try_open(struct rocks_store *rocks, bool read_only)
+{
+    const struct rocks_options *options = &rocks->options;
+    const char *path = rocks->dir.rocks_path != NULL ? rocks->dir.rocks_path : "/memory";
+    const rocksdb_options_t *families[SPACE_COUNT];
+    memcpy(families, options->families, sizeof families);
+    char *error = NULL;
+    if (read_only)
+        rocks->db = rocksdb_open_for_read_only_column_families(options->database, path, SPACE_COUNT,
+                                                               options->family_names, families,
+                                                               rocks->families, 0, &error);
+    else
+        rocks->db = rocksdb_open_column_families(options->database, path, SPACE_COUNT, options->family_names,
+                                                 families, rocks->families, &error);
+    if (error != NULL)
+        rocks->db = NULL;
+    return error;
+}
+
+static int open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
+{
+    char *error = try_open(rocks, read_only);
+    /* A RocksDB built without LZ4 or ZSTD says so only now. */
+    if (error != NULL && strstr(error, "is not linked with the binary") != NULL) {
+        rocksdb_free(error);
+        rocks_options_set_uncompressed(&rocks->options);
+        error = try_open(rocks, read_only);
+    }
+    if (error == NULL)
+        return 0;
+    rocks__say(ret_reason, "%s", error);
+    return rocks__fail(rocks, error);
+}
+
+/* What was synced must be there (rocks_dir.h). */
+static int check_synced(struct rocks_store *rocks, char **ret_reason)
+{
+    uint64_t expected = rocks_dir_synced(&rocks->dir);
+    uint64_t found = rocksdb_get_latest_sequence_number(rocks->db);
+    if (found >= expected)
+        return 0;
+    rocks__say(ret_reason,
+               "acknowledged writes are missing: the log ends at change %llu, but was synced up to %llu",
+               (unsigned long long)found, (unsigned long long)expected);
+    return TL_ERR_CORRUPT;
+}
+
+/* Batches */
+
+struct rocks_batch {
+    struct store_batch base;
+    rocksdb_writebatch_t *batch;
+};
+
+static rocksdb_writebatch_t *batch_of(struct store_batch *batch)
+{
+    return ((struct rocks_batch *)batch)->batch;
+}
+
+static struct store_batch *rocks_batch_new(struct store *store)
+{
+    (void)store;
+    struct rocks_batch *batch = mem_zalloc(sizeof *batch);
+    batch->batch = rocksdb_writebatch_create();
+    return &batch->base;
+}
+
+static void rocks_batch_free(struct store_batch *batch)
+{
+    rocksdb_writebatch_destroy(batch_of(batch));
+    mem_free(batch);
+}
+
+static void rocks_batch_clear(struct store_batch *batch)
+{
+    rocksdb_writebatch_clear(batch_of(batch));
+}
+
+static void rocks_batch_put(struct store_batch *batch, enum store_space space, struct slice key,
+                            struct slice value)
+{
+    rocksdb_column_family_handle_t *family = rocks_of(batch->store)->families[space];
+    if (!store__space_is_versioned(space)) {
+        rocksdb_writebatch_put_cf(batch_of(batch), family, key.data, key.len, value.data, value.len);
+        return;
+    }
+    char ts[ROCKS_TS_BYTES];
+    rocks_ts_encode(batch->ts, ts);
+    rocksdb_writebatch_put_cf_with_ts(batch_of(batch), family, key.data, key.len, ts, sizeof ts, value.data,
+                                      value.len);
+}
+
+static void rocks_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
+{
+    rocksdb_column_family_handle_t *family = rocks_of(batch->store)->families[space];
+    if (!store__space_is_versioned(space)) {
+        rocksdb_writebatch_delete_cf(batch_of(batch), family, key.data, key.len);
+        return;
+    }
+    char ts[ROCKS_TS_BYTES];
+    rocks_ts_encode(batch->ts, ts);
+    rocksdb_writebatch_delete_cf_with_ts(batch_of(batch), family, key.data, key.len, ts, sizeof ts);
+}
+
+static int rocks_write(struct store *store, struct store_batch *batch)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    char *error = NULL;
+    rocksdb_write(rocks->db, rocks->write_options, batch_of(batch), &error);
+    if (error != NULL)
+        return rocks__fail(rocks, error);
+    atomic_store_explicit(&rocks->newest_ts, batch->ts, memory_order_relaxed);
+    return 0;
+}
+
+static int rocks_sync(struct store *store)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    uint64_t sequence = rocksdb_get_latest_sequence_number(rocks->db);
+    char *error = NULL;
+    /* RocksDB's memory environment cannot sync, and has nothing that would outlive the process. */
+    bool on_disk = rocks->dir.rocks_path != NULL;
+    rocksdb_flush_wal(rocks->db, on_disk, &error);
+    if (error != NULL)
+        return rocks__fail(rocks, error);
+    rocks_dir_note_synced(&rocks->dir, sequence);
+    return 0;
+}
+
+/* Single reads */
+
+/*
+ * Takes a slot that no other thread uses. Threads start their search at places of their own, told by
+ * where their stacks lie, so that they seldom meet.
+ * Returns: NULL when all are taken.
+ */
+static struct rocks_read_slot *slot_take(struct rocks_store *rocks)
+{
+    char here;
+    size_t start = (size_t)(((uintptr_t)&here >> 16) * 0x9e3779b97f4a7c15u >> 32);
+    for (size_t i = 0; i < ROCKS_READ_SLOTS; i++) {
+        struct rocks_read_slot *slot = &rocks->slots[(start + i) % ROCKS_READ_SLOTS];
+        if (!atomic_load_explicit(&slot->taken, memory_order_relaxed) &&
+            !atomic_exchange_explicit(&slot->taken, true, memory_order_acquire))
+            return slot;
+    }
+    return NULL;
+}
+
+static rocksdb_pinnableslice_t *get_at(struct rocks_store *rocks, enum store_space space, tl_ts ts,
+                                       struct slice key, char **ret_error)
+{
+    struct rocks_read_slot *slot = slot_take(rocks);
+    if (slot != NULL) {
+        rocks_ts_encode(ts, slot->ts);
+        rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(
+            rocks->db, slot->options, rocks->families[space], key.data, key.len, ret_error);
+        atomic_store_explicit(&slot->taken, false, memory_order_release);
+        return pinned;
+    }
+    char bytes[ROCKS_TS_BYTES];
+    rocks_ts_encode(ts, bytes);
+    rocksdb_readoptions_t *options = read_options_at(bytes);
+    rocksdb_pinnableslice_t *pinned =
+        rocksdb_get_pinned_cf(rocks->db, options, rocks->families[space], key.data, key.len, ret_error);
+    rocksdb_readoptions_destroy(options);
+    return pinned;
+}
+
+static void value_release(struct store_value *value)
+{
+    rocksdb_pinnableslice_destroy(value->pin);
+}
+
+static int rocks_get(struct store *store, enum store_space space, tl_ts ts, struct slice key,
+                     struct store_value *ret_value)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    char *error = NULL;
+    rocksdb_pinnableslice_t *pinned =
+        store__space_is_versioned(space)
+            ? get_at(rocks, space, ts, key, &error)
+            : rocksdb_get_pinned_cf(rocks->db, rocks->plain_read_options, rocks->families[space], key.data,
+                                    key.len, &error);
+    if (error != NULL)
+        return rocks__fail(rocks, error);
+    if (pinned == NULL)
+        return STORE_NOT_FOUND;
+    *ret_value = (struct store_value){SLICE_NONE, pinned, value_release};
+    ret_value->bytes.data = rocksdb_pinnableslice_value(pinned, &ret_value->bytes.len);
+    return 0;
+}
+
+static const struct store_ops rocks_ops = {
+    .close = rocks_close,
+    .reason = rocks_reason,
+    .batch_new = rocks_batch_new,
+    .batch_free = rocks_batch_free,
+    .batch_clear = rocks_batch_clear,
+    .batch_put = rocks_batch_put,
+    .batch_delete = rocks_batch_delete,
+    .write = rocks_write,
+    .sync = rocks_sync,
+    .get = rocks_get,
+    .iter_new = rocks__iter_new,
+    .iter_free = rocks__iter_free,
+    .iter_seek_first = rocks__iter_seek_first,
+    .iter_seek_last = rocks__iter_seek_last,
+    .iter_seek = rocks__iter_seek,
+    .iter_seek_for_prev = rocks__iter_seek_for_prev,
+    .iter_next = rocks__iter_next,
+    .iter_prev = rocks__iter_prev,
+    .history_low_raised = rocks__history_low_raised,
+    .compact = rocks__compact,
+    .flush = rocks__flush,
+    .verify = rocks__verify,
+    .stats = rocks__stats,
+};
+
+static int open_all(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
+{
+    int r = 0;
+    if (!settings->in_memory)
+        r = rocks_dir_open(settings->directory, settings->read_only, &rocks->dir, ret_reason);
+    else
+        rocks->dir.fresh = true;
+    if (r == 0)
+        r = open_database(rocks, settings->read_only, ret_reason);
+    if (r == 0)
+        r = check_synced(rocks, ret_reason);
+    if (r == 0)
+        r = rocks__load_history_low(rocks);
+    if (r == 0 && !settings->in_memory)
+        r = rocks_dir_finish(&rocks->dir, ret_reason);
+    return r;
+}
+
+int store_open_rocks(const struct store_options *settings, struct store **ret_store, char **ret_reason)
+{
+    if (ret_reason != NULL)
+        *ret_reason = NULL;
+    struct rocks_store *rocks = rocks_new(settings, &rocks_ops);
+    int r = open_all(rocks, settings, ret_reason);
+    if (r < 0) {
+        rocks_close(&rocks->base);
+        return tl_trace(r);
+    }
+    *ret_store = &rocks->base;
+    return 0;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store on RocksDB against its twin.
+ *
+ * One seed drives both through the same random puts, deletes, reads, walks in both directions at random
+ * timestamps and through overlays, iterators that stay open over all that happens, syncs, flushes,
+ * compactions, raised cut-offs and, on disk, reopening. Every answer must be equal. The seed of a failure is
+ * printed; `store_diff --first SEED --seeds 1` replays it.
+ */
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/rand.h"
+#include "store/view.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { KEY_BYTES_MAX = 4, VALUE_BYTES_MAX = 40, WALKS = 4, STEPS_DEFAULT = 1500 };
+
+/* One iterator of each store, moved together; `view` has an overlay in some. */
+struct walk {
+    struct view_iter *twin;
+    struct view_iter *rocks;
+};
+
+struct run {
+    uint64_t seed;
+    int step;
+    struct rng rng;
+    bool on_disk;
+    char *directory; /* NULL: in memory */
+    struct store *twin;
+    struct store *rocks;
+    struct store_batch *twin_batch;
+    struct store_batch *rocks_batch;
+    struct overlay *overlay; /* the same for both; fixed while a walk uses it */
+    struct walk walks[WALKS];
+    tl_ts now;
+    uint64_t reads;
+};
+
+static _Noreturn void fail(const struct run *run, const char *what)
+{
+    fprintf(stderr, "store_diff: seed %llu, step %d: %s differs\n", (unsigned long long)run->seed, run->step, what);
+    char *reason = store_reason(run->rocks);
+    if (reason != NULL)
+        fprintf(stderr, "store_diff: RocksDB says: %s\n", reason);
+    exit(1);
+}
+
+static void expect(const struct run *run, bool equal, const char *what)
+{
+    if (!equal)
+        fail(run, what);
+}
+
+static uint64_t below(struct run *run, uint64_t bound)
+{
+    return rng_below(&run->rng, bound);
+}
+
+static enum store_space random_space(struct run *run)
+{
+    return (enum store_space)below(run, SPACE_COUNT);
+}
+
+/* Short keys of few different bytes, the awkward ones among them, so that keys meet and begin one another. */
+static struct slice random_key(struct run *run, char *ret_bytes)
+{
+    static const char bytes[] = {'\0', '\1', 'a', 'b', '\x7f', '\x80', '\xff'};
+    size_t len = below(run, KEY_BYTES_MAX + 1);
+    for (size_t i = 0; i < len; i++)
+        ret_bytes[i] = bytes[below(run, sizeof bytes)];
+    return slice_make(ret_bytes, len);
+}
+
+static struct slice random_value(struct run *run, char *ret_bytes)
+{
+    size_t len = below(run, VALUE_BYTES_MAX);
+    for (size_t i = 0; i < len; i++)
+        ret_bytes[i] = (char)below(run, 256);
+    return slice_make(ret_bytes, len);
+}
+
+/* Mostly readable timestamps; some below the cut-off, some in the future. */
+static tl_ts random_ts(struct run *run)
+{
+    tl_ts low = store_history_low(run->twin);
+    if (below(run, 20) == 0)
+        return TL_TS_MAX;
+    if (below(run, 20) == 0)
+        return below(run, low + 1);
+    return low + below(run, run->now + 3 - low);
+}
+
+static void write_batch(struct run *run)
+{
+    run->now += 1 + below(run, 5);
+    store_batch_clear(run->twin_batch);
+    store_batch_clear(run->rocks_batch);
+    store_batch_begin(run->twin_batch, run->now);
+    store_batch_begin(run->rocks_batch, run->now);
+    for (uint64_t changes = below(run, 12); changes > 0; changes--) {
+        char key_bytes[KEY_BYTES_MAX], value_bytes[VALUE_BYTES_MAX];
+        enum store_space space = random_space(run);
+        struct slice key = random_key(run, key_bytes);
+        if (below(run, 3) == 0) {
+            store_batch_delete(run->twin_batch, space, key);
+            store_batch_delete(run->rocks_batch, space, key);
+        } else {
+            struct slice value = random_value(run, value_bytes);
+            store_batch_put(run->twin_batch, space, key, value);
+            store_batch_put(run->rocks_batch, space, key, value);
+        }
+    }
+    expect(run, store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,
+           "write");
+}
+
+static void compare_get(struct run *run)
+{
+    char key_bytes[KEY_BYTES_MAX];
+    enum store_space space = random_space(run);
+    struct slice key = random_key(run, key_bytes);
+    tl_ts ts = random_ts(run);
+    struct store_value a = {SLICE_NONE, NULL, NULL}, b = a;
+    expect(run, store_get(run->twin, space, ts, key, &a) == store_get(run->rocks, space, ts, key, &b),
+           "outcome of a get");
+    expect(run, slice_equal(a.bytes, b.bytes), "value of a get");
+    store_value_release(&a);
+    store_value_release(&b);
+    run->reads++;
+}
+
+/* Walks */
+
+static void walk_close(struct walk *walk)
+{
+    view_iter_free(walk->twin);
+    view_iter_free(walk->rocks);
+    *walk = (struct walk){NULL, NULL};
+}
+
+static void walk_open(struct run *run, struct walk *walk)
+{
+    char lower_bytes[KEY_BYTES_MAX], upper_bytes[KEY_BYTES_MAX];
+    struct slice lower = random_key(run, lower_bytes), upper = random_key(run, upper_bytes);
+    lower.len = below(run, 2) ? lower.len : 0;
+    upper.len = below(run, 2) ? upper.len : 0;
+    enum store_space space = random_space(run);
+    struct view view = {run->twin, random_ts(run), below(run, 3) ? NULL : run->overlay};
+    walk->twin = view_iter_new(&view, space, lower, upper);
+    view.store = run->rocks;
+    walk->rocks = view_iter_new(&view, space, lower, upper);
+}
+
+static void compare_position(struct run *run, const struct walk *walk)
+{
+    run->reads++;
+    expect(run, view_iter_status(walk->twin) == view_iter_status(walk->rocks), "status of an iterator");
+    bool valid = view_iter_valid(walk->twin);
+    expect(run, valid == view_iter_valid(walk->rocks), "end of an iterator");
+    if (!valid)
+        return;
+    expect(run, slice_equal(view_iter_key(walk->twin), view_iter_key(walk->rocks)), "key of an iterator");
+    expect(run, slice_equal(view_iter_value(walk->twin), view_iter_value(walk->rocks)), "value of an iterator");
+}
+
+static void walk_seek(struct run *run, struct walk *walk)
+{
+    char key_bytes[KEY_BYTES_MAX];
+    struct slice key = random_key(run, key_bytes);
+    switch (below(run, 4)) {
+    case 0:
+        view_iter_seek_first(walk->twin);
+        view_iter_seek_first(walk->rocks);
+        break;
+    case 1:
+        view_iter_seek_last(walk->twin);
+        view_iter_seek_last(walk->rocks);
+        break;
+    case 2:
+        view_iter_seek(walk->twin, key);
+        view_iter_seek(walk->rocks, key);
+        break;
+    default:
+        view_iter_seek_for_prev(walk->twin, key);
+        view_iter_seek_for_prev(walk->rocks, key);
+    }
+    compare_position(run, walk);
+}
+
+static void walk_on(struct run *run, struct walk *walk)
+{
+    uint64_t forward_of_ten = below(run, 2) ? 9 : 1;
+    for (uint64_t moves = below(run, 30); moves > 0 && view_iter_valid(walk->twin); moves--) {
+        if (below(run, 10) < forward_of_ten) {
+            view_iter_next(walk->twin);
+            view_iter_next(walk->rocks);
+        } else {
+            view_iter_prev(walk->twin);
+            view_iter_prev(walk->rocks);
+        }
+        compare_position(run, walk);
+    }
+}
+
+static void walk_some(struct run *run)
+{
+    struct walk *walk = &run->walks[below(run, WALKS)];
+    if (walk->twin != NULL && below(run, 3) == 0)
+        walk_close(walk);
+    if (walk->twin == NULL)
+        walk_open(run, walk);
+    walk_seek(run, walk);
+    walk_on(run, walk);
+}
+
+static void close_walks(struct run *run)
+{
+    for (int i = 0; i < WALKS; i++)
+        walk_close(&run->walks[i]);
+}
+
+static void change_overlay(struct run *run)
+{
+    close_walks(run); /* an overlay is not written to while a view of it is in use */
+    if (below(run, 4) == 0)
+        overlay_clear(run->overlay);
+    for (uint64_t changes = below(run, 40); changes > 0; changes--) {
+        char key_bytes[KEY_BYTES_MAX], value_bytes[VALUE_BYTES_MAX];
+        enum store_space space = random_space(run);
+        struct slice key = random_key(run, key_bytes);
+        if (below(run, 2) == 0)
+            overlay_delete(run->overlay, space, key);
+        else
+            overlay_put(run->overlay, space, key, random_value(run, value_bytes));
+    }
+}
+
+/* Upkeep */
+
+static struct store *open_rocks(const struct run *run)
+{
+    /* Small buffers, so that flushes and compactions also happen by themselves. */
+    struct store_options options = {.directory = slice_from(run->directory),
+                                    .in_memory = !run->on_disk,
+                                    .cache_bytes = 1 << 20,
+                                    .write_buffer_bytes = 256 << 10};
+    struct store *store = NULL;
+    char *reason = NULL;
+    if (store_open_rocks(&options, &store, &reason) != 0) {
+        fprintf(stderr, "store_diff: seed %llu: cannot open: %s\n", (unsigned long long)run->seed, reason);
+        exit(1);
+    }
+    return store;
+}
+
+static void reopen(struct run *run)
+{
+    if (!run->on_disk)
+        return;
+    close_walks(run);
+    expect(run, store_sync(run->rocks) == 0, "sync");
+    store_batch_free(run->rocks_batch);
+    store_close(run->rocks);
+    run->rocks = open_rocks(run);
+    run->rocks_batch = store_batch_new(run->rocks);
+    tl_ts low = store_history_low(run->twin);
+    expect(run, store_history_low(run->rocks) <= low, "cut-off after reopening");
+    expect(run, store_set_history_low(run->rocks, low) == 0, "cut-off");
+}
+
+static void raise_cut_off(struct run *run)
+{
+    tl_ts low = store_history_low(run->twin);
+    low += below(run, run->now - low + 1);
+    if (low == run->now && low > 0)
+        low--; /* the next batch must be above it */
+    expect(run, store_set_history_low(run->twin, low) == store_set_history_low(run->rocks, low), "cut-off");
+    expect(run, store_history_low(run->twin) == store_history_low(run->rocks), "cut-off");
+}
+
+static void upkeep(struct run *run)
+{
+    switch (below(run, 6)) {
+    case 0:
+        expect(run, store_flush(run->rocks) == 0, "flush");
+        break;
+    case 1:
+        expect(run, store_compact(run->twin) == store_compact(run->rocks), "compaction");
+        break;
+    case 2:
+        raise_cut_off(run);
+        break;
+    case 3:
+        expect(run, store_sync(run->twin) == store_sync(run->rocks), "sync");
+        break;
+    case 4:
+        reopen(run);
+        break;
+    default:
+        expect(run, store_verify(run->rocks, NULL) == 0, "verification");
+    }
+}
+
+static void step(struct run *run)
+{
+    uint64_t choice = below(run, 100);
+    if (choice < 35)
+        write_batch(run);
+    else if (choice < 70)
+        compare_get(run);
+    else if (choice < 94)
+        walk_some(run);
+    else if (choice < 97)
+        change_overlay(run);
+    else
+        upkeep(run);
+}
+
+/* Removes the directory and the two levels of files in it. */
+static void remove_tree(const char *path)
+{
+    DIR *listing = opendir(path);
+    if (listing != NULL) {
+        for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                continue;
+            char child[512];
+            snprintf(child, sizeof child, "%s/%s", path, entry->d_name);
+            if (entry->d_type == DT_DIR)
+                remove_tree(child);
+            else
+                unlink(child);
+        }
+        closedir(listing);
+    }
+    rmdir(path);
+}
+
+static uint64_t run_seed(uint64_t seed, int steps, bool on_disk)
+{
+    char directory[] = "/tmp/store_diff.XXXXXX";
+    struct run run = {.seed = seed, .on_disk = on_disk, .now = 1};
+    if (on_disk)
+        run.directory = mkdtemp(directory);
+    rng_init(&run.rng, seed);
+    run.twin = store_open_mem();
+    run.rocks = open_rocks(&run);
+    run.twin_batch = store_batch_new(run.twin);
+    run.rocks_batch = store_batch_new(run.rocks);
+    run.overlay = overlay_new();
+    for (run.step = 0; run.step < steps; run.step++)
+        step(&run);
+    close_walks(&run);
+    overlay_free(run.overlay);
+    store_batch_free(run.twin_batch);
+    store_batch_free(run.rocks_batch);
+    store_close(run.twin);
+    store_close(run.rocks);
+    if (on_disk)
+        remove_tree(directory);
+    return run.reads;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = 1, seeds = 20, reads = 0;
+    int steps = STEPS_DEFAULT;
+    bool on_disk = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--disk") == 0) {
+            on_disk = true;
+        } else if (i + 1 < argc && strcmp(argv[i], "--seeds") == 0) {
+            seeds = strtoull(argv[++i], NULL, 10);
+        } else if (i + 1 < argc && strcmp(argv[i], "--first") == 0) {
+            first = strtoull(argv[++i], NULL, 10);
+        } else if (i + 1 < argc && strcmp(argv[i], "--steps") == 0) {
+            steps = atoi(argv[++i]);
+        } else {
+            fprintf(stderr, "usage: store_diff [--disk] [--seeds N] [--first SEED] [--steps N]\n");
+            return 2;
+        }
+    }
+    for (uint64_t seed = first; seed < first + seeds; seed++)
+        reads += run_seed(seed, steps, on_disk);
+    printf("store_diff: %llu seeds, %llu reads compared, no difference\n", (unsigned long long)seeds,
+           (unsigned long long)reads);
+    return 0;
+}
