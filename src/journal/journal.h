@@ -2,9 +2,9 @@
 /*
  * The journal: who gives commands their order, their timestamp and their durability.
  *
- * Local journal: one writer thread takes what connections submit, in order of arrival, applies a group of commands to
- * the core, syncs the store once for all of them while the next group is being applied, and then hands each command
- * back with on_done. Nothing is handed back before it is durable. A failed sync ends the process.
+ * The local journal takes what connections submit, in order of arrival, applies a group of commands to the core, syncs
+ * the store once for all of them while the next group is being applied, and then hands each command back with on_done.
+ * Nothing is handed back before it is durable. A failed sync ends the process. See README.md.
  *
  * Readers ask for the stable timestamp, the newest at which everything is durable, and never wait.
  */
@@ -16,8 +16,8 @@
 struct journal;
 
 struct journal_options {
-    uint64_t history_us;    /* how far back reads may go; default one hour */
-    size_t group_max;       /* commands applied before a sync at most; default 256 */
+    uint64_t history_us;    /* how far back reads may go; 0: the default of one hour */
+    size_t group_max;       /* commands applied before a sync at most; 0: the default of 256 */
     struct slice directory; /* of the data, whose free space is watched; empty: not watched */
     uint64_t reserve_bytes; /* writes are refused with disk_full_exception below this much free space */
 };
@@ -38,8 +38,20 @@ void journal_close(struct journal *journal);
  */
 void journal_submit(struct journal *journal, struct command *command, bool lone);
 
+/*
+ * Returns: a number for command->request, above all before; for submitters that may want to CANCEL the command. One
+ * that has none when it is submitted gets its own.
+ */
+uint64_t journal_request_number(struct journal *journal);
+
 /* Returns: the newest timestamp that readers may use. From any thread, without waiting. */
 tl_ts journal_stable(struct journal *journal);
+
+/*
+ * Returns: the newest timestamp that a reader may name. While nothing is being changed that is the present, and no later
+ * change will get a timestamp at or below it; else it is journal_stable(). From any thread, without waiting.
+ */
+tl_ts journal_now(struct journal *journal);
 
 /* Returns: the oldest timestamp that can still be read. */
 tl_ts journal_oldest(struct journal *journal);

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The local journal; see README.md, invariants 1 to 5.
+ *
+ * Locks, in the order in which a thread may take them: core_lock, sync_lock, then one of queue_lock, publish_lock,
+ * pin_lock. The last three are held for a few instructions only.
+ */
+#include "journal/journal.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "core/catalog.h"
+#include "journal/pins.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WORKER_COUNT = 2,
+    GROUP_MAX_DEFAULT = 256,
+    MAINTAIN_KEYS_MAX = 1000, /* removed in one go, so that a command waits a millisecond or two at most */
+    EXIT_STORE_FAILED = 70,   /* EX_SOFTWARE of sysexits.h */
+};
+
+#define HISTORY_DEFAULT_US (3600 * TL_SECOND)
+#define MAINTAIN_INTERVAL_US TL_SECOND
+#define SPACE_INTERVAL_US (100 * TL_MS)
+
+struct journal {
+    struct core *core;
+    struct store *store;
+    uint64_t history_us;
+    size_t group_max;
+    char *directory;        /* whose space is watched; NULL: none */
+    uint64_t reserve_bytes;
+
+    pthread_mutex_t queue_lock;
+    pthread_cond_t queue_filled;
+    struct list queue;      /* commands by link, in order of arrival */
+    unsigned sleepers;      /* workers that wait for queue_filled */
+    bool stopping;
+    tl_ts deadline;         /* when the core has something due; TL_TS_MAX: nothing */
+
+    pthread_mutex_t core_lock;
+    tl_ts last_ts;          /* given to a command or named by journal_now(): the next is above it */
+    tl_ts maintain_at;
+    bool maintain_more;     /* the last core_maintain() removed all it might: there is more */
+    struct effects effects;
+
+    pthread_mutex_t sync_lock;
+
+    pthread_mutex_t publish_lock;
+    tl_ts applied_ts;       /* newest timestamp in the store */
+    struct catalog *applied_catalog;
+    struct catalog *catalog; /* as of the stable timestamp */
+    _Atomic tl_ts stable_ts;
+
+    pthread_mutex_t pin_lock;
+    struct pins pins;
+
+    _Atomic bool writable;
+    _Atomic tl_ts space_checked_at;
+    _Atomic uint64_t requests;
+
+    pthread_t workers[WORKER_COUNT];
+    unsigned worker_count;
+};
+
+/* --- Time ------------------------------------------------------------------------------------------------ */
+
+static tl_ts clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (tl_ts)now.tv_sec * TL_SECOND + (tl_ts)now.tv_nsec / 1000;
+}
+
+/* Requires: core_lock. The core may have used timestamps of its own, for commands that waited. */
+static tl_ts next_ts(struct journal *journal)
+{
+    tl_ts now = clock_now();
+    tl_ts core_ts = core_last_ts(journal->core);
+    tl_ts last = core_ts > journal->last_ts ? core_ts : journal->last_ts;
+    journal->last_ts = now > last ? now : last + 1;
+    return journal->last_ts;
+}
+
+/* --- A full disk ------------------------------------------------------------------------------------------- */
+
+static void check_space(struct journal *journal)
+{
+    struct statvfs space;
+    if (journal->directory == NULL)
+        return;
+    tl_ts now = clock_now();
+    tl_ts checked = atomic_load_explicit(&journal->space_checked_at, memory_order_relaxed);
+    if (now >= checked && now - checked < SPACE_INTERVAL_US)
+        return;
+    atomic_store_explicit(&journal->space_checked_at, now, memory_order_relaxed);
+    if (statvfs(journal->directory, &space) != 0)
+        return;
+    bool writable = (uint64_t)space.f_bavail * space.f_frsize >= journal->reserve_bytes;
+    if (atomic_exchange(&journal->writable, writable) == writable)
+        return;
+    if (writable)
+        log_info("there is room on the disk again: writes are accepted");
+    else
+        log_error("less than %llu bytes are free for '%s': writes are refused until there is room",
+                  (unsigned long long)journal->reserve_bytes, journal->directory);
+}
+
+/* What only keeps or frees runs out of the reserve. */
+static bool needs_space(enum command_type type)
+{
+    switch (type) {
+    case COMMAND_WRITE:
+    case COMMAND_INDEX_CREATE:
+    case COMMAND_MAPPING_PUT:
+    case COMMAND_SETTINGS_PUT:
+    case COMMAND_TEMPLATE_PUT:
+    case COMMAND_SCRIPT_PUT:
+    case COMMAND_SESSION_OPEN:
+    case COMMAND_LOCK:
+    case COMMAND_TXN_BEGIN:
+    case COMMAND_TXN_COMMIT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool refuse_full(struct journal *journal, struct command *command)
+{
+    if (!needs_space(command->type))
+        return false;
+    check_space(journal);
+    if (atomic_load_explicit(&journal->writable, memory_order_relaxed))
+        return false;
+    problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
+                "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
+                "room, reads go on",
+                (unsigned long long)journal->reserve_bytes);
+    return true;
+}
+
+/* --- The three stages ---------------------------------------------------------------------------------------- */
+
+static _Noreturn void store_failed(const char *what, int code)
+{
+    log_error("%s failed: %s. Nothing that was not durable has been acknowledged; ending", what, error_text(code));
+    _exit(EXIT_STORE_FAILED);
+}
+
+static void move_completed(struct effects *effects, struct list *group)
+{
+    while (!list_empty(&effects->completed)) {
+        struct list *link = effects->completed.next;
+        list_remove(link);
+        list_append(group, link);
+    }
+}
+
+/* Requires: core_lock. */
+static void apply(struct journal *journal, struct command *command, struct list *group)
+{
+    command->ts = next_ts(journal);
+    int r = core_step(journal->core, command, &journal->effects);
+    if (r < 0)
+        store_failed("applying a command", r);
+    move_completed(&journal->effects, group);
+}
+
+/* Requires: core_lock. Says what has been applied, so that the next sync can publish it. */
+static void note_applied(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    tl_ts applied = core_last_ts(journal->core);
+    if (applied > journal->applied_ts)
+        journal->applied_ts = applied;
+    if (journal->effects.catalog_changed) {
+        catalog_unref(journal->applied_catalog);
+        journal->applied_catalog = core_catalog(journal->core);
+        journal->effects.catalog_changed = false;
+    }
+    pthread_mutex_unlock(&journal->publish_lock);
+
+    tl_ts deadline = core_next_deadline(journal->core);
+    pthread_mutex_lock(&journal->queue_lock);
+    bool earlier = deadline < journal->deadline;
+    journal->deadline = deadline;
+    if (earlier && journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/* Makes everything applied up to now durable and visible. */
+static void sync_and_publish(struct journal *journal, tl_ts wanted)
+{
+    pthread_mutex_lock(&journal->sync_lock);
+    if (atomic_load_explicit(&journal->stable_ts, memory_order_relaxed) >= wanted) {
+        /* A sync that began after the group was applied has covered it. */
+        pthread_mutex_unlock(&journal->sync_lock);
+        return;
+    }
+    pthread_mutex_lock(&journal->publish_lock);
+    tl_ts covered = journal->applied_ts;
+    struct catalog *catalog = catalog_ref(journal->applied_catalog);
+    pthread_mutex_unlock(&journal->publish_lock);
+
+    int r = store_sync(journal->store);
+    if (r < 0)
+        store_failed("making changes durable", r);
+
+    pthread_mutex_lock(&journal->publish_lock);
+    struct catalog *before = journal->catalog;
+    journal->catalog = catalog;
+    atomic_store_explicit(&journal->stable_ts, covered, memory_order_release);
+    pthread_mutex_unlock(&journal->publish_lock);
+    pthread_mutex_unlock(&journal->sync_lock);
+    catalog_unref(before);
+}
+
+static void hand_back(struct list *group)
+{
+    while (!list_empty(group)) {
+        struct command *command = list_entry(group->next, struct command, link);
+        list_remove(&command->link);
+        command->on_done(command);
+    }
+}
+
+/* Stages two and three. Requires: core_lock was released after the group was applied. */
+static void finish(struct journal *journal, struct list *group, tl_ts wanted)
+{
+    if (wanted > 0)
+        sync_and_publish(journal, wanted);
+    hand_back(group);
+}
+
+/* --- Upkeep --------------------------------------------------------------------------------------------------- */
+
+/* Requires: core_lock. */
+static void advance_history(struct journal *journal, tl_ts now)
+{
+    tl_ts low = now > journal->history_us ? now - journal->history_us : 0;
+    pthread_mutex_lock(&journal->pin_lock);
+    tl_ts pinned = pins_oldest(&journal->pins);
+    low = low < pinned ? low : pinned;
+    int r = low > store_history_low(journal->store) ? store_set_history_low(journal->store, low) : 0;
+    pthread_mutex_unlock(&journal->pin_lock);
+    if (r < 0)
+        store_failed("moving the history cut-off", r);
+}
+
+/* Requires: core_lock. */
+static void maintain(struct journal *journal)
+{
+    tl_ts now = clock_now();
+    if (now < journal->maintain_at && journal->maintain_at - now <= MAINTAIN_INTERVAL_US)
+        return;
+    check_space(journal);
+    advance_history(journal, now);
+    size_t removed = 0;
+    int r = core_maintain(journal->core, next_ts(journal), MAINTAIN_KEYS_MAX, &removed);
+    if (r < 0)
+        store_failed("upkeep", r);
+    journal->maintain_more = removed >= MAINTAIN_KEYS_MAX;
+    journal->maintain_at = now + (journal->maintain_more ? 10 * TL_MS : MAINTAIN_INTERVAL_US);
+}
+
+static void free_internal(struct command *command)
+{
+    command_free(command);
+}
+
+/* Requires: core_lock. Lets fall due what is due. */
+static void tick(struct journal *journal, struct list *group)
+{
+    if (core_next_deadline(journal->core) > clock_now())
+        return;
+    struct command *command = command_new(COMMAND_TICK, DIALECT_7);
+    command->on_done = free_internal;
+    apply(journal, command, group);
+}
+
+/* --- Workers --------------------------------------------------------------------------------------------------- */
+
+/* Sleeps until there is something to do. Returns: false when the journal ends and nothing is left. */
+static bool await_work(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    bool due = false;
+    while (list_empty(&journal->queue) && !journal->stopping && !due) {
+        tl_ts now = clock_now();
+        tl_ts until = now + MAINTAIN_INTERVAL_US;
+        if (journal->deadline < until)
+            until = journal->deadline;
+        if (until <= now)
+            break;
+        struct timespec at = {(time_t)(until / TL_SECOND), (long)(until % TL_SECOND) * 1000};
+        journal->sleepers++;
+        due = pthread_cond_timedwait(&journal->queue_filled, &journal->queue_lock, &at) == ETIMEDOUT;
+        journal->sleepers--;
+    }
+    bool more = !list_empty(&journal->queue) || !journal->stopping;
+    pthread_mutex_unlock(&journal->queue_lock);
+    return more;
+}
+
+/* Moves up to group_max commands over. Wakes the other worker when some are left. */
+static void take_queued(struct journal *journal, struct list *taken)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    for (size_t n = 0; n < journal->group_max && !list_empty(&journal->queue); n++) {
+        struct list *link = journal->queue.next;
+        list_remove(link);
+        list_append(taken, link);
+    }
+    if (!list_empty(&journal->queue) && journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+static void work_once(struct journal *journal)
+{
+    struct list taken = LIST_INIT(taken);
+    struct list group = LIST_INIT(group);
+    pthread_mutex_lock(&journal->core_lock);
+    take_queued(journal, &taken);
+    tick(journal, &group);
+    while (!list_empty(&taken)) {
+        struct command *command = list_entry(taken.next, struct command, link);
+        list_remove(&command->link);
+        apply(journal, command, &group);
+    }
+    maintain(journal);
+    note_applied(journal);
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    finish(journal, &group, wanted);
+}
+
+static void *worker(void *context)
+{
+    struct journal *journal = context;
+    while (await_work(journal))
+        work_once(journal);
+    return NULL;
+}
+
+/* --- The interface ------------------------------------------------------------------------------------------------ */
+
+/* Applies the command here and now if nothing is ahead of it. */
+static bool submit_lone(struct journal *journal, struct command *command)
+{
+    if (pthread_mutex_trylock(&journal->core_lock) != 0)
+        return false;
+    pthread_mutex_lock(&journal->queue_lock);
+    bool free_to_go = list_empty(&journal->queue) && !journal->stopping;
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (!free_to_go) {
+        pthread_mutex_unlock(&journal->core_lock);
+        return false;
+    }
+    struct list group = LIST_INIT(group);
+    apply(journal, command, &group);
+    note_applied(journal);
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    finish(journal, &group, wanted);
+    return true;
+}
+
+uint64_t journal_request_number(struct journal *journal)
+{
+    return atomic_fetch_add_explicit(&journal->requests, 1, memory_order_relaxed) + 1;
+}
+
+void journal_submit(struct journal *journal, struct command *command, bool lone)
+{
+    REQUIRE(command->on_done != NULL);
+    if (command->request == 0)
+        command->request = journal_request_number(journal);
+    if (refuse_full(journal, command)) {
+        command->on_done(command);
+        return;
+    }
+    if (lone && submit_lone(journal, command))
+        return;
+    pthread_mutex_lock(&journal->queue_lock);
+    bool stopped = journal->stopping;
+    if (!stopped) {
+        list_append(&journal->queue, &command->link);
+        if (journal->sleepers > 0)
+            pthread_cond_signal(&journal->queue_filled);
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (stopped) {
+        problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is stopping; try again later");
+        command->on_done(command);
+    }
+}
+
+tl_ts journal_stable(struct journal *journal)
+{
+    return atomic_load_explicit(&journal->stable_ts, memory_order_acquire);
+}
+
+tl_ts journal_now(struct journal *journal)
+{
+    tl_ts stable = journal_stable(journal);
+    if (pthread_mutex_trylock(&journal->core_lock) != 0)
+        return stable;
+    tl_ts now = clock_now();
+    /* Nothing is being applied; if all that was is durable too, the present can be named and kept free. */
+    if (core_last_ts(journal->core) <= stable && now > stable) {
+        if (now > journal->last_ts)
+            journal->last_ts = now;
+        stable = now;
+    }
+    pthread_mutex_unlock(&journal->core_lock);
+    return stable;
+}
+
+tl_ts journal_oldest(struct journal *journal)
+{
+    return store_history_low(journal->store);
+}
+
+struct catalog *journal_catalog(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    struct catalog *catalog = catalog_ref(journal->catalog);
+    pthread_mutex_unlock(&journal->publish_lock);
+    return catalog;
+}
+
+int journal_pin(struct journal *journal, tl_ts ts)
+{
+    pthread_mutex_lock(&journal->pin_lock);
+    bool old = ts < store_history_low(journal->store);
+    if (!old)
+        pins_add(&journal->pins, ts);
+    pthread_mutex_unlock(&journal->pin_lock);
+    return old ? JOURNAL_TOO_OLD : 0;
+}
+
+void journal_unpin(struct journal *journal, tl_ts ts)
+{
+    pthread_mutex_lock(&journal->pin_lock);
+    pins_remove(&journal->pins, ts);
+    pthread_mutex_unlock(&journal->pin_lock);
+}
+
+bool journal_writable(struct journal *journal)
+{
+    check_space(journal);
+    return atomic_load_explicit(&journal->writable, memory_order_relaxed);
+}
+
+static void init_locks(struct journal *journal)
+{
+    pthread_mutex_init(&journal->queue_lock, NULL);
+    pthread_cond_init(&journal->queue_filled, NULL);
+    pthread_mutex_init(&journal->core_lock, NULL);
+    pthread_mutex_init(&journal->sync_lock, NULL);
+    pthread_mutex_init(&journal->publish_lock, NULL);
+    pthread_mutex_init(&journal->pin_lock, NULL);
+}
+
+static void deinit_locks(struct journal *journal)
+{
+    pthread_mutex_destroy(&journal->queue_lock);
+    pthread_cond_destroy(&journal->queue_filled);
+    pthread_mutex_destroy(&journal->core_lock);
+    pthread_mutex_destroy(&journal->sync_lock);
+    pthread_mutex_destroy(&journal->publish_lock);
+    pthread_mutex_destroy(&journal->pin_lock);
+}
+
+/* The first command: leases start anew, and the catalog as it was found is published. */
+static void restart(struct journal *journal)
+{
+    struct list group = LIST_INIT(group);
+    struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
+    command->on_done = free_internal;
+    pthread_mutex_lock(&journal->core_lock);
+    apply(journal, command, &group);
+    journal->effects.catalog_changed = true;
+    note_applied(journal);
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    finish(journal, &group, wanted);
+}
+
+int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
+                       struct journal **ret_journal)
+{
+    struct journal *journal = mem_zalloc(sizeof *journal);
+    journal->core = core;
+    journal->store = store;
+    journal->history_us = options->history_us ? options->history_us : HISTORY_DEFAULT_US;
+    journal->group_max = options->group_max ? options->group_max : GROUP_MAX_DEFAULT;
+    if (options->directory.len > 0)
+        journal->directory = mem_strdup(options->directory.data, options->directory.len);
+    journal->reserve_bytes = options->reserve_bytes;
+    list_init(&journal->queue);
+    effects_init(&journal->effects);
+    journal->deadline = TL_TS_MAX;
+    journal->last_ts = core_last_ts(core);
+    atomic_init(&journal->writable, true);
+    init_locks(journal);
+    check_space(journal);
+    restart(journal);
+
+    for (unsigned i = 0; i < WORKER_COUNT; i++) {
+        if (pthread_create(&journal->workers[i], NULL, worker, journal) != 0) {
+            log_error("cannot start a thread of the journal");
+            journal_close(journal);
+            return tl_trace(TL_ERR_IO);
+        }
+        journal->worker_count++;
+    }
+    *ret_journal = journal;
+    return 0;
+}
+
+/* Completes what waits in the core, after the workers have ended. */
+static void stop_core(struct journal *journal)
+{
+    struct list group = LIST_INIT(group);
+    core_stop(journal->core, &journal->effects);
+    move_completed(&journal->effects, &group);
+    note_applied(journal);
+    finish(journal, &group, core_last_ts(journal->core));
+}
+
+void journal_close(struct journal *journal)
+{
+    if (journal == NULL)
+        return;
+    pthread_mutex_lock(&journal->queue_lock);
+    journal->stopping = true;
+    pthread_cond_broadcast(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+    for (unsigned i = 0; i < journal->worker_count; i++)
+        pthread_join(journal->workers[i], NULL);
+    stop_core(journal);
+    catalog_unref(journal->catalog);
+    catalog_unref(journal->applied_catalog);
+    pins_deinit(&journal->pins);
+    deinit_locks(journal);
+    mem_free(journal->directory);
+    mem_free(journal);
+}
