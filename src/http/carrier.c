@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carriers: their pool, and what the handler may do with the exchange in one. See README.md, invariants 1 to 3.
+ *
+ * A carrier that goes back keeps a little memory, so that the usual request allocates nothing.
+ */
+#include "base/check.h"
+#include "http/http_internal.h"
+
+enum {
+    POOL_MAX = 256,             /* carriers kept */
+    KEPT_BYTES_MAX = 16 * 1024, /* of each buffer of a carrier that is kept */
+};
+
+static struct carrier *carrier_of(struct exchange *exchange)
+{
+    return container_of(exchange, struct carrier, exchange);
+}
+
+static struct slice ops_header(struct exchange *exchange, const char *name)
+{
+    return slice_from(MHD_lookup_connection_value(carrier_of(exchange)->mhd, MHD_HEADER_KIND, name));
+}
+
+/*
+ * Moves the exchange to its answered state and lets the connection go on. The carrier may be gone when this returns.
+ * Until a waiting connection is resumed nobody else touches it, so resuming after the move is safe.
+ */
+static void answer(struct carrier *carrier, enum carrier_state answered)
+{
+    struct MHD_Connection *mhd = carrier->mhd;
+    atomic_fetch_sub_explicit(&carrier->http->in_flight, 1, memory_order_relaxed);
+    int state = CARRIER_HANDLING;
+    if (atomic_compare_exchange_strong(&carrier->state, &state, answered))
+        return; /* the polling thread is still in the handler, or about to look */
+    REQUIRE(state == CARRIER_WAITING);
+    atomic_store(&carrier->state, answered);
+    MHD_resume_connection(mhd);
+}
+
+static void ops_respond(struct exchange *exchange)
+{
+    struct carrier *carrier = carrier_of(exchange);
+    if (exchange->on_disconnect != NULL) {
+        pthread_mutex_lock(&carrier->lock);
+        carrier->disconnect_told = true;
+        pthread_mutex_unlock(&carrier->lock);
+    }
+    answer(carrier, CARRIER_RESPONDED);
+}
+
+static void ops_stream_open(struct exchange *exchange)
+{
+    struct carrier *carrier = carrier_of(exchange);
+    atomic_fetch_add_explicit(&carrier->http->streams, 1, memory_order_relaxed);
+    answer(carrier, CARRIER_STREAMING);
+}
+
+static const struct exchange_ops carrier_ops = {
+    .header = ops_header,
+    .respond = ops_respond,
+    .stream_open = ops_stream_open,
+    .stream_write = stream_write,
+    .stream_close = stream_close,
+};
+
+static struct carrier *carrier_new(struct http *http)
+{
+    struct carrier *carrier = mem_zalloc(sizeof *carrier);
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&carrier->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    carrier->http = http;
+    carrier->exchange.ops = &carrier_ops;
+    carrier->exchange.arena = ARENA_INIT;
+    carrier->exchange.response = BUF_INIT(BUF_UNLIMITED);
+    carrier->body = BUF_INIT(BUF_UNLIMITED);
+    carrier->stream = BUF_INIT(BUF_UNLIMITED);
+    return carrier;
+}
+
+static void carrier_free(struct carrier *carrier)
+{
+    arena_deinit(&carrier->exchange.arena);
+    buf_deinit(&carrier->exchange.response);
+    buf_deinit(&carrier->body);
+    buf_deinit(&carrier->stream);
+    pthread_mutex_destroy(&carrier->lock);
+    mem_free(carrier);
+}
+
+static void buf_recycle(struct buf *buf)
+{
+    if (buf->capacity > KEPT_BYTES_MAX)
+        buf_deinit(buf);
+    buf_clear(buf);
+}
+
+/* Makes the carrier as new, but for the memory it keeps. */
+static void carrier_clear(struct carrier *carrier)
+{
+    request_release_body(carrier);
+    struct arena arena = carrier->exchange.arena;
+    struct buf response = carrier->exchange.response;
+    if (arena.used > KEPT_BYTES_MAX)
+        arena_deinit(&arena);
+    else
+        arena_reset(&arena);
+    buf_recycle(&response);
+    buf_recycle(&carrier->body);
+    buf_recycle(&carrier->stream);
+    carrier->exchange = (struct exchange){.ops = &carrier_ops, .arena = arena, .response = response};
+    carrier->connection = NULL;
+    carrier->mhd = NULL;
+    carrier->dropped = 0;
+    carrier->head_seen = carrier->handed_over = false;
+    carrier->refusal = (struct problem){.type = PROBLEM_NONE};
+    carrier->disconnect_told = carrier->connection_done = carrier->handler_done = false;
+    carrier->stream_closed = carrier->stream_suspended = carrier->stream_broken = false;
+    carrier->stream_sent = 0;
+}
+
+struct carrier *carrier_take(struct http *http)
+{
+    pthread_mutex_lock(&http->pool_lock);
+    struct carrier *carrier = http->pool;
+    if (carrier != NULL) {
+        http->pool = carrier->next;
+        http->pool_count--;
+    }
+    pthread_mutex_unlock(&http->pool_lock);
+    if (carrier == NULL)
+        carrier = carrier_new(http);
+    carrier->next = NULL;
+    atomic_store_explicit(&carrier->state, CARRIER_RECEIVING, memory_order_relaxed);
+    atomic_fetch_add_explicit(&http->open, 1, memory_order_relaxed);
+    return carrier;
+}
+
+void carrier_give_back(struct carrier *carrier)
+{
+    struct http *http = carrier->http;
+    carrier_clear(carrier);
+    pthread_mutex_lock(&http->pool_lock);
+    bool kept = http->pool_count < POOL_MAX;
+    if (kept) {
+        carrier->next = http->pool;
+        http->pool = carrier;
+        http->pool_count++;
+    }
+    pthread_mutex_unlock(&http->pool_lock);
+    if (!kept)
+        carrier_free(carrier);
+    atomic_fetch_sub(&http->open, 1); /* last: http_drain() may let the server go now */
+}
+
+void carrier_pool_deinit(struct http *http)
+{
+    while (http->pool != NULL) {
+        struct carrier *carrier = http->pool;
+        http->pool = carrier->next;
+        carrier_free(carrier);
+    }
+    http->pool_count = 0;
+}
+
+void carrier_disconnected(struct carrier *carrier)
+{
+    pthread_mutex_lock(&carrier->lock);
+    int state = atomic_load(&carrier->state);
+    bool theirs = (state == CARRIER_WAITING || state == CARRIER_STREAMING) && !carrier->handler_done;
+    if (theirs && !carrier->disconnect_told && carrier->exchange.on_disconnect != NULL) {
+        carrier->disconnect_told = true;
+        carrier->exchange.on_disconnect(&carrier->exchange);
+    }
+    pthread_mutex_unlock(&carrier->lock);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server: libmicrohttpd's callbacks, and its beginning and end. See README.md for the life of a request.
+ */
+#include "http/http.h"
+
+#include "base/check.h"
+#include "http/http_internal.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CONNECTION_MEMORY = 24 * 1024, /* libmicrohttpd's for one connection: request header, and a block of the body */
+    CLOSE_PATIENCE_MS = 5000,      /* for peers that do not read their last response */
+};
+
+struct http_options http_options_default(void)
+{
+    return (struct http_options){
+        .host = "127.0.0.1",
+        .port = 9200,
+        .body_bytes_max = (size_t)100 << 20,
+        .bodies_bytes_max = (size_t)512 << 20,
+        .stream_bytes_max = (size_t)16 << 20,
+        .connections_max = 16384,
+        .idle_us = 600 * TL_SECOND,
+        .head_us = 30 * TL_SECOND,
+        .stall_us = 30 * TL_SECOND,
+        .stall_bytes_second = 1024,
+    };
+}
+
+/* --- Callbacks of libmicrohttpd, on its polling threads --- */
+
+static struct connection *connection_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        connection_opened(context, mhd, socket_context);
+    else if (*socket_context != NULL)
+        connection_closed(*socket_context);
+}
+
+static void *on_request_line(void *context, const char *uri, struct MHD_Connection *mhd)
+{
+    struct connection *connection = connection_of(mhd);
+    if (connection == NULL)
+        return NULL;
+    struct carrier *carrier = carrier_take(context);
+    carrier->connection = connection;
+    carrier->mhd = mhd;
+    connection->receiving = carrier;
+    connection_enter(connection, PHASE_RECEIVING, 0);
+    request_begin(carrier, uri);
+    return carrier;
+}
+
+/* Paths and parameters are unescaped by who knows what they mean. */
+static size_t on_unescape(void *context, struct MHD_Connection *mhd, char *text)
+{
+    (void)context;
+    (void)mhd;
+    return strlen(text);
+}
+
+/* Leaves the connection alone until the handler has responded (invariant 2). */
+static enum MHD_Result suspend(struct carrier *carrier)
+{
+    struct connection *connection = carrier->connection;
+    MHD_suspend_connection(carrier->mhd);
+    int state = CARRIER_HANDLING;
+    if (!atomic_compare_exchange_strong(&carrier->state, &state, CARRIER_WAITING)) {
+        MHD_resume_connection(carrier->mhd); /* it responded in between */
+        return MHD_YES;
+    }
+    /* From here on the carrier may be answered and gone; the connection's lock tells. */
+    if (atomic_load(&connection->hung_up)) {
+        pthread_mutex_lock(&connection->lock);
+        struct carrier *waiting = connection->carrier;
+        if (waiting != NULL)
+            pthread_mutex_lock(&waiting->lock);
+        pthread_mutex_unlock(&connection->lock);
+        if (waiting != NULL) {
+            carrier_disconnected(waiting);
+            pthread_mutex_unlock(&waiting->lock);
+        }
+    }
+    return MHD_YES;
+}
+
+static void hand_over(struct carrier *carrier)
+{
+    struct http *http = carrier->http;
+    carrier->handed_over = true;
+    connection_set_carrier(carrier->connection, carrier);
+    connection_enter(carrier->connection, PHASE_WORKING, 0);
+    size_t others = atomic_fetch_add_explicit(&http->in_flight, 1, memory_order_relaxed);
+    carrier->exchange.lone = others == 0;
+    atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
+    atomic_store(&carrier->state, CARRIER_HANDLING);
+    http->handler.handle(http->handler.context, &carrier->exchange);
+}
+
+static bool answered(struct carrier *carrier)
+{
+    int state = atomic_load(&carrier->state);
+    return state == CARRIER_RESPONDED || state == CARRIER_STREAMING;
+}
+
+/* Called for the header, for each piece of the body, at the end, and after each time the connection was suspended. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
+                                  const char *version, const char *data, size_t *data_len, void **request_context)
+{
+    (void)context;
+    (void)mhd;
+    (void)url;
+    (void)version;
+    struct carrier *carrier = *request_context;
+    if (carrier == NULL)
+        return MHD_NO;
+    if (!carrier->head_seen) {
+        carrier->head_seen = true;
+        request_head(carrier, method);
+        return MHD_YES;
+    }
+    if (*data_len > 0) {
+        bool go_on = request_body(carrier, (struct slice){data, *data_len});
+        atomic_fetch_add_explicit(&carrier->connection->bytes, *data_len, memory_order_relaxed);
+        *data_len = 0;
+        return go_on ? MHD_YES : MHD_NO;
+    }
+    if (!carrier->handed_over && !answered(carrier)) {
+        request_end(carrier);
+        if (carrier->refusal.type != PROBLEM_NONE)
+            response_refuse(carrier);
+        else
+            hand_over(carrier);
+    }
+    return answered(carrier) ? response_queue(carrier) : suspend(carrier);
+}
+
+static void on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)context;
+    (void)mhd;
+    (void)code;
+    struct carrier *carrier = *request_context;
+    if (carrier == NULL)
+        return;
+    *request_context = NULL;
+    struct connection *connection = carrier->connection;
+    connection->receiving = NULL;
+    connection_enter(connection, PHASE_IDLE, 0);
+    if (carrier->handed_over)
+        connection_set_carrier(connection, NULL);
+    bool gone = true;
+    if (atomic_load(&carrier->state) == CARRIER_STREAMING) {
+        gone = stream_connection_done(carrier);
+    } else if (carrier->exchange.on_disconnect != NULL) {
+        pthread_mutex_lock(&carrier->lock); /* the watcher may be in there */
+        pthread_mutex_unlock(&carrier->lock);
+    }
+    if (gone)
+        carrier_give_back(carrier);
+}
+
+/* --- Beginning and end --- */
+
+static struct MHD_Daemon *start_daemon(struct http *http)
+{
+    unsigned threads = http->options.thread_count;
+    struct MHD_OptionItem pool[] = {
+        {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    /* Elasticsearch sends no Date either. */
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
+                     MHD_USE_SUPPRESS_DATE_NO_CLOCK;
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http,                                 //
+                            MHD_OPTION_LISTEN_SOCKET, http->listener,                               //
+                            MHD_OPTION_CONNECTION_LIMIT, http->options.connections_max,             //
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,          //
+                            MHD_OPTION_CONNECTION_TIMEOUT, 0u,                                      //
+                            MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,                     //
+                            MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,                        //
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,                      //
+                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,                        //
+                            MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+}
+
+static struct http *http_new(const struct http_options *options, const struct http_handler *handler)
+{
+    struct http *http = mem_zalloc(sizeof *http);
+    http->options = *options;
+    http->handler = *handler;
+    http->listener = http->watch_epoll = http->watch_wake = -1;
+    if (http->options.thread_count == 0) {
+        long processors = sysconf(_SC_NPROCESSORS_ONLN);
+        http->options.thread_count = processors > 0 ? (unsigned)processors : 1;
+    }
+    pthread_mutex_init(&http->pool_lock, NULL);
+    pthread_mutex_init(&http->table_lock, NULL);
+    connection_table_init(http);
+    return http;
+}
+
+static void http_free(struct http *http)
+{
+    watch_stop(http);
+    if (http->listener >= 0)
+        close(http->listener);
+    carrier_pool_deinit(http);
+    connection_table_deinit(http);
+    pthread_mutex_destroy(&http->pool_lock);
+    pthread_mutex_destroy(&http->table_lock);
+    mem_free(http);
+}
+
+int http_open(const struct http_options *options, const struct http_handler *handler, struct http **ret_http,
+              char **ret_reason)
+{
+    struct http *http = http_new(options, handler);
+    int r = listen_open(options->host, options->port, &http->listener, &http->port, ret_reason);
+    if (r == 0)
+        r = watch_start(http);
+    if (r == 0 && (http->daemon = start_daemon(http)) == NULL)
+        r = TL_ERR_IO;
+    if (r != 0) {
+        http_free(http);
+        return tl_trace(r);
+    }
+    *ret_http = http;
+    return 0;
+}
+
+uint16_t http_port(const struct http *http)
+{
+    return http->port;
+}
+
+void http_quiesce(struct http *http)
+{
+    if (http->listener < 0)
+        return;
+    atomic_store(&http->refusing, true);
+    (void)MHD_quiesce_daemon(http->daemon);
+    close(http->listener);
+    http->listener = -1;
+    watch_end_idle(http);
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+bool http_drain(struct http *http, uint64_t us)
+{
+    uint64_t end = http_now_ms() + us / TL_MS;
+    while (atomic_load(&http->open) > 0) {
+        if (http_now_ms() >= end)
+            return false;
+        sleep_ms(2);
+    }
+    return true;
+}
+
+void http_close(struct http *http)
+{
+    if (http == NULL)
+        return;
+    http_quiesce(http);
+    REQUIRE(atomic_load(&http->in_flight) == 0 && atomic_load(&http->streams) == 0);
+    (void)http_drain(http, CLOSE_PATIENCE_MS * TL_MS);
+    MHD_stop_daemon(http->daemon);
+    http_free(http);
+}
+
+void http_stats(struct http *http, struct http_stats *ret_stats)
+{
+    *ret_stats = (struct http_stats){
+        .connections = atomic_load(&http->connection_count),
+        .in_flight = atomic_load(&http->in_flight),
+        .streams = atomic_load(&http->streams),
+        .requests = atomic_load(&http->requests),
+    };
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of src/http share. See README.md for the life of a request and the invariants.
+ */
+#ifndef TL_HTTP_INTERNAL_H
+#define TL_HTTP_INTERNAL_H
+
+#include "base/list.h"
+#include "http/http.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What a connection is doing, for its time limits. */
+enum phase {
+    PHASE_FREE, /* the slot holds no connection */
+    PHASE_IDLE,
+    PHASE_RECEIVING,
+    PHASE_WORKING, /* no limit here: the handler's matter */
+    PHASE_SENDING,
+    PHASE_STREAMING,
+    PHASE_COUNT
+};
+
+/* A slot in the table of connections. The memory stays; `generation` tells its tenants apart. */
+struct connection {
+    struct http *http;
+    pthread_mutex_t lock;     /* fd, carrier, generation */
+    struct carrier *carrier;  /* invariant 4 */
+    struct carrier *receiving; /* polling thread's: the request that is coming in */
+    int fd;                   /* -1: closed */
+    uint32_t generation;
+    uint32_t next_free;       /* slot, while this one is free */
+    _Atomic bool hung_up;     /* the peer has closed its side */
+    _Atomic bool drained;     /* we have closed our reading side: a hang-up says nothing */
+    _Atomic int phase;
+    _Atomic uint64_t since_ms; /* when the phase began */
+    _Atomic size_t bytes;      /* moved, or to be moved, in this phase */
+    uint64_t idle_since_ms;    /* watcher's: the idle phase it has looked at, 0 none */
+    uint64_t idle_received;    /* watcher's: bytes received when it first looked */
+    uint64_t head_since_ms;    /* watcher's: when it first saw bytes of an unfinished header, 0 none */
+};
+
+enum carrier_state { CARRIER_RECEIVING, CARRIER_HANDLING, CARRIER_WAITING, CARRIER_RESPONDED, CARRIER_STREAMING };
+
+/* An exchange and what carries it. */
+struct carrier {
+    struct exchange exchange;
+    struct http *http;
+    struct connection *connection;
+    struct MHD_Connection *mhd;
+    _Atomic int state;
+
+    /* While receiving; polling thread's. */
+    struct buf body;
+    size_t dropped;        /* bytes of a refused body */
+    size_t charged;        /* bytes counted in http->body_bytes */
+    bool head_seen;
+    bool handed_over;      /* the handler was called */
+    struct problem refusal; /* PROBLEM_NONE, or why the server itself answers */
+
+    /* Under `lock`. */
+    pthread_mutex_t lock;  /* recursive: on_disconnect may respond */
+    bool disconnect_told;  /* on_disconnect was called, or is of no use any more */
+    bool connection_done;
+    bool handler_done;
+    bool stream_closed;
+    bool stream_suspended;
+    bool stream_broken;    /* bytes were dropped: it must not end as if it were whole */
+    struct buf stream;     /* written and not yet sent */
+    size_t stream_sent;    /* bytes of `stream` that have gone out */
+
+    struct carrier *next;  /* in the pool */
+};
+
+struct http {
+    struct http_options options;
+    struct http_handler handler;
+    struct MHD_Daemon *daemon;
+    int listener; /* -1 once given up */
+    uint16_t port;
+
+    _Atomic bool refusing;
+    _Atomic bool stopping;      /* tells the watcher to end */
+    _Atomic size_t in_flight;   /* handed over and not yet responded; streams count no more once open */
+    _Atomic size_t open;        /* carriers out of the pool */
+    _Atomic size_t streams;
+    _Atomic size_t body_bytes;
+    _Atomic uint64_t requests;
+
+    pthread_mutex_t pool_lock;
+    struct carrier *pool;
+    size_t pool_count;
+
+    pthread_mutex_t table_lock; /* free list and counts; the slots have locks of their own */
+    struct connection *connections;
+    uint32_t slot_count;
+    uint32_t slots_used;        /* slots that ever had a tenant */
+    uint32_t first_free;
+    _Atomic size_t connection_count;
+
+    int watch_epoll;
+    int watch_wake; /* eventfd */
+    bool watching;
+    pthread_t watcher;
+};
+
+/* connection.c: the table of connections. */
+void connection_table_init(struct http *http);
+void connection_table_deinit(struct http *http);
+void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context);
+void connection_closed(struct connection *connection);
+void connection_enter(struct connection *connection, enum phase phase, size_t bytes);
+void connection_set_carrier(struct connection *connection, struct carrier *carrier);
+/* Milliseconds of the coarse monotonic clock; never 0. */
+uint64_t http_now_ms(void);
+
+/* watch.c: hang-ups and time limits. */
+int watch_start(struct http *http) TL_MUST_USE;
+void watch_stop(struct http *http);
+int watch_add(struct http *http, uint32_t slot);
+/* Ends connections that wait for a request: their reading side is closed. */
+void watch_end_idle(struct http *http);
+
+/* carrier.c: the pool, and the handler's side of an exchange. */
+struct carrier *carrier_take(struct http *http);
+void carrier_give_back(struct carrier *carrier);
+void carrier_pool_deinit(struct http *http);
+/* The peer is gone while the handler has the exchange: tells it, once. */
+void carrier_disconnected(struct carrier *carrier);
+
+/* stream.c */
+void stream_write(struct exchange *exchange, struct slice bytes);
+void stream_close(struct exchange *exchange);
+struct MHD_Response *stream_response(struct carrier *carrier);
+/* Returns: true when the handler is done as well, and the carrier free to go. */
+bool stream_connection_done(struct carrier *carrier);
+
+/* request.c: from the wire to the handler. */
+void request_begin(struct carrier *carrier, const char *uri);
+void request_head(struct carrier *carrier, const char *method);
+/* Returns: false when the connection is to be broken: too much of a refused body. */
+bool request_body(struct carrier *carrier, struct slice bytes) TL_MUST_USE;
+/* Unpacks the body and fills the exchange, or sets the refusal. */
+void request_end(struct carrier *carrier);
+void request_release_body(struct carrier *carrier);
+
+/* response.c */
+enum MHD_Result response_queue(struct carrier *carrier);
+void response_refuse(struct carrier *carrier);
+
+/* listen.c */
+int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, char **ret_reason) TL_MUST_USE;
+
+#endif

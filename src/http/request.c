@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests: from the wire to the handler.
+ *
+ * A request that will be refused is still read (and dropped) up to a point, so that its sender, who is busy writing,
+ * gets to see the answer instead of a broken connection.
+ */
+#include "http/http_internal.h"
+#include "http/inflate.h"
+
+#include <strings.h>
+
+enum {
+    BODY_RESERVE_MAX = 1024 * 1024,       /* taken in advance on the word of a Content-Length */
+    DROPPED_BYTES_MAX = 1024 * 1024 * 512, /* of a refused body, before the connection is broken */
+};
+
+static enum http_method method_of(struct slice name)
+{
+    static const char *const names[HTTP_OTHER] = {
+        [HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD",     [HTTP_POST] = "POST",
+        [HTTP_PUT] = "PUT", [HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS",
+    };
+    for (int i = 0; i < HTTP_OTHER; i++)
+        if (slice_is(name, names[i]))
+            return (enum http_method)i;
+    return HTTP_OTHER;
+}
+
+/* The absolute form that proxies use: the path begins after the authority (RFC 9112, section 3.2.2). */
+static struct slice without_authority(struct slice uri)
+{
+    if (!slice_starts_with(uri, SLICE_LIT("http://")) && !slice_starts_with(uri, SLICE_LIT("https://")))
+        return uri;
+    struct slice rest = slice_from_offset(uri, slice_find_byte(uri, ':') + 3);
+    struct slice path = slice_from_offset(rest, slice_find_byte(rest, '/'));
+    return path.len > 0 ? path : SLICE_LIT("/");
+}
+
+void request_begin(struct carrier *carrier, const char *uri)
+{
+    struct exchange *exchange = &carrier->exchange;
+    struct slice all = without_authority(arena_copy(&exchange->arena, slice_from(uri)));
+    size_t mark = slice_find_byte(all, '?');
+    exchange->path = (struct slice){all.data, mark};
+    exchange->query = mark < all.len ? slice_from_offset(all, mark + 1) : SLICE_NONE;
+}
+
+static const char *header(struct carrier *carrier, const char *name)
+{
+    return MHD_lookup_connection_value(carrier->mhd, MHD_HEADER_KIND, name);
+}
+
+static void refuse_too_large(struct carrier *carrier)
+{
+    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
+                "the body of this request is larger than the limit of %zu bytes; send less at once, or raise --max-body",
+                carrier->http->options.body_bytes_max);
+}
+
+static bool packed(struct carrier *carrier)
+{
+    const char *encoding = header(carrier, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    return encoding != NULL && strcasecmp(encoding, "identity") != 0;
+}
+
+static void check_encoding(struct carrier *carrier)
+{
+    const char *encoding = header(carrier, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "x-gzip") == 0 ||
+        strcasecmp(encoding, "deflate") == 0)
+        return;
+    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Content-Encoding [%s] is not supported; send the body plain, or as gzip or deflate", encoding);
+    carrier->refusal.status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+}
+
+void request_head(struct carrier *carrier, const char *method)
+{
+    struct exchange *exchange = &carrier->exchange;
+    exchange->method_name = arena_copy(&exchange->arena, slice_from(method));
+    exchange->method = method_of(exchange->method_name);
+    if (packed(carrier))
+        check_encoding(carrier);
+    uint64_t length;
+    const char *text = header(carrier, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    if (text == NULL || !slice_to_u64(slice_from(text), &length) || length == 0)
+        return;
+    if (length > carrier->http->options.body_bytes_max)
+        refuse_too_large(carrier);
+    else
+        (void)buf_reserve(&carrier->body, length + 1 < BODY_RESERVE_MAX ? length + 1 : BODY_RESERVE_MAX);
+}
+
+/* Counts bytes against what all requests may hold together. */
+static bool charge(struct carrier *carrier, size_t bytes)
+{
+    struct http *http = carrier->http;
+    size_t before = atomic_fetch_add_explicit(&http->body_bytes, bytes, memory_order_relaxed);
+    carrier->charged += bytes;
+    if (before + bytes <= http->options.bodies_bytes_max)
+        return true;
+    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
+                "requests in flight already hold %zu bytes of the %zu that all together may hold; try again later",
+                before, http->options.bodies_bytes_max);
+    return false;
+}
+
+void request_release_body(struct carrier *carrier)
+{
+    if (carrier->charged > 0)
+        atomic_fetch_sub_explicit(&carrier->http->body_bytes, carrier->charged, memory_order_relaxed);
+    carrier->charged = 0;
+}
+
+static void drop_body(struct carrier *carrier)
+{
+    buf_deinit(&carrier->body);
+    request_release_body(carrier);
+}
+
+bool request_body(struct carrier *carrier, struct slice bytes)
+{
+    if (carrier->refusal.type == PROBLEM_NONE) {
+        if (carrier->body.len + bytes.len > carrier->http->options.body_bytes_max)
+            refuse_too_large(carrier);
+        else if (charge(carrier, bytes.len))
+            buf_slice(&carrier->body, bytes);
+        if (carrier->refusal.type != PROBLEM_NONE)
+            drop_body(carrier);
+        return true;
+    }
+    carrier->dropped += bytes.len;
+    return carrier->dropped <= DROPPED_BYTES_MAX;
+}
+
+static void unpack(struct carrier *carrier)
+{
+    struct buf plain = BUF_INIT(carrier->http->options.body_bytes_max + 1);
+    switch (inflate_whole(buf_view(&carrier->body), &plain)) {
+    case 0:
+        if (plain.len > carrier->http->options.body_bytes_max)
+            refuse_too_large(carrier);
+        else
+            (void)charge(carrier, plain.len);
+        break;
+    case INFLATE_TOO_LARGE:
+        refuse_too_large(carrier);
+        break;
+    default:
+        problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "the body is not in the format that Content-Encoding says, or is cut off");
+        break;
+    }
+    buf_deinit(&carrier->body);
+    carrier->body = plain;
+    carrier->body.max = BUF_UNLIMITED;
+}
+
+void request_end(struct carrier *carrier)
+{
+    if (carrier->refusal.type == PROBLEM_NONE && carrier->body.len > 0 && packed(carrier))
+        unpack(carrier);
+    if (carrier->refusal.type == PROBLEM_NONE && atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
+        problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
+    if (carrier->refusal.type != PROBLEM_NONE)
+        return;
+    if (carrier->body.len > 0) {
+        buf_byte(&carrier->body, '\0');
+        carrier->exchange.body = (struct slice){carrier->body.data, carrier->body.len - 1};
+    }
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watcher: one thread that sees hang-ups at once and looks at all time limits once in a while.
+ *
+ * Every connection's socket is in its epoll set for hang-ups only, edge-triggered, so a connection costs one system
+ * call in its life and an idle server sleeps. Time limits are kept here and not by libmicrohttpd, whose timer starts
+ * anew with every byte: one byte a second would keep a connection for ever.
+ */
+#include "base/check.h"
+#include "base/log.h"
+#include "http/http_internal.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SWEEP_MS = 1000, EVENTS = 64 };
+
+static const uint64_t wake_event = UINT64_MAX;
+
+int watch_add(struct http *http, uint32_t slot)
+{
+    struct connection *connection = &http->connections[slot];
+    struct epoll_event event = {
+        .events = EPOLLRDHUP | EPOLLET,
+        .data.u64 = (uint64_t)slot << 32 | connection->generation,
+    };
+    return epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, connection->fd, &event) == 0 ? 0 : TL_ERR_IO;
+}
+
+static void hang_up(struct http *http, uint64_t name)
+{
+    struct connection *connection = &http->connections[name >> 32];
+    struct carrier *carrier = NULL;
+    pthread_mutex_lock(&connection->lock);
+    if (connection->generation == (uint32_t)name && !atomic_load(&connection->drained)) {
+        atomic_store(&connection->hung_up, true);
+        carrier = connection->carrier;
+        if (carrier != NULL)
+            pthread_mutex_lock(&carrier->lock); /* before the connection lets go of it */
+    }
+    pthread_mutex_unlock(&connection->lock);
+    if (carrier != NULL) {
+        carrier_disconnected(carrier);
+        pthread_mutex_unlock(&carrier->lock);
+    }
+}
+
+/* Returns: bytes that the connection has received in its life; 0 when that cannot be told. */
+static uint64_t received_bytes(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+        return 0;
+    return info.tcpi_bytes_received;
+}
+
+/*
+ * Between requests: too long idle, or a header that does not come to an end. The beginning of a header is invisible
+ * to us but for the count of bytes received, which is compared over the idle phase.
+ */
+static const char *idle_fault(struct connection *connection, uint64_t since, uint64_t now)
+{
+    const struct http_options *options = &connection->http->options;
+    if (now - since > options->idle_us / TL_MS)
+        return "idle";
+    uint64_t received = received_bytes(connection->fd);
+    if (connection->idle_since_ms != since) {
+        connection->idle_since_ms = since;
+        connection->idle_received = received;
+        connection->head_since_ms = 0;
+    } else if (received != connection->idle_received && connection->head_since_ms == 0) {
+        connection->head_since_ms = now;
+    }
+    bool slow = connection->head_since_ms != 0 && now - connection->head_since_ms > options->head_us / TL_MS;
+    return slow ? "header not finished" : NULL;
+}
+
+/* Moving bytes in one direction: a grace, and then an average rate at least. */
+static bool stalled(const struct http_options *options, uint64_t since, uint64_t now, size_t bytes)
+{
+    uint64_t allowed = options->stall_us / TL_MS + bytes / (options->stall_bytes_second / 1000 + 1);
+    return now - since > allowed;
+}
+
+/* Requires: the connection's lock. Returns: why it must end, or NULL. */
+static const char *fault(struct connection *connection, uint64_t now)
+{
+    const struct http_options *options = &connection->http->options;
+    uint64_t since = atomic_load_explicit(&connection->since_ms, memory_order_relaxed);
+    size_t bytes = atomic_load_explicit(&connection->bytes, memory_order_relaxed);
+    if (now <= since)
+        return NULL;
+    switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
+    case PHASE_IDLE:
+        return idle_fault(connection, since, now);
+    case PHASE_RECEIVING:
+        return stalled(options, since, now, bytes) ? "body too slow" : NULL;
+    case PHASE_SENDING:
+        return stalled(options, since, now, bytes) ? "response not read" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static void sweep(struct http *http)
+{
+    uint64_t now = http_now_ms();
+    pthread_mutex_lock(&http->table_lock);
+    uint32_t used = http->slots_used;
+    pthread_mutex_unlock(&http->table_lock);
+    for (uint32_t i = 0; i < used; i++) {
+        struct connection *connection = &http->connections[i];
+        if (atomic_load_explicit(&connection->phase, memory_order_relaxed) == PHASE_FREE)
+            continue;
+        pthread_mutex_lock(&connection->lock);
+        const char *why = connection->fd >= 0 ? fault(connection, now) : NULL;
+        if (why != NULL) {
+            log_debug("connection %u ended: %s", i, why);
+            (void)shutdown(connection->fd, SHUT_RDWR);
+        }
+        pthread_mutex_unlock(&connection->lock);
+    }
+}
+
+void watch_end_idle(struct http *http)
+{
+    pthread_mutex_lock(&http->table_lock);
+    uint32_t used = http->slots_used;
+    pthread_mutex_unlock(&http->table_lock);
+    for (uint32_t i = 0; i < used; i++) {
+        struct connection *connection = &http->connections[i];
+        pthread_mutex_lock(&connection->lock);
+        if (connection->fd >= 0 && atomic_load(&connection->phase) == PHASE_IDLE) {
+            /* What has come in already is still read and answered. */
+            atomic_store(&connection->drained, true);
+            (void)shutdown(connection->fd, SHUT_RD);
+        }
+        pthread_mutex_unlock(&connection->lock);
+    }
+}
+
+static void warn_when_full(struct http *http, bool *warned)
+{
+    bool full = atomic_load(&http->connection_count) >= http->options.connections_max;
+    if (full && !*warned)
+        log_warning("%u connections are open, the limit (--max-connections); further ones wait",
+                    http->options.connections_max);
+    *warned = full;
+}
+
+static void *watch_run(void *context)
+{
+    struct http *http = context;
+    uint64_t next_sweep = http_now_ms() + SWEEP_MS;
+    bool warned = false;
+    while (!atomic_load(&http->stopping)) {
+        struct epoll_event events[EVENTS];
+        uint64_t now = http_now_ms();
+        int count = epoll_wait(http->watch_epoll, events, EVENTS, now < next_sweep ? (int)(next_sweep - now) : 0);
+        INSIST(count >= 0 || errno == EINTR);
+        for (int i = 0; i < count; i++)
+            if (events[i].data.u64 != wake_event)
+                hang_up(http, events[i].data.u64);
+        if (http_now_ms() >= next_sweep) {
+            sweep(http);
+            warn_when_full(http, &warned);
+            next_sweep = http_now_ms() + SWEEP_MS;
+        }
+    }
+    return NULL;
+}
+
+int watch_start(struct http *http)
+{
+    http->watch_epoll = epoll_create1(EPOLL_CLOEXEC);
+    http->watch_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (http->watch_epoll < 0 || http->watch_wake < 0)
+        return TL_ERR_IO;
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = wake_event};
+    if (epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->watch_wake, &event) != 0)
+        return TL_ERR_IO;
+    if (pthread_create(&http->watcher, NULL, watch_run, http) != 0)
+        return TL_ERR_IO;
+    http->watching = true;
+    return 0;
+}
+
+void watch_stop(struct http *http)
+{
+    if (http->watching) {
+        atomic_store(&http->stopping, true);
+        ssize_t written = write(http->watch_wake, &(uint64_t){1}, sizeof(uint64_t));
+        INSIST(written == sizeof(uint64_t));
+        pthread_join(http->watcher, NULL);
+        http->watching = false;
+    }
+    if (http->watch_epoll >= 0)
+        close(http->watch_epoll);
+    if (http->watch_wake >= 0)
+        close(http->watch_wake);
+    http->watch_epoll = http->watch_wake = -1;
+}
