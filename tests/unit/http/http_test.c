@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP server with a handler of the test's own, asked over real sockets on loopback.
+ *
+ * The handler answers by the path: at once, later from a thread of its own, by a stream, or never until the peer is
+ * gone. What goes over the wire is written out by hand, since broken requests are part of the subject.
+ */
+#include "http/http.h"
+
+#include "base/list.h"
+#include "http/inflate.h"
+#include "lib/unit.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { PATIENCE_MS = 10000, QUEUE_MAX = 4096 };
+
+struct fixture {
+    struct http *http;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct exchange *queue[QUEUE_MAX]; /* to be answered by the thread */
+    size_t queued;
+    bool ending;
+    struct exchange *held; /* answered by the test, or when its peer is gone */
+    int disconnects;
+    _Atomic int lone;
+    _Atomic int noted; /* hang-ups of exchanges that the thread answers */
+};
+
+static void answer(struct exchange *exchange)
+{
+    exchange->status = 200;
+    exchange->timestamp = 1763700000000001;
+    buf_printf(&exchange->response, "%.*s %.*s [%.*s] %zu", SLICE_ARG(exchange->method_name), SLICE_ARG(exchange->path),
+               SLICE_ARG(exchange->query), exchange->body.len);
+}
+
+static void *answer_later(void *context)
+{
+    struct fixture *f = context;
+    pthread_mutex_lock(&f->lock);
+    while (!f->ending || f->queued > 0) {
+        if (f->queued == 0) {
+            pthread_cond_wait(&f->changed, &f->lock);
+            continue;
+        }
+        struct exchange *exchange = f->queue[--f->queued];
+        pthread_mutex_unlock(&f->lock);
+        answer(exchange);
+        exchange_respond(exchange);
+        pthread_mutex_lock(&f->lock);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+/* For those that are answered anyway. */
+static void note_disconnect(struct exchange *exchange)
+{
+    struct fixture *f = exchange->api_context;
+    atomic_fetch_add(&f->noted, 1);
+}
+
+static void on_disconnect(struct exchange *exchange)
+{
+    struct fixture *f = exchange->api_context;
+    bool stream = slice_is(exchange->path, "/stream");
+    pthread_mutex_lock(&f->lock);
+    f->disconnects++;
+    f->held = NULL;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    if (stream) {
+        exchange->ops->stream_close(exchange);
+    } else {
+        answer(exchange);
+        exchange_respond(exchange);
+    }
+}
+
+static void hold(struct fixture *f, struct exchange *exchange)
+{
+    exchange->api_context = f;
+    exchange->on_disconnect = on_disconnect;
+    pthread_mutex_lock(&f->lock);
+    f->held = exchange;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void handle(void *context, struct exchange *exchange)
+{
+    struct fixture *f = context;
+    if (exchange->lone)
+        atomic_fetch_add(&f->lone, 1);
+    if (slice_is(exchange->path, "/later")) {
+        exchange->api_context = f;
+        exchange->on_disconnect = note_disconnect;
+        pthread_mutex_lock(&f->lock);
+        f->queue[f->queued++] = exchange;
+        pthread_cond_broadcast(&f->changed);
+        pthread_mutex_unlock(&f->lock);
+    } else if (slice_is(exchange->path, "/held")) {
+        hold(f, exchange);
+    } else if (slice_is(exchange->path, "/stream")) {
+        exchange->status = 200;
+        exchange->content_type = "application/x-ndjson";
+        exchange->ops->stream_open(exchange);
+        exchange->ops->stream_write(exchange, SLICE_LIT("first\n"));
+        hold(f, exchange);
+    } else if (slice_is(exchange->path, "/header")) {
+        struct slice value = exchange_header(exchange, "x-question");
+        exchange->status = 404;
+        exchange->headers[exchange->header_count++] =
+            (struct response_header){"X-Answer", arena_copy(&exchange->arena, value)};
+        buf_slice(&exchange->response, exchange->body);
+        exchange_respond(exchange);
+    } else {
+        answer(exchange);
+        exchange_respond(exchange);
+    }
+}
+
+static tl_ts timestamp(void *context)
+{
+    (void)context;
+    return 42;
+}
+
+static struct http_options options(void)
+{
+    struct http_options options = http_options_default();
+    options.port = 0;
+    options.thread_count = 2;
+    options.body_bytes_max = 100000;
+    return options;
+}
+
+static struct fixture *open_with(struct http_options chosen)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->changed, NULL);
+    assert_int_equal(pthread_create(&f->thread, NULL, answer_later, f), 0);
+    struct http_handler handler = {handle, timestamp, f};
+    assert_int_equal(http_open(&chosen, &handler, &f->http, NULL), 0);
+    return f;
+}
+
+static void close_fixture(struct fixture *f)
+{
+    http_close(f->http);
+    pthread_mutex_lock(&f->lock);
+    f->ending = true;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    pthread_join(f->thread, NULL);
+    pthread_mutex_destroy(&f->lock);
+    pthread_cond_destroy(&f->changed);
+    mem_free(f);
+}
+
+static int setup(void **state)
+{
+    *state = open_with(options());
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    close_fixture(*state);
+    return 0;
+}
+
+/* --- A client of few words --- */
+
+static int dial(struct fixture *f)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(http_port(f->http)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text, size_t len)
+{
+    while (len > 0) {
+        ssize_t sent = send(fd, text, len, MSG_NOSIGNAL);
+        if (sent <= 0)
+            fail_msg("the server broke the connection");
+        text += sent;
+        len -= (size_t)sent;
+    }
+}
+
+/* Reads until `end` has come, or the connection ends, and appends to `to`. */
+static bool hear(int fd, struct buf *to, const char *end)
+{
+    for (;;) {
+        buf_byte(to, '\0');
+        to->len--;
+        if (strstr(to->data, end) != NULL)
+            return true;
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        if (poll(&ready, 1, PATIENCE_MS) != 1)
+            fail_msg("no answer; so far: %s", to->data);
+        char *at = buf_reserve(to, 65536);
+        ssize_t got = recv(fd, at, 65536, 0);
+        if (got <= 0)
+            return false;
+        to->len += (size_t)got;
+    }
+}
+
+static void expect_on(int fd, const char *request, const char *start, const char *end)
+{
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    say(fd, request, strlen(request));
+    if (!hear(fd, &reply, end))
+        fail_msg("'%s' is not in the reply: %s", end, reply.data);
+    if (strncmp(reply.data, start, strlen(start)) != 0)
+        fail_msg("the reply does not begin with '%s': %s", start, reply.data);
+    buf_deinit(&reply);
+}
+
+static void expect(struct fixture *f, const char *request, const char *start, const char *end)
+{
+    int fd = dial(f);
+    expect_on(fd, request, start, end);
+    close(fd);
+}
+
+/* Waits until what the handler sees has come to pass. */
+#define wait_until(f, condition)                                                                             \
+    do {                                                                                                     \
+        pthread_mutex_lock(&(f)->lock);                                                                      \
+        while (!(condition))                                                                                 \
+            pthread_cond_wait(&(f)->changed, &(f)->lock);                                                    \
+        pthread_mutex_unlock(&(f)->lock);                                                                    \
+    } while (0)
+
+/* --- Tests --- */
+
+static void test_answers(void **state)
+{
+    struct fixture *f = *state;
+    int fd = dial(f);
+    /* One connection, one request after another; escapes arrive as sent. */
+    expect_on(fd, "GET /a%2Fb/c?x=%20&y HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a%2Fb/c [x=%20&y] 0");
+    expect_on(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /later [] 0");
+    expect_on(fd, "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 200 OK\r\n", "POST /a [] 3");
+    expect_on(fd, "PUT /later HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+              "HTTP/1.1 200 OK\r\n", "PUT /later [] 5");
+    expect_on(fd, "DELETE http://h:1/x/y?z HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "DELETE /x/y [z] 0");
+    expect_on(fd, "BREW / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "BREW / [] 0");
+    close(fd);
+    assert_int_equal(f->lone, 6);
+}
+
+static void test_headers(void **state)
+{
+    struct fixture *f = *state;
+    expect(f, "GET /header HTTP/1.1\r\nHost: h\r\nX-Question: why\r\n\r\n", "HTTP/1.1 404 Not Found\r\n",
+           "X-Answer: why\r\n");
+    expect(f, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-type: application/json; charset=UTF-8\r\n",
+           "Tidelock-Timestamp: 1763700000000001\r\n");
+}
+
+static void test_head_sends_no_body(void **state)
+{
+    struct fixture *f = *state;
+    int fd = dial(f);
+    expect_on(fd, "HEAD /aa HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "Content-Length: 13\r\n\r\n");
+    expect_on(fd, "GET /bb HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /bb [] 0");
+    close(fd);
+}
+
+static void test_expect_continue(void **state)
+{
+    int fd = dial(*state);
+    expect_on(fd, "PUT /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+              "HTTP/1.1 100 Continue\r\n", "\r\n\r\n");
+    expect_on(fd, "ab", "HTTP/1.1 200 OK\r\n", "PUT /a [] 2");
+    close(fd);
+}
+
+static void test_body_too_large(void **state)
+{
+    char *body = mem_alloc(400000);
+    memset(body, 'x', 400000);
+    int fd = dial(*state);
+    const char *head = "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 400000\r\n\r\n";
+    say(fd, head, strlen(head));
+    say(fd, body, 400000);
+    expect_on(fd, "", "HTTP/1.1 413 ", "\"type\":\"content_too_long_exception\"");
+    /* The connection is still good. */
+    expect_on(fd, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
+
+    /* Not announced: found out on the way. */
+    head = "PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n61A80\r\n";
+    say(fd, head, strlen(head));
+    say(fd, body, 400000);
+    expect_on(fd, "\r\n0\r\n\r\n", "HTTP/1.1 413 ", "\"status\":413}");
+    close(fd);
+    mem_free(body);
+}
+
+static void test_bodies_together(void **state)
+{
+    (void)state;
+    struct http_options chosen = options();
+    chosen.bodies_bytes_max = 10;
+    struct fixture *f = open_with(chosen);
+    expect(f, "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n12345678901", "HTTP/1.1 429 ",
+           "limit_exceeded_exception");
+    expect(f, "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n1234567890", "HTTP/1.1 200 ", "PUT /a [] 10");
+    close_fixture(f);
+}
+
+/* Packs `len` times the letter x. */
+static size_t pack(size_t len, char *to, size_t room, bool gzip)
+{
+    char *plain = mem_alloc(len);
+    memset(plain, 'x', len);
+    z_stream stream = {0};
+    assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, gzip ? 31 : 15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = (unsigned char *)plain;
+    stream.avail_in = (unsigned)len;
+    stream.next_out = (unsigned char *)to;
+    stream.avail_out = (unsigned)room;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    size_t packed = room - stream.avail_out;
+    deflateEnd(&stream);
+    mem_free(plain);
+    return packed;
+}
+
+static void send_packed(struct fixture *f, const char *encoding, const char *body, size_t len, const char *start,
+                        const char *end)
+{
+    char head[256];
+    int fd = dial(f);
+    int head_len = snprintf(head, sizeof head, "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Encoding: %s\r\nContent-Length: %zu\r\n\r\n",
+                            encoding, len);
+    say(fd, head, (size_t)head_len);
+    say(fd, body, len);
+    expect_on(fd, "", start, end);
+    close(fd);
+}
+
+static void test_packed_bodies(void **state)
+{
+    char packed[4096];
+    size_t len = pack(90000, packed, sizeof packed, true);
+    send_packed(*state, "gzip", packed, len, "HTTP/1.1 200 ", "PUT /a [] 90000");
+    send_packed(*state, "gzip", packed, len - 1, "HTTP/1.1 400 ", "is cut off");
+    send_packed(*state, "br", packed, len, "HTTP/1.1 415 ", "Content-Encoding [br] is not supported");
+    len = pack(100001, packed, sizeof packed, true);
+    send_packed(*state, "gzip", packed, len, "HTTP/1.1 413 ", "content_too_long_exception");
+    len = pack(100000, packed, sizeof packed, false);
+    send_packed(*state, "deflate", packed, len, "HTTP/1.1 200 ", "PUT /a [] 100000");
+}
+
+static void test_broken_requests(void **state)
+{
+    static const char *const broken[] = {
+        "\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n",
+        "GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: many\r\n\r\n",
+        "GET /a HTTP/1.1\r\n no name\r\n\r\n",
+        "PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nnope\r\n",
+    };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        struct buf reply = BUF_INIT(BUF_UNLIMITED);
+        int fd = dial(*state);
+        say(fd, broken[i], strlen(broken[i]));
+        shutdown(fd, SHUT_WR);
+        (void)hear(fd, &reply, "never said");
+        if (reply.len > 0 && strncmp(reply.data, "HTTP/1.1 4", 10) != 0 && strncmp(reply.data, "HTTP/1.0 4", 10) != 0)
+            fail_msg("request %zu: %s", i, reply.data);
+        buf_deinit(&reply);
+        close(fd);
+    }
+    /* A header that no connection has room for. */
+    struct buf head = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&head, "GET /");
+    for (int i = 0; i < 60000; i++)
+        buf_byte(&head, 'a');
+    buf_lit(&head, " HTTP/1.1\r\nHost: h\r\n\r\n");
+    int fd = dial(*state);
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    (void)send(fd, head.data, head.len, MSG_NOSIGNAL);
+    (void)hear(fd, &reply, "never said");
+    if (reply.len > 0 && strncmp(reply.data, "HTTP/1.1 4", 10) != 0)
+        fail_msg("long path: %s", reply.data);
+    close(fd);
+    buf_deinit(&head);
+    buf_deinit(&reply);
+    expect(*state, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
+}
+
+static void test_disconnect_while_waiting(void **state)
+{
+    struct fixture *f = *state;
+    int fd = dial(f);
+    say(fd, "GET /held HTTP/1.1\r\nHost: h\r\n\r\n", 31);
+    wait_until(f, f->held != NULL);
+    close(fd);
+    wait_until(f, f->disconnects == 1);
+    assert_true(http_drain(f->http, PATIENCE_MS * TL_MS));
+}
+
+/* Whoever comes second, the response or the hang-up, must do no harm. */
+static void test_disconnect_against_response(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 300; i++) {
+        int fd = dial(f);
+        say(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n", 32);
+        close(fd);
+    }
+    assert_true(http_drain(f->http, PATIENCE_MS * TL_MS));
+}
+
+static void test_stream(void **state)
+{
+    struct fixture *f = *state;
+    int fd = dial(f);
+    expect_on(fd, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n",
+              "first\n\r\n");
+    wait_until(f, f->held != NULL);
+    struct exchange *stream = f->held;
+    stream->ops->stream_write(stream, SLICE_LIT("second\n"));
+    expect_on(fd, "", "7\r\n", "second\n\r\n");
+    stream->ops->stream_close(stream);
+    expect_on(fd, "", "0\r\n", "\r\n\r\n");
+    expect_on(fd, "GET /b HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /b [] 0");
+    close(fd);
+    assert_int_equal(f->disconnects, 0);
+}
+
+static void test_stream_whose_reader_leaves(void **state)
+{
+    struct fixture *f = *state;
+    int fd = dial(f);
+    expect_on(fd, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "first\n\r\n");
+    wait_until(f, f->held != NULL);
+    close(fd);
+    wait_until(f, f->disconnects == 1);
+    assert_true(http_drain(f->http, PATIENCE_MS * TL_MS));
+}
+
+static void test_stream_that_is_not_read(void **state)
+{
+    (void)state;
+    struct http_options chosen = options();
+    chosen.stream_bytes_max = 100000;
+    struct fixture *f = open_with(chosen);
+    int fd = dial(f);
+    expect_on(fd, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "first\n\r\n");
+    wait_until(f, f->held != NULL);
+    struct exchange *stream = f->held;
+    char block[10000];
+    memset(block, 'x', sizeof block);
+    /* The socket's buffers take some of it, our own take the rest, and then it is over. */
+    for (int i = 0; i < 10000 && f->disconnects == 0; i++)
+        stream->ops->stream_write(stream, (struct slice){block, sizeof block});
+    assert_int_equal(f->disconnects, 1);
+    close(fd);
+    close_fixture(f);
+}
+
+/* A head or a body that comes too slowly, an idle connection: each ended, the server none the worse. */
+static void test_dribblers_are_ended(void **state)
+{
+    (void)state;
+    struct http_options chosen = options();
+    chosen.head_us = chosen.stall_us = 500 * TL_MS;
+    chosen.idle_us = 20 * TL_SECOND;
+    struct fixture *f = open_with(chosen);
+    int head = dial(f);
+    int body = dial(f);
+    const char *start = "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n";
+    say(body, start, strlen(start));
+    bool head_ended = false;
+    bool body_ended = false;
+    for (int i = 0; i < PATIENCE_MS / 50 && !(head_ended && body_ended); i++) {
+        head_ended = head_ended || send(head, "G", 1, MSG_NOSIGNAL) < 0;
+        body_ended = body_ended || send(body, "x", 1, MSG_NOSIGNAL) < 0;
+        poll(NULL, 0, 50);
+    }
+    assert_true(head_ended);
+    assert_true(body_ended);
+    close(head);
+    close(body);
+    expect(f, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
+    close_fixture(f);
+}
+
+static void test_quiesce(void **state)
+{
+    struct fixture *f = *state;
+    int idle = dial(f);
+    int busy = dial(f);
+    expect_on(idle, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
+    say(busy, "GET /held HTTP/1.1\r\nHost: h\r\n\r\n", 31);
+    wait_until(f, f->held != NULL);
+    http_quiesce(f->http);
+    assert_false(http_drain(f->http, 20 * TL_MS));
+    struct buf reply = BUF_INIT(BUF_UNLIMITED);
+    assert_false(hear(idle, &reply, "never said")); /* closed */
+    buf_deinit(&reply);
+    answer(f->held);
+    exchange_respond(f->held);
+    expect_on(busy, "", "HTTP/1.1 200 OK\r\n", "Connection: close\r\n");
+    assert_true(http_drain(f->http, PATIENCE_MS * TL_MS));
+    close(idle);
+    close(busy);
+}
+
+static void *load(void *context)
+{
+    struct fixture *f = context;
+    int fd = dial(f);
+    for (int i = 0; i < 500; i++) {
+        if (i % 2 == 0)
+            expect_on(fd, "PUT /later?q HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 200 OK\r\n",
+                      "PUT /later [q] 3");
+        else
+            expect_on(fd, "GET /now HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /now [] 0");
+    }
+    close(fd);
+    return NULL;
+}
+
+static void test_many_at_once(void **state)
+{
+    pthread_t threads[16];
+    for (size_t i = 0; i < 16; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, load, *state), 0);
+    for (size_t i = 0; i < 16; i++)
+        pthread_join(threads[i], NULL);
+    struct http_stats stats;
+    http_stats(((struct fixture *)*state)->http, &stats);
+    assert_int_equal(stats.requests, 16 * 500);
+    assert_int_equal(stats.in_flight, 0);
+}
+
+static void test_port_in_use(void **state)
+{
+    struct fixture *f = *state;
+    struct http_options chosen = options();
+    chosen.port = http_port(f->http);
+    struct http_handler handler = {handle, timestamp, f};
+    struct http *second = NULL;
+    char *reason = NULL;
+    assert_int_equal(http_open(&chosen, &handler, &second, &reason), TL_ERR_IO);
+    assert_non_null(strstr(reason, "Address already in use"));
+    mem_free(reason);
+}
+
+#define with_server(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_server(test_answers),
+        with_server(test_headers),
+        with_server(test_head_sends_no_body),
+        with_server(test_expect_continue),
+        with_server(test_body_too_large),
+        cmocka_unit_test(test_bodies_together),
+        with_server(test_packed_bodies),
+        with_server(test_broken_requests),
+        with_server(test_disconnect_while_waiting),
+        with_server(test_disconnect_against_response),
+        with_server(test_stream),
+        with_server(test_stream_whose_reader_leaves),
+        cmocka_unit_test(test_stream_that_is_not_read),
+        cmocka_unit_test(test_dribblers_are_ended),
+        with_server(test_quiesce),
+        with_server(test_many_at_once),
+        with_server(test_port_in_use),
+    };
+    return cmocka_run_group_tests_name("http", tests, NULL, NULL);
+}
