@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leaving parts of JSON out; see filter.h. */
+#include "json/filter.h"
+
+#include "base/check.h"
+#include "json/write.h"
+
+bool json_wildcard(struct slice pattern, struct slice text)
+{
+    size_t p = 0, t = 0;
+    size_t star = SIZE_MAX, resume = 0; /* the last '*', and where in the text it was tried */
+    while (t < text.len) {
+        if (p < pattern.len && pattern.data[p] == '*') {
+            star = p++;
+            resume = t;
+        } else if (p < pattern.len && pattern.data[p] == text.data[t]) {
+            p++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            p = star + 1;
+            t = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.len && pattern.data[p] == '*')
+        p++;
+    return p == pattern.len;
+}
+
+/* Returns: whether some text that begins with `start` matches the pattern. */
+static bool may_match(struct slice pattern, struct slice start)
+{
+    size_t literal = slice_find_byte(pattern, '*');
+    size_t common = literal < start.len ? literal : start.len;
+    return (common == 0 || memcmp(pattern.data, start.data, common) == 0) && (literal < pattern.len || start.len <= literal);
+}
+
+/*
+ * `_source` filtering. A path is built up as the walk goes down; at each name the patterns are asked whether
+ * they name it, and whether they may name something below it.
+ */
+struct source_filter {
+    struct buf *out;
+    struct buf path;
+    const struct json_filter *filter;
+    enum dialect dialect;
+};
+
+static bool any_matches(const struct slice *patterns, size_t count, struct slice path)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (json_wildcard(patterns[i], path))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a pattern may match something inside of `path`. */
+static bool any_reaches_into(const struct slice *patterns, size_t count, struct buf *path)
+{
+    buf_byte(path, '.');
+    bool reaches = false;
+    for (size_t i = 0; i < count && !reaches; i++)
+        reaches = may_match(patterns[i], buf_view(path));
+    path->len--;
+    return reaches;
+}
+
+static bool filter_object(struct source_filter *f, yyjson_val *object, bool included);
+static bool filter_array(struct source_filter *f, yyjson_val *array, bool included);
+
+/* Writes what is left of a value named by f->path. Returns: whether anything was written. */
+static bool filter_value(struct source_filter *f, yyjson_val *value, bool included)
+{
+    const struct json_filter *filter = f->filter;
+    if (included && !any_reaches_into(filter->excludes, filter->exclude_count, &f->path)) {
+        json_write(f->out, value, f->dialect);
+        return true;
+    }
+    if (yyjson_is_obj(value)) {
+        if (!included && !any_reaches_into(filter->includes, filter->include_count, &f->path))
+            return false;
+        return filter_object(f, value, included) || included;
+    }
+    if (yyjson_is_arr(value))
+        return filter_array(f, value, included);
+    if (included)
+        json_write(f->out, value, f->dialect);
+    return included;
+}
+
+/* Writes a member with its key where something is left of it. */
+static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *value, bool included, bool comma)
+{
+    const struct json_filter *filter = f->filter;
+    struct slice path = buf_view(&f->path);
+    included = included || any_matches(filter->includes, filter->include_count, path);
+    if (any_matches(filter->excludes, filter->exclude_count, path))
+        return false;
+    size_t before = f->out->len;
+    if (comma)
+        buf_byte(f->out, ',');
+    buf_json_string(f->out, json_slice(key));
+    buf_byte(f->out, ':');
+    if (filter_value(f, value, included))
+        return true;
+    f->out->len = before;
+    return false;
+}
+
+/* Writes an object. Returns: false, with nothing but {} written, where nothing is left. */
+static bool filter_object(struct source_filter *f, yyjson_val *object, bool included)
+{
+    size_t path_len = f->path.len;
+    bool comma = false;
+    size_t i, max;
+    yyjson_val *key, *value;
+    buf_byte(f->out, '{');
+    yyjson_obj_foreach(object, i, max, key, value)
+    {
+        if (path_len > 0)
+            buf_byte(&f->path, '.');
+        buf_slice(&f->path, json_slice(key));
+        comma |= filter_member(f, key, value, included, comma);
+        f->path.len = path_len;
+    }
+    buf_byte(f->out, '}');
+    return comma;
+}
+
+static bool filter_item(struct source_filter *f, yyjson_val *item, bool included)
+{
+    if (yyjson_is_obj(item))
+        return filter_object(f, item, included);
+    if (yyjson_is_arr(item))
+        return filter_array(f, item, included);
+    if (included)
+        json_write(f->out, item, f->dialect);
+    return included;
+}
+
+static bool filter_array(struct source_filter *f, yyjson_val *array, bool included)
+{
+    bool comma = false;
+    size_t i, max;
+    yyjson_val *item;
+    buf_byte(f->out, '[');
+    yyjson_arr_foreach(array, i, max, item)
+    {
+        size_t before = f->out->len;
+        if (comma)
+            buf_byte(f->out, ',');
+        if (filter_item(f, item, included))
+            comma = true;
+        else
+            f->out->len = before;
+    }
+    buf_byte(f->out, ']');
+    return comma;
+}
+
+void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter, enum dialect dialect)
+{
+    REQUIRE(yyjson_is_obj(source));
+    struct source_filter f = {buf, BUF_INIT(BUF_UNLIMITED), filter, dialect};
+    filter_object(&f, source, filter->include_count == 0);
+    buf_deinit(&f.path);
+}
+
+/*
+ * `filter_path`. What is left of a pattern at some depth is a tail of it; the tails alive at one depth are a
+ * stretch of one stack, with no tail twice, so the work at each name is at most the length of the patterns.
+ */
+struct path_filter {
+    struct buf *out;
+    struct slice *tails;
+    size_t count;
+    size_t capacity;
+    bool exclude;
+    enum dialect dialect;
+};
+
+static void push_tail(struct path_filter *f, size_t begin, struct slice tail)
+{
+    for (size_t i = begin; i < f->count; i++) {
+        if (f->tails[i].data == tail.data && f->tails[i].len == tail.len)
+            return;
+    }
+    if (f->count == f->capacity) {
+        f->capacity = f->capacity == 0 ? 32 : f->capacity * 2;
+        f->tails = mem_realloc(f->tails, f->capacity * sizeof *f->tails);
+    }
+    f->tails[f->count++] = tail;
+}
+
+/* The first name of a tail; a dot behind a backslash is part of it. */
+static struct slice first_name(struct slice tail)
+{
+    for (size_t i = 0; i < tail.len; i++) {
+        if (tail.data[i] == '.' && (i == 0 || tail.data[i - 1] != '\\'))
+            return slice_make(tail.data, i);
+    }
+    return tail;
+}
+
+/* Moves one tail over a name. Returns: whether the pattern ends here: all of the value is meant. */
+static bool step_tail(struct path_filter *f, size_t begin, struct slice tail, struct slice name)
+{
+    struct slice first = first_name(tail);
+    struct slice rest = slice_from_offset(tail, first.len + 1);
+    if (slice_is(first, "**")) {
+        push_tail(f, begin, tail);
+        return rest.len == 0 || step_tail(f, begin, rest, name);
+    }
+    if (!json_wildcard(first, name))
+        return false;
+    if (rest.len == 0 || slice_is(rest, "**"))
+        return true;
+    push_tail(f, begin, rest);
+    return false;
+}
+
+static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t begin, size_t end);
+
+/* Writes a member as the tails [begin, end) of its object see it. Returns: whether anything was written. */
+static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_val *value, size_t begin, size_t end, bool comma)
+{
+    size_t before = f->out->len;
+    size_t own = f->count;
+    bool whole = false;
+    for (size_t i = begin; i < end && !whole; i++)
+        whole = step_tail(f, own, f->tails[i], json_slice(key));
+    bool untouched = f->count == own;
+    bool written = false;
+    if (f->exclude ? !whole : whole || !untouched) {
+        if (comma)
+            buf_byte(f->out, ',');
+        buf_json_string(f->out, json_slice(key));
+        buf_byte(f->out, ':');
+        if (f->exclude ? untouched : whole) {
+            json_write(f->out, value, f->dialect);
+            written = true;
+        } else {
+            written = path_filter_value(f, value, own, f->count);
+        }
+    }
+    if (!written)
+        f->out->len = before;
+    f->count = own;
+    return written;
+}
+
+static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t begin, size_t end)
+{
+    bool is_object = yyjson_is_obj(value);
+    if (!is_object && !yyjson_is_arr(value)) {
+        if (f->exclude)
+            json_write(f->out, value, f->dialect);
+        return f->exclude;
+    }
+    bool comma = false;
+    buf_byte(f->out, is_object ? '{' : '[');
+    yyjson_val *at = unsafe_yyjson_get_first(value);
+    for (size_t left = unsafe_yyjson_get_len(value); left > 0; left--) {
+        size_t before = f->out->len;
+        if (is_object) {
+            comma |= path_filter_member(f, at, at + 1, begin, end, comma);
+            at++;
+        } else {
+            if (comma)
+                buf_byte(f->out, ',');
+            if (path_filter_value(f, at, begin, end))
+                comma = true;
+            else
+                f->out->len = before;
+        }
+        at = unsafe_yyjson_get_next(at);
+    }
+    buf_byte(f->out, is_object ? '}' : ']');
+    return comma;
+}
+
+/* Runs the patterns of one kind over a value. */
+static void run_path_filter(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count, bool exclude,
+                            enum dialect dialect)
+{
+    struct path_filter f = {.out = buf, .exclude = exclude, .dialect = dialect};
+    for (size_t i = 0; i < count; i++) {
+        bool is_exclude = patterns[i].len > 0 && patterns[i].data[0] == '-';
+        if (is_exclude == exclude)
+            push_tail(&f, 0, slice_from_offset(patterns[i], exclude));
+    }
+    bool scalar = !yyjson_is_obj(value) && !yyjson_is_arr(value);
+    size_t before = buf->len;
+    if (f.count == 0 || scalar) {
+        json_write(buf, value, dialect);
+    } else if (!path_filter_value(&f, value, 0, f.count)) {
+        buf->len = before;
+        buf_lit(buf, "{}");
+    }
+    mem_free(f.tails);
+}
+
+static bool has_kind(const struct slice *patterns, size_t count, bool exclude)
+{
+    for (size_t i = 0; i < count; i++) {
+        if ((patterns[i].len > 0 && patterns[i].data[0] == '-') == exclude)
+            return true;
+    }
+    return false;
+}
+
+void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count, enum dialect dialect)
+{
+    bool includes = has_kind(patterns, count, false);
+    bool excludes = has_kind(patterns, count, true);
+    if (!includes || !excludes) {
+        run_path_filter(buf, value, patterns, count, excludes, dialect);
+        return;
+    }
+    /* Both: what the excludes leave is read again for the includes. */
+    struct buf left = BUF_INIT(BUF_UNLIMITED);
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    run_path_filter(&left, value, patterns, count, true, dialect);
+    int r = json_parse_stored(&arena, buf_view(&left), &doc);
+    INSIST(r == 0);
+    run_path_filter(buf, doc.root, patterns, count, false, dialect);
+    arena_deinit(&arena);
+    buf_deinit(&left);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of member names; see keys.h. */
+#include "json/keys.h"
+
+#include "base/alloc.h"
+
+struct json_keys_slot {
+    size_t object; /* plus one; 0 is empty */
+    struct slice name;
+};
+
+/* Objects with fewer members are searched one by one: faster than building a table. */
+enum { SMALL_OBJECT = 16 };
+
+void json_keys_deinit(struct json_keys *keys)
+{
+    mem_free(keys->slots);
+    *keys = JSON_KEYS_INIT;
+}
+
+static uint64_t slot_hash(size_t object, struct slice name)
+{
+    return slice_hash(name) ^ (object * 0x9e3779b97f4a7c15u);
+}
+
+static struct json_keys_slot *find_slot(const struct json_keys *keys, size_t object, struct slice name)
+{
+    size_t mask = keys->size - 1;
+    for (size_t i = slot_hash(object, name) & mask;; i = (i + 1) & mask) {
+        struct json_keys_slot *slot = &keys->slots[i];
+        if (slot->object == 0 || (slot->object == object + 1 && slice_equal(slot->name, name)))
+            return slot;
+    }
+}
+
+static void grow(struct json_keys *keys)
+{
+    struct json_keys old = *keys;
+    keys->size = old.size == 0 ? 64 : old.size * 2;
+    keys->slots = mem_zalloc(keys->size * sizeof *keys->slots);
+    for (size_t i = 0; i < old.size; i++) {
+        if (old.slots[i].object != 0)
+            *find_slot(keys, old.slots[i].object - 1, old.slots[i].name) = old.slots[i];
+    }
+    mem_free(old.slots);
+}
+
+bool json_keys_add(struct json_keys *keys, size_t object, struct slice name)
+{
+    if (keys->count * 2 >= keys->size)
+        grow(keys);
+    struct json_keys_slot *slot = find_slot(keys, object, name);
+    if (slot->object != 0)
+        return false;
+    *slot = (struct json_keys_slot){object + 1, name};
+    keys->count++;
+    return true;
+}
+
+static struct slice key_name(yyjson_val *key)
+{
+    return (struct slice){unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)};
+}
+
+/* Returns: the place of a name in the table: its key, or the empty slot where it belongs. */
+static yyjson_val **find_member(const struct json_members *members, struct slice name)
+{
+    size_t mask = members->size - 1;
+    size_t i = slice_hash(name) & mask;
+    while (members->table[i] != NULL && !slice_equal(key_name(members->table[i]), name))
+        i = (i + 1) & mask;
+    return &members->table[i];
+}
+
+void json_members_init(struct json_members *members, yyjson_val *object)
+{
+    *members = (struct json_members){object, NULL, 0};
+    size_t count = yyjson_obj_size(object);
+    if (count < SMALL_OBJECT)
+        return;
+    members->size = 64;
+    while (members->size < count * 2)
+        members->size *= 2;
+    members->table = mem_zalloc(members->size * sizeof *members->table);
+    size_t i, max;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(object, i, max, key, value) *find_member(members, key_name(key)) = key;
+}
+
+void json_members_deinit(struct json_members *members)
+{
+    mem_free(members->table);
+    members->table = NULL;
+}
+
+yyjson_val *json_members_get(const struct json_members *members, struct slice name)
+{
+    if (members->table != NULL) {
+        yyjson_val *key = *find_member(members, name);
+        return key == NULL ? NULL : key + 1;
+    }
+    yyjson_val *found = NULL;
+    size_t i, max;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(members->object, i, max, key, value)
+    {
+        if (slice_equal(key_name(key), name))
+            found = value;
+    }
+    return found;
+}

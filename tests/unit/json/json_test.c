@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing: what is taken, what is refused, and in which words. */
+#include "../../lib/unit.h"
+
+#include "base/buf.h"
+#include "json/json.h"
+#include "json/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEXT(literal) {"" literal, sizeof(literal) - 1}
+
+struct recorded {
+    enum dialect dialect;
+    struct slice text;
+    const char *type;
+    const char *message;
+    int line, column;
+};
+
+static const struct recorded recorded[] = {
+#include "recorded.inc"
+};
+
+/* Leaves out what a server printed of its input: "[Source: …; line" in all places. */
+static void hide_source(struct buf *out, struct slice text)
+{
+    static const char mark[] = "[Source: ";
+    while (text.len > 0) {
+        if (slice_starts_with(text, slice_from(mark))) {
+            const char *end = memmem(text.data, text.len, "; line", 6);
+            assert_non_null(end);
+            buf_lit(out, "[Source: \xe2\x80\xa6");
+            text = slice_from_offset(text, (size_t)(end - text.data));
+        }
+        buf_byte(out, text.data[0]);
+        text = slice_from_offset(text, 1);
+    }
+    buf_byte(out, '\0');
+}
+
+/* Goal: every recorded body gets the recorded answer. */
+static void errors_are_those_recorded(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) {
+        const struct recorded *row = &recorded[i];
+        unsigned flags = JSON_DOCUMENT | (row->dialect == DIALECT_5 ? JSON_DUPLICATES : 0);
+        struct json_doc doc;
+        struct problem problem = {0};
+        int r = json_parse(&arena, row->text, row->dialect, flags, &doc, &problem);
+        struct buf expected = BUF_INIT(BUF_UNLIMITED);
+        struct buf actual = BUF_INIT(BUF_UNLIMITED);
+        if (row->type != NULL && row->line != 0)
+            buf_printf(&expected, "%s: %s\n at [Source: \xe2\x80\xa6; line: %d, column: %d]", row->type, row->message, row->line, row->column);
+        else if (row->type != NULL)
+            buf_printf(&expected, "%s: Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes", row->type);
+        buf_byte(&expected, '\0');
+        if (r != 0) {
+            struct slice name = problem.name.len > 0 ? problem.name : slice_from(problem_name(problem.type));
+            buf_printf(&actual, "%.*s: ", SLICE_ARG(name));
+            hide_source(&actual, problem.reason);
+        } else {
+            buf_byte(&actual, '\0');
+        }
+        if (strcmp(expected.data, actual.data) != 0) {
+            print_error("dialect %d, %.*s\n  got      %s\n  expected %s\n", row->dialect, SLICE_ARG(row->text), actual.data, expected.data);
+            wrong++;
+        }
+        buf_deinit(&expected);
+        buf_deinit(&actual);
+        arena_reset(&arena);
+    }
+    arena_deinit(&arena);
+    assert_int_equal(wrong, 0);
+}
+
+static int parse(struct arena *arena, struct slice text, unsigned flags, struct json_doc *ret_doc, struct problem *ret_problem)
+{
+    return json_parse(arena, text, DIALECT_7, flags, ret_doc, ret_problem);
+}
+
+/* Goal: nesting up to the limit is read, one more is refused, and a megabyte of brackets costs nothing. */
+static void depth_has_a_limit(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct problem problem;
+    for (size_t depth = JSON_DEPTH_MAX - 1; depth <= JSON_DEPTH_MAX + 1; depth++) {
+        char *text = malloc(2 * depth);
+        memset(text, '[', depth);
+        memset(text + depth, ']', depth);
+        int r = parse(&arena, slice_make(text, 2 * depth), 0, &doc, &problem);
+        assert_int_equal(r, depth <= JSON_DEPTH_MAX ? 0 : JSON_INVALID);
+        free(text);
+    }
+    assert_true(slice_starts_with(problem.reason, SLICE_LIT("Document nesting depth (1001) exceeds")));
+    size_t many = 3 * 300000 + 1;
+    char *text = malloc(many);
+    memset(text, '[', many);
+    assert_int_equal(parse(&arena, slice_make(text, many), 0, &doc, &problem), JSON_INVALID);
+    /* Brackets in strings do not nest, and many side by side do not either. */
+    memset(text, '[', many);
+    memcpy(text, "[\"", 2);
+    memcpy(text + many - 2, "\"]", 2);
+    assert_int_equal(parse(&arena, slice_make(text, many), 0, &doc, &problem), 0);
+    text[0] = '[';
+    for (size_t i = 1; i < many; i += 3)
+        memcpy(text + i, i + 3 < many ? "{}," : "{}]", 3);
+    assert_int_equal(parse(&arena, slice_make(text, many), 0, &doc, &problem), 0);
+    free(text);
+    arena_deinit(&arena);
+}
+
+static void duplicates_are_found_at_any_size(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct problem problem;
+    for (int count = 2; count < 60; count++) {
+        struct buf text = BUF_INIT(BUF_UNLIMITED);
+        buf_lit(&text, "{\"o\":[{");
+        for (int i = 0; i < count; i++)
+            buf_printf(&text, "\"k%d\":{\"k0\":%d},", i, i);
+        buf_lit(&text, "\"k\\u0030\":1}]}");
+        assert_int_equal(parse(&arena, buf_view(&text), 0, &doc, &problem), JSON_INVALID);
+        assert_true(slice_starts_with(problem.reason, SLICE_LIT("Duplicate field 'k0'\n")));
+        assert_int_equal(parse(&arena, buf_view(&text), JSON_DUPLICATES, &doc, &problem), 0);
+        yyjson_val *object = yyjson_arr_get_first(json_get_lit(doc.root, "o"));
+        assert_int_equal(yyjson_get_int(json_get_lit(object, "k0")), 1); /* the last one counts */
+        buf_deinit(&text);
+    }
+    arena_deinit(&arena);
+}
+
+/* Goal: the place of a string in the text is known, also behind comments and repairs. */
+static void strings_know_their_place(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct problem problem;
+    struct slice text = SLICE_LIT("\xef\xbb\xbf{/*\"path\":\"no\"*/ \"x\":\"\\ud800\", // \"\n\"path\" : \"\\/a\\\"b\\u00e9/\xc3\xa9\" }");
+    assert_int_equal(parse(&arena, text, JSON_DOCUMENT, &doc, &problem), 0);
+    yyjson_val *path = json_get_lit(doc.root, "path");
+    assert_slice_equal(json_slice(path), "/a\"b\xc3\xa9/\xc3\xa9");
+    assert_slice_equal(json_string_raw(&doc, path), "\\/a\\\"b\\u00e9/\xc3\xa9");
+    assert_slice_equal(json_slice(json_get_lit(doc.root, "x")), "\xef\xbf\xbd");
+    arena_deinit(&arena);
+}
+
+/* Goal: surrogates in pairs are kept, lone ones replaced, wherever they stand. */
+static void lone_surrogates_are_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *value;
+    } rows[] = {
+        {"[\"\\ud83d\\ude00\"]", "\xf0\x9f\x98\x80"},
+        {"[\"\\ude00\\ud83d\"]", "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"[\"\\ud83d\\ud83d\\ude00\"]", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
+        {"[\"\\ud83d\\n\\ude00\"]", "\xef\xbf\xbd\n\xef\xbf\xbd"},
+        {"[\"\\ud83dx\\ude00\"]", "\xef\xbf\xbdx\xef\xbf\xbd"},
+        {"[\"\\ud83d\\u0041\"]", "\xef\xbf\xbd" "A"},
+        {"[\"\\ud83d\\ude00\\ude00\"]", "\xf0\x9f\x98\x80\xef\xbf\xbd"},
+        {"[\"\\ud800\\\\ud800\"]", "\xef\xbf\xbd\\ud800"},
+        {"[\"\xed\xa0\x80\"]", "\xef\xbf\xbd"},
+        {"[\"\xf5\x80\x80\x80x\"]", "\xf3\xb0\x80\x80x"},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct json_doc doc;
+        struct problem problem;
+        assert_int_equal(parse(&arena, slice_from(rows[i].text), 0, &doc, &problem), 0);
+        assert_slice_equal(json_slice(yyjson_arr_get_first(doc.root)), rows[i].value);
+    }
+    arena_deinit(&arena);
+}
+
+static void equality_is_that_of_java(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool equal;
+    } rows[] = {
+        {"{\"a\":1,\"b\":[1,2]}", "{\"b\":[1,2],\"a\":1}", true},
+        {"[1,2]", "[2,1]", false},
+        {"1", "1.0", false},
+        {"1.0", "1.00", true},
+        {"-1", "18446744073709551615", false},
+        {"12345678901234567890123", "12345678901234567890123", true},
+        {"\"1\"", "1", false},
+        {"null", "false", false},
+        {"{}", "[]", false},
+        {"{\"a\":null}", "{\"b\":null}", false},
+        {"0.0", "-0.0", false},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct json_doc a, b;
+        assert_int_equal(json_parse_stored(&arena, slice_from(rows[i].a), &a), 0);
+        assert_int_equal(json_parse_stored(&arena, slice_from(rows[i].b), &b), 0);
+        assert_int_equal(json_equal(a.root, b.root), rows[i].equal);
+        assert_int_equal(json_equal(b.root, a.root), rows[i].equal);
+    }
+    arena_deinit(&arena);
+}
+
+/* Goal: what is cut short anywhere is refused, and nothing is read past its end. */
+static void every_prefix_is_refused(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":[1,-2.5e+3,true,false,null,\"x\\u00e9\\n\xc3\xa9\"],/*c*/\"b\":{\"c\":\"\\ud83d\\ude00\"}}";
+    struct arena arena = ARENA_INIT;
+    for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++) {
+        for (size_t len = 0; len < sizeof text - 1; len++) {
+            char *copy = malloc(len + 1);
+            memcpy(copy, text, len);
+            struct json_doc doc;
+            struct problem problem;
+            assert_int_equal(json_parse(&arena, slice_make(copy, len), dialect, 0, &doc, &problem), JSON_INVALID);
+            assert_true(problem.reason.len > 0);
+            free(copy);
+            arena_reset(&arena);
+        }
+    }
+    arena_deinit(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_are_those_recorded),   cmocka_unit_test(depth_has_a_limit),
+        cmocka_unit_test(duplicates_are_found_at_any_size), cmocka_unit_test(strings_know_their_place),
+        cmocka_unit_test(lone_surrogates_are_replaced), cmocka_unit_test(equality_is_that_of_java),
+        cmocka_unit_test(every_prefix_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing, looking up, merging and filtering, as three-column tables. */
+#include "../../lib/unit.h"
+
+#include "json/filter.h"
+#include "json/merge.h"
+#include "json/path.h"
+#include "json/write.h"
+
+#include <math.h>
+
+static yyjson_val *parse(struct arena *arena, const char *text)
+{
+    struct json_doc doc;
+    int r = json_parse_stored(arena, slice_from(text), &doc);
+    if (r != 0)
+        fail_msg("no JSON: %s", text);
+    return doc.root;
+}
+
+static void doubles_print_as_java_does(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } rows[] = {
+        {0, "0.0"}, {-0.0, "-0.0"}, {1, "1.0"}, {1.5, "1.5"}, {100000, "100000.0"}, {9999999, "9999999.0"},
+        {10000000, "1.0E7"}, {123456789, "1.23456789E8"}, {0.001, "0.001"}, {0.00099, "9.9E-4"}, {0.1, "0.1"},
+        {1e-10, "1.0E-10"}, {1.0 / 3, "0.3333333333333333"}, {1e21, "1.0E21"},
+        {1.7976931348623157e308, "1.7976931348623157E308"}, {INFINITY, "\"Infinity\""}, {-INFINITY, "\"-Infinity\""},
+        {2.5e-3, "0.0025"}, {12345.678, "12345.678"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        json_write_double(&buf, rows[i].value);
+        if (!slice_is(buf_view(&buf), rows[i].text))
+            fail_msg("got %.*s, expected %s", SLICE_ARG(buf_view(&buf)), rows[i].text);
+        buf_deinit(&buf);
+    }
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    json_float_text(&buf, 0.1f);
+    buf_byte(&buf, ' ');
+    json_float_text(&buf, 16777216.0f);
+    assert_slice_equal(buf_view(&buf), "0.1 1.6777216E7");
+    buf_deinit(&buf);
+}
+
+/* Goal: what was recorded of `_source=a` on odd numbers. */
+static void values_are_normalised_as_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *of_7, *of_5;
+    } rows[] = {
+        {"{\"a\":1E5}", "{\"a\":100000.0}", NULL},
+        {"{\"a\":1.50}", "{\"a\":1.5}", NULL},
+        {"{\"a\":-0}", "{\"a\":0}", NULL},
+        {"{\"a\":-0.0}", "{\"a\":-0.0}", NULL},
+        {"{\"a\":123456789012345678901234567890}", "{\"a\":123456789012345678901234567890}", "{\"a\":\"123456789012345678901234567890\"}"},
+        {"{\"a\":18446744073709551615}", "{\"a\":18446744073709551615}", "{\"a\":\"18446744073709551615\"}"},
+        {"{ \"a\" : [ 1 ,2 ] }", "{\"a\":[1,2]}", NULL},
+        {"{\"a\":\"\\u00e9\\/\\n\"}", "{\"a\":\"\xc3\xa9/\\n\"}", NULL},
+        {"{\"a\":1e400}", "{\"a\":\"Infinity\"}", NULL},
+        {"{\"a\":0.1000000000000000055511151231257827}", "{\"a\":0.1}", NULL},
+        {"{\"a\":-9223372036854775808}", "{\"a\":-9223372036854775808}", NULL},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++) {
+            struct buf buf = BUF_INIT(BUF_UNLIMITED);
+            json_write(&buf, parse(&arena, rows[i].source), dialect);
+            assert_slice_equal(buf_view(&buf), dialect == DIALECT_5 && rows[i].of_5 != NULL ? rows[i].of_5 : rows[i].of_7);
+            buf_deinit(&buf);
+        }
+    }
+    arena_deinit(&arena);
+}
+
+static void pretty_printing_indents(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    json_write_pretty(&buf, parse(&arena, "{\"a\":[1,{\"b\":{}}],\"c\":[]}"), DIALECT_7);
+    assert_slice_equal(buf_view(&buf), "{\n  \"a\" : [\n    1,\n    {\n      \"b\" : { }\n    }\n  ],\n  \"c\" : [ ]\n}");
+    buf_deinit(&buf);
+    arena_deinit(&arena);
+}
+
+static void writer_puts_commas(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer w;
+    json_writer_init(&w, &buf);
+    json_begin(&w, '{');
+    json_key(&w, "a");
+    json_begin(&w, '[');
+    json_end(&w, ']');
+    json_key(&w, "b");
+    json_begin(&w, '[');
+    json_i64(&w, -1);
+    json_string(&w, SLICE_LIT("x"));
+    json_bool(&w, true);
+    json_null(&w);
+    json_double(&w, 2);
+    json_raw(&w, SLICE_LIT("{\"k\":1}"));
+    json_u64(&w, 7);
+    json_end(&w, ']');
+    json_end(&w, '}');
+    assert_slice_equal(buf_view(&buf), "{\"a\":[],\"b\":[-1,\"x\",true,null,2.0,{\"k\":1},7]}");
+    buf_deinit(&buf);
+}
+
+static bool collect(void *context, yyjson_val *leaf)
+{
+    struct buf *buf = context;
+    buf_byte(buf, ' ');
+    json_write(buf, leaf, DIALECT_7);
+    return true;
+}
+
+static void paths_go_through_arrays_and_dots(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *document, *path, *leaves;
+    } rows[] = {
+        {"{\"a\":1}", "a", " 1"},
+        {"{\"a\":{\"b\":{\"c\":2}}}", "a.b.c", " 2"},
+        {"{\"a\":[{\"b\":1},{\"b\":[2,[3]]},{\"c\":4}]}", "a.b", " 1 2 3"},
+        {"{\"a.b\":{\"c\":1},\"a\":{\"b.c\":2,\"b\":{\"c\":3}}}", "a.b.c", " 3 2 1"},
+        {"{\"a\":{\"b\":1}}", "a", " {\"b\":1}"},
+        {"{\"a\":null}", "a", " null"},
+        {"{\"a\":1}", "a.b", ""},
+        {"{\"a\":1}", "b", ""},
+        {"{\"\":{\"\":5}}", ".", " 5"},
+        {"{\"a\":{\"\":5}}", "a.", " 5"},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        yyjson_val *root = parse(&arena, rows[i].document);
+        assert_true(json_path_each(root, slice_from(rows[i].path), collect, &buf));
+        assert_slice_equal(buf_view(&buf), rows[i].leaves);
+        assert_int_equal(json_path_first(root, slice_from(rows[i].path)) != NULL, rows[i].leaves[0] != '\0');
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
+static void merging_keeps_order_and_notices_noops(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *base, *patch, *result;
+        bool changed;
+    } rows[] = {
+        {"{\"a\":1,\"b\":2}", "{\"a\":3}", "{\"a\":3,\"b\":2}", true},
+        {"{\"a\":1,\"b\":2}", "{\"a\":1}", "{\"a\":1,\"b\":2}", false},
+        {"{\"a\":1}", "{}", "{\"a\":1}", false},
+        {"{\"a\":{\"x\":1,\"y\":2}}", "{\"a\":{\"y\":3,\"z\":4}}", "{\"a\":{\"x\":1,\"y\":3,\"z\":4}}", true},
+        {"{\"a\":{\"x\":1}}", "{\"a\":{\"x\":1}}", "{\"a\":{\"x\":1}}", false},
+        {"{\"a\":{\"x\":1}}", "{\"a\":null}", "{\"a\":null}", true},
+        {"{\"a\":[1,2]}", "{\"a\":[2]}", "{\"a\":[2]}", true},
+        {"{\"a\":1}", "{\"a\":1.0}", "{\"a\":1.0}", true},
+        {"{\"a\":1}", "{\"b\":null,\"c\":{}}", "{\"a\":1,\"b\":null,\"c\":{}}", true},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        bool changed = json_merge(&buf, parse(&arena, rows[i].base), parse(&arena, rows[i].patch), DIALECT_7);
+        assert_slice_equal(buf_view(&buf), rows[i].result);
+        assert_int_equal(changed, rows[i].changed);
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
+/* Splits "a,b" into patterns. */
+static size_t split(const char *text, struct slice patterns[8])
+{
+    size_t count = 0;
+    struct slice rest = slice_from(text);
+    while (rest.len > 0) {
+        size_t end = slice_find_byte(rest, ',');
+        patterns[count++] = slice_make(rest.data, end);
+        rest = slice_from_offset(rest, end + 1);
+    }
+    return count;
+}
+
+static void sources_are_filtered(void **state)
+{
+    (void)state;
+    static const char document[] = "{\"a\":1,\"b\":{\"c\":2,\"d\":{\"e\":3}},\"l\":[{\"x\":1,\"y\":2},{\"y\":3},4],\"f.g\":5}";
+    static const struct {
+        const char *includes, *excludes, *result;
+    } rows[] = {
+        {"", "", document},
+        {"a", "", "{\"a\":1}"},
+        {"b.c", "", "{\"b\":{\"c\":2}}"},
+        {"b.*", "", "{\"b\":{\"c\":2,\"d\":{\"e\":3}}}"},
+        {"b", "b.d", "{\"b\":{\"c\":2}}"},
+        {"", "b.*", "{\"a\":1,\"b\":{},\"l\":[{\"x\":1,\"y\":2},{\"y\":3},4],\"f.g\":5}"},
+        {"", "b,l,f.g", "{\"a\":1}"},
+        {"l.x", "", "{\"l\":[{\"x\":1}]}"},
+        {"l", "l.y", "{\"l\":[{\"x\":1},4]}"},
+        {"*.e", "", "{\"b\":{\"d\":{\"e\":3}}}"},
+        {"nope", "", "{}"},
+        {"f.g", "", "{\"f.g\":5}"},
+        {"*", "a", "{\"b\":{\"c\":2,\"d\":{\"e\":3}},\"l\":[{\"x\":1,\"y\":2},{\"y\":3},4],\"f.g\":5}"},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct slice includes[8], excludes[8];
+        struct json_filter filter = {includes, split(rows[i].includes, includes), excludes, split(rows[i].excludes, excludes)};
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        json_filter_source(&buf, parse(&arena, document), &filter, DIALECT_7);
+        if (!slice_is(buf_view(&buf), rows[i].result))
+            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes, SLICE_ARG(buf_view(&buf)), rows[i].result);
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
+static void responses_are_filtered(void **state)
+{
+    (void)state;
+    static const char reply[] = "{\"took\":1,\"hits\":{\"total\":2,\"hits\":[{\"_id\":\"1\",\"_source\":{\"a\":1}},{\"_id\":\"2\",\"_source\":{\"b\":2}}]},\"_shards\":{\"total\":1}}";
+    static const struct {
+        const char *patterns, *result;
+    } rows[] = {
+        {"took", "{\"took\":1}"},
+        {"took,hits.hits._id", "{\"took\":1,\"hits\":{\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
+        {"hits.hits._source.a", "{\"hits\":{\"hits\":[{\"_source\":{\"a\":1}}]}}"},
+        {"*.total", "{\"hits\":{\"total\":2},\"_shards\":{\"total\":1}}"},
+        {"**.total", "{\"hits\":{\"total\":2},\"_shards\":{\"total\":1}}"},
+        {"**._source", "{\"hits\":{\"hits\":[{\"_source\":{\"a\":1}},{\"_source\":{\"b\":2}}]}}"},
+        {"h*.h*._i*", "{\"hits\":{\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
+        {"-hits", "{\"took\":1,\"_shards\":{\"total\":1}}"},
+        {"-hits.hits._source,-_shards.total", "{\"took\":1,\"hits\":{\"total\":2,\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
+        {"hits.hits,-**._source", "{\"hits\":{\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
+        {"nope", "{}"},
+        {"hits.nope", "{}"},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct slice patterns[8];
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        json_filter_path(&buf, parse(&arena, reply), patterns, split(rows[i].patterns, patterns), DIALECT_7);
+        if (!slice_is(buf_view(&buf), rows[i].result))
+            fail_msg("%s: got %.*s, expected %s", rows[i].patterns, SLICE_ARG(buf_view(&buf)), rows[i].result);
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
+static void wildcards_match(void **state)
+{
+    (void)state;
+    assert_true(json_wildcard(SLICE_LIT("a*c*"), SLICE_LIT("abcabc")));
+    assert_true(json_wildcard(SLICE_LIT("*"), SLICE_LIT("")));
+    assert_true(json_wildcard(SLICE_LIT("*b"), SLICE_LIT("aabab")));
+    assert_false(json_wildcard(SLICE_LIT("*b"), SLICE_LIT("aaba")));
+    assert_false(json_wildcard(SLICE_LIT("a"), SLICE_LIT("ab")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(doubles_print_as_java_does),
+        cmocka_unit_test(values_are_normalised_as_recorded),
+        cmocka_unit_test(pretty_printing_indents),
+        cmocka_unit_test(writer_puts_commas),
+        cmocka_unit_test(paths_go_through_arrays_and_dots),
+        cmocka_unit_test(merging_keeps_order_and_notices_noops),
+        cmocka_unit_test(sources_are_filtered),
+        cmocka_unit_test(responses_are_filtered),
+        cmocka_unit_test(wildcards_match),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
