@@ -65,7 +65,7 @@ struct entry_sink {
 };
 
 /*
- * Emits all, in key order; duplicates of one document and value once.
+ * Emits all: singles, then chunks, each in key order; duplicates of one document and value once.
  * Returns: how many keys were put or removed.
  */
 size_t entry_set_emit(struct entry_set *set, const struct entry_sink *sink);

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading entries; see entry.h and entry_key.h.
+ *
+ * A scan is an iterator over keys and a place inside the chunk it stands on. Its position is the key it stands on and
+ * how many hits of that key were given out, so that a new scan at the same timestamp finds the very same place.
+ */
+#include "mapping/entry.h"
+
+#include "base/check.h"
+#include "mapping/entry_key.h"
+
+enum {
+    BOUND_BYTES_MAX = 16 + 8 * ENTRY_VALUE_CHARACTERS_MAX, /* an encoded value: four bytes a character, each escaped */
+};
+
+struct entry_scan {
+    struct view_iter *iter;
+    struct buf lower; /* bounds of the keys; the iterator refers to them */
+    struct buf upper;
+    bool reverse;
+    bool started;     /* the iterator stands on a key, or behind the last */
+    bool ended;
+    size_t given;     /* hits of the key at hand that were given out; 0 when it is fresh */
+    size_t hits;      /* of the key at hand */
+    struct entry_key key;
+    struct slice rest; /* further document keys of the chunk, not yet decoded */
+    char document_key[ENTRY_DOCUMENT_KEY_MAX];
+    size_t document_key_len;
+};
+
+/* --- Bounds -------------------------------------------------------------------------------------------------- */
+
+/* To what sorts after everything that begins with the bytes at hand. */
+static void bound_successor(struct buf *buf)
+{
+    while (buf->len > 0 && (unsigned char)buf->data[buf->len - 1] == 0xff)
+        buf->len--;
+    INSIST(buf->len > 0); /* the tag of a value is below 0xff */
+    buf->data[buf->len - 1]++;
+}
+
+static void bounds_prefix(struct entry_scan *scan, struct slice prefix)
+{
+    /* A cut value hints at all longer ones, so a cut prefix meets exactly the cut values of its bytes. */
+    bool cut = entry_key_prefix(&scan->lower, prefix);
+    buf_slice(&scan->upper, slice_from_offset(buf_view(&scan->lower), scan->upper.len));
+    if (cut) {
+        buf_append(&scan->lower, "\0\2", 2);
+        buf_append(&scan->upper, "\0\3", 2);
+    } else {
+        bound_successor(&scan->upper);
+    }
+}
+
+static void bounds_range(struct entry_scan *scan, const struct entry_range *range)
+{
+    if (range->low != NULL) {
+        bool cut = entry_value_encode(&scan->lower, range->low);
+        if (range->low_exclusive && !cut)
+            buf_byte(&scan->lower, ENTRY_SHAPES_END);
+    }
+    if (range->high != NULL) {
+        bool cut = entry_value_encode(&scan->upper, range->high);
+        if (!range->high_exclusive || cut)
+            buf_byte(&scan->upper, ENTRY_SHAPES_END);
+    } else {
+        bound_successor(&scan->upper); /* of the field */
+    }
+}
+
+static struct entry_scan *scan_alloc(void)
+{
+    struct entry_scan *scan = mem_zalloc(sizeof *scan);
+    scan->lower = BUF_INIT(BOUND_BYTES_MAX);
+    scan->upper = BUF_INIT(BOUND_BYTES_MAX);
+    return scan;
+}
+
+struct entry_scan *entry_scan_new(const struct view *view, const struct entry_range *range)
+{
+    struct entry_scan *scan = scan_alloc();
+    scan->reverse = range->reverse;
+    entry_key_field(&scan->lower, range->index, range->field);
+    entry_key_field(&scan->upper, range->index, range->field);
+    if (range->prefix) {
+        REQUIRE(range->low != NULL && range->low->kind == VALUE_BYTES && range->high == NULL);
+        bounds_prefix(scan, range->low->bytes);
+    } else {
+        bounds_range(scan, range);
+    }
+    INSIST(!scan->lower.overflow && !scan->upper.overflow);
+    /* A range that holds nothing, such as above 5 and below 3, may have its bounds the wrong way round. */
+    scan->ended = slice_compare(buf_view(&scan->lower), buf_view(&scan->upper)) >= 0;
+    if (!scan->ended)
+        scan->iter = view_iter_new(view, SPACE_ENTRIES, buf_view(&scan->lower), buf_view(&scan->upper));
+    return scan;
+}
+
+struct entry_scan *entry_walk_new(const struct view *view, uint32_t index)
+{
+    struct entry_scan *scan = scan_alloc();
+    char lower[4];
+    char upper[4];
+    entry_index_bounds(index, lower, upper);
+    buf_append(&scan->lower, lower, sizeof lower);
+    buf_append(&scan->upper, upper, sizeof upper);
+    scan->iter = view_iter_new(view, SPACE_ENTRIES, buf_view(&scan->lower), buf_view(&scan->upper));
+    return scan;
+}
+
+void entry_scan_free(struct entry_scan *scan)
+{
+    if (scan == NULL)
+        return;
+    if (scan->iter != NULL)
+        view_iter_free(scan->iter);
+    buf_deinit(&scan->lower);
+    buf_deinit(&scan->upper);
+    mem_free(scan);
+}
+
+/* --- Keys and chunks --------------------------------------------------------------------------------------------- */
+
+/* Takes the key apart that the iterator stands on. Returns: 0, ENTRY_SCAN_END, a fatal code. */
+static int key_begin(struct entry_scan *scan)
+{
+    if (!view_iter_valid(scan->iter)) {
+        scan->ended = true;
+        int r = view_iter_status(scan->iter);
+        return r < 0 ? tl_trace(r) : ENTRY_SCAN_END;
+    }
+    if (!entry_key_parse(view_iter_key(scan->iter), &scan->key))
+        return tl_trace(TL_ERR_CORRUPT);
+    scan->given = 0;
+    scan->hits = 1;
+    scan->rest = SLICE_NONE;
+    if (scan->key.shape == ENTRY_CHUNK) {
+        uint64_t further;
+        scan->rest = view_iter_value(scan->iter);
+        if (!slice_take_varint(&scan->rest, &further) || further >= ENTRY_CHUNK_MAX)
+            return tl_trace(TL_ERR_CORRUPT);
+        scan->hits += (size_t)further;
+    }
+    return 0;
+}
+
+/* Moves on to the next document key of the key at hand. Requires: there is one. Returns: 0, TL_ERR_CORRUPT. */
+static int key_next(struct entry_scan *scan)
+{
+    if (scan->given == 0) {
+        memcpy(scan->document_key, scan->key.document_key.data, scan->key.document_key.len);
+        scan->document_key_len = scan->key.document_key.len;
+    } else {
+        uint64_t shared;
+        uint64_t own;
+        struct slice bytes;
+        if (!slice_take_varint(&scan->rest, &shared) || !slice_take_varint(&scan->rest, &own) ||
+            shared > scan->document_key_len || own > ENTRY_DOCUMENT_KEY_MAX - shared ||
+            !slice_take(&scan->rest, (size_t)own, &bytes))
+            return tl_trace(TL_ERR_CORRUPT);
+        if (own > 0)
+            memcpy(scan->document_key + shared, bytes.data, bytes.len);
+        scan->document_key_len = (size_t)(shared + own);
+    }
+    scan->given++;
+    return 0;
+}
+
+static void iter_move(struct entry_scan *scan)
+{
+    if (!scan->started && scan->reverse)
+        view_iter_seek_last(scan->iter);
+    else if (!scan->started)
+        view_iter_seek_first(scan->iter);
+    else if (scan->reverse)
+        view_iter_prev(scan->iter);
+    else
+        view_iter_next(scan->iter);
+    scan->started = true;
+}
+
+int entry_scan_next(struct entry_scan *scan, struct entry_hit *ret_hit)
+{
+    if (scan->ended)
+        return ENTRY_SCAN_END;
+    if (scan->given == scan->hits) {
+        iter_move(scan);
+        int r = key_begin(scan);
+        if (r != 0)
+            return r < 0 ? tl_trace(r) : ENTRY_SCAN_END;
+    }
+    int r = key_next(scan);
+    if (r < 0)
+        return tl_trace(r);
+    *ret_hit = (struct entry_hit){.document_key = {scan->document_key, scan->document_key_len},
+                                  .batch = scan->key.batch,
+                                  .value = scan->key.value,
+                                  .cut = scan->key.cut};
+    return 0;
+}
+
+int entry_walk_next(struct entry_scan *walk, uint16_t *ret_field, struct entry_hit *ret_hit)
+{
+    int r = entry_scan_next(walk, ret_hit);
+    if (r == 0)
+        *ret_field = walk->key.field;
+    return r;
+}
+
+/* --- Positions ------------------------------------------------------------------------------------------------------ */
+
+void entry_scan_position(const struct entry_scan *scan, struct buf *buf)
+{
+    if (scan->ended) {
+        buf_byte(buf, 'e');
+    } else if (!scan->started) {
+        buf_byte(buf, 'b');
+    } else {
+        buf_byte(buf, 'k');
+        buf_varint(buf, scan->given);
+        buf_slice(buf, view_iter_key(scan->iter));
+    }
+}
+
+static int resume_at_key(struct entry_scan *scan, struct slice key, uint64_t given)
+{
+    if (scan->reverse)
+        view_iter_seek_for_prev(scan->iter, key);
+    else
+        view_iter_seek(scan->iter, key);
+    scan->started = true;
+    int r = key_begin(scan);
+    if (r < 0)
+        return tl_trace(r);
+    if (r == ENTRY_SCAN_END || !slice_equal(view_iter_key(scan->iter), key) || given > scan->hits)
+        return ENTRY_SCAN_BAD_POSITION;
+    while (scan->given < given) {
+        r = key_next(scan);
+        if (r < 0)
+            return tl_trace(r);
+    }
+    return 0;
+}
+
+int entry_scan_resume(struct entry_scan *scan, struct slice position)
+{
+    REQUIRE(!scan->started);
+    struct slice kind;
+    uint64_t given;
+    if (!slice_take(&position, 1, &kind))
+        return ENTRY_SCAN_BAD_POSITION;
+    if (slice_is(kind, "e") && position.len == 0) {
+        scan->ended = true;
+        return 0;
+    }
+    if (slice_is(kind, "b") && position.len == 0)
+        return 0;
+    struct entry_key key;
+    if (!slice_is(kind, "k") || scan->ended || !slice_take_varint(&position, &given) || !entry_key_parse(position, &key) ||
+        slice_compare(position, buf_view(&scan->lower)) < 0 || slice_compare(position, buf_view(&scan->upper)) >= 0)
+        return ENTRY_SCAN_BAD_POSITION;
+    return resume_at_key(scan, position, given);
+}
+
+/* --- Asking for less --------------------------------------------------------------------------------------------------- */
+
+int entry_estimate(const struct view *view, const struct entry_range *range, size_t limit, size_t *ret_hits)
+{
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, range);
+    size_t hits = 0;
+    while (!scan->ended && hits < limit) {
+        iter_move(scan);
+        int r = key_begin(scan);
+        if (r < 0)
+            return tl_trace(r);
+        hits += r == 0 ? scan->hits : 0;
+    }
+    *ret_hits = hits < limit ? hits : limit;
+    return 0;
+}
+
+int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct value *value, uint64_t batch)
+{
+    struct entry_range range = {.index = index, .field = value->field, .low = value, .high = value};
+    struct entry_hit hit;
+    if (batch == 0) {
+        tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BOUND_BYTES_MAX + ENTRY_DOCUMENT_KEY_MAX);
+        entry_key_field(&key, index, value->field);
+        entry_value_encode(&key, value);
+        buf_byte(&key, ENTRY_SINGLE);
+        buf_slice(&key, document_key);
+        struct store_value found;
+        int r = view_get(view, SPACE_ENTRIES, buf_view(&key), &found);
+        if (r != 0)
+            return r == STORE_NOT_FOUND ? ENTRY_SCAN_END : r < 0 ? tl_trace(r) : tl_trace(TL_ERR_CORRUPT);
+        store_value_release(&found);
+        return 0;
+    }
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, &range);
+    for (int r;;) {
+        r = entry_scan_next(scan, &hit);
+        if (r != 0)
+            return r;
+        if (hit.batch == batch && slice_equal(hit.document_key, document_key))
+            return 0;
+    }
+}
