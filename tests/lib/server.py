@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Tidelock server for tests: started on a free port, killed, restarted, asked; always ended by its pid.
+
+    with Server() as server:
+        status, body = server.ask("PUT", "/fs/_doc/1", {"a": 1})
+
+TIDELOCK_BUILD names the build folder (default: build); the program is TIDELOCK_BUILD/src/cli/tidelock.
+"""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("TIDELOCK_BUILD", os.path.join(ROOT, "build"))
+PROGRAM = os.path.join(BUILD, "src", "cli", "tidelock")
+
+
+class Server:
+    def __init__(self, *options, data=None, port=0, environment=None):
+        self.options = list(options)
+        self.own_data = data is None
+        self.data = data or tempfile.mkdtemp(prefix="tidelock-test-")
+        self.port_wanted = port
+        self.environment = dict(os.environ, **(environment or {}))
+        self.process = None
+        self.connection = None
+        self.log = open(os.path.join(self.data + ".log"), "ab")
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def start(self):
+        """Starts it and waits until it answers."""
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:%d" % self.port_wanted, *self.options],
+            stdout=subprocess.PIPE, stderr=self.log, env=self.environment, text=True)
+        line = self.process.stdout.readline()
+        if not line.startswith("ready on http://"):
+            self.process.wait()
+            raise RuntimeError("the server did not start (status %s): %s" % (self.process.returncode, self.errors()))
+        self.port = int(line.strip().rsplit(":", 1)[1])
+        self.url = "http://127.0.0.1:%d" % self.port
+        self.connection = None
+        return self
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def stop(self, how=signal.SIGTERM):
+        """Ends it in good order. Returns: its exit status."""
+        self.process.send_signal(how)
+        status = self.process.wait(60)
+        self.process.stdout.close()
+        return status
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def close(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+        if self.own_data:
+            shutil.rmtree(self.data, ignore_errors=True)
+            os.unlink(self.data + ".log")
+
+    def errors(self):
+        """Returns: what it wrote to standard error so far."""
+        with open(self.data + ".log", encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def request(self, method, path, body=None, headers=None, connection=None):
+        """One request as it stands. Returns: the response with its body read into .body."""
+        if connection is None:
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            connection = self.connection
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+        if isinstance(body, str):
+            body = body.encode("utf-8")
+        headers = {"Content-Type": "application/json", **(headers or {})} if body is not None else dict(headers or {})
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            response.body = response.read()
+            return response
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            if connection is self.connection:
+                self.connection = None
+            raise
+
+    def ask(self, method, path, body=None, headers=None):
+        """Returns: (status, parsed JSON, or the bytes where it is none)."""
+        response = self.request(method, path, body, headers)
+        try:
+            return response.status, json.loads(response.body)
+        except ValueError:
+            return response.status, response.body
+
+    def must(self, method, path, body=None, headers=None):
+        """The same, with a failure unless it succeeded. Returns: the JSON."""
+        status, reply = self.ask(method, path, body, headers)
+        if status >= 300:
+            raise AssertionError("%s %s: %d %s" % (method, path, status, reply))
+        return reply
+
+    def connect(self):
+        """A connection of one's own, for threads."""
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def raw(self, data, timeout=10, read=True):
+        """Sends bytes on a new connection. Returns: all that comes back until it closes or falls silent."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout) as s:
+            s.sendall(data)
+            received = b""
+            try:
+                while read:
+                    part = s.recv(65536)
+                    if not part:
+                        break
+                    received += part
+            except socket.timeout:
+                pass
+            return received
+
+
+def check(data):
+    """tidelock check. Returns: (exit status, what it printed)."""
+    run = subprocess.run([PROGRAM, "check", "--data", data], capture_output=True, text=True, timeout=600)
+    return run.returncode, run.stdout + run.stderr
