@@ -10,8 +10,8 @@
 #include "api/url.h"
 
 /* What every call accepts and proposes, and what it accepts besides. */
-static const char common_names[] = "pretty human error_trace filter_path format ~source ~source_content_type ~session "
-                                   "~transaction ~timestamp ~as_of ~fencing_token ~distribute_timestamps";
+static const char common_names[] = "pretty human error_trace filter_path format ~session ~transaction "
+                                   "~timestamp ~as_of ~fencing_token ~distribute_timestamps";
 
 #define NAMES_MAX 160
 

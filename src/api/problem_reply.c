@@ -75,13 +75,29 @@ void problem_write_item(struct json_writer *writer, const struct problem *proble
     json_end(writer, '}');
 }
 
-static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, bool trace)
+static void write_remote_cause(struct json_writer *writer, const char *action)
+{
+    struct buf reason = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&reason, "[tidelock-0][127.0.0.1:9300][%s]", action);
+    json_key(writer, "type");
+    json_string(writer, SLICE_LIT("remote_transport_exception"));
+    json_key(writer, "reason");
+    json_string(writer, buf_view(&reason));
+    buf_deinit(&reason);
+}
+
+/* `remote_action`: see struct request; NULL for none. */
+static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, bool trace,
+                                  const char *remote_action)
 {
     json_begin(writer, '{');
     json_key(writer, "root_cause");
     json_begin(writer, '[');
     json_begin(writer, '{');
-    write_members(writer, root_cause(problem));
+    if (remote_action != NULL && is_java(problem))
+        write_remote_cause(writer, remote_action);
+    else
+        write_members(writer, root_cause(problem));
     json_end(writer, '}');
     json_end(writer, ']');
     write_members(writer, problem);
@@ -98,7 +114,7 @@ static void write_with_root_cause(struct json_writer *writer, const struct probl
 
 void problem_write(struct json_writer *writer, const struct problem *problem)
 {
-    write_with_root_cause(writer, problem, false);
+    write_with_root_cause(writer, problem, false, NULL);
 }
 
 void problem_reply(struct request *request, const struct problem *problem)
@@ -111,7 +127,8 @@ void problem_reply(struct request *request, const struct problem *problem)
     reply_begin(request, status, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "error");
-    write_with_root_cause(&writer, problem, request->form.error_trace);
+    write_with_root_cause(&writer, problem, request->form.error_trace,
+                          request->dialect == DIALECT_5 ? request->remote_action : NULL);
     json_key(&writer, "status");
     json_i64(&writer, status);
     json_end(&writer, '}');

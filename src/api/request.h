@@ -49,6 +49,11 @@ struct request {
     tl_ts fencing_token;      /* 0: none */
 
     struct problem problem; /* with REQUEST_REFUSED */
+    /*
+     * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have the transport as their
+     * root cause. NULL: it runs where the request came in. Static.
+     */
+    const char *remote_action;
 
     /* What the request reads with. Set by request_read(). */
     struct view view;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places in a body: Elasticsearch says line and column of the token that it did not like.
+ *
+ * yyjson keeps no positions but those of strings, so a place is found by walking on from a key's. Only errors pay for it.
+ */
+#ifndef TL_API_PLACE_H
+#define TL_API_PLACE_H
+
+#include "json/json.h"
+
+/* Offset of the opening quote of a string value or a key. */
+size_t place_of_string(const struct json_doc *doc, yyjson_val *string);
+
+/* Offset of the first byte of the value behind a key. */
+size_t place_of_member(const struct json_doc *doc, yyjson_val *key);
+
+/* Offset of the first byte of the root. */
+size_t place_of_root(const struct json_doc *doc);
+
+/* Returns: the offset just behind the value that starts at `offset`. */
+size_t place_behind(const struct json_doc *doc, size_t offset);
+
+/* Returns: offset of the bracket that closes the object or array which starts at `offset`. */
+size_t place_of_end(const struct json_doc *doc, size_t offset);
+
+/* Counts lines and columns from 1. */
+void place_line(const struct json_doc *doc, size_t offset, size_t *ret_line, size_t *ret_column);
+
+/* Returns: what Elasticsearch calls a value's token: "START_OBJECT", "VALUE_NUMBER"… */
+const char *place_token(yyjson_val *value);
+
+#endif
