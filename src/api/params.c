@@ -274,7 +274,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < unknown_count; i++) {
         buf_printf(&text, "%s[%.*s]", i == 0 ? "" : ", ", SLICE_ARG(unknown[i]));
-        suggest_append(&text, unknown[i], names, name_count);
+        suggest_append(&text, " ->", unknown[i], names, name_count);
     }
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized parameter%s: %.*s",
                 SLICE_ARG(path), unknown_count > 1 ? "s" : "", SLICE_ARG(buf_view(&text)));

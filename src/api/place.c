@@ -37,9 +37,8 @@ size_t place_of_root(const struct json_doc *doc)
     return skip_blank(doc->source, 0);
 }
 
-size_t place_behind(const struct json_doc *doc, size_t offset)
+static size_t skip_value(struct slice text, size_t offset)
 {
-    struct slice text = doc->source;
     size_t depth = 0, at = offset;
     do {
         at = skip_blank(text, at);
@@ -60,6 +59,17 @@ size_t place_behind(const struct json_doc *doc, size_t offset)
         }
     } while (depth > 0 && at < text.len);
     return at;
+}
+
+size_t place_behind(const struct json_doc *doc, size_t offset)
+{
+    return skip_value(doc->source, offset);
+}
+
+struct slice place_first_value(struct slice text)
+{
+    size_t end = skip_value(text, 0);
+    return slice_make(text.data, end < text.len ? end : text.len);
 }
 
 size_t place_of_end(const struct json_doc *doc, size_t offset)

@@ -53,7 +53,7 @@ static int suggestion_order(const void *left, const void *right)
     return slice_compare(a->name, b->name);
 }
 
-void suggest_append(struct buf *buf, struct slice name, const struct slice *candidates, size_t count)
+void suggest_append(struct buf *buf, const char *lead, struct slice name, const struct slice *candidates, size_t count)
 {
     struct suggestion *near = mem_alloc((count + 1) * sizeof *near);
     size_t near_count = 0;
@@ -64,7 +64,7 @@ void suggest_append(struct buf *buf, struct slice name, const struct slice *cand
     }
     qsort(near, near_count, sizeof *near, suggestion_order);
     if (near_count > 0)
-        buf_slice(buf, near_count == 1 ? SLICE_LIT(" -> did you mean [") : SLICE_LIT(" -> did you mean any of ["));
+        buf_printf(buf, "%s did you mean %s[", lead, near_count == 1 ? "" : "any of ");
     for (size_t i = 0; i < near_count; i++) {
         if (i > 0)
             buf_lit(buf, ", ");

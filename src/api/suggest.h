@@ -16,9 +16,9 @@
 double suggest_similarity(struct slice a, struct slice b);
 
 /*
- * Appends " -> did you mean [a]?" or " -> did you mean any of [a, b]?" with the candidates that are more like `name`
- * than not, best first and then by name; nothing where there are none.
+ * Appends " did you mean [a]?" or " did you mean any of [a, b]?", after `lead` (" ->" or ""), with the candidates that
+ * are more like `name` than not, best first and then by name; nothing where there are none.
  */
-void suggest_append(struct buf *buf, struct slice name, const struct slice *candidates, size_t count);
+void suggest_append(struct buf *buf, const char *lead, struct slice name, const struct slice *candidates, size_t count);
 
 #endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _bulk: many writes in one request, each by itself or, with ?atomic=true, all or none.
+ */
+#include <time.h>
+
+#include "api/api_internal.h"
+#include "api/bulk_parse.h"
+#include "api/handlers.h"
+#include "api/problem_reply.h"
+
+/* What the completion needs. In the request's arena. */
+struct bulk_request {
+    struct write_options options;
+    struct bulk bulk;
+    uint64_t started_ms;
+};
+
+static uint64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* --- Replies ----------------------------------------------------------------------------------------------------- */
+
+static const char *op_name(enum write_op op)
+{
+    static const char *const names[] = {"index", "create", "update", "delete"};
+    return names[op];
+}
+
+static void write_failure(struct request *request, const struct write_item *item, struct write_result *result,
+                          enum dialect dialect, struct buf *buf)
+{
+    struct json_writer writer;
+    json_writer_init(&writer, buf);
+    write_result_problem(request, item, result, dialect);
+    json_begin(&writer, '{');
+    json_key(&writer, "_index");
+    json_string(&writer, result->index.data != NULL ? result->index : item->index);
+    if (!request->form.compatible_8) {
+        json_key(&writer, "_type");
+        json_string(&writer, dialect == DIALECT_5 ? item->type : SLICE_LIT("_doc"));
+    }
+    json_key(&writer, "_id");
+    json_string(&writer, item->id);
+    json_key(&writer, "status");
+    json_i64(&writer, problem_status(&result->problem));
+    json_key(&writer, "error");
+    problem_write_item(&writer, &result->problem);
+    json_end(&writer, '}');
+}
+
+static int write_entry(struct request *request, const struct bulk_request *bulk, const struct write_item *item,
+                       const struct bulk_action *action, struct write_result *result, struct buf *buf)
+{
+    enum dialect dialect = action->typed ? DIALECT_5 : DIALECT_7;
+    int r = 0;
+    buf_lit(buf, "{\"");
+    buf_slice(buf, slice_from(op_name(item->op)));
+    buf_lit(buf, "\":");
+    if (result->outcome == WRITE_FAILED) {
+        write_failure(request, item, result, dialect, buf);
+    } else {
+        struct write_view view = {.options = &bulk->options,
+                                  .source = &action->source,
+                                  .fields = action->fields,
+                                  .field_count = action->field_count,
+                                  .in_bulk = true,
+                                  .dialect = dialect};
+        r = write_result_write(request, item, result, &view, buf);
+    }
+    buf_byte(buf, '}');
+    return r;
+}
+
+static bool any_failed(const struct write_command *write)
+{
+    for (size_t i = 0; i < write->item_count; i++)
+        if (write->results[i].outcome == WRITE_FAILED)
+            return true;
+    return false;
+}
+
+static int bulk_done(struct request *request, struct command *command)
+{
+    const struct bulk_request *bulk = request->context;
+    struct write_command *write = &command->write;
+    struct buf *buf = &request->exchange->response;
+    bool comma = false;
+    request->exchange->status = write->rolled_back ? 409 : 200;
+    buf_printf(buf, "{\"took\":%llu,\"errors\":%s,%s\"items\":[",
+               (unsigned long long)(monotonic_ms() - bulk->started_ms), any_failed(write) ? "true" : "false",
+               write->rolled_back ? "\"rolled_back\":true," : "");
+    for (size_t i = 0; i < write->item_count; i++) {
+        if (write->rolled_back && write->results[i].outcome != WRITE_FAILED)
+            continue;
+        if (comma)
+            buf_byte(buf, ',');
+        comma = true;
+        int r = write_entry(request, bulk, &write->items[i], &bulk->bulk.actions[i], &write->results[i], buf);
+        if (r != 0)
+            return r;
+    }
+    buf_lit(buf, "]}");
+    return REQUEST_DONE;
+}
+
+/* --- The request --------------------------------------------------------------------------------------------------- */
+
+static int bulk_submit(struct request *request, struct bulk_request *bulk, bool atomic)
+{
+    struct command *command = write_command_new(request, &bulk->options, 0);
+    size_t count = bulk->bulk.count;
+    command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
+    command->write.items = bulk->bulk.items;
+    command->write.item_count = count;
+    command->write.atomic = atomic;
+    for (size_t i = 0; i < count && request->exchange->body.len <= BULK_PARSE_BYTES_MAX; i++)
+        if (command->write.items[i].source.data != NULL)
+            write_item_parse(&command->write.items[i], command->dialect, &command->arena);
+    request->context = bulk;
+    return request_submit(request, command, bulk_done);
+}
+
+static int read_defaults(struct request *request, struct bulk_defaults *defaults, bool *ret_atomic)
+{
+    *defaults = (struct bulk_defaults){.index = request_part(request, PART_INDEX),
+                                       .type = request_part(request, PART_TYPE),
+                                       .routing = request_param(request, "routing"),
+                                       .lease = request_param(request, "lease")};
+    if (defaults->type.len == 0)
+        defaults->type = request_param(request, "type");
+    if (defaults->index.data == NULL)
+        defaults->index = request_param(request, "index");
+    if (slice_is(defaults->type, "_doc"))
+        defaults->type = SLICE_NONE;
+    int r = source_filter_params(request, &defaults->source);
+    if (r != 0 || (r = request_bool(request, "require_alias", &defaults->require_alias)) != 0)
+        return r;
+    return request_bool(request, "atomic", ret_atomic);
+}
+
+int handle_bulk(struct request *request)
+{
+    struct bulk_request *bulk = arena_alloc(request->arena, sizeof *bulk);
+    struct bulk_defaults defaults;
+    bool atomic = false;
+    bulk->started_ms = monotonic_ms();
+    int r = read_defaults(request, &defaults, &atomic);
+    if (r != 0 || (r = write_options_read(request, &bulk->options)) != 0)
+        return r;
+    if (request->exchange->body.len == 0)
+        return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if ((r = bulk_parse(request, request->exchange->body, &defaults, &bulk->bulk)) != 0 ||
+        (r = request_accept(request)) != 0 ||
+        (r = write_check_copies(request, &bulk->options, &bulk->bulk.items[0])) != 0)
+        return r;
+    return bulk_submit(request, bulk, atomic);
+}
