@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input: each gets the right status, Elasticsearch's envelope and a reason that helps; nothing is lost, nothing stops.
+
+After every case a document written at the start must still be readable, so a case that hurts the server is found at once.
+"""
+import json
+import os
+import resource
+import socket
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+MAX_BODY = 1 << 20
+
+
+class BadInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(40000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+                                                    resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        cls.server = Server("--max-body", "1m").start()
+        cls.server.must("PUT", "/kept/_doc/1", {"a": 1})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def tearDown(self):
+        status, reply = self.server.ask("GET", "/kept/_doc/1")
+        self.assertEqual((status, reply["_source"]), (200, {"a": 1}), "the server was hurt")
+
+    def refused(self, status, method, path, body=None, headers=None, says=None):
+        """Asserts the status, the shape of the envelope and a word of the reason. Returns: the error."""
+        response = self.server.request(method, path, body, headers)
+        self.assertEqual(response.status, status, "%s %s: %s" % (method, path, response.body[:500]))
+        reply = json.loads(response.body)
+        self.assertEqual(reply["status"], status)
+        error = reply["error"]
+        self.assertTrue(error["type"] and error["reason"], error)
+        self.assertTrue(error["root_cause"][0]["type"])
+        if says:
+            self.assertIn(says, json.dumps(reply))
+        return error
+
+    def test_broken_json(self):
+        for body in ("{", '{"a":', '{"a" 1}', '{"a":1}}x', "[1]", '"text"', "nul", '{"a":01}', '{"a":\x01}', '{"a":"\x00"}', "\xff"):
+            status, _ = self.server.ask("PUT", "/bad/_doc/1", body.encode("latin-1"))
+            self.assertIn(status, (400, 500), body)
+            self.assertEqual(self.server.ask("GET", "/bad/_doc/1")[0], 404, body)
+        self.refused(400, "POST", "/kept/_search", '{"query": {"match_all": {}', says="Unexpected end-of-input")
+        self.refused(400, "POST", "/kept/_search", '{"query": {"match_all": {}} "size": 1}', says="was expecting comma")
+
+    def test_deep_json(self):
+        deep = '{"a":' * 10000 + "1" + "}" * 10000
+        status, _ = self.server.ask("PUT", "/bad/_doc/deep", deep)
+        self.assertEqual(status, 400)
+        status, _ = self.server.ask("POST", "/kept/_search", '{"query":' + '{"bool":{"must":' * 10000 + "{}" + "}}" * 10000 + "}")
+        self.assertEqual(status, 400)
+        status, _ = self.server.ask("PUT", "/bad/_doc/deep", "[" * 200000)
+        self.assertEqual(status, 400)
+
+    def test_body_too_large(self):
+        error = self.refused(413, "PUT", "/bad/_doc/big", '{"a":"' + "x" * (MAX_BODY + 10) + '"}')
+        self.assertIn(str(MAX_BODY), error["reason"])
+        # Announced, never sent: the answer comes without the body.
+        answer = self.server.raw(b"PUT /bad/_doc/big HTTP/1.1\r\nHost: l\r\nContent-Length: 99999999999\r\n\r\n{", timeout=5)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer[:200])
+
+    def test_ids(self):
+        self.refused(400, "PUT", "/bad/_doc/" + "x" * 513, {"a": 1}, says="512")
+        self.assertEqual(self.server.ask("PUT", "/bad/_doc/" + "x" * 512, {"a": 1})[0], 201)
+        for id in ("%00", "a%00b", "%ff", "%c3", "%ed%a0%80"):
+            status, reply = self.server.ask("PUT", "/bad/_doc/" + id, {"a": 1})
+            self.assertIn(status, (200, 201, 400), id)
+            if status < 300:
+                self.assertEqual(self.server.ask("GET", "/bad/_doc/" + id)[0], 200, id)
+        self.assertEqual(self.server.ask("GET", "/bad/_doc/%zz")[0], 400)
+        self.assertEqual(self.server.ask("GET", "/bad/_doc/%")[0], 400)
+
+    def test_index_names(self):
+        for name in ("UPPER", "_x", "-x", "+x", ".", "..", "a%20b", "a,b", "a%22b", "a%3Cb", "a%7Cb", "a%2Ab", "a%3Fb", "a%5Cb",
+                     "a%23b", "x" * 256):
+            status, reply = self.server.ask("PUT", "/" + name)
+            self.assertIn(status, (400, 405), name)
+            self.assertIn("error", reply, name)
+
+    def test_numbers(self):
+        for params in ("size=-1", "from=-1", "size=99999999999999999999", "size=1e9", "size=abc", "size=", "from=2147483648",
+                       "size=10001", "from=9999&size=9999", "terminate_after=-1", "timeout=abc", "timeout=-5s"):
+            status, reply = self.server.ask("GET", "/kept/_search?" + params)
+            self.assertIn(status, (200, 400), params)
+            if status == 400:
+                self.assertTrue(reply["error"]["reason"], params)
+        for params in ("version=-5", "version=0", "version=99999999999999999999", "version=x", "if_seq_no=-1&if_primary_term=1",
+                       "if_seq_no=1", "if_primary_term=1", "if_seq_no=x&if_primary_term=1", "timeout=1fortnight", "op_type=x",
+                       "version_type=x", "version=1&version_type=external&op_type=create"):
+            status, reply = self.server.ask("PUT", "/bad-numbers/_doc/1?" + params, {"a": 1})
+            self.assertIn(status, (400, 409), "%s: %s" % (params, reply))
+            self.assertTrue(reply["error"]["reason"], params)
+        for params in ("timestamp=-1", "timestamp=x", "timestamp=99999999999999999999999", "as_of=yesterday", "as_of="):
+            self.refused(400, "GET", "/kept/_doc/1?" + params)
+        self.refused(400, "GET", "/kept/_doc/1?timestamp=%d" % ((1 << 53) - 1), says="future")
+        self.refused(410, "GET", "/kept/_doc/1?timestamp=1", says="oldest")
+
+    def test_unknown_parameters(self):
+        self.refused(400, "GET", "/kept/_doc/1?_sorce=a", says="did you mean [_source]?")
+        self.refused(400, "GET", "/kept/_search?seze=1", says="did you mean [size]?")
+        self.refused(400, "PUT", "/kept/_doc/2?refesh=true", {"a": 1}, says="did you mean [refresh]?")
+
+    def test_wrong_method(self):
+        for method, path, allowed in (("POST", "/kept/_source/1", "GET"), ("DELETE", "/_bulk", "POST"), ("PATCH", "/kept/_doc/1", "PUT"),
+                                      ("PUT", "/_search", "GET")):
+            response = self.server.request(method, path)
+            self.assertEqual(response.status, 405, "%s %s %s" % (method, path, response.body))
+            self.assertIn(allowed, response.getheader("Allow"))
+
+    def test_bulk_bodies(self):
+        for body in ("", "\n", "{}", "{}\n", '{"index":{}}', '{"index":{}}\n', '{"nonsense":{}}\n{}\n', '{"index":{"_index":1}}\n{}\n',
+                     '[]\n{}\n', '{"index":{"_index":"bad-bulk","_id":"1"},"x":1}\n{}\n', '{"index":{"_index":"bad-bulk","foo":1}}\n{}\n'):
+            status, reply = self.server.ask("POST", "/_bulk", body)
+            self.assertIn(status, (200, 400), body)
+            if status == 200:
+                self.assertTrue(reply["errors"] or not reply["items"], body)
+        status, reply = self.server.ask("POST", "/_bulk", '{"index":{"_index":"bad-bulk","_id":"1"}}\n{"a":\n'
+                                                          '{"index":{"_index":"bad-bulk","_id":"2"}}\n{"a":2}\n')
+        self.assertEqual([item["index"]["status"] for item in reply["items"]], [400, 201])
+
+    def test_broken_http(self):
+        for data in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\nHost\r\n\r\n",
+                     b"PUT /bad/_doc/1 HTTP/1.1\r\nHost: l\r\nContent-Length: -1\r\n\r\n{}", b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n",
+                     b"PUT /bad/_doc/1 HTTP/1.1\r\nHost: l\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                     b"GET / HTTP/1.1\r\nHost: l\r\n" + b"X: y\r\n" * 20000 + b"\r\n"):
+            answer = self.server.raw(data, timeout=1)
+            self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 4") or answer.startswith(b"HTTP/1.0 4")
+                            or answer.startswith(b"HTTP/1.1 505"), (data[:50], answer[:200]))
+
+    def test_cut_connections(self):
+        """A body that never comes whole changes nothing."""
+        for n in (0, 1, 50):
+            self.server.raw(b"PUT /cut/_doc/1 HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n"
+                            + b'{"a":"' + b"x" * n, read=False)
+        time.sleep(0.1)
+        self.assertEqual(self.server.ask("GET", "/cut/_doc/1")[0], 404)
+
+    def test_half_closed(self):
+        """A client that has closed its sending side still gets its answer."""
+        with socket.create_connection(("127.0.0.1", self.server.port), 5) as s:
+            s.sendall(b"GET /kept/_doc/1 HTTP/1.1\r\nHost: l\r\nConnection: close\r\n\r\n")
+            s.shutdown(socket.SHUT_WR)
+            answer = b""
+            while True:
+                part = s.recv(65536)
+                if not part:
+                    break
+                answer += part
+        self.assertIn(b'"found":true', answer)
+
+    def test_slow_connection(self):
+        """A connection that sends a byte now and then holds nobody up."""
+        with socket.create_connection(("127.0.0.1", self.server.port), 5) as slow:
+            for byte in b"GET /kept":
+                slow.sendall(bytes([byte]))
+                begin = time.time()
+                self.server.must("GET", "/kept/_doc/1")
+                self.assertLess(time.time() - begin, 1)
+                time.sleep(0.05)
+
+    def test_ten_thousand_idle_connections(self):
+        wanted = 10000
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < wanted + 200:
+            self.skipTest("the limit on open files is too low here")
+        idle = []
+        try:
+            for i in range(wanted):
+                s = socket.socket()
+                s.connect(("127.0.0.1", self.server.port))
+                idle.append(s)
+                if i % 1000 == 0:
+                    self.server.must("GET", "/kept/_doc/1")
+            self.assertEqual(self.server.ask("GET", "/kept/_doc/1")[0], 200)
+            fresh = self.server.connect()
+            self.assertEqual(self.server.request("GET", "/kept/_doc/1", connection=fresh).status, 200)
+            fresh.close()
+        finally:
+            for s in idle:
+                s.close()
+
+
+class FullDisk(unittest.TestCase):
+    def test_refuses_and_recovers(self):
+        """The reserve is larger than the disk: writes are refused, reads go on; with a small one they work again."""
+        with Server() as server:
+            server.must("PUT", "/kept/_doc/1", {"a": 1})
+            server.stop()
+            server.options = ["--reserve", "900t"]
+            server.start()
+            status, reply = server.ask("PUT", "/kept/_doc/2", {"a": 2})
+            self.assertEqual((status, reply["error"]["type"]), (507, "disk_full_exception"))
+            self.assertIn("room", reply["error"]["reason"])
+            self.assertEqual(server.ask("GET", "/kept/_doc/1")[0], 200)
+            self.assertEqual(server.must("GET", "/kept/_count")["count"], 1)
+            server.stop()
+            server.options = []
+            server.start()
+            self.assertEqual(server.ask("PUT", "/kept/_doc/2", {"a": 2})[0], 201)
+
+
+if __name__ == "__main__":
+    unittest.main()
