@@ -34,6 +34,7 @@ struct store_iter *rocks__iter_new(struct store *store, enum store_space space, 
         rocks_ts_encode(ts, iter->ts);
         rocksdb_readoptions_set_timestamp(iter->options, iter->ts, sizeof iter->ts);
     }
+    rocks__quiet();
     iter->iter = rocksdb_create_iterator_cf(rocks->db, iter->options, rocks->families[space]);
     return &iter->base;
 }

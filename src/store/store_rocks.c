@@ -150,68 +150,14 @@ static int check_synced(struct rocks_store *rocks, char **ret_reason)
     return TL_ERR_CORRUPT;
 }
 
-/* Batches */
-
-struct rocks_batch {
-    struct store_batch base;
-    rocksdb_writebatch_t *batch;
-};
-
-static rocksdb_writebatch_t *batch_of(struct store_batch *batch)
-{
-    return ((struct rocks_batch *)batch)->batch;
-}
-
-static struct store_batch *rocks_batch_new(struct store *store)
-{
-    (void)store;
-    struct rocks_batch *batch = mem_zalloc(sizeof *batch);
-    batch->batch = rocksdb_writebatch_create();
-    return &batch->base;
-}
-
-static void rocks_batch_free(struct store_batch *batch)
-{
-    rocksdb_writebatch_destroy(batch_of(batch));
-    mem_free(batch);
-}
-
-static void rocks_batch_clear(struct store_batch *batch)
-{
-    rocksdb_writebatch_clear(batch_of(batch));
-}
-
-static void rocks_batch_put(struct store_batch *batch, enum store_space space, struct slice key,
-                            struct slice value)
-{
-    rocksdb_column_family_handle_t *family = rocks_of(batch->store)->families[space];
-    if (!store__space_is_versioned(space)) {
-        rocksdb_writebatch_put_cf(batch_of(batch), family, key.data, key.len, value.data, value.len);
-        return;
-    }
-    char ts[ROCKS_TS_BYTES];
-    rocks_ts_encode(batch->ts, ts);
-    rocksdb_writebatch_put_cf_with_ts(batch_of(batch), family, key.data, key.len, ts, sizeof ts, value.data,
-                                      value.len);
-}
-
-static void rocks_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
-{
-    rocksdb_column_family_handle_t *family = rocks_of(batch->store)->families[space];
-    if (!store__space_is_versioned(space)) {
-        rocksdb_writebatch_delete_cf(batch_of(batch), family, key.data, key.len);
-        return;
-    }
-    char ts[ROCKS_TS_BYTES];
-    rocks_ts_encode(batch->ts, ts);
-    rocksdb_writebatch_delete_cf_with_ts(batch_of(batch), family, key.data, key.len, ts, sizeof ts);
-}
+/* Writing */
 
 static int rocks_write(struct store *store, struct store_batch *batch)
 {
     struct rocks_store *rocks = rocks_of(store);
     char *error = NULL;
-    rocksdb_write(rocks->db, rocks->write_options, batch_of(batch), &error);
+    rocks__quiet();
+    rocksdb_write(rocks->db, rocks->write_options, rocks__batch_sorted(batch), &error);
     if (error != NULL)
         return rocks__fail(rocks, error);
     atomic_store_explicit(&rocks->newest_ts, batch->ts, memory_order_relaxed);
@@ -282,6 +228,7 @@ static int rocks_get(struct store *store, enum store_space space, tl_ts ts, stru
 {
     struct rocks_store *rocks = rocks_of(store);
     char *error = NULL;
+    rocks__quiet();
     rocksdb_pinnableslice_t *pinned =
         store__space_is_versioned(space)
             ? get_at(rocks, space, ts, key, &error)
@@ -299,11 +246,11 @@ static int rocks_get(struct store *store, enum store_space space, tl_ts ts, stru
 static const struct store_ops rocks_ops = {
     .close = rocks_close,
     .reason = rocks_reason,
-    .batch_new = rocks_batch_new,
-    .batch_free = rocks_batch_free,
-    .batch_clear = rocks_batch_clear,
-    .batch_put = rocks_batch_put,
-    .batch_delete = rocks_batch_delete,
+    .batch_new = rocks__batch_new,
+    .batch_free = rocks__batch_free,
+    .batch_clear = rocks__batch_clear,
+    .batch_put = rocks__batch_put,
+    .batch_delete = rocks__batch_delete,
     .write = rocks_write,
     .sync = rocks_sync,
     .get = rocks_get,
