@@ -266,7 +266,7 @@ static void sleep_ms(long ms)
 bool http_drain(struct http *http, uint64_t us)
 {
     uint64_t end = http_now_ms() + us / TL_MS;
-    while (atomic_load(&http->open) > 0) {
+    while (atomic_load(&http->open) > atomic_load(&http->streams)) {
         if (http_now_ms() >= end)
             return false;
         sleep_ms(2);

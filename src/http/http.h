@@ -53,7 +53,7 @@ uint16_t http_port(const struct http *http);
 /* Takes no more connections, ends idle ones, and refuses new requests on others with 503. */
 void http_quiesce(struct http *http);
 
-/* Waits until no request is being received, handled or answered. Returns: false when that took longer than `us`. */
+/* Waits until no request but streams is being received, handled or answered. Returns: false when `us` was too short. */
 bool http_drain(struct http *http, uint64_t us);
 
 /*

@@ -66,7 +66,8 @@ void response_refuse(struct carrier *carrier)
     const struct problem *problem = &carrier->refusal;
     const struct http_handler *handler = &carrier->http->handler;
     exchange->status = problem_status(problem);
-    if (handler->timestamp != NULL)
+    bool stopping = atomic_load(&carrier->http->refusing); /* the handler may be going already */
+    if (handler->timestamp != NULL && !stopping)
         exchange->timestamp = handler->timestamp(handler->context);
     struct buf *to = &exchange->response;
     buf_clear(to);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Command lines: argp, with defaults from the environment and the kinds of values that our options have.
+ */
+#ifndef TL_CLI_ARGUMENTS_H
+#define TL_CLI_ARGUMENTS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * argp_parse() with the environment in front: for each long option NAME with a value, TIDELOCK_NAME (capitals, '_' for
+ * '-') is read as if it were given first, so that the command line wins. Ends the process on --help and wrong usage.
+ */
+void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
+
+/* Values; each ends the process with a usage error, naming option and value, when `text` is none. */
+uint64_t arguments_duration(const struct argp_state *state, const char *option, const char *text); /* microseconds */
+size_t arguments_size(const struct argp_state *state, const char *option, const char *text);       /* "64m" */
+uint64_t arguments_number(const struct argp_state *state, const char *option, const char *text, uint64_t min,
+                          uint64_t max);
+
+/* Splits "HOST:PORT", "[::1]:PORT" or "PORT". Owns: the caller, *ret_host; mem_free. */
+void arguments_address(const struct argp_state *state, const char *text, char **ret_host, uint16_t *ret_port);
+
+/* A duration as the server takes it, "1500ms", in `to`. */
+const char *arguments_duration_text(uint64_t us, char to[32]);
+
+#define ARGUMENTS_URL_DEFAULT "http://127.0.0.1:9200"
+
+#endif

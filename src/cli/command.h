@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The subcommands of `tidelock`: a table in main.c, a file each.
+ */
+#ifndef TL_CLI_COMMAND_H
+#define TL_CLI_COMMAND_H
+
+/* What `tidelock NAME` does. Returns: the exit status. argv[0] is "tidelock NAME". */
+int command_serve(int argc, char **argv);
+int command_check(int argc, char **argv);
+int command_import(int argc, char **argv);
+int command_lock(int argc, char **argv);
+int command_locks(int argc, char **argv);
+int command_status(int argc, char **argv);
+int command_ls(int argc, char **argv);
+int command_demo(int argc, char **argv);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `tidelock import`: walks a file tree and loads it into an index, a document a file or directory.
+ *
+ * The tree is walked twice, first only to count, so that the bar can say how far it is. A document's id comes from its
+ * path, and documents are created, not overwritten: run again after an interruption, it goes on where it was.
+ */
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/file_doc.h"
+#include "cli/loader.h"
+#include "cli/progress.h"
+
+struct import_options {
+    const char *directory;
+    const char *index;
+    const char *root; /* NULL: paths as they are */
+    const char *url;
+    unsigned jobs;
+    unsigned tries;
+    size_t contents_bytes_max;
+    bool contents;
+    bool update;
+    bool one_file_system;
+    bool quiet;
+};
+
+enum { OPTION_ROOT = 256, OPTION_CONTENTS, OPTION_CONTENTS_MAX, OPTION_URL, OPTION_UPDATE, OPTION_TRIES };
+
+enum {
+    BATCH_BYTES = 1 << 20,
+    BATCH_COUNT = 1000,
+    CONTENTS_DEFAULT = 64 << 10,
+    JOBS_DEFAULT = 4,
+    TRIES_DEFAULT = 10,
+};
+
+static const struct argp_option options[] = {
+    {"index", 'i', "NAME", 0, "Load into this index; made when missing", 1},
+    {"root", OPTION_ROOT, "PATH", 0, "Documents' paths begin with PATH instead of DIR", 1},
+    {"contents", OPTION_CONTENTS, NULL, 0, "Take the text of small text files along", 1},
+    {"contents-max", OPTION_CONTENTS_MAX, "SIZE", 0, "What small means (64k)", 1},
+    {"update", OPTION_UPDATE, NULL, 0, "Overwrite documents that are there already", 1},
+    {"one-file-system", 'x', NULL, 0, "Do not go into other file systems", 1},
+    {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 2},
+    {"jobs", 'j', "N", 0, "Requests in flight at most (4)", 2},
+    {"tries", OPTION_TRIES, "N", 0, "How often a batch is sent before giving up (10)", 2},
+    {"quiet", 'q', NULL, 0, "No progress", 2},
+    {0},
+};
+
+static const char doc[] =
+    "Load the file tree DIR into an index: a document {name, path, size, mtime, mode, type, owner} a file.\v"
+    "A missing index is made with a mapping for file trees: `term` on path.tree finds all below a directory.\n"
+    "Interrupted, it can be run again: what is there already is skipped. Exit status 0 when everything is in the\n"
+    "index, 1 when something failed.\n\n"
+    "Examples:\n"
+    "  tidelock import /usr --index fs\n"
+    "  tidelock import ~/projects --index fs --root /clinton/projects --contents\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct import_options *o = state->input;
+    switch (key) {
+    case 'i':
+        o->index = text;
+        break;
+    case OPTION_ROOT:
+        o->root = text;
+        break;
+    case OPTION_CONTENTS:
+        o->contents = true;
+        break;
+    case OPTION_CONTENTS_MAX:
+        o->contents_bytes_max = arguments_size(state, "contents-max", text);
+        break;
+    case OPTION_UPDATE:
+        o->update = true;
+        break;
+    case 'x':
+        o->one_file_system = true;
+        break;
+    case OPTION_URL:
+        o->url = text;
+        break;
+    case 'j':
+        o->jobs = (unsigned)arguments_number(state, "jobs", text, 1, 256);
+        break;
+    case OPTION_TRIES:
+        o->tries = (unsigned)arguments_number(state, "tries", text, 1, 1000);
+        break;
+    case 'q':
+        o->quiet = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (o->directory != NULL)
+            argp_error(state, "one DIR at a time, please: '%s' is one too many", text);
+        o->directory = text;
+        break;
+    case ARGP_KEY_END:
+        if (o->directory == NULL)
+            argp_error(state, "which DIR?");
+        if (o->index == NULL)
+            argp_error(state, "into which index? (--index=NAME)");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static FTS *walk_open(const struct import_options *o, int flags)
+{
+    char *const roots[] = {(char *)(uintptr_t)o->directory, NULL};
+    flags |= FTS_PHYSICAL | FTS_NOCHDIR | (o->one_file_system ? FTS_XDEV : 0);
+    return fts_open(roots, flags, NULL);
+}
+
+/* Returns: how many documents the tree will be. */
+static uint64_t count_files(const struct import_options *o)
+{
+    uint64_t count = 0;
+    FTS *walk = walk_open(o, o->one_file_system ? 0 : FTS_NOSTAT);
+    const FTSENT *entry;
+    while (walk != NULL && (entry = fts_read(walk)) != NULL)
+        count += entry->fts_info != FTS_DP && entry->fts_info != FTS_ERR && entry->fts_info != FTS_NS;
+    if (walk != NULL)
+        fts_close(walk);
+    return count;
+}
+
+/* The path that the document says: the file's own, or below --root. */
+static struct slice document_path(const struct import_options *o, struct slice file, struct buf *to)
+{
+    if (o->root == NULL)
+        return file;
+    size_t below = strcmp(o->directory, "/") == 0 ? 0 : strlen(o->directory);
+    struct slice root = slice_from(o->root);
+    while (root.len > 0 && root.data[root.len - 1] == '/')
+        root.len--;
+    struct slice rest = slice_from_offset(file, below);
+    buf_clear(to);
+    buf_slice(to, root);
+    buf_slice(to, rest);
+    if (to->len == 0)
+        buf_byte(to, '/');
+    return buf_view(to);
+}
+
+static int load(const struct import_options *o, struct loader *loader, struct progress *progress, uint64_t *ret_unreadable)
+{
+    struct file_doc_options doc_options = {.content_bytes_max = o->contents ? o->contents_bytes_max : 0};
+    struct file_doc_maker maker;
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    FTS *walk = walk_open(o, 0);
+    const FTSENT *entry;
+    int r = 0;
+    file_doc_maker_init(&maker, &doc_options);
+    while (r == 0 && walk != NULL && (entry = fts_read(walk)) != NULL) {
+        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
+            fprintf(stderr, "tidelock import: %s: %s\n", entry->fts_path, strerror(entry->fts_errno));
+            ++*ret_unreadable;
+        }
+        if (entry->fts_info == FTS_DP || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS ||
+            entry->fts_info == FTS_DNR || entry->fts_info == FTS_DC)
+            continue;
+        char id[FILE_DOC_ID_BYTES + 1];
+        struct slice said = document_path(o, (struct slice){entry->fts_path, entry->fts_pathlen}, &path);
+        file_doc_id(said, id);
+        struct buf *body = loader_begin(loader, slice_from(id));
+        file_doc_write(&maker, body, said, entry->fts_accpath, entry->fts_statp);
+        r = loader_commit(loader);
+        progress_set(progress, loader_counts(loader)->sent);
+    }
+    if (walk != NULL)
+        fts_close(walk);
+    if (r == 0)
+        r = loader_finish(loader);
+    buf_deinit(&path);
+    file_doc_maker_deinit(&maker);
+    return r;
+}
+
+static const char index_body[] =
+    "{\"settings\":{\"number_of_shards\":1,\"number_of_replicas\":0,"
+    "\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},"
+    "\"mappings\":{\"properties\":{"
+    "\"path\":{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}},"
+    "\"name\":{\"type\":\"keyword\"},\"size\":{\"type\":\"long\"},\"mtime\":{\"type\":\"date\"},"
+    "\"mode\":{\"type\":\"keyword\"},\"type\":{\"type\":\"keyword\"},\"owner\":{\"type\":\"keyword\"},"
+    "\"content\":{\"type\":\"text\"}}}}";
+
+/* Makes the index when there is none. Returns: false when the server cannot be reached or refuses. */
+static bool make_index(const struct import_options *o)
+{
+    struct client client;
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    client_init(&client, o->url);
+    buf_byte(&path, '/');
+    client_escape(&path, slice_from(o->index));
+    buf_byte(&path, '\0');
+    long status = client_request(&client, "HEAD", path.data, SLICE_NONE, 0);
+    if (status == 404)
+        status = client_request(&client, "PUT", path.data, SLICE_LIT(index_body), 0);
+    if (status != 200)
+        fprintf(stderr, "tidelock import: cannot make the index '%s' at %s: %s\n", o->index, o->url,
+                client_error(&client, status));
+    buf_deinit(&path);
+    client_deinit(&client);
+    return status == 200;
+}
+
+static void report(const struct import_options *o, const struct loader *loader, double seconds)
+{
+    const struct loader_counts *counts = loader_counts(loader);
+    printf("%llu documents created in '%s', %llu updated, %llu already there, %llu failed, in %.1f s (%.0f/s)\n",
+           (unsigned long long)counts->created, o->index, (unsigned long long)counts->updated,
+           (unsigned long long)counts->present, (unsigned long long)counts->failed, seconds,
+           seconds > 0 ? (double)counts->sent / seconds : 0);
+    if (loader_error(loader) != NULL)
+        fprintf(stderr, "tidelock import: %s\n", loader_error(loader));
+}
+
+int command_import(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "DIR", doc, NULL, NULL, NULL};
+    struct import_options o = {
+        .url = ARGUMENTS_URL_DEFAULT,
+        .jobs = JOBS_DEFAULT,
+        .tries = TRIES_DEFAULT,
+        .contents_bytes_max = CONTENTS_DEFAULT,
+    };
+    arguments_parse(&argp, argc, argv, 0, &o);
+    tl_cleanup(mem_freep) char *directory = realpath(o.directory, NULL);
+    if (directory == NULL) {
+        fprintf(stderr, "tidelock import: %s: %s\n", o.directory, strerror(errno));
+        return 1;
+    }
+    o.directory = directory;
+    if (!make_index(&o))
+        return 1;
+
+    struct loader_options loading = {
+        .url = o.url, .index = o.index, .jobs = o.jobs, .batch_bytes = BATCH_BYTES, .batch_count = BATCH_COUNT,
+        .overwrite = o.update, .tries = o.tries,
+    };
+    struct loader *loader = loader_new(&loading);
+    struct progress progress;
+    uint64_t unreadable = 0;
+    progress_init(&progress, "files", o.quiet ? 0 : count_files(&o), o.quiet);
+    int r = load(&o, loader, &progress, &unreadable);
+    progress_set(&progress, loader_counts(loader)->sent);
+    progress_end(&progress);
+    report(&o, loader, progress_seconds(&progress));
+    bool whole = r == 0 && loader_counts(loader)->failed == 0 && unreadable == 0;
+    loader_free(loader);
+    return whole ? 0 : 1;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session's life line; see lifeline.h. */
+#include "cli/lifeline.h"
+
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/types.h"
+#include "cli/client.h"
+
+enum { RETRY_US = 200 * 1000 };
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
+}
+
+/*
+ * A line was sent at some moment before now, and not before the one before it arrived: so what is certain is only that
+ * the lease runs from the line before. The first counts from when we asked.
+ */
+static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
+{
+    struct lifeline *line = context;
+    long status = 0;
+    (void)bytes;
+    curl_easy_getinfo(line->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 200) {
+        line->heard_us = line->newest_us;
+        line->newest_us = now_us();
+    }
+    return size * count;
+}
+
+static void attach(struct lifeline *line)
+{
+    line->newest_us = now_us();
+    line->attached = true;
+    curl_multi_add_handle(line->multi, line->curl);
+}
+
+void lifeline_init(struct lifeline *line, const char *url, const char *session, uint64_t ttl_us)
+{
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    size_t len;
+    buf_printf(&path, "%s/_session/", url);
+    client_escape(&path, slice_from(session));
+    buf_lit(&path, "/_attach");
+    *line = (struct lifeline){.multi = curl_multi_init(), .curl = curl_easy_init(), .ttl_us = ttl_us, .heard_us = now_us()};
+    line->url = buf_detach(&path, &len);
+    client_configure(line->curl, NULL);
+    curl_easy_setopt(line->curl, CURLOPT_URL, line->url);
+    curl_easy_setopt(line->curl, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(line->curl, CURLOPT_WRITEDATA, line);
+    curl_easy_setopt(line->curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(line->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)(ttl_us / TL_MS / 3));
+    attach(line);
+}
+
+void lifeline_deinit(struct lifeline *line)
+{
+    curl_multi_remove_handle(line->multi, line->curl);
+    curl_easy_cleanup(line->curl);
+    curl_multi_cleanup(line->multi);
+    mem_free(line->url);
+}
+
+static void on_end(struct lifeline *line)
+{
+    long status = 0;
+    curl_easy_getinfo(line->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_multi_remove_handle(line->multi, line->curl);
+    line->attached = false;
+    line->lost = line->lost || status == 404;
+}
+
+void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
+{
+    struct curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN};
+    int running;
+    int queued;
+    if (!line->attached && !line->lost) {
+        if (now_us() - line->newest_us >= RETRY_US)
+            attach(line);
+        else if (wait_us > RETRY_US)
+            wait_us = RETRY_US;
+    }
+    curl_multi_perform(line->multi, &running);
+    curl_multi_poll(line->multi, &extra, 1, (int)(wait_us / TL_MS) + 1, NULL);
+    curl_multi_perform(line->multi, &running);
+    while (curl_multi_info_read(line->multi, &queued) != NULL)
+        on_end(line);
+}
+
+uint64_t lifeline_left(const struct lifeline *line)
+{
+    uint64_t end = line->heard_us + line->ttl_us;
+    uint64_t now = now_us();
+    return line->lost || now >= end ? 0 : end - now;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session's life line: the response of GET /_session/{id}/_attach, kept open.
+ *
+ * While it is open the session lives, and each line that arrives says that it does for another time to live. When it breaks
+ * we try to attach again at once: a server that was restarted has kept the session, one that saw the connection break
+ * has ended it.
+ */
+#ifndef TL_CLI_LIFELINE_H
+#define TL_CLI_LIFELINE_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lifeline {
+    CURLM *multi;
+    CURL *curl;
+    char *url;
+    uint64_t ttl_us;
+    uint64_t heard_us;  /* monotonic clock; not after the newest line was sent: the lease holds ttl from here */
+    uint64_t newest_us; /* when the newest line arrived, or, before the first, when it was asked for */
+    bool attached;      /* the response is open, or on its way */
+    bool lost;          /* the session is gone for good */
+};
+
+void lifeline_init(struct lifeline *line, const char *url, const char *session, uint64_t ttl_us);
+void lifeline_deinit(struct lifeline *line);
+
+/* Waits until something happens on the line or on `fd`, or for `wait_us`; then lets the line do its work. */
+void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us);
+
+/* Returns: microseconds for which the lease certainly still holds; 0: none. */
+uint64_t lifeline_left(const struct lifeline *line);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `tidelock lock`: runs a command while it holds a lock, as flock(1) does for files.
+ *
+ * A session of our own holds the lock, and a life line (lifeline.h) keeps it alive. If the lease may be about to run out,
+ * because the server cannot be reached, the command is stopped before: SIGTERM first, SIGKILL when time is short. Should
+ * we die, the connection breaks and the session with it; the command dies with us (child.h).
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/types.h"
+#include "cli/arguments.h"
+#include "cli/child.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/lifeline.h"
+
+enum { EXIT_FAILED = 1, EXIT_NOT_GRANTED = 75 /* EX_TEMPFAIL */ };
+
+struct lock_options {
+    const char *mode;
+    const char *target; /* "/", INDEX or INDEX:PATH */
+    const char *url;
+    const char *name;
+    char **command;     /* NULL-terminated */
+    uint64_t wait_us;
+    uint64_t ttl_us;
+    bool transaction;
+};
+
+/* What the server has given us. */
+struct held {
+    char *session;
+    char *transaction; /* NULL: none */
+    uint64_t token;
+};
+
+enum { OPTION_UPDATE = 256, OPTION_WAIT, OPTION_TTL, OPTION_URL, OPTION_TRANSACTION, OPTION_NAME };
+
+static const struct argp_option options[] = {
+    {"shared", 's', NULL, 0, "Others may share it", 1},
+    {"update", OPTION_UPDATE, NULL, 0, "Others may share it, but none may update", 1},
+    {"wait", 'w', "TIME", 0, "How long to wait for it (10s)", 1},
+    {"ttl", OPTION_TTL, "TIME", 0, "The lease, for when the server cannot be reached (30s)", 1},
+    {"transaction", OPTION_TRANSACTION, NULL, 0, "Give COMMAND a transaction; commit when it exits with 0, else roll back", 1},
+    {"name", OPTION_NAME, "NAME", 0, "How others see the holder (the COMMAND)", 1},
+    {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    {0},
+};
+
+static const char doc[] =
+    "Run COMMAND while holding a lock on INDEX, on the subtree INDEX:PATH, or on everything (/).\v"
+    "COMMAND finds TIDELOCK_SESSION and TIDELOCK_FENCING_TOKEN (and with --transaction TIDELOCK_TRANSACTION) in its\n"
+    "environment; requests that name the session pass the lock. It cannot outlive the lock: it dies with its\n"
+    "parent, and is stopped when the session is lost. Signals are passed on to it. Exit status: COMMAND's own; 75\n"
+    "when the lock was not granted in time; 1 when it could not be asked for.\n\n"
+    "Examples:\n"
+    "  tidelock lock fs:/clinton -- ./rename-everything\n"
+    "  tidelock lock --shared --wait 1m fs -- ./report\n"
+    "  tidelock lock fs:/clinton -- sh -c 'curl -X DELETE localhost:9200/fs/_doc/1?session=$TIDELOCK_SESSION'\n";
+
+static void take_command(struct lock_options *o, struct argp_state *state)
+{
+    int first = state->next - 1;
+    int count = state->argc - first;
+    o->command = mem_zalloc((size_t)(count + 1) * sizeof *o->command);
+    for (int i = 0; i < count; i++)
+        o->command[i] = state->argv[first + i];
+    state->next = state->argc;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct lock_options *o = state->input;
+    switch (key) {
+    case 's':
+        o->mode = "shared";
+        break;
+    case OPTION_UPDATE:
+        o->mode = "update";
+        break;
+    case 'w':
+        o->wait_us = arguments_duration(state, "wait", text);
+        break;
+    case OPTION_TTL:
+        o->ttl_us = arguments_duration(state, "ttl", text);
+        if (o->ttl_us < TL_SECOND)
+            argp_error(state, "--ttl: a lease has at least 1s");
+        break;
+    case OPTION_TRANSACTION:
+        o->transaction = true;
+        break;
+    case OPTION_NAME:
+        o->name = text;
+        break;
+    case OPTION_URL:
+        o->url = text;
+        break;
+    case ARGP_KEY_ARG:
+        if (o->target == NULL)
+            o->target = text;
+        else
+            take_command(o, state);
+        break;
+    case ARGP_KEY_END:
+        if (o->target == NULL)
+            argp_error(state, "a lock on what? (INDEX, INDEX:PATH or /)");
+        if (o->command == NULL)
+            argp_error(state, "and which COMMAND is to run?");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static int complain(const struct client *client, long status, const char *what)
+{
+    fprintf(stderr, "tidelock lock: %s: %s\n", what, client_error(client, status));
+    return EXIT_FAILED;
+}
+
+static int open_session(struct client *client, const struct lock_options *o, struct held *held)
+{
+    char ttl[32];
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&body, "{\"ttl\":\"%s\",\"name\":", arguments_duration_text(o->ttl_us, ttl));
+    buf_json_string(&body, slice_from(o->name != NULL ? o->name : o->command[0]));
+    buf_byte(&body, '}');
+    long status = client_request(client, "POST", "/_session", buf_view(&body), o->ttl_us);
+    const char *session = yyjson_get_str(yyjson_obj_get(client_json(client), "session"));
+    if (status != 201 || session == NULL)
+        return complain(client, status, "no session");
+    held->session = mem_strdup(session, strlen(session));
+    return 0;
+}
+
+static void write_target(struct buf *to, const char *target)
+{
+    struct slice all = slice_from(target);
+    size_t colon = slice_find_byte(all, ':');
+    if (slice_is(all, "/"))
+        return;
+    buf_lit(to, ",\"index\":");
+    buf_json_string(to, (struct slice){all.data, colon});
+    if (colon == all.len)
+        return;
+    buf_lit(to, ",\"path\":");
+    buf_json_string(to, slice_from_offset(all, colon + 1));
+}
+
+static void tell_holders(yyjson_val *error)
+{
+    size_t i;
+    size_t max;
+    yyjson_val *holder;
+    yyjson_arr_foreach(yyjson_obj_get(error, "holders"), i, max, holder) {
+        const char *name = yyjson_get_str(yyjson_obj_get(holder, "name"));
+        const char *session = yyjson_get_str(yyjson_obj_get(holder, "session"));
+        const char *mode = yyjson_get_str(yyjson_obj_get(holder, "mode"));
+        fprintf(stderr, "  held by %s (session %s, %s)\n", name != NULL ? name : "an unnamed session",
+                session != NULL ? session : "?", mode != NULL ? mode : "?");
+    }
+}
+
+static int take_lock(struct client *client, const struct lock_options *o, struct held *held)
+{
+    char wait[32];
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&body, "{\"session\":\"%s\",\"wait\":\"%s\",\"locks\":[{\"mode\":\"%s\"", held->session,
+               arguments_duration_text(o->wait_us, wait), o->mode);
+    write_target(&body, o->target);
+    buf_lit(&body, "}]}");
+    long status = client_request(client, "POST", "/_lock", buf_view(&body), o->wait_us + 30 * TL_SECOND);
+    if (status == 409) {
+        fprintf(stderr, "tidelock lock: %s\n", client_error(client, status));
+        tell_holders(yyjson_obj_get(client_json(client), "error"));
+        return EXIT_NOT_GRANTED;
+    }
+    if (status != 200)
+        return complain(client, status, "cannot lock");
+    held->token = yyjson_get_uint(yyjson_obj_get(client_json(client), "fencing_token"));
+    return 0;
+}
+
+static int begin_transaction(struct client *client, const struct lock_options *o, struct held *held)
+{
+    if (!o->transaction)
+        return 0;
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&body, "{\"mode\":\"update\",\"session\":\"%s\",\"timeout\":\"24h\"}", held->session);
+    long status = client_request(client, "POST", "/_transaction", buf_view(&body), o->ttl_us);
+    const char *transaction = yyjson_get_str(yyjson_obj_get(client_json(client), "transaction"));
+    if (status != 201 || transaction == NULL)
+        return complain(client, status, "no transaction");
+    held->transaction = mem_strdup(transaction, strlen(transaction));
+    return 0;
+}
+
+/* Commits or rolls back. Returns: the exit status that is left of `status`. */
+static int end_transaction(struct client *client, const struct held *held, int status)
+{
+    if (held->transaction == NULL)
+        return status;
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/_transaction/%s/%s", held->transaction, status == 0 ? "_commit" : "_rollback");
+    buf_byte(&path, '\0');
+    long answer = client_request(client, "POST", path.data, SLICE_LIT(""), 60 * TL_SECOND);
+    if (answer == 200 || status != 0)
+        return status;
+    return complain(client, answer, "the transaction is not committed");
+}
+
+static void set_environment(const struct lock_options *o, const struct held *held)
+{
+    char token[24];
+    snprintf(token, sizeof token, "%llu", (unsigned long long)held->token);
+    setenv("TIDELOCK_SESSION", held->session, 1);
+    setenv("TIDELOCK_FENCING_TOKEN", token, 1);
+    setenv("TIDELOCK_URL", o->url, 1);
+    if (held->transaction != NULL)
+        setenv("TIDELOCK_TRANSACTION", held->transaction, 1);
+}
+
+/* Those that mean the command; SIGCHLD is ours. */
+static sigset_t passed_signals(void)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGCHLD};
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&signals, numbers[i]);
+    return signals;
+}
+
+static void pass_signals(struct child *child, int fd)
+{
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            child_signal(child, (int)info.ssi_signo);
+    child_reap(child);
+}
+
+/* Stops the command in time: SIGTERM with a sixth of the lease left, SIGKILL with a twelfth. */
+static void guard_lease(const struct lifeline *line, const struct child *child, int *stage)
+{
+    uint64_t left = lifeline_left(line);
+    if (*stage == 0 && left < line->ttl_us / 6) {
+        fprintf(stderr, "tidelock lock: the session is %s; stopping the command\n",
+                line->lost ? "lost" : "about to run out, and the server does not answer");
+        child_signal(child, SIGTERM);
+        *stage = 1;
+    } else if (*stage == 1 && left < line->ttl_us / 12) {
+        child_signal(child, SIGKILL);
+        *stage = 2;
+    }
+}
+
+/* Returns: the command's exit status. */
+static int run(struct lifeline *line, char **command)
+{
+    struct child child;
+    sigset_t signals = passed_signals();
+    int stage = 0;
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    int failed = fd < 0 ? 1 : child_start(&child, command);
+    if (failed != 0) {
+        fprintf(stderr, "tidelock lock: cannot start %s: %s\n", command[0], strerror(failed));
+        return EXIT_FAILED;
+    }
+    while (!child.ended) {
+        lifeline_wait(line, fd, line->ttl_us / 24);
+        pass_signals(&child, fd);
+        guard_lease(line, &child, &stage);
+    }
+    child_finish(&child);
+    close(fd);
+    return child.status;
+}
+
+static void close_session(struct client *client, const struct held *held)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&path, "/_session/%s", held->session);
+    buf_byte(&path, '\0');
+    (void)!client_request(client, "DELETE", path.data, SLICE_NONE, 10 * TL_SECOND);
+}
+
+/* The session stands; from here on its life line is kept. */
+static int lock_and_run(struct client *client, const struct lock_options *o, struct held *held)
+{
+    struct lifeline line;
+    lifeline_init(&line, client->url, held->session, o->ttl_us);
+    lifeline_wait(&line, -1, 0);
+    int status = take_lock(client, o, held);
+    if (status == 0)
+        status = begin_transaction(client, o, held);
+    if (status == 0) {
+        set_environment(o, held);
+        status = end_transaction(client, held, run(&line, o->command));
+    }
+    close_session(client, held);
+    lifeline_deinit(&line);
+    return status;
+}
+
+int command_lock(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "INDEX[:PATH] -- COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
+    struct lock_options o = {
+        .mode = "exclusive", .url = ARGUMENTS_URL_DEFAULT, .wait_us = 10 * TL_SECOND, .ttl_us = 30 * TL_SECOND};
+    struct client client;
+    struct held held = {0};
+    arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &o);
+    client_init(&client, o.url);
+    int status = open_session(&client, &o, &held);
+    if (status == 0)
+        status = lock_and_run(&client, &o, &held);
+    client_deinit(&client);
+    mem_free(held.session);
+    mem_free(held.transaction);
+    mem_free(o.command);
+    return status;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tidelock ls`: the documents right below a directory, sorted by name, like ls(1). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "cli/arguments.h"
+#include "cli/client.h"
+#include "cli/command.h"
+
+enum { OPTION_URL = 256, OPTION_TIMESTAMP, PAGE = 1000 };
+
+struct ls_options {
+    const char *index;
+    struct slice path; /* without a slash at its end */
+    const char *url;
+    const char *as_of; /* NULL: now */
+    bool full;
+};
+
+static const struct argp_option options[] = {
+    {"long", 'l', NULL, 0, "Mode, owner, size and time too", 1},
+    {"as-of", OPTION_TIMESTAMP, "TIME", 0, "As it was then: 2026-11-20T10:00:00Z", 1},
+    {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    {0},
+};
+
+static const char doc[] = "List the directory PATH of a tree that `tidelock import` has loaded into INDEX.\v"
+                          "Examples:\n"
+                          "  tidelock ls fs:/usr/share\n"
+                          "  tidelock ls -l fs:/usr --as-of 2026-11-20T10:00:00Z\n";
+
+static void take_target(struct ls_options *o, char *text)
+{
+    char *colon = strchr(text, ':');
+    if (colon != NULL)
+        *colon = '\0';
+    o->index = text;
+    o->path = colon != NULL ? slice_from(colon + 1) : SLICE_LIT("");
+    while (o->path.len > 0 && o->path.data[o->path.len - 1] == '/')
+        o->path.len--;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct ls_options *o = state->input;
+    switch (key) {
+    case 'l':
+        o->full = true;
+        break;
+    case OPTION_TIMESTAMP:
+        o->as_of = text;
+        break;
+    case OPTION_URL:
+        o->url = text;
+        break;
+    case ARGP_KEY_ARG:
+        if (o->index != NULL)
+            argp_error(state, "one directory at a time, please");
+        take_target(o, text);
+        break;
+    case ARGP_KEY_END:
+        if (o->index == NULL)
+            argp_error(state, "which directory? (INDEX:PATH)");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/*
+ * What lies right below has the directory's path, a slash and a name: everything below by the path's hierarchy, and then
+ * a regular expression would do, but names may hold any character; so pages are read in order of path, and what lies
+ * deeper is skipped by asking for what comes behind it.
+ */
+static void write_query(struct buf *to, const struct ls_options *o, struct slice after, struct slice skip)
+{
+    buf_clear(to);
+    buf_printf(to, "{\"size\":%d,\"sort\":[{\"path\":\"asc\"}],\"query\":{\"bool\":{\"filter\":[{\"prefix\":{\"path\":", PAGE);
+    tl_cleanup(buf_deinit) struct buf below = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&below, o->path);
+    buf_byte(&below, '/');
+    buf_json_string(to, buf_view(&below));
+    buf_lit(to, "}}");
+    if (after.len > 0 || skip.len > 0) {
+        buf_lit(to, ",{\"range\":{\"path\":{\"");
+        buf_printf(to, "%s\":", skip.len > 0 ? "gte" : "gt");
+        buf_json_string(to, skip.len > 0 ? skip : after);
+        buf_lit(to, "}}}");
+    }
+    buf_lit(to, "]}}}");
+}
+
+static void print_doc(const struct ls_options *o, yyjson_val *source, struct slice name)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(source, "type"));
+    bool directory = type != NULL && strcmp(type, "directory") == 0;
+    if (o->full) {
+        const char *mode = yyjson_get_str(yyjson_obj_get(source, "mode"));
+        const char *owner = yyjson_get_str(yyjson_obj_get(source, "owner"));
+        const char *mtime = yyjson_get_str(yyjson_obj_get(source, "mtime"));
+        printf("%4s %-10s %12lld %-20s ", mode != NULL ? mode : "?", owner != NULL ? owner : "?",
+               (long long)yyjson_get_sint(yyjson_obj_get(source, "size")), mtime != NULL ? mtime : "?");
+    }
+    printf("%.*s%s\n", SLICE_ARG(name), directory ? "/" : "");
+}
+
+/*
+ * Prints the hits that lie right below. At the first that lies deeper the page is left: the next one begins behind that
+ * directory ('0' is the character after '/').
+ * Returns: false when this was the last page.
+ */
+static bool print_page(const struct ls_options *o, yyjson_val *hits, struct buf *after, struct buf *skip, size_t *printed)
+{
+    size_t i;
+    size_t max;
+    yyjson_val *hit;
+    buf_clear(skip);
+    yyjson_arr_foreach(hits, i, max, hit) {
+        yyjson_val *source = yyjson_obj_get(hit, "_source");
+        const char *text = yyjson_get_str(yyjson_obj_get(source, "path"));
+        struct slice path = slice_from(text != NULL ? text : "");
+        struct slice name = slice_from_offset(path, o->path.len + 1);
+        size_t slash = slice_find_byte(name, '/');
+        if (slash < name.len) {
+            buf_append(skip, path.data, o->path.len + 1 + slash);
+            buf_byte(skip, '0');
+            return true;
+        }
+        print_doc(o, source, name);
+        ++*printed;
+        buf_clear(after);
+        buf_slice(after, path);
+    }
+    return yyjson_arr_size(hits) == PAGE;
+}
+
+static int list(const struct ls_options *o, struct client *client, size_t *printed)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf query = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf after = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf skip = BUF_INIT(BUF_UNLIMITED);
+    buf_byte(&path, '/');
+    client_escape(&path, slice_from(o->index));
+    buf_lit(&path, "/_search?filter_path=hits.hits._source");
+    if (o->as_of != NULL) {
+        buf_lit(&path, "&as_of=");
+        client_escape(&path, slice_from(o->as_of));
+    }
+    buf_byte(&path, '\0');
+    for (;;) {
+        write_query(&query, o, buf_view(&after), buf_view(&skip));
+        long status = client_request(client, "POST", path.data, buf_view(&query), 60 * TL_SECOND);
+        if (status != 200) {
+            fprintf(stderr, "tidelock ls: %s\n", client_error(client, status));
+            return 1;
+        }
+        yyjson_val *hits = yyjson_obj_get(yyjson_obj_get(client_json(client), "hits"), "hits");
+        if (!print_page(o, hits, &after, &skip, printed))
+            return 0;
+    }
+}
+
+int command_ls(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "INDEX[:PATH]", doc, NULL, NULL, NULL};
+    struct ls_options o = {.url = ARGUMENTS_URL_DEFAULT};
+    struct client client;
+    size_t printed = 0;
+    arguments_parse(&argp, argc, argv, 0, &o);
+    client_init(&client, o.url);
+    int status = list(&o, &client, &printed);
+    if (status == 0 && printed == 0) {
+        fprintf(stderr, "tidelock ls: nothing in '%s' lies below '%.*s/'\n", o.index, SLICE_ARG(o.path));
+        status = 1;
+    }
+    client_deinit(&client);
+    return status;
+}

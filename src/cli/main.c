@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: finds the subcommand. */
+#include <curl/curl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"serve", command_serve, "run the server"},
+    {"check", command_check, "read everything of a stopped store and say whether it is sound"},
+    {"import", command_import, "load a file tree into an index"},
+    {"ls", command_ls, "list a directory of an imported tree"},
+    {"lock", command_lock, "hold a lock while a command runs"},
+    {"locks", command_locks, "show who holds what, and who waits for whom"},
+    {"status", command_status, "show how a server is doing"},
+};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands, EXIT_USAGE = 64 };
+
+static void print_help(FILE *to)
+{
+    fprintf(to, "Usage: tidelock COMMAND [OPTION...]\n\n"
+                "A JSON document store for trees of documents that many people change at once.\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\n`tidelock COMMAND --help` has the options and an example. Options may also come from the\n"
+                "environment: --listen as TIDELOCK_LISTEN.\n\n"
+                "To begin with:\n"
+                "  tidelock serve --data ./tidelock-data\n");
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "tidelock: there is no command '%s'", name);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strncmp(commands[i].name, name, 2) == 0)
+            fprintf(stderr, "; did you mean '%s'?", commands[i].name);
+    fprintf(stderr, "\n\n");
+    print_help(stderr);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("tidelock " TIDELOCK_VERSION "\n");
+        return 0;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        char title[64];
+        snprintf(title, sizeof title, "tidelock %s", name);
+        argv[1] = title;
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        int status = commands[i].run(argc - 1, argv + 1);
+        curl_global_cleanup();
+        return status;
+    }
+    return unknown(name);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `tidelock serve`: puts the layers together, from the store up, and takes them apart in an order in which nothing that
+ * was acknowledged is lost and everything that waits is answered.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/log.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "http/http.h"
+
+static const char *const level_names[LOG_LEVEL_COUNT] = {"debug", "info", "warning", "error"};
+
+struct serve_options {
+    const char *data;
+    char *host;
+    const char *node_name;
+    const char *cluster_name;
+    struct store_options store;
+    struct core_limits limits;
+    struct journal_options journal;
+    struct api_options api;
+    struct http_options http;
+    uint64_t grace_us;
+};
+
+struct server {
+    struct store *store;
+    struct core *core;
+    struct journal *journal;
+    struct api *api;
+    struct http *http;
+};
+
+enum {
+    OPTION_HISTORY = 256,
+    OPTION_CACHE,
+    OPTION_WRITE_BUFFER,
+    OPTION_MAX_BODY,
+    OPTION_MAX_CONNECTIONS,
+    OPTION_MAX_SESSIONS,
+    OPTION_THREADS,
+    OPTION_WORKERS,
+    OPTION_IDLE_TIMEOUT,
+    OPTION_RESERVE,
+    OPTION_GRACE,
+    OPTION_CLUSTER_NAME,
+    OPTION_NODE_NAME,
+    OPTION_LOG_LEVEL,
+};
+
+static const struct argp_option options[] = {
+    {"data", 'd', "DIR", 0, "Where the data is kept; made when missing (./tidelock-data)", 1},
+    {"listen", 'l', "HOST:PORT", 0, "Where to listen (127.0.0.1:9200); port 0 takes a free one", 1},
+    {"history", OPTION_HISTORY, "TIME", 0, "How far back reads may go (1h)", 2},
+    {"cache", OPTION_CACHE, "SIZE", 0, "Memory for blocks of the store (64m)", 2},
+    {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes not yet in files (64m)", 2},
+    {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes below this much free disk space (256m)", 2},
+    {"max-body", OPTION_MAX_BODY, "SIZE", 0, "Of one request (100m)", 3},
+    {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Open at once (16384)", 3},
+    {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
+    {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection with no request for so long (10m)", 3},
+    {"threads", OPTION_THREADS, "N", 0, "For connections (one a processor)", 3},
+    {"workers", OPTION_WORKERS, "N", 0, "For searches and other long reads (2)", 3},
+    {"grace", OPTION_GRACE, "TIME", 0, "How long requests in flight may take to end when stopped (10s)", 4},
+    {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
+    {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
+    {"log-level", OPTION_LOG_LEVEL, "LEVEL", 0, "debug, info, warning or error (info)", 4},
+    {0},
+};
+
+static void set_log_level(const struct argp_state *state, const char *text)
+{
+    for (int level = 0; level < LOG_LEVEL_COUNT; level++)
+        if (strcmp(text, level_names[level]) == 0) {
+            log_set_level((enum log_level)level);
+            return;
+        }
+    argp_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct serve_options *o = state->input;
+    switch (key) {
+    case 'd':
+        o->data = text;
+        break;
+    case 'l':
+        mem_free(o->host);
+        arguments_address(state, text, &o->host, &o->http.port);
+        break;
+    case OPTION_HISTORY:
+        o->journal.history_us = arguments_duration(state, "history", text);
+        break;
+    case OPTION_CACHE:
+        o->store.cache_bytes = arguments_size(state, "cache", text);
+        break;
+    case OPTION_WRITE_BUFFER:
+        o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text);
+        break;
+    case OPTION_RESERVE:
+        o->journal.reserve_bytes = arguments_size(state, "reserve", text);
+        break;
+    case OPTION_MAX_BODY:
+        o->http.body_bytes_max = arguments_size(state, "max-body", text);
+        break;
+    case OPTION_MAX_CONNECTIONS:
+        o->http.connections_max = (unsigned)arguments_number(state, "max-connections", text, 1, 1000000);
+        break;
+    case OPTION_MAX_SESSIONS:
+        o->limits.sessions_max = arguments_number(state, "max-sessions", text, 1, 10000000);
+        break;
+    case OPTION_IDLE_TIMEOUT:
+        o->http.idle_us = arguments_duration(state, "idle-timeout", text);
+        break;
+    case OPTION_THREADS:
+        o->http.thread_count = (unsigned)arguments_number(state, "threads", text, 1, 256);
+        break;
+    case OPTION_WORKERS:
+        o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, 256);
+        break;
+    case OPTION_GRACE:
+        o->grace_us = arguments_duration(state, "grace", text);
+        break;
+    case OPTION_CLUSTER_NAME:
+        o->cluster_name = text;
+        break;
+    case OPTION_NODE_NAME:
+        o->node_name = text;
+        break;
+    case OPTION_LOG_LEVEL:
+        set_log_level(state, text);
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is no option; everything here has the form --name=value", text);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static const char doc[] =
+    "Run the server until SIGTERM or SIGINT, which let requests in flight end.\v"
+    "Once it answers, one line goes to standard output: ready on http://HOST:PORT. The log goes to standard error.\n\n"
+    "Examples:\n"
+    "  tidelock serve --data /var/lib/tidelock --listen 127.0.0.1:9200\n"
+    "  TIDELOCK_HISTORY=1d tidelock serve --listen 0.0.0.0:9200 --cache 1g\n";
+
+/* As many files and sockets as the system lets us have: ten thousand connections are nothing special. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Connections beyond what the limit on files allows would fail at accept; files of the store need some too. */
+static void fit_connections(struct http_options *http)
+{
+    enum { OTHER_FILES = 1024 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    rlim_t room = limit.rlim_cur > 2 * OTHER_FILES ? limit.rlim_cur - OTHER_FILES : limit.rlim_cur / 2;
+    if (http->connections_max <= room)
+        return;
+    log_warning("at most %lu connections, since this process may open %lu files (ulimit -n)", (unsigned long)room,
+                (unsigned long)limit.rlim_cur);
+    http->connections_max = (unsigned)room;
+}
+
+/*
+ * The allocator's defaults keep a heap for each of many threads, and give freed memory back late; bodies of bulk
+ * requests would add up.
+ */
+static void tune_allocator(void)
+{
+    (void)mallopt(M_ARENA_MAX, 4);
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
+}
+
+static int complain(int code, const char *what, char *reason)
+{
+    log_error("%s: %s", what, reason != NULL ? reason : error_text(code));
+    mem_free(reason);
+    return code;
+}
+
+static void handle(void *context, struct exchange *exchange)
+{
+    const struct server *server = context;
+    api_handle(server->api, exchange);
+}
+
+static tl_ts timestamp(void *context)
+{
+    const struct server *server = context;
+    return journal_stable(server->journal);
+}
+
+static int open_http(struct server *server, const struct http_options *http)
+{
+    char *reason = NULL;
+    struct http_handler handler = {.handle = handle, .timestamp = timestamp, .context = server};
+    int r = http_open(http, &handler, &server->http, &reason);
+    return r == 0 ? 0 : complain(r, "cannot start", reason);
+}
+
+/* Requires: `server` is zeroed. Returns: 0, or a fatal code that has been logged; server_close() in both cases. */
+static int server_open(struct server *server, struct serve_options *o)
+{
+    char *reason = NULL;
+    int r = store_open_rocks(&o->store, &server->store, &reason);
+    if (r != 0)
+        return complain(r, o->data, reason);
+    if ((r = core_open(server->store, &o->limits, &server->core)) != 0)
+        return complain(r, "cannot read the state", NULL);
+    if ((r = journal_open_local(server->core, server->store, &o->journal, &server->journal)) != 0)
+        return complain(r, "cannot start the journal", NULL);
+    if ((r = api_open(server->journal, server->store, &o->api, &server->api)) != 0)
+        return complain(r, "cannot start the api", NULL);
+    return open_http(server, &o->http);
+}
+
+/*
+ * Requests in flight get their grace; then what still waits (for a lock, for changes) is told that the server stops,
+ * which the journal and the api do when they are closed; then connections go.
+ */
+static void server_close(struct server *server, uint64_t grace_us)
+{
+    if (server->http != NULL) {
+        http_quiesce(server->http);
+        if (!http_drain(server->http, grace_us))
+            log_warning("some requests did not end in time; they are refused");
+    }
+    if (server->journal != NULL)
+        journal_close(server->journal);
+    api_close(server->api);
+    http_close(server->http);
+    if (server->core != NULL)
+        core_close(server->core);
+    store_close(server->store);
+}
+
+static sigset_t stop_signals(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    return signals;
+}
+
+static void announce(const struct server *server, const char *host)
+{
+    bool v6 = strchr(host, ':') != NULL;
+    printf("ready on http://%s%s%s:%u\n", v6 ? "[" : "", host, v6 ? "]" : "", http_port(server->http));
+    fflush(stdout);
+}
+
+static void defaults(struct serve_options *o, char host_name[static 65])
+{
+    *o = (struct serve_options){
+        .data = "./tidelock-data",
+        .cluster_name = "tidelock",
+        .limits = core_limits_default(),
+        .http = http_options_default(),
+        .grace_us = 10 * TL_SECOND,
+    };
+    o->host = mem_strdup("127.0.0.1", 9);
+    o->store.cache_bytes = o->store.write_buffer_bytes = (size_t)64 << 20;
+    o->journal.history_us = 3600 * TL_SECOND;
+    o->journal.reserve_bytes = (uint64_t)256 << 20;
+    o->api.worker_count = 2;
+    if (gethostname(host_name, 64) != 0 || *host_name == '\0')
+        strcpy(host_name, "tidelock");
+    o->node_name = host_name;
+}
+
+/* What several layers are told alike. */
+static void share(struct serve_options *o)
+{
+    o->http.host = o->host;
+    o->store.directory = o->journal.directory = o->api.data_directory = slice_from(o->data);
+    o->api.body_bytes_max = o->http.body_bytes_max;
+    o->api.cluster_name = slice_from(o->cluster_name);
+    o->api.node_name = slice_from(o->node_name);
+}
+
+int command_serve(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    struct serve_options o;
+    struct server server = {0};
+    char host_name[65] = {0};
+    defaults(&o, host_name);
+    arguments_parse(&argp, argc, argv, 0, &o);
+    share(&o);
+
+    /* Blocked before any thread starts, so that all threads inherit it and only sigwait() sees them. */
+    sigset_t signals = stop_signals();
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    raise_file_limit();
+    fit_connections(&o.http);
+    tune_allocator();
+
+    int r = server_open(&server, &o);
+    if (r == 0) {
+        int got;
+        announce(&server, o.host);
+        sigwait(&signals, &got);
+        log_info("stopping: %s", strsignal(got));
+    }
+    server_close(&server, o.grace_us);
+    mem_free(o.host);
+    return r == 0 ? 0 : 1;
+}
