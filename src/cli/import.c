@@ -21,6 +21,7 @@
 struct import_options {
     const char *directory;
     const char *index;
+    const char *type; /* of documents, for servers and clients of 5.x; NULL: none */
     const char *root; /* NULL: paths as they are */
     const char *url;
     unsigned jobs;
@@ -32,7 +33,7 @@ struct import_options {
     bool quiet;
 };
 
-enum { OPTION_ROOT = 256, OPTION_CONTENTS, OPTION_CONTENTS_MAX, OPTION_URL, OPTION_UPDATE, OPTION_TRIES };
+enum { OPTION_TYPE = 256, OPTION_ROOT, OPTION_CONTENTS, OPTION_CONTENTS_MAX, OPTION_URL, OPTION_UPDATE, OPTION_TRIES };
 
 enum {
     BATCH_BYTES = 1 << 20,
@@ -45,6 +46,7 @@ enum {
 static const struct argp_option options[] = {
     {"index", 'i', "NAME", 0, "Load into this index; made when missing", 1},
     {"root", OPTION_ROOT, "PATH", 0, "Documents' paths begin with PATH instead of DIR", 1},
+    {"type", OPTION_TYPE, "NAME", 0, "Give documents a type, as in Elasticsearch 5", 1},
     {"contents", OPTION_CONTENTS, NULL, 0, "Take the text of small text files along", 1},
     {"contents-max", OPTION_CONTENTS_MAX, "SIZE", 0, "What small means (64k)", 1},
     {"update", OPTION_UPDATE, NULL, 0, "Overwrite documents that are there already", 1},
@@ -71,6 +73,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
     switch (key) {
     case 'i':
         o->index = text;
+        break;
+    case OPTION_TYPE:
+        o->type = text;
         break;
     case OPTION_ROOT:
         o->root = text;
@@ -188,31 +193,45 @@ static int load(const struct import_options *o, struct loader *loader, struct pr
     return r;
 }
 
-static const char index_body[] =
-    "{\"settings\":{\"number_of_shards\":1,\"number_of_replicas\":0,"
-    "\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},"
-    "\"mappings\":{\"properties\":{"
-    "\"path\":{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}},"
-    "\"name\":{\"type\":\"keyword\"},\"size\":{\"type\":\"long\"},\"mtime\":{\"type\":\"date\"},"
-    "\"mode\":{\"type\":\"keyword\"},\"type\":{\"type\":\"keyword\"},\"owner\":{\"type\":\"keyword\"},"
-    "\"content\":{\"type\":\"text\"}}}}";
+static void write_index_body(struct buf *to, const char *type)
+{
+    buf_lit(to, "{\"settings\":{\"number_of_shards\":1,\"number_of_replicas\":0,"
+                "\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},\"mappings\":{");
+    if (type != NULL) {
+        buf_json_string(to, slice_from(type));
+        buf_lit(to, ":{");
+    }
+    buf_lit(to, "\"properties\":{"
+                "\"path\":{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}},"
+                "\"name\":{\"type\":\"keyword\"},\"size\":{\"type\":\"long\"},\"mtime\":{\"type\":\"date\"},"
+                "\"mode\":{\"type\":\"keyword\"},\"type\":{\"type\":\"keyword\"},"
+                "\"owner\":{\"type\":\"keyword\"},\"content\":{\"type\":\"text\"}}");
+    if (type != NULL)
+        buf_byte(to, '}');
+    buf_lit(to, "}}");
+}
 
 /* Makes the index when there is none. Returns: false when the server cannot be reached or refuses. */
 static bool make_index(const struct import_options *o)
 {
     struct client client;
-    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf body = BUF_INIT(BUF_UNLIMITED);
     client_init(&client, o->url);
     buf_byte(&path, '/');
     client_escape(&path, slice_from(o->index));
     buf_byte(&path, '\0');
     long status = client_request(&client, "HEAD", path.data, SLICE_NONE, 0);
-    if (status == 404)
-        status = client_request(&client, "PUT", path.data, SLICE_LIT(index_body), 0);
+    if (status == 404) {
+        path.len--;
+        buf_printf(&path, "%s", o->type != NULL ? "?include_type_name=true" : "");
+        buf_byte(&path, '\0');
+        write_index_body(&body, o->type);
+        status = client_request(&client, "PUT", path.data, buf_view(&body), 0);
+    }
     if (status != 200)
         fprintf(stderr, "tidelock import: cannot make the index '%s' at %s: %s\n", o->index, o->url,
                 client_error(&client, status));
-    buf_deinit(&path);
     client_deinit(&client);
     return status == 200;
 }
@@ -248,7 +267,7 @@ int command_import(int argc, char **argv)
         return 1;
 
     struct loader_options loading = {
-        .url = o.url, .index = o.index, .jobs = o.jobs, .batch_bytes = BATCH_BYTES, .batch_count = BATCH_COUNT,
+        .url = o.url, .index = o.index, .type = o.type, .jobs = o.jobs, .batch_bytes = BATCH_BYTES, .batch_count = BATCH_COUNT,
         .overwrite = o.update, .tries = o.tries,
     };
     struct loader *loader = loader_new(&loading);

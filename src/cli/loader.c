@@ -68,6 +68,10 @@ struct loader *loader_new(const struct loader_options *options)
     size_t len;
     buf_printf(&url, "%s/", options->url);
     client_escape(&url, slice_from(options->index));
+    if (options->type != NULL) {
+        buf_byte(&url, '/');
+        client_escape(&url, slice_from(options->type));
+    }
     buf_lit(&url, "/_bulk?filter_path=errors,items.*.status,items.*.error.reason");
     loader->url = buf_detach(&url, &len);
     loader->jobs = mem_zalloc(options->jobs * sizeof *loader->jobs);

@@ -14,6 +14,7 @@
 struct loader_options {
     const char *url;
     const char *index;
+    const char *type;    /* NULL: typeless */
     unsigned jobs;       /* requests in flight at most */
     size_t batch_bytes;  /* a request is sent when it has this many */
     size_t batch_count;  /* or this many documents */
