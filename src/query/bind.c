@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Binding a query to an index: the nodes that are made of others, ids, exists, and the dispatch.
+ *
+ * Values are in bind_value.c, words in bind_text.c.
+ */
+#include "query/matcher.h"
+
+#include "base/check.h"
+#include "script/script.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* --- Making and refusing ---------------------------------------------------------------------------------- */
+
+struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double boost)
+{
+    struct matcher *matcher = arena_zalloc(binder->arena, sizeof *matcher);
+    matcher->kind = kind;
+    matcher->boost = (float)boost;
+    return matcher;
+}
+
+void bind__list_add(struct binder *binder, struct matcher_list *list, struct matcher *matcher)
+{
+    list->items = arena_grow(binder->arena, list->items, list->count, &list->capacity, sizeof(struct matcher *));
+    list->items[list->count++] = matcher;
+}
+
+int bind__refuse(struct binder *binder, enum problem_type type, const char *format, ...)
+{
+    struct problem *cause = arena_zalloc(binder->arena, sizeof *cause);
+    va_list arguments;
+    va_start(arguments, format);
+    cause->type = type;
+    cause->reason = arena_vprintf(binder->arena, format, arguments);
+    va_end(arguments);
+    problem_set(binder->problem, binder->arena, PROBLEM_QUERY_SHARD, "failed to create query: %.*s", SLICE_ARG(cause->reason));
+    binder->problem->caused_by = cause;
+    return QUERY_REFUSED;
+}
+
+int bind__refuse_plain(struct binder *binder, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(binder->arena, format, arguments);
+    va_end(arguments);
+    *binder->problem = (struct problem){.type = PROBLEM_QUERY_SHARD, .reason = reason};
+    return QUERY_REFUSED;
+}
+
+void binder_deinit(struct binder *binder)
+{
+    for (size_t i = 0; i < binder->script_count; i++)
+        script_unref(binder->scripts[i]);
+    binder->script_count = 0;
+}
+
+static struct matcher *all(struct binder *binder, double boost)
+{
+    return bind__new(binder, MATCHER_ALL, boost);
+}
+
+static struct matcher *none(struct binder *binder)
+{
+    return bind__new(binder, MATCHER_NONE, 1);
+}
+
+/* --- Names: ids, types, routing --------------------------------------------------------------------------- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static struct matcher *bind_names(struct binder *binder, enum matcher_kind kind, const struct query *query)
+{
+    struct matcher *matcher = bind__new(binder, kind, query->boost);
+    struct slice *items = arena_alloc(binder->arena, query->values.count * sizeof *items);
+    size_t kept = 0;
+    for (size_t i = 0; i < query->values.count; i++)
+        items[i] = query__scalar_text(binder->arena, query->values.items[i]);
+    if (query->values.count > 0)
+        qsort(items, query->values.count, sizeof *items, by_bytes);
+    for (size_t i = 0; i < query->values.count; i++) {
+        if (kept == 0 || !slice_equal(items[kept - 1], items[i]))
+            items[kept++] = items[i];
+    }
+    matcher->names.items = items;
+    matcher->names.count = kept;
+    return kept > 0 ? matcher : none(binder);
+}
+
+static struct matcher *bind_types(struct binder *binder, const struct query *query)
+{
+    struct matcher *matcher = bind__new(binder, MATCHER_TYPES, query->boost);
+    matcher->types.numbers = arena_alloc(binder->arena, query->values.count * sizeof(uint16_t));
+    for (size_t i = 0; i < query->values.count; i++) {
+        struct slice name = query__scalar_text(binder->arena, query->values.items[i]);
+        const struct mapping_type *type = mapping_type(binder->index->mapping, name);
+        if (type != NULL)
+            matcher->types.numbers[matcher->types.count++] = type->number;
+    }
+    if (matcher->types.count == 0)
+        return none(binder);
+    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
+}
+
+static struct matcher *bind_index_name(struct binder *binder, const struct query *query)
+{
+    for (size_t i = 0; i < query->values.count; i++) {
+        if (slice_equal(query__scalar_text(binder->arena, query->values.items[i]), binder->index->name))
+            return all(binder, query->boost);
+    }
+    return none(binder);
+}
+
+/* term and terms on the fields that begin with '_'. Returns: NULL where the field is not one of them. */
+static struct matcher *bind_metadata(struct binder *binder, const struct query *query)
+{
+    if (slice_is(query->field, "_id"))
+        return bind_names(binder, MATCHER_IDS, query);
+    if (slice_is(query->field, "_routing"))
+        return bind_names(binder, MATCHER_ROUTING, query);
+    if (slice_is(query->field, "_type"))
+        return bind_types(binder, query);
+    if (slice_is(query->field, "_index"))
+        return bind_index_name(binder, query);
+    return NULL;
+}
+
+/* --- term, terms ------------------------------------------------------------------------------------------ */
+
+static int by_value(const void *a, const void *b)
+{
+    return value_compare(a, b);
+}
+
+static int bind_terms(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    size_t limit = binder->index->terms_max != 0 ? binder->index->terms_max : QUERY_TERMS_MAX;
+    if (query->values.count > limit)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "The number of terms [%zu] used in the Terms Query request has exceeded the allowed maximum of "
+                            "[%zu]. This maximum can be set by changing the [index.max_terms_count] index level setting.",
+                            query->values.count, limit);
+    if ((*ret_matcher = bind_metadata(binder, query)) != NULL)
+        return 0;
+    const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
+    struct matcher *ranges = bind__new(binder, MATCHER_BOOL, query->boost);
+    struct matcher *terms = bind__new(binder, MATCHER_TERMS, query->boost);
+    terms->field = field;
+    terms->terms.values = arena_alloc(binder->arena, query->values.count * sizeof(struct value));
+    for (size_t i = 0; field != NULL && i < query->values.count; i++) {
+        struct matcher *one;
+        int r = bind__term(binder, field, query->values.items[i], 1.0, false, &one);
+        if (r != 0)
+            return r;
+        if (one->kind == MATCHER_TERMS)
+            terms->terms.values[terms->terms.count++] = one->terms.values[0];
+        else if (one->kind != MATCHER_NONE)
+            bind__list_add(binder, &ranges->boolean.should, one);
+    }
+    size_t kept = 0;
+    if (terms->terms.count > 0)
+        qsort(terms->terms.values, terms->terms.count, sizeof(struct value), by_value);
+    for (size_t i = 0; i < terms->terms.count; i++) {
+        if (kept == 0 || value_compare(&terms->terms.values[kept - 1], &terms->terms.values[i]) != 0)
+            terms->terms.values[kept++] = terms->terms.values[i];
+    }
+    terms->terms.count = kept;
+    *ret_matcher = kept > 0 ? terms : none(binder);
+    if (ranges->boolean.should.count > 0) { /* dates: each names a span of time */
+        struct matcher *constant = bind__new(binder, MATCHER_CONSTANT, query->boost);
+        ranges->boolean.minimum = 1;
+        bind__list_add(binder, &ranges->boolean.should, *ret_matcher);
+        bind__list_add(binder, &constant->compound.queries, ranges);
+        *ret_matcher = constant;
+    }
+    return 0;
+}
+
+/* --- exists ----------------------------------------------------------------------------------------------- */
+
+struct field_collector {
+    struct binder *binder;
+    const struct mapping_field **fields;
+    size_t count, capacity;
+};
+
+static void collect_field(void *context, const struct mapping_field *field)
+{
+    struct field_collector *found = context;
+    found->fields = arena_grow(found->binder->arena, found->fields, found->count, &found->capacity, sizeof *found->fields);
+    found->fields[found->count++] = field;
+}
+
+static bool keeps_values(const struct mapping_field *field)
+{
+    return field->indexed || field->doc_values || field->type == FIELD_BINARY || field->type == FIELD_STORED;
+}
+
+static int bind_exists(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    struct field_collector found = {.binder = binder};
+    const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
+    if (query->field.len > 0 && query->field.data[0] == '_' && field == NULL) {
+        bool everywhere = slice_is(query->field, "_id") || slice_is(query->field, "_index") || slice_is(query->field, "_type") ||
+                          slice_is(query->field, "_source") || slice_is(query->field, "_seq_no") || slice_is(query->field, "_version");
+        *ret_matcher = everywhere ? all(binder, query->boost) : none(binder);
+        if (slice_is(query->field, "_routing"))
+            *ret_matcher = bind__new(binder, MATCHER_ROUTING, query->boost);
+        return 0;
+    }
+    if (field != NULL && field->type != FIELD_OBJECT && field->type != FIELD_NESTED)
+        collect_field(&found, field);
+    else if (field != NULL)
+        mapping_fields_matching(binder->index->mapping, arena_printf(binder->arena, "%.*s.*", SLICE_ARG(query->field)),
+                                collect_field, &found);
+    else if (slice_find_byte(query->field, '*') < query->field.len)
+        mapping_fields_matching(binder->index->mapping, query->field, collect_field, &found);
+    struct matcher *matcher = bind__new(binder, MATCHER_EXISTS, query->boost);
+    for (size_t i = 0; i < found.count; i++) {
+        if (keeps_values(found.fields[i]))
+            found.fields[matcher->exists.count++] = found.fields[i];
+    }
+    matcher->exists.fields = found.fields;
+    *ret_matcher = matcher->exists.count > 0 ? matcher : none(binder);
+    return 0;
+}
+
+/* --- bool and friends --------------------------------------------------------------------------------------- */
+
+static int bind_list(struct binder *binder, const struct query_list *list, bool scores, struct matcher_list *ret_list)
+{
+    bool outer = binder->scores;
+    int r = 0;
+    binder->scores = outer && scores;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        struct matcher *matcher = NULL;
+        r = query_bind(binder, list->items[i], &matcher);
+        if (r == 0)
+            bind__list_add(binder, ret_list, matcher);
+    }
+    binder->scores = outer;
+    return r;
+}
+
+static bool take_count(struct slice text, long *ret_number, bool *ret_percent)
+{
+    char digits[24] = "";
+    if (text.len == 0 || text.len >= sizeof digits)
+        return false;
+    memcpy(digits, text.data, text.len);
+    char *end;
+    *ret_number = strtol(digits, &end, 10);
+    *ret_percent = *end == '%';
+    return end != digits && (*end == '\0' || (*end == '%' && end[1] == '\0'));
+}
+
+int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t *ret_minimum)
+{
+    struct slice chosen = text;
+    if (slice_find_byte(text, '<') < text.len) {
+        chosen = SLICE_NONE;
+        for (struct slice rest = text; rest.len > 0;) { /* "2<-25% 9<-3": the last condition that holds */
+            size_t space = slice_find_byte(rest, ' ');
+            struct slice condition = {rest.data, space};
+            size_t sign = slice_find_byte(condition, '<');
+            long above;
+            bool percent;
+            if (sign < condition.len && take_count((struct slice){condition.data, sign}, &above, &percent) && (long)count > above)
+                chosen = slice_from_offset(condition, sign + 1);
+            rest = slice_from_offset(rest, space + 1);
+        }
+        if (chosen.data == NULL) {
+            *ret_minimum = count;
+            return 0;
+        }
+    }
+    long number;
+    bool percent;
+    if (!take_count(chosen, &number, &percent))
+        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(chosen));
+    if (percent)
+        number = (long)((double)count * (double)number / 100.0);
+    long minimum = number < 0 ? (long)count + number : number;
+    *ret_minimum = minimum < 0 ? 0 : (size_t)minimum;
+    return 0;
+}
+
+static int bind_bool(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    size_t limit = binder->index->clauses_max != 0 ? binder->index->clauses_max : QUERY_CLAUSES_MAX;
+    size_t clauses = query->boolean.must.count + query->boolean.filter.count + query->boolean.should.count + query->boolean.must_not.count;
+    if (clauses > limit) {
+        bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "maxClauseCount is set to %zu", limit);
+        binder->problem->caused_by->name = SLICE_LIT("too_many_clauses");
+        return QUERY_REFUSED;
+    }
+    struct matcher *matcher = bind__new(binder, MATCHER_BOOL, query->boost);
+    int r = bind_list(binder, &query->boolean.must, true, &matcher->boolean.must);
+    if (r == 0)
+        r = bind_list(binder, &query->boolean.filter, false, &matcher->boolean.filter);
+    if (r == 0)
+        r = bind_list(binder, &query->boolean.should, true, &matcher->boolean.should);
+    if (r == 0)
+        r = bind_list(binder, &query->boolean.must_not, false, &matcher->boolean.must_not);
+    if (r != 0)
+        return r;
+    bool required = query->boolean.must.count > 0 || query->boolean.filter.count > 0;
+    matcher->boolean.minimum = !required && query->boolean.should.count > 0;
+    if (query->boolean.minimum_should_match.len > 0) {
+        r = bind__minimum(binder, query->boolean.minimum_should_match, query->boolean.should.count, &matcher->boolean.minimum);
+        if (r == 0 && matcher->boolean.minimum == 0 && !required && query->boolean.should.count > 0)
+            matcher->boolean.minimum = 1; /* a disjunction of nothing but optional clauses still wants one */
+    }
+    *ret_matcher = matcher;
+    if (clauses == 0)
+        *ret_matcher = all(binder, query->boost);
+    else if (!required && query->boolean.should.count == 0 && query->boolean.keep_pure_negative)
+        *ret_matcher = none(binder);
+    return r;
+}
+
+static int bind_compound(struct binder *binder, const struct query *query, enum matcher_kind kind, bool scores,
+                         struct matcher **ret_matcher)
+{
+    struct matcher *matcher = bind__new(binder, kind, query->boost);
+    matcher->compound.number = isnan(query->compound.number) ? 0.0f : (float)query->compound.number;
+    *ret_matcher = matcher;
+    return bind_list(binder, &query->compound.queries, scores, &matcher->compound.queries);
+}
+
+static int bind_nested(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
+    if (field != NULL && field->type == FIELD_NESTED)
+        return query_bind(binder, query->compound.queries.items[0], ret_matcher);
+    *ret_matcher = none(binder);
+    if (query->compound.ignore_unmapped)
+        return 0;
+    bind__refuse(binder, PROBLEM_ILLEGAL_STATE, "[nested] %s [%.*s] is not of nested type",
+                 field == NULL ? "failed to find nested object under path" : "nested object under path", SLICE_ARG(query->field));
+    if (field == NULL) {
+        struct slice reason = arena_printf(binder->arena, "[nested] failed to find nested object under path [%.*s]", SLICE_ARG(query->field));
+        binder->problem->caused_by->reason = reason;
+        binder->problem->reason = arena_printf(binder->arena, "failed to create query: %.*s", SLICE_ARG(reason));
+    }
+    return QUERY_REFUSED;
+}
+
+/* --- Scripts ------------------------------------------------------------------------------------------------ */
+
+int bind__script(struct binder *binder, const struct query_script *spec, int script_context, struct script **ret_script)
+{
+    if (binder->context->compile == NULL)
+        return bind__refuse_plain(binder, "scripts are not available here");
+    struct script *script = NULL;
+    int r = binder->context->compile(binder->context->compile_user, spec, script_context, &script, binder->arena, binder->problem);
+    if (r > 0)
+        return QUERY_REFUSED;
+    if (r < 0)
+        return tl_trace(r);
+    binder->scripts = arena_grow(binder->arena, binder->scripts, binder->script_count, &binder->script_capacity, sizeof *binder->scripts);
+    binder->scripts[binder->script_count++] = script;
+    *ret_script = script;
+    return 0;
+}
+
+static int bind_script_query(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    struct matcher *matcher = bind__new(binder, MATCHER_SCRIPT, query->boost);
+    matcher->script.params = query->script->params;
+    *ret_matcher = matcher;
+    return bind__script(binder, query->script, SCRIPT_FOR_FILTER, &matcher->script.script);
+}
+
+int bind__function(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    struct matcher *matcher = bind__new(binder, MATCHER_FUNCTION, query->boost);
+    matcher->function.spec = query;
+    matcher->function.functions = arena_zalloc(binder->arena, query->function.count * sizeof(struct bound_function));
+    int r = query_bind(binder, query->function.query, &matcher->function.query);
+    for (size_t i = 0; r == 0 && i < query->function.count; i++) {
+        struct bound_function *function = &matcher->function.functions[i];
+        function->spec = &query->function.functions[i];
+        if (function->spec->filter != NULL)
+            r = query_bind(binder, function->spec->filter, &function->filter);
+        if (r == 0 && function->spec->script != NULL)
+            r = bind__script(binder, function->spec->script, SCRIPT_FOR_SCORE, &function->script);
+        if (r == 0 && function->spec->field_factor) {
+            function->field = mapping_field(binder->index->mapping, function->spec->field);
+            if (function->field == NULL && isnan(function->spec->missing))
+                r = bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Unable to find a field mapper for field [%.*s]. No 'missing' value defined.",
+                                 SLICE_ARG(function->spec->field));
+        }
+    }
+    *ret_matcher = matcher;
+    return r;
+}
+
+/* --- Query strings ------------------------------------------------------------------------------------------ */
+
+static int bind_lucene(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    struct query *parsed = NULL;
+    if (query->kind == QUERY_SIMPLE) {
+        parsed = lucene_parse_simple(binder->arena, query, query->lucene.fields, query->lucene.field_count);
+    } else {
+        struct problem problem = {0};
+        int r = lucene_parse(binder->arena, query, query->lucene.fields, query->lucene.field_count, &parsed, &problem);
+        if (r != 0) {
+            bind__refuse_plain(binder, "Failed to parse query [%.*s]", SLICE_ARG(query->lucene.text));
+            binder->problem->caused_by = arena_alloc(binder->arena, sizeof problem);
+            *binder->problem->caused_by = problem;
+            return QUERY_REFUSED;
+        }
+    }
+    return query_bind(binder, parsed, ret_matcher);
+}
+
+/* --- Dispatch ----------------------------------------------------------------------------------------------- */
+
+/* A query on one field that the mapping must know; unknown ones match nothing. */
+static int bind_field(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
+    if (query->kind == QUERY_RANGE && slice_is(query->field, "_seq_no"))
+        return bind__range(binder, query, NULL, ret_matcher);
+    *ret_matcher = none(binder);
+    if (field == NULL || field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
+        return 0;
+    if (query->kind == QUERY_TERM)
+        return bind__term(binder, field, query->values.items[0], query->boost, binder->scores, ret_matcher);
+    return query->kind == QUERY_RANGE ? bind__range(binder, query, field, ret_matcher)
+                                      : bind__pattern(binder, query, field, ret_matcher);
+}
+
+static int bind_node(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    switch (query->kind) {
+    case QUERY_MATCH_ALL:
+        *ret_matcher = all(binder, query->boost);
+        return 0;
+    case QUERY_MATCH_NONE:
+        *ret_matcher = none(binder);
+        return 0;
+    case QUERY_IDS:
+        *ret_matcher = bind_names(binder, MATCHER_IDS, query);
+        return 0;
+    case QUERY_TYPE:
+        *ret_matcher = bind_types(binder, query);
+        return 0;
+    case QUERY_TERM:
+        if ((*ret_matcher = bind_metadata(binder, query)) != NULL)
+            return 0;
+        return bind_field(binder, query, ret_matcher);
+    case QUERY_TERMS:
+        return bind_terms(binder, query, ret_matcher);
+    case QUERY_PREFIX:
+    case QUERY_WILDCARD:
+    case QUERY_REGEXP:
+    case QUERY_FUZZY:
+    case QUERY_RANGE:
+        return bind_field(binder, query, ret_matcher);
+    case QUERY_EXISTS:
+        return bind_exists(binder, query, ret_matcher);
+    case QUERY_BOOL:
+        return bind_bool(binder, query, ret_matcher);
+    case QUERY_CONSTANT_SCORE:
+        return bind_compound(binder, query, MATCHER_CONSTANT, false, ret_matcher);
+    case QUERY_DIS_MAX:
+        return bind_compound(binder, query, MATCHER_DIS_MAX, true, ret_matcher);
+    case QUERY_BOOSTING:
+        return bind_compound(binder, query, MATCHER_BOOSTING, true, ret_matcher);
+    case QUERY_NESTED:
+        return bind_nested(binder, query, ret_matcher);
+    case QUERY_FUNCTION_SCORE:
+        return bind__function(binder, query, ret_matcher);
+    case QUERY_MATCH:
+        return bind__match(binder, query, ret_matcher);
+    case QUERY_MULTI_MATCH:
+        return bind__multi_match(binder, query, ret_matcher);
+    case QUERY_LUCENE:
+    case QUERY_SIMPLE:
+        return bind_lucene(binder, query, ret_matcher);
+    case QUERY_SCRIPT:
+        return bind_script_query(binder, query, ret_matcher);
+    case QUERY_KIND_COUNT:
+        break;
+    }
+    UNREACHABLE();
+    return 0;
+}
+
+int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    if (binder->depth >= 2 * QUERY_DEPTH_MAX)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "The nested depth of the query exceeds the maximum of %d", QUERY_DEPTH_MAX);
+    binder->depth++;
+    int r = bind_node(binder, query, ret_matcher);
+    binder->depth--;
+    return r;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binding words to fields: the match family and multi_match. */
+#include "query/matcher.h"
+
+#include "mapping/analysis.h"
+
+#include <math.h>
+
+struct tokens {
+    struct binder *binder;
+    struct analysis_token *items;
+    size_t count, capacity;
+};
+
+static bool take_token(void *context, const struct analysis_token *token)
+{
+    struct tokens *tokens = context;
+    tokens->items = arena_grow(tokens->binder->arena, tokens->items, tokens->count, &tokens->capacity, sizeof *tokens->items);
+    tokens->items[tokens->count] = *token;
+    tokens->items[tokens->count++].text = arena_copy(tokens->binder->arena, token->text);
+    return tokens->count < QUERY_CLAUSES_MAX * 8;
+}
+
+static int analyse(struct binder *binder, const struct mapping_field *field, const struct match_options *options, struct slice text,
+                   struct tokens *ret_tokens)
+{
+    const struct analyzer *analyzer = field->search_analyzer != NULL ? field->search_analyzer : field->analyzer;
+    if (options->analyzer.len > 0)
+        analyzer = mapping_analyzer(binder->index->mapping, options->analyzer);
+    if (analyzer == NULL)
+        return bind__refuse_plain(binder, "[match] analyzer [%.*s] not found", SLICE_ARG(options->analyzer));
+    *ret_tokens = (struct tokens){.binder = binder};
+    analyzer_run(analyzer, text, binder->arena, take_token, ret_tokens);
+    return 0;
+}
+
+static struct matcher *nothing(struct binder *binder, const struct match_options *options, double boost)
+{
+    return bind__new(binder, options->zero_terms_all ? MATCHER_ALL : MATCHER_NONE, boost);
+}
+
+static int token_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                         const struct match_options *options, struct slice token, bool prefix, struct matcher **ret_matcher)
+{
+    if (!prefix && options->fuzziness.len == 0)
+        return bind__term(binder, field, query__text(binder->arena, token), query->boost, binder->scores, ret_matcher);
+    struct query *pattern = query__new(binder->arena, prefix ? QUERY_PREFIX : QUERY_FUZZY);
+    pattern->boost = query->boost;
+    pattern->field = field->path;
+    pattern->pattern.value = query__text(binder->arena, token);
+    pattern->pattern.fuzziness = options->fuzziness;
+    pattern->pattern.prefix_length = options->prefix_length;
+    return bind__pattern(binder, pattern, field, ret_matcher);
+}
+
+/* Tokens at one position are alternatives of each other. Returns: where the next position begins. */
+static int position_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                            const struct match_options *options, const struct tokens *tokens, bool prefix_last, size_t *at,
+                            struct matcher **ret_matcher)
+{
+    struct matcher *group = bind__new(binder, MATCHER_DIS_MAX, 1);
+    uint32_t position = tokens->items[*at].position;
+    for (; *at < tokens->count && tokens->items[*at].position == position; ++*at) {
+        struct matcher *one;
+        bool prefix = prefix_last && *at + 1 == tokens->count;
+        int r = token_matcher(binder, query, field, options, tokens->items[*at].text, prefix, &one);
+        if (r != 0)
+            return r;
+        bind__list_add(binder, &group->compound.queries, one);
+    }
+    *ret_matcher = group->compound.queries.count == 1 ? group->compound.queries.items[0] : group;
+    return 0;
+}
+
+static int match_words(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                       const struct match_options *options, const struct tokens *tokens, bool prefix_last, struct matcher **ret_matcher)
+{
+    struct matcher *words = bind__new(binder, MATCHER_BOOL, 1);
+    for (size_t at = 0; at < tokens->count;) {
+        struct matcher *word;
+        int r = position_matcher(binder, query, field, options, tokens, prefix_last, &at, &word);
+        if (r != 0)
+            return r;
+        bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should, word);
+    }
+    size_t clauses = words->boolean.must.count + words->boolean.should.count;
+    if (clauses > QUERY_CLAUSES_MAX) {
+        bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "maxClauseCount is set to %d", QUERY_CLAUSES_MAX);
+        binder->problem->caused_by->name = SLICE_LIT("too_many_clauses");
+        return QUERY_REFUSED;
+    }
+    words->boolean.minimum = words->boolean.should.count > 0;
+    if (options->minimum_should_match.len > 0 && words->boolean.should.count > 0) {
+        int r = bind__minimum(binder, options->minimum_should_match, words->boolean.should.count, &words->boolean.minimum);
+        if (r != 0)
+            return r;
+        if (words->boolean.minimum == 0)
+            words->boolean.minimum = 1;
+    }
+    *ret_matcher = clauses > 1 ? words : words->boolean.must.count == 1 ? words->boolean.must.items[0] : words->boolean.should.items[0];
+    return 0;
+}
+
+static int match_phrase(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                        const struct match_options *options, const struct tokens *tokens, bool prefix_last, struct matcher **ret_matcher)
+{
+    if (tokens->count == 1) {
+        struct match_options exact = *options;
+        exact.fuzziness = SLICE_NONE;
+        return token_matcher(binder, query, field, &exact, tokens->items[0].text, prefix_last, ret_matcher);
+    }
+    struct matcher *matcher = bind__new(binder, MATCHER_PHRASE, query->boost);
+    matcher->field = field;
+    matcher->phrase.tokens = arena_alloc(binder->arena, tokens->count * sizeof(struct slice));
+    matcher->phrase.positions = arena_alloc(binder->arena, tokens->count * sizeof(uint32_t));
+    matcher->phrase.weights = arena_zalloc(binder->arena, tokens->count * sizeof(struct term_weight));
+    matcher->phrase.count = tokens->count;
+    matcher->phrase.slop = options->slop;
+    matcher->phrase.last_is_prefix = prefix_last;
+    for (size_t i = 0; i < tokens->count; i++) {
+        matcher->phrase.tokens[i] = tokens->items[i].text;
+        matcher->phrase.positions[i] = tokens->items[i].position - tokens->items[0].position;
+    }
+    if (binder->scores) {
+        for (size_t i = 0; i < tokens->count; i++)
+            matcher->phrase.weights[i] = (struct term_weight){.scored = true, .norms = true};
+        bind__list_add(binder, &binder->terms, matcher);
+    }
+    *ret_matcher = matcher;
+    return 0;
+}
+
+static int match_field(struct binder *binder, const struct query *query, const struct mapping_field *field, enum match_form form,
+                       yyjson_val *value, const struct match_options *options, struct matcher **ret_matcher)
+{
+    bool prefix_last = form == MATCH_PHRASE_PREFIX || form == MATCH_BOOL_PREFIX;
+    if (field->type != FIELD_TEXT) {
+        if (prefix_last && field->type == FIELD_KEYWORD)
+            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), true, ret_matcher);
+        if (options->fuzziness.len > 0 && field->type == FIELD_KEYWORD)
+            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), false, ret_matcher);
+        return bind__term(binder, field, value, query->boost, binder->scores, ret_matcher);
+    }
+    if (!field->indexed)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Cannot search on field [%.*s] since it is not indexed.",
+                            SLICE_ARG(field->path));
+    struct tokens tokens;
+    int r = analyse(binder, field, options, query__scalar_text(binder->arena, value), &tokens);
+    if (r != 0)
+        return r;
+    *ret_matcher = nothing(binder, options, query->boost);
+    if (tokens.count == 0)
+        return 0;
+    if (form == MATCH_PHRASE || form == MATCH_PHRASE_PREFIX)
+        return match_phrase(binder, query, field, options, &tokens, prefix_last, ret_matcher);
+    return match_words(binder, query, field, options, &tokens, prefix_last, ret_matcher);
+}
+
+/* The same where a value that does not fit the field matches nothing. */
+static int match_lenient(struct binder *binder, const struct query *query, const struct mapping_field *field, enum match_form form,
+                         yyjson_val *value, const struct match_options *options, struct matcher **ret_matcher)
+{
+    int r = match_field(binder, query, field, form, value, options, ret_matcher);
+    if (r == QUERY_REFUSED && options->lenient) {
+        *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
+        return 0;
+    }
+    return r;
+}
+
+static int match_metadata(struct binder *binder, struct slice name, yyjson_val *value, double boost, struct matcher **ret_matcher)
+{
+    struct query *term = query__new(binder->arena, QUERY_TERM);
+    term->boost = boost;
+    term->field = name;
+    term->values.items = arena_alloc(binder->arena, sizeof value);
+    term->values.items[0] = value;
+    term->values.count = 1;
+    return query_bind(binder, term, ret_matcher);
+}
+
+int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
+    if (field == NULL && query->field.len > 0 && query->field.data[0] == '_' && !slice_is(query->field, "_all"))
+        return match_metadata(binder, query->field, query->match.value, query->boost, ret_matcher);
+    if (slice_is(query->field, "_all") || slice_is(query->field, "*")) {
+        struct query *multi = query__new(binder->arena, QUERY_MULTI_MATCH);
+        multi->boost = query->boost;
+        multi->multi.value = query->match.value;
+        multi->multi.tie_breaker = NAN;
+        multi->multi.form = query->match.form == MATCH_PHRASE ? MULTI_PHRASE : query->match.form == MATCH_PHRASE_PREFIX ? MULTI_PHRASE_PREFIX : MULTI_BEST_FIELDS;
+        multi->multi.options = query->match.options;
+        multi->multi.options.lenient = true;
+        return bind__multi_match(binder, multi, ret_matcher);
+    }
+    *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
+    if (field == NULL || field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
+        return 0;
+    return match_lenient(binder, query, field, query->match.form, query->match.value, &query->match.options, ret_matcher);
+}
+
+/* --- Over several fields ------------------------------------------------------------------------------------- */
+
+struct chosen_fields {
+    struct binder *binder;
+    double boost; /* of the pattern at hand */
+    struct chosen_field {
+        const struct mapping_field *field;
+        double boost;
+    } *items;
+    size_t count, capacity;
+};
+
+static void choose_field(void *context, const struct mapping_field *field)
+{
+    struct chosen_fields *chosen = context;
+    bool searchable = field->indexed && field->type != FIELD_OBJECT && field->type != FIELD_NESTED && field->type != FIELD_BINARY &&
+                      field->type != FIELD_STORED;
+    if (!searchable || chosen->count >= QUERY_CLAUSES_MAX)
+        return;
+    chosen->items = arena_grow(chosen->binder->arena, chosen->items, chosen->count, &chosen->capacity, sizeof *chosen->items);
+    chosen->items[chosen->count++] = (struct chosen_field){field, chosen->boost};
+}
+
+static void choose_fields(struct chosen_fields *chosen, const struct query_field *fields, size_t count)
+{
+    const struct mapping *mapping = chosen->binder->index->mapping;
+    if (count == 0) {
+        chosen->boost = 1;
+        mapping_fields_matching(mapping, SLICE_LIT("*"), choose_field, chosen);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct slice name = slice_is(fields[i].name, "_all") ? SLICE_LIT("*") : fields[i].name;
+        const struct mapping_field *field = mapping_field(mapping, name);
+        chosen->boost = fields[i].boost;
+        if (slice_find_byte(name, '*') < name.len)
+            mapping_fields_matching(mapping, name, choose_field, chosen);
+        else if (field != NULL)
+            choose_field(chosen, field);
+    }
+}
+
+/* cross_fields: each word in whichever of the fields. */
+static int match_across(struct binder *binder, const struct query *query, const struct chosen_fields *chosen,
+                        const struct match_options *options, struct matcher **ret_matcher)
+{
+    struct tokens tokens = {.binder = binder};
+    for (size_t i = 0; i < chosen->count && tokens.count == 0; i++) {
+        if (chosen->items[i].field->type == FIELD_TEXT) {
+            int r = analyse(binder, chosen->items[i].field, options, query__scalar_text(binder->arena, query->multi.value), &tokens);
+            if (r != 0)
+                return r;
+        }
+    }
+    struct matcher *words = bind__new(binder, MATCHER_BOOL, query->boost);
+    for (size_t t = 0; t < tokens.count; t++) {
+        struct matcher *anywhere = bind__new(binder, MATCHER_DIS_MAX, 1);
+        for (size_t i = 0; i < chosen->count; i++) {
+            struct matcher *one;
+            struct query part = {.kind = QUERY_MATCH, .boost = chosen->items[i].boost};
+            int r = match_lenient(binder, &part, chosen->items[i].field, MATCH_BOOLEAN, query__text(binder->arena, tokens.items[t].text),
+                                  options, &one);
+            if (r != 0)
+                return r;
+            bind__list_add(binder, &anywhere->compound.queries, one);
+        }
+        bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should, anywhere);
+    }
+    words->boolean.minimum = words->boolean.should.count > 0;
+    *ret_matcher = tokens.count > 0 ? words : bind__new(binder, MATCHER_NONE, 1);
+    if (options->minimum_should_match.len > 0 && words->boolean.should.count > 0)
+        return bind__minimum(binder, options->minimum_should_match, words->boolean.should.count, &words->boolean.minimum);
+    return 0;
+}
+
+int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    static const enum match_form forms[] = {MATCH_BOOLEAN, MATCH_BOOLEAN, MATCH_BOOLEAN, MATCH_PHRASE, MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX};
+    struct chosen_fields chosen = {.binder = binder};
+    struct match_options options = query->multi.options;
+    options.lenient = options.lenient || query->multi.field_count == 0;
+    choose_fields(&chosen, query->multi.fields, query->multi.field_count);
+    if (query->multi.form == MULTI_CROSS_FIELDS)
+        return match_across(binder, query, &chosen, &options, ret_matcher);
+    bool sum = query->multi.form == MULTI_MOST_FIELDS || query->multi.form == MULTI_BOOL_PREFIX;
+    struct matcher *matcher = bind__new(binder, MATCHER_DIS_MAX, query->boost);
+    matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker : sum ? 1.0f : 0.0f;
+    for (size_t i = 0; i < chosen.count; i++) {
+        struct matcher *one;
+        struct query part = {.kind = QUERY_MATCH, .boost = chosen.items[i].boost};
+        int r = match_lenient(binder, &part, chosen.items[i].field, forms[query->multi.form], query->multi.value, &options, &one);
+        if (r != 0)
+            return r;
+        bind__list_add(binder, &matcher->compound.queries, one);
+    }
+    *ret_matcher = matcher;
+    if (chosen.count == 0)
+        *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
+    return 0;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binding values to fields: terms, ranges and patterns, with the conversions and refusals of each type. */
+#include "query/matcher.h"
+
+#include "base/check.h"
+#include "mapping/analysis.h"
+#include "mapping/date.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+static struct matcher *none(struct binder *binder)
+{
+    return bind__new(binder, MATCHER_NONE, 1);
+}
+
+static bool is_integer_field(const struct mapping_field *field)
+{
+    return field->type == FIELD_LONG || field->type == FIELD_INTEGER || field->type == FIELD_SHORT || field->type == FIELD_BYTE;
+}
+
+static bool is_text_field(const struct mapping_field *field)
+{
+    return field->type == FIELD_TEXT || field->type == FIELD_KEYWORD || field->type == FIELD_PATH;
+}
+
+/* Fields that nobody can look into by value. */
+static int check_searchable(struct binder *binder, const struct mapping_field *field)
+{
+    if (field->type == FIELD_BINARY)
+        return bind__refuse_plain(binder, "Binary fields do not support searching");
+    if (field->type == FIELD_STORED)
+        return bind__refuse_plain(binder, "Field [%.*s] of type [%.*s] does not support searching", SLICE_ARG(field->path),
+                                  SLICE_ARG(field->type_name));
+    if (!field->indexed)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Cannot search on field [%.*s] since it is not indexed.",
+                            SLICE_ARG(field->path));
+    return 0;
+}
+
+/* A scalar as a number. Returns: false for texts that are none. */
+static bool scalar_number(struct binder *binder, yyjson_val *scalar, double *ret_number)
+{
+    struct slice text = arena_copy(binder->arena, query__scalar_text(binder->arena, scalar));
+    char *end;
+    *ret_number = strtod(text.data, &end);
+    return text.len > 0 && *end == '\0' && !yyjson_is_bool(scalar);
+}
+
+static int refuse_value(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, const struct problem *cause)
+{
+    struct slice text = query__scalar_text(binder->arena, scalar);
+    if (field->type == FIELD_BOOLEAN)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Can't parse boolean value [%.*s], expected [true] or [false]", SLICE_ARG(text));
+    if (field->type == FIELD_IP)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
+    bind__refuse(binder, cause->type, "%.*s", SLICE_ARG(cause->reason));
+    binder->problem->caused_by->name = cause->name;
+    return QUERY_REFUSED;
+}
+
+/* --- Dates -------------------------------------------------------------------------------------------------- */
+
+static int refuse_date(struct binder *binder, struct slice text, struct slice format)
+{
+    struct slice inner = arena_printf(binder->arena, "failed to parse date field [%.*s] with format [%.*s]", SLICE_ARG(text), SLICE_ARG(format));
+    bind__refuse(binder, PROBLEM_PARSE, "%.*s: [%.*s]", SLICE_ARG(inner), SLICE_ARG(inner));
+    struct problem *cause = arena_zalloc(binder->arena, 2 * sizeof *cause);
+    cause[0] = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = inner, .caused_by = &cause[1]};
+    cause[1] = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT,
+                                .name = SLICE_LIT("date_time_parse_exception"),
+                                .reason = SLICE_LIT("Failed to parse with all enclosed parsers")};
+    binder->problem->caused_by->caused_by = cause;
+    return QUERY_REFUSED;
+}
+
+static int date_value(struct binder *binder, const struct mapping_field *field, const struct query *range, yyjson_val *scalar,
+                      bool round_up, int64_t *ret_millis)
+{
+    const struct date_format *format = field->format != NULL ? field->format : date_format_default();
+    int zone = 0;
+    if (range != NULL && range->range.format.len > 0 && date_format_parse(binder->arena, range->range.format, &format) != 0)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Unknown pattern letter", SLICE_ARG(range->range.format));
+    if (range != NULL && range->range.time_zone.len > 0 && date_zone_parse(range->range.time_zone, &zone) != 0)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid ID for ZoneOffset or unsupported region: %.*s",
+                            SLICE_ARG(range->range.time_zone));
+    struct slice text = query__scalar_text(binder->arena, scalar);
+    if (date_parse_math(format, text, binder->context->now_ms, round_up, zone, ret_millis) != 0)
+        return refuse_date(binder, text, date_format_text(format));
+    return 0;
+}
+
+/* --- Terms -------------------------------------------------------------------------------------------------- */
+
+static struct matcher *single_value(struct binder *binder, const struct mapping_field *field, const struct value *value,
+                                    double boost, bool scored)
+{
+    struct matcher *matcher = bind__new(binder, MATCHER_TERMS, boost);
+    matcher->field = field;
+    matcher->terms.values = arena_alloc(binder->arena, sizeof *value);
+    matcher->terms.values[0] = *value;
+    matcher->terms.count = 1;
+    if (scored && is_text_field(field)) {
+        matcher->terms.weight.scored = true;
+        matcher->terms.weight.norms = field->type == FIELD_TEXT;
+        bind__list_add(binder, &binder->terms, matcher);
+    }
+    return matcher;
+}
+
+static int date_term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
+                     struct matcher **ret_matcher)
+{
+    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost);
+    matcher->field = field;
+    matcher->range.has_low = matcher->range.has_high = true;
+    matcher->range.low = matcher->range.high = (struct value){.field = field->number, .kind = VALUE_I64};
+    int r = date_value(binder, field, NULL, scalar, false, &matcher->range.low.i64);
+    if (r == 0)
+        r = date_value(binder, field, NULL, scalar, true, &matcher->range.high.i64);
+    *ret_matcher = matcher;
+    return r;
+}
+
+/* "10.0.0.0/8" on an ip field. Returns: false where the text is no such block. */
+static bool ip_block(struct binder *binder, const struct mapping_field *field, struct slice text, double boost,
+                     struct matcher **ret_matcher)
+{
+    size_t slash = slice_find_byte(text, '/');
+    uint64_t bits;
+    struct value base;
+    struct problem ignored;
+    if (slash >= text.len || !slice_to_u64(slice_from_offset(text, slash + 1), &bits))
+        return false;
+    yyjson_val *address = query__text(binder->arena, (struct slice){text.data, slash});
+    if (field_value_parse(field, address, binder->context->dialect, binder->arena, &base, &ignored) != 0 || base.bytes.len != 16)
+        return false;
+    if (memchr(text.data, ':', slash) == NULL)
+        bits += 96;
+    if (bits > 128)
+        return false;
+    char *low = arena_alloc(binder->arena, 32), *high = low + 16;
+    for (unsigned i = 0; i < 16; i++) {
+        unsigned kept = bits >= (i + 1) * 8 ? 8 : bits > i * 8 ? (unsigned)(bits - i * 8) : 0;
+        unsigned char mask = (unsigned char)(0xff00u >> kept);
+        low[i] = (char)((unsigned char)base.bytes.data[i] & mask);
+        high[i] = (char)((unsigned char)base.bytes.data[i] | (unsigned char)~mask);
+    }
+    struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost);
+    matcher->field = field;
+    matcher->range.has_low = matcher->range.has_high = true;
+    matcher->range.low = matcher->range.high = base;
+    matcher->range.low.bytes.data = low;
+    matcher->range.high.bytes.data = high;
+    *ret_matcher = matcher;
+    return true;
+}
+
+int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
+               struct matcher **ret_matcher)
+{
+    *ret_matcher = none(binder);
+    if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
+        return 0;
+    int r = check_searchable(binder, field);
+    if (r != 0)
+        return r;
+    if (field->type == FIELD_DATE)
+        return date_term(binder, field, scalar, boost, ret_matcher);
+    if (field->type == FIELD_IP && ip_block(binder, field, query__scalar_text(binder->arena, scalar), boost, ret_matcher))
+        return 0;
+    double number;
+    if (is_integer_field(field) && scalar_number(binder, scalar, &number) && number != floor(number))
+        return 0; /* no integer has a fraction */
+    struct value value;
+    struct problem cause = {0};
+    r = field_value_parse(field, scalar, binder->context->dialect, binder->arena, &value, &cause);
+    if (r == FIELD_VALUE_IGNORED)
+        return 0;
+    if (r == FIELD_VALUE_REFUSED)
+        return refuse_value(binder, field, scalar, &cause);
+    if (r < 0)
+        return tl_trace(r);
+    *ret_matcher = single_value(binder, field, &value, boost, scored);
+    return 0;
+}
+
+/* --- Ranges ------------------------------------------------------------------------------------------------- */
+
+/* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside. */
+static int integer_bound(struct binder *binder, const struct query *query, yyjson_val *scalar, bool high, struct matcher *matcher)
+{
+    struct slice text = query__scalar_text(binder->arena, scalar);
+    int64_t exact;
+    double number;
+    if (!slice_to_i64(text, &exact)) {
+        if (!scalar_number(binder, scalar, &number))
+            return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        double whole = high ? floor(number) : ceil(number);
+        if (whole != number) { /* 1.5 < x means 2 <= x */
+            matcher->range.low_exclusive = high ? matcher->range.low_exclusive : false;
+            matcher->range.high_exclusive = high ? false : matcher->range.high_exclusive;
+        }
+        exact = whole >= 9.2233720368547758e18 ? INT64_MAX : whole <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)whole;
+    }
+    (void)query;
+    (high ? &matcher->range.high : &matcher->range.low)->i64 = exact;
+    return 0;
+}
+
+static int scaled_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high, struct matcher *matcher)
+{
+    double number;
+    if (!scalar_number(binder, scalar, &number))
+        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(query__scalar_text(binder->arena, scalar)));
+    double scaled = number * field->scaling_factor;
+    double whole = high ? floor(scaled) : ceil(scaled);
+    if (whole != scaled && high)
+        matcher->range.high_exclusive = false;
+    else if (whole != scaled)
+        matcher->range.low_exclusive = false;
+    (high ? &matcher->range.high : &matcher->range.low)->i64 =
+        whole >= 9.2233720368547758e18 ? INT64_MAX : whole <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)whole;
+    return 0;
+}
+
+static int other_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high, struct matcher *matcher)
+{
+    struct value *bound = high ? &matcher->range.high : &matcher->range.low;
+    struct problem cause = {0};
+    if (field->type == FIELD_KEYWORD || field->type == FIELD_TEXT || field->type == FIELD_PATH) {
+        bound->bytes = query__scalar_text(binder->arena, scalar);
+        if (field->type == FIELD_KEYWORD && field->analyzer != NULL)
+            bound->bytes = analyzer_normalize(field->analyzer, bound->bytes, binder->arena);
+        return 0;
+    }
+    int r = field_value_parse(field, scalar, binder->context->dialect, binder->arena, bound, &cause);
+    if (r == FIELD_VALUE_REFUSED)
+        return refuse_value(binder, field, scalar, &cause);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Dates round: an exclusive lower bound begins behind the span that the text names, an inclusive upper one ends with it. */
+static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field, bool high,
+                      struct matcher *matcher)
+{
+    yyjson_val *scalar = high ? query->range.high : query->range.low;
+    struct value *bound = high ? &matcher->range.high : &matcher->range.low;
+    bool exclusive = high ? query->range.high_exclusive : query->range.low_exclusive;
+    if (scalar == NULL)
+        return 0;
+    *bound = (struct value){.field = field != NULL ? field->number : FIELD_NUMBER_NONE,
+                            .kind = field != NULL ? (uint8_t)field_value_kind(field) : VALUE_I64};
+    *(high ? &matcher->range.has_high : &matcher->range.has_low) = true;
+    if (field == NULL || is_integer_field(field))
+        return integer_bound(binder, query, scalar, high, matcher);
+    if (field->type == FIELD_DATE)
+        return date_value(binder, field, query, scalar, high ? !exclusive : exclusive, &bound->i64);
+    if (field->type == FIELD_SCALED_FLOAT)
+        return scaled_bound(binder, field, scalar, high, matcher);
+    return other_bound(binder, field, scalar, high, matcher);
+}
+
+int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field, struct matcher **ret_matcher)
+{
+    int r = field != NULL ? check_searchable(binder, field) : 0;
+    if (r != 0)
+        return r;
+    struct matcher *matcher = bind__new(binder, field != NULL ? MATCHER_RANGE : MATCHER_SEQ_NO, query->boost);
+    matcher->field = field;
+    matcher->range.low_exclusive = query->range.low_exclusive;
+    matcher->range.high_exclusive = query->range.high_exclusive;
+    r = bind_bound(binder, query, field, false, matcher);
+    if (r == 0)
+        r = bind_bound(binder, query, field, true, matcher);
+    if (r != 0)
+        return r;
+    *ret_matcher = matcher;
+    if (matcher->range.has_low || matcher->range.has_high)
+        return 0;
+    *ret_matcher = bind__new(binder, MATCHER_EXISTS, query->boost);
+    if (field == NULL) {
+        (*ret_matcher)->kind = MATCHER_ALL;
+        return 0;
+    }
+    (*ret_matcher)->exists.fields = arena_alloc(binder->arena, sizeof field);
+    (*ret_matcher)->exists.fields[0] = field;
+    (*ret_matcher)->exists.count = 1;
+    return 0;
+}
+
+/* --- Patterns ----------------------------------------------------------------------------------------------- */
+
+static struct slice lower_ascii(struct arena *arena, struct slice text)
+{
+    char *copy = arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; i < text.len; i++)
+        copy[i] = text.data[i] >= 'A' && text.data[i] <= 'Z' ? (char)(text.data[i] + 32) : text.data[i];
+    return (struct slice){copy, text.len};
+}
+
+/* Wildcards meet the tokens of a text, which most analyzers have in lower case. */
+static struct slice normalized(struct binder *binder, const struct mapping_field *field, struct slice text)
+{
+    if (field->type == FIELD_KEYWORD && field->analyzer != NULL)
+        return lower_ascii(binder->arena, text);
+    if (field->type != FIELD_TEXT || field->search_analyzer == NULL)
+        return text;
+    struct slice analyzer = analyzer_name(field->search_analyzer);
+    return slice_is(analyzer, "keyword") || slice_is(analyzer, "whitespace") ? text : lower_ascii(binder->arena, text);
+}
+
+static unsigned edits_of(struct slice fuzziness, struct slice text)
+{
+    size_t characters = 0;
+    for (size_t i = 0; i < text.len; i++)
+        characters += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+    if (fuzziness.len == 0 || (fuzziness.len >= 4 && strncasecmp(fuzziness.data, "auto", 4) == 0)) {
+        unsigned low = 3, high = 6;
+        if (fuzziness.len > 5)
+            sscanf(fuzziness.data + 4, ":%u,%u", &low, &high);
+        return characters < low ? 0 : characters < high ? 1 : 2;
+    }
+    unsigned edits = (unsigned)(fuzziness.data[0] - '0');
+    return edits > 2 ? 2 : edits;
+}
+
+static int refuse_pattern(struct binder *binder, const struct query *query, const struct mapping_field *field)
+{
+    const char *name = query->kind == QUERY_PREFIX     ? "prefix"
+                       : query->kind == QUERY_WILDCARD ? "wildcard"
+                       : query->kind == QUERY_REGEXP   ? "regexp"
+                                                       : "fuzzy";
+    const char *fields = query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY ? "keyword and text" : "keyword, text and wildcard";
+    if (query->kind == QUERY_FUZZY)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",
+                            name, fields, SLICE_ARG(field->path), SLICE_ARG(field->type_name));
+    return bind__refuse_plain(binder, "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]", name, fields,
+                              SLICE_ARG(field->path), SLICE_ARG(field->type_name));
+}
+
+static int bind_regexp(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
+{
+    struct slice reason = SLICE_NONE;
+    if (text.len > QUERY_REGEXP_CHARACTERS_MAX)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "The length of regex [%zu] used in the Regexp Query request has exceeded the allowed maximum of [%d]. This "
+                            "maximum can be set by changing the [index.max_regex_length] index level setting.",
+                            text.len, QUERY_REGEXP_CHARACTERS_MAX);
+    matcher->pattern.pattern = pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
+    if (matcher->pattern.pattern == NULL)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    matcher->pattern.fits = pattern_regexp;
+    matcher->pattern.prefix = SLICE_LIT("");
+    return 0;
+}
+
+int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field, struct matcher **ret_matcher)
+{
+    if (!is_text_field(field))
+        return refuse_pattern(binder, query, field);
+    int r = check_searchable(binder, field);
+    if (r != 0)
+        return r;
+    struct matcher *matcher = bind__new(binder, MATCHER_PATTERN, query->boost);
+    struct slice text = query__scalar_text(binder->arena, query->pattern.value);
+    matcher->field = field;
+    *ret_matcher = matcher;
+    if (query->kind == QUERY_REGEXP)
+        return bind_regexp(binder, query, text, matcher);
+    if (query->kind == QUERY_FUZZY) {
+        matcher->pattern.pattern = pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
+                                                     query->pattern.prefix_length, !query->pattern.no_transpositions);
+        matcher->pattern.fits = pattern_fuzzy;
+        matcher->pattern.prefix = SLICE_LIT("");
+        return 0;
+    }
+    bool wildcard = query->kind == QUERY_WILDCARD;
+    if (wildcard || field->analyzer == NULL || field->type == FIELD_KEYWORD)
+        text = normalized(binder, field, text);
+    matcher->pattern.pattern = pattern_new(binder->arena, text, query->pattern.case_insensitive);
+    matcher->pattern.fits = wildcard ? pattern_wildcard : pattern_prefix;
+    matcher->pattern.prefix = pattern_literal_prefix(matcher->pattern.pattern, wildcard);
+    return 0;
+}

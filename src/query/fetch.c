@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hits as JSON, in the order of members that Elasticsearch has. The plain case, everything of the source, copies bytes and
+ * looks at nothing.
+ */
+#include "query/fetch.h"
+
+#include "json/path.h"
+#include "json/write.h"
+#include "mapping/date.h"
+#include "query/sort.h"
+#include "script/script.h"
+
+static bool source_enabled(const struct mapping *mapping)
+{
+    return mapping_type_count(mapping) == 0 || mapping_type_at(mapping, 0)->source_enabled;
+}
+
+int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request)
+{
+    *fetcher = (struct fetcher){.context = binder->context, .request = request, .index = binder->index};
+    struct buf name = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&name, binder->index->name);
+    fetcher->index_json = arena_copy(binder->arena, buf_view(&name));
+    buf_deinit(&name);
+    bool other_fields = request->stored_field_count > 0 || request->script_field_count > 0;
+    fetcher->source_allowed = source_enabled(binder->index->mapping);
+    fetcher->source = !request->no_source && fetcher->source_allowed && (request->source_asked || !other_fields);
+    fetcher->source_whole = request->source.include_count == 0 && request->source.exclude_count == 0;
+    fetcher->ids = !request->stored_none;
+    fetcher->fields = other_fields || request->docvalue_count > 0 || request->field_count > 0;
+    fetcher->scripts = arena_zalloc(binder->arena, (request->script_field_count + 1) * sizeof(struct script *));
+    for (size_t i = 0; i < request->script_field_count; i++) {
+        int r = bind__script(binder, request->script_fields[i].script, SCRIPT_FOR_FIELD, &fetcher->scripts[i]);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* --- fields -------------------------------------------------------------------------------------------------------- */
+
+/* Fields gathered for one hit: name and the inside of its array. */
+struct fields_writer {
+    const struct fetcher *fetcher;
+    struct subject *subject;
+    struct buf *buf;
+    const struct field_format *format;
+    bool begun;     /* "fields":{ is written */
+    bool values;    /* a value of the field at hand is written */
+    int result;
+};
+
+static void begin_field(struct fields_writer *w, struct slice name)
+{
+    if (w->begun)
+        buf_byte(w->buf, ',');
+    else
+        buf_lit(w->buf, ",\"fields\":{");
+    w->begun = true;
+    w->values = false;
+    buf_json_string(w->buf, name);
+    buf_lit(w->buf, ":[");
+}
+
+static void begin_value(struct fields_writer *w)
+{
+    if (w->values)
+        buf_byte(w->buf, ',');
+    w->values = true;
+}
+
+static void write_date(struct fields_writer *w, const struct mapping_field *field, int64_t millis)
+{
+    const struct date_format *format = field->format != NULL ? field->format : date_format_default();
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    if (w->format != NULL && slice_is(w->format->format, "epoch_millis")) {
+        buf_byte(w->buf, '"');
+        buf_i64(w->buf, millis);
+        buf_byte(w->buf, '"');
+        return;
+    }
+    if (w->format != NULL && w->format->format.len > 0 && date_format_parse(&w->subject->arena, w->format->format, &format) != 0)
+        format = date_format_default();
+    if (w->fetcher->context->dialect == DIALECT_5 && (w->format == NULL || w->format->format.len == 0)) {
+        buf_i64(w->buf, millis);
+        return;
+    }
+    date_print(&text, format, millis);
+    buf_json_string(w->buf, buf_view(&text));
+    buf_deinit(&text);
+}
+
+static void write_value(struct fields_writer *w, const struct mapping_field *field, const struct value *value)
+{
+    begin_value(w);
+    if (value->kind == VALUE_BYTES)
+        buf_json_string(w->buf, value->bytes);
+    else if (value->kind == VALUE_F64)
+        json_write_double(w->buf, value->f64);
+    else if (field->type == FIELD_DATE)
+        write_date(w, field, value->i64);
+    else if (field->type == FIELD_BOOLEAN && value->i64 != 0)
+        buf_lit(w->buf, "true");
+    else if (field->type == FIELD_BOOLEAN)
+        buf_lit(w->buf, "false");
+    else if (field->type == FIELD_SCALED_FLOAT)
+        json_write_double(w->buf, (double)value->i64 / field->scaling_factor);
+    else
+        buf_i64(w->buf, value->i64);
+}
+
+/* Values as doc values hold them: typed, and (unlike here) sorted; ours keep the order of the text. */
+static void write_docvalues(void *context, const struct mapping_field *field)
+{
+    struct fields_writer *w = context;
+    struct value *values = NULL;
+    if (field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT)
+        return;
+    size_t count = subject_field(w->subject, field, &values);
+    if (count == 0)
+        return;
+    begin_field(w, field->path);
+    for (size_t i = 0; i < count; i++)
+        write_value(w, field, &values[i]);
+    buf_byte(w->buf, ']');
+}
+
+static bool write_leaf(void *context, yyjson_val *leaf)
+{
+    struct fields_writer *w = context;
+    if (yyjson_is_null(leaf) || yyjson_is_ctn(leaf))
+        return true;
+    begin_value(w);
+    json_write(w->buf, leaf, w->fetcher->context->dialect);
+    return true;
+}
+
+static bool has_leaf(void *context, yyjson_val *leaf)
+{
+    bool *found = context;
+    *found = *found || (!yyjson_is_null(leaf) && !yyjson_is_ctn(leaf));
+    return !*found;
+}
+
+/* Values as the source has them. */
+static void write_source_values(struct fields_writer *w, struct slice name, struct slice path)
+{
+    bool found = false;
+    yyjson_val *root = subject_root(w->subject);
+    if (root == NULL)
+        return;
+    json_path_each(root, path, has_leaf, &found);
+    if (!found)
+        return;
+    begin_field(w, name);
+    json_path_each(root, path, write_leaf, w);
+    buf_byte(w->buf, ']');
+}
+
+static bool is_multi_field(const struct mapping_field *field)
+{
+    return field->parent != NULL && field->parent->type != FIELD_OBJECT && field->parent->type != FIELD_NESTED;
+}
+
+/* One field of the `fields` option: dates formatted, everything else from the source. */
+static void write_field(void *context, const struct mapping_field *field)
+{
+    struct fields_writer *w = context;
+    if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
+        return;
+    if (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN)
+        write_docvalues(context, field);
+    else
+        write_source_values(w, field->path, is_multi_field(field) ? field->parent->path : field->path);
+}
+
+static bool is_stored(const struct mapping_field *field)
+{
+    for (size_t i = 0; i < field->parameter_count; i++) {
+        if (slice_is(field->parameters[i].name, "store"))
+            return slice_is(field->parameters[i].json, "true") || slice_is(field->parameters[i].json, "\"true\"");
+    }
+    return false;
+}
+
+static void write_stored(void *context, const struct mapping_field *field)
+{
+    if (is_stored(field))
+        write_source_values(context, field->path, is_multi_field(field) ? field->parent->path : field->path);
+}
+
+static void write_script_field(struct fields_writer *w, size_t i)
+{
+    const struct script_field *spec = &w->fetcher->request->script_fields[i];
+    struct script_value value;
+    int r = subject_run_script(w->subject, w->fetcher->scripts[i], spec->script->params, 0, &value);
+    if (r != 0) {
+        if (spec->ignore_failure && r > 0)
+            w->subject->problem = NULL;
+        else
+            w->result = r > 0 ? QUERY_REFUSED : r;
+        return;
+    }
+    begin_field(w, spec->name);
+    struct slice json = value.json;
+    if (json.len >= 2 && json.data[0] == '[') /* a list's elements are the values */
+        json = (struct slice){json.data + 1, json.len - 2};
+    buf_slice(w->buf, json);
+    buf_byte(w->buf, ']');
+}
+
+static void each_pattern(struct fields_writer *w, struct slice pattern, mapping_visit *write)
+{
+    const struct mapping *mapping = w->fetcher->index->mapping;
+    const struct mapping_field *field = mapping_field(mapping, pattern);
+    if (field != NULL)
+        write(w, field);
+    else if (slice_find_byte(pattern, '*') < pattern.len)
+        mapping_fields_matching(mapping, pattern, write, w);
+}
+
+static int write_fields(const struct fetcher *fetcher, struct subject *subject, struct buf *buf)
+{
+    const struct search_request *request = fetcher->request;
+    struct fields_writer w = {.fetcher = fetcher, .subject = subject, .buf = buf};
+    for (size_t i = 0; i < request->stored_field_count; i++)
+        each_pattern(&w, request->stored_fields[i], write_stored);
+    for (size_t i = 0; i < request->docvalue_count; i++) {
+        w.format = &request->docvalue_fields[i];
+        each_pattern(&w, w.format->pattern, write_docvalues);
+    }
+    for (size_t i = 0; i < request->field_count; i++) {
+        w.format = &request->fields[i];
+        each_pattern(&w, w.format->pattern, write_field);
+    }
+    w.format = NULL;
+    for (size_t i = 0; i < request->script_field_count && w.result == 0; i++)
+        write_script_field(&w, i);
+    if (w.begun)
+        buf_byte(buf, '}');
+    return w.result;
+}
+
+/* --- The hit ---------------------------------------------------------------------------------------------------------- */
+
+static void write_head(const struct fetcher *fetcher, const struct subject *subject, struct buf *buf)
+{
+    const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, subject->type);
+    buf_lit(buf, "{\"_index\":");
+    buf_slice(buf, fetcher->index_json);
+    if (fetcher->ids) {
+        buf_lit(buf, ",\"_type\":");
+        if (type != NULL)
+            buf_json_string(buf, type->name);
+        else
+            buf_lit(buf, "\"_doc\"");
+        buf_lit(buf, ",\"_id\":");
+        buf_json_string(buf, subject->id);
+    }
+    if (fetcher->request->version) {
+        buf_lit(buf, ",\"_version\":");
+        buf_i64(buf, subject->doc->version);
+    }
+    if (fetcher->request->seq_no_primary_term) {
+        buf_lit(buf, ",\"_seq_no\":");
+        buf_i64(buf, subject->doc->seq_no);
+        buf_lit(buf, ",\"_primary_term\":1");
+    }
+}
+
+static int write_source(const struct fetcher *fetcher, struct subject *subject, struct buf *buf)
+{
+    buf_lit(buf, ",\"_source\":");
+    if (fetcher->source_whole) {
+        buf_slice(buf, subject->doc->source);
+        return 0;
+    }
+    yyjson_val *root = subject_root(subject);
+    if (root == NULL)
+        return tl_trace(subject->error);
+    json_filter_source(buf, root, &fetcher->request->source, fetcher->context->dialect);
+    return 0;
+}
+
+int fetch_hit(const struct fetcher *fetcher, struct subject *subject, const float *score, const struct sort_value *values, struct buf *buf)
+{
+    int r = 0;
+    write_head(fetcher, subject, buf);
+    if (score != NULL) {
+        buf_lit(buf, ",\"_score\":");
+        json_float_text(buf, *score);
+    } else {
+        buf_lit(buf, ",\"_score\":null");
+    }
+    if (subject->doc->routing.data != NULL && fetcher->ids) {
+        buf_lit(buf, ",\"_routing\":");
+        buf_json_string(buf, subject->doc->routing);
+    }
+    if (fetcher->source)
+        r = write_source(fetcher, subject, buf);
+    if (r == 0 && fetcher->fields)
+        r = write_fields(fetcher, subject, buf);
+    if (r == 0 && values != NULL) {
+        buf_byte(buf, ',');
+        sort_write(buf, fetcher->request->sort, fetcher->request->sort_count, values);
+    }
+    buf_byte(buf, '}');
+    return r;
+}

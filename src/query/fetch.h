@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing hits as JSON. For src/query only. */
+#ifndef TL_QUERY_FETCH_H
+#define TL_QUERY_FETCH_H
+
+#include "query/matcher.h"
+
+struct sort_value;
+
+/* What of a hit is written, worked out once an index. */
+struct fetcher {
+    const struct search_context *context;
+    const struct search_request *request;
+    const struct search_index *index;
+    struct slice index_json; /* the name as a JSON string */
+    bool source;             /* _source is written */
+    bool source_whole;       /* and byte for byte */
+    bool source_allowed;     /* the mapping says it is enabled */
+    bool ids;                /* _id and _type are written */
+    bool fields;             /* there may be "fields" */
+    struct script **scripts; /* of script_fields */
+};
+
+/* Returns: 0; QUERY_REFUSED with binder->problem. */
+int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request) TL_MUST_USE;
+
+/*
+ * Appends one hit. `score` is NULL where it reads null.
+ * Returns: 0; QUERY_REFUSED where a script failed (subject->problem); TL_ERR_CORRUPT.
+ */
+int fetch_hit(const struct fetcher *fetcher, struct subject *subject, const float *score, const struct sort_value *values,
+              struct buf *buf) TL_MUST_USE;
+
+#endif

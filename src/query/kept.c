@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The best hits seen so far: a heap with the worst on top, so that a better one takes its place. */
+#include "query/sort.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+
+void kept_hits_init(struct kept_hits *kept, const struct sort_key *keys, size_t key_count, size_t limit)
+{
+    *kept = (struct kept_hits){.keys = keys, .key_count = key_count, .limit = limit};
+}
+
+void kept_hits_deinit(struct kept_hits *kept)
+{
+    for (size_t i = 0; i < kept->count; i++)
+        mem_free(kept->items[i]);
+    mem_free(kept->items);
+    *kept = (struct kept_hits){.keys = NULL};
+}
+
+struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values, size_t count)
+{
+    size_t bytes = sizeof(struct kept_hit) + count * sizeof *values + key.len;
+    for (size_t i = 0; i < count; i++)
+        bytes += values[i].kind == SORT_BYTES ? values[i].bytes.len : 0;
+    struct kept_hit *hit = mem_alloc(bytes);
+    char *at = (char *)&hit->values[count];
+    *hit = (struct kept_hit){.index = index, .score = score, .bytes = bytes, .value_count = count};
+    hit->key = (struct slice){memcpy(at, key.data, key.len), key.len};
+    at += key.len;
+    for (size_t i = 0; i < count; i++) {
+        hit->values[i] = values[i];
+        if (values[i].kind == SORT_BYTES && values[i].bytes.len > 0) {
+            hit->values[i].bytes.data = memcpy(at, values[i].bytes.data, values[i].bytes.len);
+            at += values[i].bytes.len;
+        }
+    }
+    return hit;
+}
+
+static int compare(const struct kept_hits *kept, uint32_t index, float score, struct slice key, const struct sort_value *values,
+                   const struct kept_hit *b)
+{
+    int order = kept->key_count > 0 ? sort_compare(kept->keys, kept->key_count, values, b->values)
+                                    : (score < b->score) - (score > b->score);
+    if (order == 0)
+        order = (index > b->index) - (index < b->index);
+    return order != 0 ? order : slice_compare(key, b->key);
+}
+
+int kept_hit_compare(const struct kept_hits *kept, const struct kept_hit *a, const struct kept_hit *b)
+{
+    return compare(kept, a->index, a->score, a->key, a->values, b);
+}
+
+static void sink(struct kept_hits *kept, size_t at)
+{
+    for (;;) {
+        size_t worst = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < kept->count; child++) {
+            if (kept_hit_compare(kept, kept->items[child], kept->items[worst]) > 0)
+                worst = child;
+        }
+        if (worst == at)
+            return;
+        struct kept_hit *moved = kept->items[at];
+        kept->items[at] = kept->items[worst];
+        kept->items[worst] = moved;
+        at = worst;
+    }
+}
+
+static void rise(struct kept_hits *kept, size_t at)
+{
+    while (at > 0 && kept_hit_compare(kept, kept->items[at], kept->items[(at - 1) / 2]) > 0) {
+        struct kept_hit *moved = kept->items[at];
+        kept->items[at] = kept->items[(at - 1) / 2];
+        kept->items[(at - 1) / 2] = moved;
+        at = (at - 1) / 2;
+    }
+}
+
+static void add(struct kept_hits *kept, struct kept_hit *hit)
+{
+    if (kept->count == kept->capacity) {
+        kept->capacity = kept->capacity > 0 ? kept->capacity * 2 : 16;
+        kept->items = mem_realloc(kept->items, kept->capacity * sizeof(struct kept_hit *));
+    }
+    kept->items[kept->count++] = hit;
+    kept->bytes += hit->bytes;
+    rise(kept, kept->count - 1);
+}
+
+static void drop_last(struct kept_hits *kept)
+{
+    kept->bytes -= kept->items[0]->bytes;
+    mem_free(kept->items[0]);
+    kept->items[0] = kept->items[--kept->count];
+    sink(kept, 0);
+}
+
+void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key, const struct sort_value *values)
+{
+    if (kept->limit == 0)
+        return;
+    if (kept->after != NULL && compare(kept, index, score, key, values, kept->after) <= 0)
+        return;
+    if (kept->count == kept->limit && compare(kept, index, score, key, values, kept->items[0]) >= 0)
+        return;
+    add(kept, kept_hit_copy(index, score, key, values, kept->key_count));
+    if (kept->count > kept->limit)
+        drop_last(kept);
+}
+
+static int by_order(const void *a, const void *b, void *context)
+{
+    return kept_hit_compare(context, *(struct kept_hit *const *)a, *(struct kept_hit *const *)b);
+}
+
+void kept_hits_finish(struct kept_hits *kept)
+{
+    if (kept->count > 1)
+        qsort_r(kept->items, kept->count, sizeof *kept->items, by_order, kept);
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The syntax of query strings, as Lucene's classic parser reads it:
+ *
+ *     query  := clause { [AND | OR | && | "||"] clause }
+ *     clause := [+ | - | ! | NOT] [FIELD ':'] ( term | "phrase"[~N] | range | /regexp/ | '(' query ')' ) [^BOOST]
+ *     range  := ('[' | '{') bound TO bound (']' | '}') | ('<' | '>' | '<=' | '>=') term
+ *
+ * The result is a tree of ordinary nodes. Terms become match queries, so that each field's analyzer sees them.
+ */
+#include "query/matcher.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct lucene {
+    struct arena *arena;
+    const struct query *query;
+    const struct query_field *fields; /* where clauses without a field look; none: everywhere */
+    size_t field_count;
+    struct query_field single;        /* default_field */
+    struct slice text;
+    size_t at;
+    unsigned depth;
+    struct problem *problem;
+    bool failed;
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool ends_term(char c)
+{
+    return is_space(c) || strchr("():^[]\"{}~", c) != NULL;
+}
+
+static void skip_space(struct lucene *p)
+{
+    while (p->at < p->text.len && is_space(p->text.data[p->at]))
+        p->at++;
+}
+
+static bool at_end(struct lucene *p)
+{
+    skip_space(p);
+    return p->at >= p->text.len;
+}
+
+static bool take_char(struct lucene *p, char c)
+{
+    if (p->at >= p->text.len || p->text.data[p->at] != c)
+        return false;
+    p->at++;
+    return true;
+}
+
+/* A word that stands alone: AND, OR, NOT, TO. */
+static bool take_word(struct lucene *p, const char *word)
+{
+    size_t len = strlen(word);
+    skip_space(p);
+    if (p->text.len - p->at < len || memcmp(p->text.data + p->at, word, len) != 0)
+        return false;
+    if (p->text.len - p->at > len && !is_space(p->text.data[p->at + len]) && p->text.data[p->at + len] != '(' && word[0] >= 'A' && word[0] <= 'Z')
+        return false;
+    p->at += len;
+    return true;
+}
+
+#define EXPECTING_CLAUSE                                                                                               \
+    "    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n"                     \
+    "    <QUOTED> ...\n    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n"                 \
+    "    \"[\" ...\n    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    "
+#define EXPECTING_MORE                                                                                                 \
+    "    <AND> ...\n    <OR> ...\n    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n"        \
+    "    \")\" ...\n    \"*\" ...\n    \"^\" ...\n    <QUOTED> ...\n    <TERM> ...\n    <FUZZY_SLOP> ...\n"               \
+    "    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n    \"{\" ...\n    <NUMBER> ...\n    "
+
+static struct query *fail(struct lucene *p, const char *expecting)
+{
+    if (p->failed)
+        return query_match_all(p->arena);
+    p->failed = true;
+    struct slice found = p->at >= p->text.len ? SLICE_LIT("<EOF>") : (struct slice){p->text.data + p->at, 1};
+    const char *form = p->at >= p->text.len ? "Encountered \"%.*s\" at line 1, column %zu.\nWas expecting one of:\n%s"
+                                            : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";
+    struct problem *cause = arena_zalloc(p->arena, sizeof *cause);
+    cause->type = PROBLEM_PARSE;
+    if (p->at >= p->text.len)
+        cause->reason = arena_printf(p->arena, "Encountered \"<EOF>\" at line 1, column %zu.\nWas expecting one of:\n%s", p->text.len,
+                                     expecting);
+    else
+        cause->reason = arena_printf(p->arena, form, SLICE_ARG(found), SLICE_ARG(found), p->at, expecting);
+    *p->problem = (struct problem){.type = PROBLEM_PARSE, .caused_by = cause};
+    p->problem->reason = arena_printf(p->arena, "Cannot parse '%.*s': %.*s", SLICE_ARG(p->text), SLICE_ARG(cause->reason));
+    return query_match_all(p->arena);
+}
+
+/* --- Making nodes --------------------------------------------------------------------------------------------- */
+
+static struct query *each_field(struct lucene *p, struct slice field, struct query *(*make)(struct lucene *, struct slice, struct query *),
+                                struct query *model)
+{
+    if (field.data != NULL)
+        return make(p, field, model);
+    if (p->field_count == 1)
+        return make(p, p->fields[0].name, model);
+    struct query *any = query__new(p->arena, QUERY_DIS_MAX);
+    any->compound.number = 0;
+    for (size_t i = 0; i < p->field_count; i++)
+        query__list_add(p->arena, &any->compound.queries, make(p, p->fields[i].name, model));
+    return any;
+}
+
+static struct query *on_field(struct lucene *p, struct slice field, struct query *model)
+{
+    struct query *query = query__new(p->arena, model->kind);
+    *query = *model;
+    query->field = field;
+    return query;
+}
+
+/* Words and phrases. Without a field they go to all the fields at once. */
+static struct query *make_words(struct lucene *p, struct slice field, struct slice text, enum match_form form, unsigned slop)
+{
+    struct match_options options = {.slop = slop, .and_operator = p->query->lucene.options.and_operator,
+                                    .lenient = p->query->lucene.options.lenient, .analyzer = p->query->lucene.options.analyzer};
+    if (field.data != NULL && slice_find_byte(field, '*') == field.len) {
+        struct query *query = query__new(p->arena, QUERY_MATCH);
+        query->field = field;
+        query->match.value = query__text(p->arena, text);
+        query->match.form = form;
+        query->match.options = options;
+        return query;
+    }
+    struct query *query = query__new(p->arena, QUERY_MULTI_MATCH);
+    struct query_field *named = arena_zalloc(p->arena, sizeof *named);
+    *named = (struct query_field){field, 1.0};
+    query->multi.value = query__text(p->arena, text);
+    query->multi.fields = field.data != NULL ? named : (struct query_field *)(uintptr_t)p->fields;
+    query->multi.field_count = field.data != NULL ? 1 : p->field_count;
+    query->multi.form = form == MATCH_PHRASE ? MULTI_PHRASE : form == MATCH_PHRASE_PREFIX ? MULTI_PHRASE_PREFIX : MULTI_BEST_FIELDS;
+    query->multi.tie_breaker = NAN;
+    query->multi.options = options;
+    query->multi.options.lenient = options.lenient || field.data == NULL;
+    return query;
+}
+
+static struct query *make_pattern(struct lucene *p, struct slice field, enum query_kind kind, struct slice text, struct slice fuzziness)
+{
+    struct query model = {.kind = kind, .boost = 1.0};
+    model.pattern.value = query__text(p->arena, text);
+    model.pattern.fuzziness = fuzziness;
+    if (field.data == NULL && p->field_count == 0) { /* everywhere: on the words of every text field, which `_all` was */
+        struct query *words = make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
+        words->multi.options.fuzziness = fuzziness;
+        return words;
+    }
+    return each_field(p, field, on_field, &model);
+}
+
+static struct query *make_exists(struct lucene *p, struct slice field)
+{
+    if (field.data == NULL || slice_is(field, "*"))
+        return query_match_all(p->arena);
+    struct query *query = query__new(p->arena, QUERY_EXISTS);
+    query->field = field;
+    return query;
+}
+
+/* --- Terms ------------------------------------------------------------------------------------------------------ */
+
+static double take_number(struct lucene *p, double missing)
+{
+    char digits[32] = "";
+    size_t len = 0;
+    while (p->at < p->text.len && len < sizeof digits - 1 && strchr("0123456789.", p->text.data[p->at]) != NULL)
+        digits[len++] = p->text.data[p->at++];
+    return len > 0 ? strtod(digits, NULL) : missing;
+}
+
+struct lucene_term {
+    struct slice text;    /* escapes taken out */
+    struct slice pattern; /* escapes kept */
+    bool wildcard;        /* has * or ? */
+    bool prefix;          /* its only wildcard is a * at the end */
+};
+
+/* Returns: false where no term stands here. */
+static bool take_term(struct lucene *p, struct lucene_term *ret_term)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    size_t start = p->at, stars = 0;
+    bool question = false;
+    while (p->at < p->text.len && !ends_term(p->text.data[p->at])) {
+        char c = p->text.data[p->at++];
+        if (c == '\\' && p->at < p->text.len)
+            c = p->text.data[p->at++];
+        else if (c == '*')
+            stars++;
+        else if (c == '?')
+            question = true;
+        buf_byte(&text, c);
+    }
+    ret_term->pattern = (struct slice){p->text.data + start, p->at - start};
+    ret_term->text = arena_copy(p->arena, buf_view(&text));
+    ret_term->wildcard = stars > 0 || question;
+    ret_term->prefix = stars == 1 && !question && ret_term->text.len > 1 && ret_term->text.data[ret_term->text.len - 1] == '*';
+    buf_deinit(&text);
+    return p->at > start;
+}
+
+static struct query *parse_phrase(struct lucene *p, struct slice field)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    while (p->at < p->text.len && p->text.data[p->at] != '"') {
+        if (p->text.data[p->at] == '\\' && p->at + 1 < p->text.len)
+            p->at++;
+        buf_byte(&text, p->text.data[p->at++]);
+    }
+    struct slice copy = arena_copy(p->arena, buf_view(&text));
+    buf_deinit(&text);
+    if (!take_char(p, '"'))
+        return fail(p, EXPECTING_CLAUSE);
+    double slop = take_char(p, '~') ? take_number(p, 0) : 0;
+    return make_words(p, field, copy, MATCH_PHRASE, slop > 1e6 ? 1000000u : (unsigned)slop);
+}
+
+static struct slice take_bound(struct lucene *p)
+{
+    skip_space(p);
+    size_t start = p->at;
+    if (take_char(p, '"')) {
+        start++;
+        while (p->at < p->text.len && p->text.data[p->at] != '"')
+            p->at++;
+        struct slice quoted = {p->text.data + start, p->at - start};
+        take_char(p, '"');
+        return quoted;
+    }
+    while (p->at < p->text.len && !is_space(p->text.data[p->at]) && p->text.data[p->at] != ']' && p->text.data[p->at] != '}')
+        p->at++;
+    return (struct slice){p->text.data + start, p->at - start};
+}
+
+static void set_bound(struct lucene *p, struct query *range, struct slice text, bool high)
+{
+    if (slice_is(text, "*"))
+        return;
+    *(high ? &range->range.high : &range->range.low) = query__text(p->arena, text);
+}
+
+/* Behind '[' or '{'. */
+static struct query *parse_range(struct lucene *p, struct slice field, bool exclusive)
+{
+    struct query model = {.kind = QUERY_RANGE, .boost = 1.0};
+    model.range.low_exclusive = exclusive;
+    set_bound(p, &model, take_bound(p), false);
+    if (!take_word(p, "TO"))
+        return fail(p, "    \"TO\" ...\n    ");
+    set_bound(p, &model, take_bound(p), true);
+    skip_space(p);
+    model.range.high_exclusive = p->at < p->text.len && p->text.data[p->at] == '}';
+    if (!take_char(p, ']') && !take_char(p, '}'))
+        return fail(p, "    \"]\" ...\n    \"}\" ...\n    ");
+    if (field.data == NULL && p->field_count == 0)
+        return query__new(p->arena, QUERY_MATCH_NONE);
+    return each_field(p, field, on_field, &model);
+}
+
+/* age:>=10. Returns: NULL where it is none. */
+static struct query *parse_comparison(struct lucene *p, struct slice field)
+{
+    if (field.data == NULL || p->at >= p->text.len || (p->text.data[p->at] != '<' && p->text.data[p->at] != '>'))
+        return NULL;
+    bool high = p->text.data[p->at++] == '<';
+    bool exclusive = !take_char(p, '=');
+    struct query *range = query__new(p->arena, QUERY_RANGE);
+    struct lucene_term term;
+    skip_space(p);
+    if (!take_term(p, &term))
+        return fail(p, EXPECTING_CLAUSE);
+    range->field = field;
+    range->range.low_exclusive = range->range.high_exclusive = exclusive;
+    set_bound(p, range, term.text, high);
+    return range;
+}
+
+static struct query *parse_regexp(struct lucene *p, struct slice field)
+{
+    size_t start = p->at;
+    while (p->at < p->text.len && p->text.data[p->at] != '/')
+        p->at += p->text.data[p->at] == '\\' && p->at + 1 < p->text.len ? 2 : 1;
+    struct slice text = {p->text.data + start, p->at - start};
+    if (!take_char(p, '/'))
+        return fail(p, EXPECTING_CLAUSE);
+    if (field.data == NULL && p->field_count == 0)
+        return query__new(p->arena, QUERY_MATCH_NONE);
+    return make_pattern(p, field, QUERY_REGEXP, text, SLICE_NONE);
+}
+
+static struct query *make_term(struct lucene *p, struct slice field, const struct lucene_term *term)
+{
+    if (take_char(p, '~')) {
+        double edits = take_number(p, 2);
+        struct slice fuzziness = edits >= 2 ? SLICE_LIT("2") : edits >= 1 ? SLICE_LIT("1") : edits > 0 ? SLICE_LIT("auto") : SLICE_LIT("0");
+        return make_pattern(p, field, QUERY_FUZZY, term->text, fuzziness);
+    }
+    if (!term->wildcard)
+        return make_words(p, field, term->text, MATCH_BOOLEAN, 0);
+    if (slice_is(term->text, "*"))
+        return make_exists(p, field);
+    if (term->prefix)
+        return make_pattern(p, field, QUERY_PREFIX, (struct slice){term->text.data, term->text.len - 1}, SLICE_NONE);
+    return make_pattern(p, field, QUERY_WILDCARD, term->pattern, SLICE_NONE);
+}
+
+/* --- Clauses ---------------------------------------------------------------------------------------------------- */
+
+static struct query *parse_query(struct lucene *p, struct slice field);
+
+static struct query *parse_group(struct lucene *p, struct slice field)
+{
+    if (++p->depth > QUERY_DEPTH_MAX)
+        return fail(p, "    fewer brackets\n    ");
+    struct query *inner = parse_query(p, field);
+    p->depth--;
+    skip_space(p);
+    return take_char(p, ')') ? inner : fail(p, EXPECTING_MORE);
+}
+
+/* "name:" before what follows. Returns: data NULL and nothing taken where there is none. */
+static struct slice take_field(struct lucene *p)
+{
+    size_t start = p->at;
+    struct lucene_term name;
+    if (take_term(p, &name) && take_char(p, ':'))
+        return name.text;
+    p->at = start;
+    return SLICE_NONE;
+}
+
+static struct query *parse_value(struct lucene *p, struct slice field)
+{
+    struct lucene_term term;
+    skip_space(p);
+    if (take_char(p, '('))
+        return parse_group(p, field);
+    if (take_char(p, '"'))
+        return parse_phrase(p, field);
+    if (take_char(p, '['))
+        return parse_range(p, field, false);
+    if (take_char(p, '{'))
+        return parse_range(p, field, true);
+    if (take_char(p, '/'))
+        return parse_regexp(p, field);
+    struct query *comparison = parse_comparison(p, field);
+    if (comparison != NULL)
+        return comparison;
+    return take_term(p, &term) ? make_term(p, field, &term) : fail(p, EXPECTING_CLAUSE);
+}
+
+static struct query *parse_clause(struct lucene *p, struct slice field)
+{
+    struct slice named = take_field(p);
+    if (slice_is(named, "_exists_")) {
+        struct lucene_term term;
+        skip_space(p);
+        return take_term(p, &term) ? make_exists(p, term.text) : fail(p, EXPECTING_CLAUSE);
+    }
+    struct query *query = parse_value(p, named.data != NULL ? named : field);
+    if (take_char(p, '^')) {
+        struct query *boosted = query__new(p->arena, QUERY_BOOL);
+        boosted->boost = take_number(p, 1);
+        query__list_add(p->arena, &boosted->boolean.must, query);
+        query = boosted;
+    }
+    return query;
+}
+
+enum occur { OCCUR_SHOULD, OCCUR_MUST, OCCUR_MUST_NOT };
+
+struct lucene_clause {
+    struct query *query;
+    enum occur occur;
+};
+
+/* Lucene's rule: AND makes the clause before it required too; OR makes it optional where words are joined by AND. */
+static enum occur occur_of(struct lucene *p, bool and_before, bool or_before, char sign, struct lucene_clause *previous)
+{
+    if (previous != NULL && and_before && previous->occur == OCCUR_SHOULD)
+        previous->occur = OCCUR_MUST;
+    if (previous != NULL && or_before && p->query->lucene.options.and_operator && previous->occur == OCCUR_MUST)
+        previous->occur = OCCUR_SHOULD;
+    if (sign == '-')
+        return OCCUR_MUST_NOT;
+    if (sign == '+' || and_before)
+        return OCCUR_MUST;
+    return p->query->lucene.options.and_operator && !or_before ? OCCUR_MUST : OCCUR_SHOULD;
+}
+
+static char take_sign(struct lucene *p)
+{
+    if (take_word(p, "NOT") || take_char(p, '-') || take_char(p, '!'))
+        return '-';
+    return take_char(p, '+') ? '+' : ' ';
+}
+
+static struct query *combine(struct lucene *p, const struct lucene_clause *clauses, size_t count)
+{
+    if (count == 1 && clauses[0].occur != OCCUR_MUST_NOT)
+        return clauses[0].query;
+    struct query *all = query__new(p->arena, QUERY_BOOL);
+    for (size_t i = 0; i < count; i++)
+        query__list_add(p->arena,
+                        clauses[i].occur == OCCUR_MUST       ? &all->boolean.must
+                        : clauses[i].occur == OCCUR_MUST_NOT ? &all->boolean.must_not
+                                                             : &all->boolean.should,
+                        clauses[i].query);
+    return all;
+}
+
+static struct query *parse_query(struct lucene *p, struct slice field)
+{
+    struct lucene_clause *clauses = NULL;
+    size_t count = 0, capacity = 0;
+    do {
+        bool and_before = count > 0 && (take_word(p, "AND") || take_word(p, "&&"));
+        bool or_before = count > 0 && !and_before && (take_word(p, "OR") || take_word(p, "||"));
+        skip_space(p);
+        char sign = take_sign(p);
+        skip_space(p);
+        clauses = arena_grow(p->arena, clauses, count, &capacity, sizeof *clauses);
+        struct query *query = parse_clause(p, field);
+        enum occur occur = occur_of(p, and_before, or_before, sign, count > 0 ? &clauses[count - 1] : NULL);
+        clauses[count++] = (struct lucene_clause){query, occur};
+    } while (!p->failed && !at_end(p) && p->text.data[p->at] != ')');
+    return combine(p, clauses, count);
+}
+
+static struct query *with_boost(struct query *parsed, double boost)
+{
+    parsed->boost *= boost;
+    return parsed;
+}
+
+static void lucene_init(struct lucene *p, struct arena *arena, const struct query *query, const struct query_field *fields,
+                        size_t field_count, struct problem *problem)
+{
+    *p = (struct lucene){.arena = arena, .query = query, .fields = fields, .field_count = field_count, .problem = problem};
+    p->text = query->lucene.text;
+    if (query->lucene.options.default_field.len > 0 && !slice_is(query->lucene.options.default_field, "*") &&
+        !slice_is(query->lucene.options.default_field, "_all") && field_count == 0) {
+        struct query_field *single = arena_alloc(arena, sizeof *single);
+        *single = (struct query_field){query->lucene.options.default_field, 1.0};
+        p->fields = single;
+        p->field_count = 1;
+    }
+}
+
+int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
+                 struct query **ret_query, struct problem *ret_problem)
+{
+    struct lucene p;
+    lucene_init(&p, arena, query, fields, field_count, ret_problem);
+    if (at_end(&p)) {
+        *ret_query = query__new(arena, QUERY_MATCH_NONE);
+        return 0;
+    }
+    *ret_query = with_boost(parse_query(&p, SLICE_NONE), query->boost);
+    if (!p.failed && !at_end(&p))
+        fail(&p, EXPECTING_MORE);
+    return p.failed ? QUERY_REFUSED : 0;
+}
+
+/* --- simple_query_string ------------------------------------------------------------------------------------------ */
+
+static struct query *simple_group(struct lucene *p);
+
+static struct query *simple_clause(struct lucene *p)
+{
+    struct lucene_term term;
+    if (take_char(p, '(') && p->depth < QUERY_DEPTH_MAX) {
+        p->depth++;
+        struct query *inner = simple_group(p);
+        p->depth--;
+        take_char(p, ')');
+        return inner;
+    }
+    if (take_char(p, '"')) {
+        struct query *phrase = parse_phrase(p, SLICE_NONE);
+        p->failed = false; /* an open quote is a quote to the end */
+        return phrase;
+    }
+    size_t start = p->at;
+    while (p->at < p->text.len && !is_space(p->text.data[p->at]) && strchr("+|\"()", p->text.data[p->at]) == NULL)
+        p->at++;
+    if (p->at == start) {
+        p->at++;
+        return NULL;
+    }
+    term.text = (struct slice){p->text.data + start, p->at - start};
+    if (term.text.len > 1 && term.text.data[term.text.len - 1] == '*')
+        return make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){term.text.data, term.text.len - 1}, SLICE_NONE);
+    return make_words(p, SLICE_NONE, term.text, MATCH_BOOLEAN, 0);
+}
+
+static struct query *simple_group(struct lucene *p)
+{
+    struct query *all = query__new(p->arena, QUERY_BOOL);
+    bool and_words = p->query->lucene.options.and_operator;
+    struct query_list *list = and_words ? &all->boolean.must : &all->boolean.should;
+    while (!at_end(p) && p->text.data[p->at] != ')') {
+        bool plus = take_char(p, '+');
+        bool bar = !plus && take_char(p, '|');
+        skip_space(p);
+        bool minus = take_char(p, '-');
+        if (p->at >= p->text.len)
+            break;
+        struct query *clause = simple_clause(p);
+        if (clause == NULL)
+            continue;
+        if (plus && list->count > 0 && list == &all->boolean.should)
+            query__list_add(p->arena, &all->boolean.must, list->items[--list->count]);
+        if (minus)
+            query__list_add(p->arena, &all->boolean.must_not, clause);
+        else
+            query__list_add(p->arena, plus ? &all->boolean.must : bar ? &all->boolean.should : list, clause);
+    }
+    return all;
+}
+
+struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count)
+{
+    struct problem ignored;
+    struct lucene p;
+    lucene_init(&p, arena, query, fields, field_count, &ignored);
+    struct query *all = query__new(arena, QUERY_BOOL);
+    while (!at_end(&p)) { /* a bracket that closes nothing is passed over */
+        query__list_add(arena, &all->boolean.must, simple_group(&p));
+        take_char(&p, ')');
+    }
+    if (all->boolean.must.count == 0)
+        return query__new(arena, QUERY_MATCH_NONE);
+    return with_boost(all->boolean.must.count == 1 ? all->boolean.must.items[0] : all, query->boost);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matching one document, and its score on the way.
+ *
+ * A matcher that fails leaves *ret_score alone. What goes wrong with the document (its source, a script) is noted in the
+ * subject, and the document then matches nothing.
+ */
+#include "query/matcher.h"
+
+#include "base/check.h"
+#include "json/path.h"
+#include "mapping/analysis.h"
+#include "query/phrase.h"
+#include "script/script.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool matches(const struct matcher *matcher, struct subject *subject)
+{
+    float ignored;
+    return matcher_match(matcher, subject, &ignored);
+}
+
+/* --- Names ---------------------------------------------------------------------------------------------------- */
+
+static bool has_name(const struct matcher *matcher, struct slice name)
+{
+    size_t low = 0, high = matcher->names.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = slice_compare(matcher->names.items[middle], name);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static bool match_type(const struct matcher *matcher, const struct subject *subject)
+{
+    for (size_t i = 0; i < matcher->types.count; i++) {
+        if (matcher->types.numbers[i] == subject->type)
+            return true;
+    }
+    return false;
+}
+
+/* --- Values --------------------------------------------------------------------------------------------------- */
+
+static bool has_value(const struct matcher *matcher, const struct value *value)
+{
+    size_t low = 0, high = matcher->terms.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = value_compare(&matcher->terms.values[middle], value);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static float bm25(const struct term_weight *weight, size_t frequency, size_t length)
+{
+    const float k1 = 1.2f, b = 0.75f;
+    float norm = weight->norms && weight->mean_length > 0 ? (1 - b) + b * (float)length / (float)weight->mean_length : 1.0f;
+    float inverse = 1.0f / (k1 * norm);
+    return weight->weight - weight->weight / (1.0f + (float)frequency * inverse);
+}
+
+static bool match_terms(const struct matcher *matcher, struct subject *subject, float *ret_score)
+{
+    struct value *values = NULL;
+    size_t count = subject_field(subject, matcher->field, &values), frequency = 0;
+    for (size_t i = 0; i < count; i++) {
+        frequency += has_value(matcher, &values[i]);
+        if (frequency > 0 && !matcher->terms.weight.scored)
+            break;
+    }
+    if (frequency == 0)
+        return false;
+    *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, frequency, count) : matcher->boost;
+    return true;
+}
+
+static bool in_range(const struct matcher *matcher, const struct value *value)
+{
+    if (matcher->range.has_low) {
+        int order = value_compare(value, &matcher->range.low);
+        if (order < 0 || (order == 0 && matcher->range.low_exclusive))
+            return false;
+    }
+    if (matcher->range.has_high) {
+        int order = value_compare(value, &matcher->range.high);
+        if (order > 0 || (order == 0 && matcher->range.high_exclusive))
+            return false;
+    }
+    return !(value->kind == VALUE_F64 && isnan(value->f64));
+}
+
+static bool match_range(const struct matcher *matcher, struct subject *subject)
+{
+    struct value *values = NULL;
+    size_t count = subject_field(subject, matcher->field, &values);
+    for (size_t i = 0; i < count; i++) {
+        if (in_range(matcher, &values[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool match_pattern(const struct matcher *matcher, struct subject *subject)
+{
+    struct value *values = NULL;
+    size_t count = subject_field(subject, matcher->field, &values);
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].kind == VALUE_BYTES && matcher->pattern.fits(matcher->pattern.pattern, values[i].bytes))
+            return true;
+    }
+    return false;
+}
+
+static bool found_leaf(void *context, yyjson_val *leaf)
+{
+    bool *found = context;
+    *found = *found || !yyjson_is_null(leaf);
+    return !*found;
+}
+
+static bool match_exists(const struct matcher *matcher, struct subject *subject)
+{
+    for (size_t i = 0; i < matcher->exists.count; i++) {
+        const struct mapping_field *field = matcher->exists.fields[i];
+        struct value *values = NULL;
+        bool found = false;
+        if (field_value_kind(field) != VALUE_NONE && subject_field(subject, field, &values) > 0)
+            return true;
+        bool unread = field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT; /* a text of no words is there */
+        yyjson_val *root = unread ? subject_root(subject) : NULL;
+        if (root != NULL)
+            json_path_each(root, field->path, found_leaf, &found);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* --- Made of others --------------------------------------------------------------------------------------------- */
+
+static bool match_bool(const struct matcher *matcher, struct subject *subject, float *ret_score)
+{
+    float total = 0, score = 0;
+    size_t matched = 0;
+    for (size_t i = 0; i < matcher->boolean.filter.count; i++) {
+        if (!matches(matcher->boolean.filter.items[i], subject))
+            return false;
+    }
+    for (size_t i = 0; i < matcher->boolean.must_not.count; i++) {
+        if (matches(matcher->boolean.must_not.items[i], subject))
+            return false;
+    }
+    for (size_t i = 0; i < matcher->boolean.must.count; i++) {
+        if (!matcher_match(matcher->boolean.must.items[i], subject, &score))
+            return false;
+        total += score;
+    }
+    for (size_t i = 0; i < matcher->boolean.should.count; i++) {
+        if (matcher_match(matcher->boolean.should.items[i], subject, &score)) {
+            matched++;
+            total += score;
+        }
+    }
+    *ret_score = total * matcher->boost;
+    return matched >= matcher->boolean.minimum;
+}
+
+static bool match_dis_max(const struct matcher *matcher, struct subject *subject, float *ret_score)
+{
+    float best = 0, others = 0, score = 0;
+    bool any = false;
+    for (size_t i = 0; i < matcher->compound.queries.count; i++) {
+        if (!matcher_match(matcher->compound.queries.items[i], subject, &score))
+            continue;
+        if (!any || score > best) {
+            others += any ? best : 0;
+            best = score;
+        } else {
+            others += score;
+        }
+        any = true;
+    }
+    *ret_score = (best + others * matcher->compound.number) * matcher->boost;
+    return any;
+}
+
+static bool match_boosting(const struct matcher *matcher, struct subject *subject, float *ret_score)
+{
+    if (!matcher_match(matcher->compound.queries.items[0], subject, ret_score))
+        return false;
+    if (matches(matcher->compound.queries.items[1], subject))
+        *ret_score *= matcher->compound.number;
+    *ret_score *= matcher->boost;
+    return true;
+}
+
+static bool match_script(const struct matcher *matcher, struct subject *subject)
+{
+    struct script_value value;
+    return subject_run_script(subject, matcher->script.script, matcher->script.params, 0, &value) == 0 && value.boolean;
+}
+
+/* --- Functions ------------------------------------------------------------------------------------------------- */
+
+static double modified(struct slice modifier, double x)
+{
+    if (slice_is(modifier, "log"))
+        return log10(x);
+    if (slice_is(modifier, "log1p"))
+        return log10(x + 1);
+    if (slice_is(modifier, "log2p"))
+        return log10(x + 2);
+    if (slice_is(modifier, "ln"))
+        return log(x);
+    if (slice_is(modifier, "ln1p"))
+        return log1p(x);
+    if (slice_is(modifier, "ln2p"))
+        return log1p(x + 1);
+    if (slice_is(modifier, "square"))
+        return x * x;
+    if (slice_is(modifier, "sqrt"))
+        return sqrt(x);
+    return slice_is(modifier, "reciprocal") ? 1 / x : x;
+}
+
+static double field_factor(const struct bound_function *function, struct subject *subject)
+{
+    struct value *values = NULL;
+    size_t count = function->field != NULL ? subject_field(subject, function->field, &values) : 0;
+    double x = isnan(function->spec->missing) ? 1 : function->spec->missing;
+    if (count > 0 && values[0].kind == VALUE_F64)
+        x = values[0].f64;
+    else if (count > 0 && values[0].kind == VALUE_I64)
+        x = function->field->type == FIELD_SCALED_FLOAT ? (double)values[0].i64 / function->field->scaling_factor : (double)values[0].i64;
+    return modified(function->spec->modifier, x * function->spec->factor);
+}
+
+static double function_value(const struct bound_function *function, struct subject *subject, float score)
+{
+    double value = 1;
+    if (function->spec->field_factor)
+        value = field_factor(function, subject);
+    if (function->script != NULL) {
+        struct script_value result;
+        if (subject_run_script(subject, function->script, function->spec->script->params, score, &result) == 0)
+            value = result.number;
+    }
+    return isnan(function->spec->weight) ? value : value * function->spec->weight;
+}
+
+static double joined(int mode, double a, double b)
+{
+    switch (mode) {
+    case COMBINE_SUM:
+    case COMBINE_AVG:
+        return a + b;
+    case COMBINE_FIRST:
+        return a;
+    case COMBINE_MAX:
+        return a > b ? a : b;
+    case COMBINE_MIN:
+        return a < b ? a : b;
+    case COMBINE_REPLACE:
+        return b;
+    default:
+        return a * b;
+    }
+}
+
+static bool match_function(const struct matcher *matcher, struct subject *subject, float *ret_score)
+{
+    const struct query *spec = matcher->function.spec;
+    float score;
+    if (!matcher_match(matcher->function.query, subject, &score))
+        return false;
+    double factor = 1, weights = 0;
+    size_t applied = 0;
+    for (size_t i = 0; i < spec->function.count; i++) {
+        const struct bound_function *function = &matcher->function.functions[i];
+        if (function->filter != NULL && !matches(function->filter, subject))
+            continue;
+        double value = function_value(function, subject, score);
+        factor = applied++ == 0 ? value : joined(spec->function.score_mode, factor, value);
+        weights += isnan(function->spec->weight) ? 1 : function->spec->weight;
+    }
+    if (spec->function.score_mode == COMBINE_AVG && applied > 0 && weights != 0)
+        factor /= weights;
+    factor = factor > spec->function.max_boost ? spec->function.max_boost : factor;
+    double combined = spec->function.boost_mode == COMBINE_AVG ? (score + factor) / 2 : joined(spec->function.boost_mode, score, factor);
+    if (applied == 0)
+        combined = score;
+    *ret_score = (float)combined * matcher->boost;
+    return isnan(spec->function.min_score) || *ret_score >= (float)spec->function.min_score;
+}
+
+/* --- Phrases ----------------------------------------------------------------------------------------------------- */
+
+static bool match_phrase(const struct matcher *matcher, struct subject *subject, float *ret_score)
+{
+    size_t length = 0;
+    size_t frequency = phrase_frequency(matcher, subject, &length);
+    if (frequency == 0)
+        return false;
+    float total = 0;
+    for (size_t i = 0; i < matcher->phrase.count; i++)
+        total += matcher->phrase.weights[i].scored ? matcher->phrase.weights[i].weight : 0;
+    struct term_weight all = matcher->phrase.weights[0];
+    all.weight = total;
+    *ret_score = all.scored ? bm25(&all, frequency, length) : matcher->boost;
+    return true;
+}
+
+bool matcher_match(const struct matcher *matcher, struct subject *subject, float *ret_score)
+{
+    *ret_score = matcher->boost;
+    switch (matcher->kind) {
+    case MATCHER_ALL:
+        return true;
+    case MATCHER_NONE:
+        return false;
+    case MATCHER_IDS:
+        return has_name(matcher, subject->id);
+    case MATCHER_TYPES:
+        return match_type(matcher, subject);
+    case MATCHER_ROUTING:
+        return subject->doc->routing.data != NULL && (matcher->names.count == 0 || has_name(matcher, subject->doc->routing));
+    case MATCHER_SEQ_NO:
+        return in_range(matcher, &(struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no});
+    case MATCHER_TERMS:
+        return match_terms(matcher, subject, ret_score);
+    case MATCHER_RANGE:
+        return match_range(matcher, subject);
+    case MATCHER_PATTERN:
+        return match_pattern(matcher, subject);
+    case MATCHER_EXISTS:
+        return match_exists(matcher, subject);
+    case MATCHER_PHRASE:
+        return match_phrase(matcher, subject, ret_score);
+    case MATCHER_BOOL:
+        return match_bool(matcher, subject, ret_score);
+    case MATCHER_DIS_MAX:
+        return match_dis_max(matcher, subject, ret_score);
+    case MATCHER_CONSTANT:
+        return matches(matcher->compound.queries.items[0], subject);
+    case MATCHER_BOOSTING:
+        return match_boosting(matcher, subject, ret_score);
+    case MATCHER_FUNCTION:
+        return match_function(matcher, subject, ret_score);
+    case MATCHER_SCRIPT:
+        return match_script(matcher, subject);
+    case MATCHER_KIND_COUNT:
+        break;
+    }
+    UNREACHABLE();
+    return false;
+}

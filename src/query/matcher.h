@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matchers: a query bound to one index, and the document it looks at. For src/query only.
+ *
+ * Binding resolves fields, analyses texts and converts values, so that matching a document compares values and nothing else.
+ */
+#ifndef TL_QUERY_MATCHER_H
+#define TL_QUERY_MATCHER_H
+
+#include "core/doc.h"
+#include "mapping/mapping.h"
+#include "query/node.h"
+#include "query/search.h"
+
+struct pattern;
+struct script;
+
+enum matcher_kind {
+    MATCHER_ALL,
+    MATCHER_NONE,
+    MATCHER_IDS,
+    MATCHER_TYPES,
+    MATCHER_ROUTING,
+    MATCHER_SEQ_NO,
+    MATCHER_TERMS,   /* has one of these values */
+    MATCHER_RANGE,
+    MATCHER_PATTERN, /* has a value that fits a pattern */
+    MATCHER_EXISTS,  /* has a value in one of these fields */
+    MATCHER_PHRASE,  /* has these tokens next to each other */
+    MATCHER_BOOL,
+    MATCHER_DIS_MAX,
+    MATCHER_CONSTANT,
+    MATCHER_BOOSTING,
+    MATCHER_FUNCTION,
+    MATCHER_SCRIPT,
+    MATCHER_KIND_COUNT
+};
+
+/* BM25, as far as it is known before the document. */
+struct term_weight {
+    bool scored;     /* false: constant, the matcher's boost */
+    bool norms;      /* the length of the field counts */
+    uint64_t documents;      /* that hold the field */
+    uint64_t with_term;
+    double mean_length;
+    float weight;    /* boost * (k1 + 1) * idf */
+};
+
+struct matcher_list {
+    struct matcher **items;
+    size_t count;
+    size_t capacity;
+};
+
+struct bound_function {
+    struct matcher *filter; /* NULL: always */
+    const struct score_function *spec;
+    const struct mapping_field *field;
+    struct script *script;
+};
+
+struct matcher {
+    enum matcher_kind kind;
+    float boost;
+    const struct mapping_field *field;
+    union {
+        struct {
+            struct slice *items; /* sorted bytewise, no duplicates */
+            size_t count;
+        } names; /* IDS, ROUTING */
+        struct {
+            uint16_t *numbers;
+            size_t count;
+        } types;
+        struct {
+            struct value *values; /* sorted, no duplicates */
+            size_t count;
+            struct term_weight weight;
+        } terms;
+        struct {
+            struct value low, high;
+            bool has_low, has_high, low_exclusive, high_exclusive;
+        } range; /* RANGE, SEQ_NO */
+        struct {
+            const struct pattern *pattern;
+            bool (*fits)(const struct pattern *pattern, struct slice text);
+            struct slice prefix; /* what every value that fits begins with */
+        } pattern;
+        struct {
+            const struct mapping_field **fields;
+            size_t count;
+        } exists;
+        struct {
+            struct slice *tokens;
+            uint32_t *positions; /* relative */
+            struct term_weight *weights;
+            size_t count;
+            unsigned slop;
+            bool last_is_prefix;
+        } phrase;
+        struct {
+            struct matcher_list must, filter, should, must_not;
+            size_t minimum; /* of should */
+        } boolean;
+        struct {
+            struct matcher_list queries;
+            float number;
+        } compound; /* DIS_MAX, CONSTANT, BOOSTING */
+        struct {
+            struct matcher *query;
+            struct bound_function *functions;
+            const struct query *spec;
+        } function;
+        struct {
+            struct script *script;
+            struct slice params;
+        } script;
+    };
+};
+
+/* The document at hand. Everything derived from it lives in `arena`, which subject_set() resets. */
+struct subject {
+    const struct search_index *index;
+    struct arena arena;
+    uint16_t type;
+    struct slice id;
+    const struct doc *doc;
+    yyjson_val *root;            /* NULL until asked for */
+    struct subject_values *values; /* read so far */
+    int error;                   /* fatal, of parsing the source */
+    struct problem *problem;     /* of a script that failed; in `problems` */
+    struct arena *problems;
+};
+
+/* The values of one field, read once a document. */
+struct subject_values {
+    struct subject_values *next;
+    const struct mapping_field *field;
+    struct value *values;
+    size_t count;
+};
+
+void subject_init(struct subject *subject, const struct search_index *index, struct arena *problems);
+void subject_deinit(struct subject *subject);
+/* Turns to another document, whose slices outlive the use. */
+void subject_set(struct subject *subject, uint16_t type, struct slice id, const struct doc *doc);
+/* Returns: the parsed source, or NULL where it is corrupt (then subject->error). */
+yyjson_val *subject_root(struct subject *subject);
+/* Returns: the values of a field of the document. */
+size_t subject_field(struct subject *subject, const struct mapping_field *field, struct value **ret_values);
+
+/* Returns: whether the document matches; then its score in *ret_score. Errors are the subject's. */
+bool matcher_match(const struct matcher *matcher, struct subject *subject, float *ret_score);
+
+/* Runs a script on the subject for a boolean or a number; failures are the subject's. */
+struct script_value;
+int subject_run_script(struct subject *subject, const struct script *script, struct slice params, float score,
+                       struct script_value *ret_value) TL_MUST_USE;
+
+/* --- Binding ---------------------------------------------------------------------------------------------- */
+
+struct binder {
+    struct arena *arena;
+    const struct search_index *index;
+    const struct search_context *context;
+    bool scores;             /* statistics are wanted */
+    struct problem *problem; /* filled when refused: what goes into the index's query_shard_exception */
+    struct matcher_list terms; /* matchers whose weights wait for statistics: TERMS and PHRASE */
+    struct script **scripts;   /* to be released */
+    size_t script_count, script_capacity;
+    unsigned depth;
+};
+
+/* Binds a tree. Returns: 0; QUERY_REFUSED with binder->problem. */
+int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+/* Fills the weights of binder->terms. Returns: 0 or a fatal code. */
+int query_weigh(struct binder *binder, const struct view *view) TL_MUST_USE;
+void binder_deinit(struct binder *binder);
+
+struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double boost);
+void bind__list_add(struct binder *binder, struct matcher_list *list, struct matcher *matcher);
+/* "failed to create query: …" around a cause; the kind of problem that a value which does not fit makes. */
+int bind__refuse(struct binder *binder, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+/* A query_shard_exception with this text and no cause. */
+int bind__refuse_plain(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
+/* One value of one field; text is taken as a token. */
+int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
+               struct matcher **ret_matcher) TL_MUST_USE;
+int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                struct matcher **ret_matcher) TL_MUST_USE;
+int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                  struct matcher **ret_matcher) TL_MUST_USE;
+int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+int bind__function(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+int bind__script(struct binder *binder, const struct query_script *spec, int script_context, struct script **ret_script) TL_MUST_USE;
+/* "75%", "2", "-1", "2<75%" of `count` optional clauses. */
+int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t *ret_minimum) TL_MUST_USE;
+
+/* Lucene's syntax into nodes. Returns: 0; QUERY_REFUSED with the problem a parse_exception. */
+int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
+                 struct query **ret_query, struct problem *ret_problem) TL_MUST_USE;
+/* The syntax of simple_query_string, in which nothing is wrong. */
+struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields,
+                                  size_t field_count);
+
+/* --- Patterns --------------------------------------------------------------------------------------------- */
+
+bool pattern_wildcard(const struct pattern *pattern, struct slice text);
+bool pattern_prefix(const struct pattern *pattern, struct slice text);
+bool pattern_fuzzy(const struct pattern *pattern, struct slice text);
+bool pattern_regexp(const struct pattern *pattern, struct slice text);
+/* `case_insensitive` folds ASCII letters. */
+const struct pattern *pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
+const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
+                                        bool transpositions);
+/* Returns: NULL and *ret_reason where the expression cannot be followed. */
+const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive, struct slice *ret_reason);
+/* What every text that fits begins with. */
+struct slice pattern_literal_prefix(const struct pattern *pattern, bool wildcard);
+
+#endif

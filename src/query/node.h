@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The nodes of a parsed query. For src/query only.
+ */
+#ifndef TL_QUERY_NODE_H
+#define TL_QUERY_NODE_H
+
+#include "query/query.h"
+
+enum query_kind {
+    QUERY_MATCH_ALL,
+    QUERY_MATCH_NONE,
+    QUERY_IDS,
+    QUERY_TYPE,
+    QUERY_TERM,
+    QUERY_TERMS,
+    QUERY_PREFIX,
+    QUERY_WILDCARD,
+    QUERY_REGEXP,
+    QUERY_FUZZY,
+    QUERY_RANGE,
+    QUERY_EXISTS,
+    QUERY_BOOL,
+    QUERY_CONSTANT_SCORE,
+    QUERY_DIS_MAX,
+    QUERY_BOOSTING,
+    QUERY_NESTED,
+    QUERY_FUNCTION_SCORE,
+    QUERY_MATCH,      /* match, match_phrase, match_phrase_prefix, match_bool_prefix on one field */
+    QUERY_MULTI_MATCH,
+    QUERY_LUCENE,     /* query_string, and q= */
+    QUERY_SIMPLE,     /* simple_query_string */
+    QUERY_SCRIPT,
+    QUERY_KIND_COUNT
+};
+
+struct query_list {
+    struct query **items;
+    size_t count;
+    size_t capacity;
+};
+
+enum match_form { MATCH_BOOLEAN, MATCH_PHRASE, MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX };
+enum multi_form { MULTI_BEST_FIELDS, MULTI_MOST_FIELDS, MULTI_CROSS_FIELDS, MULTI_PHRASE, MULTI_PHRASE_PREFIX, MULTI_BOOL_PREFIX };
+
+/* How words of a text are matched. Shared by match, multi_match and query strings. */
+struct match_options {
+    struct slice analyzer;             /* empty: the field's */
+    struct slice minimum_should_match; /* empty: none */
+    struct slice fuzziness;            /* empty: exact */
+    bool and_operator;
+    bool lenient;
+    bool zero_terms_all;               /* zero_terms_query: all */
+    unsigned slop;
+    unsigned prefix_length;
+};
+
+struct query_field { /* "title^3" */
+    struct slice name;
+    double boost;
+};
+
+struct score_function {
+    struct query *filter; /* NULL: always */
+    double weight;        /* NAN: none given */
+    bool field_factor;
+    struct slice field;
+    double factor;
+    double missing;       /* NAN: none given */
+    struct slice modifier;
+    const struct query_script *script; /* NULL: none */
+};
+
+/* A script as a request gives it. */
+struct query_script {
+    struct slice source; /* data NULL: `id` names a stored one */
+    struct slice id;
+    struct slice lang;   /* empty: none named */
+    struct slice params; /* JSON object; data NULL: none */
+};
+
+struct query {
+    enum query_kind kind;
+    double boost;
+    struct slice field; /* of leaves with one field */
+    union {
+        struct {
+            yyjson_val **items; /* scalars */
+            size_t count;
+            const struct terms_lookup *lookup; /* TERMS; NULL once the items are there */
+        } values;           /* IDS, TYPE (names), TERM (one), TERMS */
+        struct {
+            yyjson_val *value;
+            struct slice fuzziness;
+            unsigned prefix_length;
+            bool case_insensitive;
+            bool no_transpositions;
+        } pattern;          /* PREFIX, WILDCARD, REGEXP, FUZZY */
+        struct {
+            yyjson_val *low;  /* NULL: open */
+            yyjson_val *high;
+            bool low_exclusive;
+            bool high_exclusive;
+            struct slice format;
+            struct slice time_zone;
+        } range;
+        struct {
+            struct query_list must, filter, should, must_not;
+            struct slice minimum_should_match;
+            bool keep_pure_negative; /* adjust_pure_negative: false */
+        } boolean;
+        struct {
+            struct query_list queries; /* CONSTANT_SCORE, NESTED, BOOSTING (positive, negative): fixed places */
+            double number;             /* DIS_MAX tie_breaker; BOOSTING negative_boost */
+            bool ignore_unmapped;
+        } compound;
+        struct {
+            struct query *query;
+            struct score_function *functions;
+            size_t count;
+            enum { COMBINE_MULTIPLY, COMBINE_SUM, COMBINE_AVG, COMBINE_FIRST, COMBINE_MAX, COMBINE_MIN, COMBINE_REPLACE } score_mode, boost_mode;
+            double max_boost;
+            double min_score; /* NAN: none */
+        } function;
+        struct {
+            yyjson_val *value;
+            enum match_form form;
+            struct match_options options;
+        } match;
+        struct {
+            yyjson_val *value;
+            struct query_field *fields;
+            size_t field_count;
+            enum multi_form form;
+            double tie_breaker; /* NAN: by form */
+            struct match_options options;
+        } multi; /* MULTI_MATCH, SIMPLE, LUCENE (value, fields, options) */
+        struct {
+            struct slice text;
+            struct query_field *fields;
+            size_t field_count;
+            struct lucene_options options;
+        } lucene; /* LUCENE, SIMPLE */
+        const struct query_script *script;
+    };
+};
+
+/* A node with boost 1. */
+struct query *query__new(struct arena *arena, enum query_kind kind);
+void query__list_add(struct arena *arena, struct query_list *list, struct query *query);
+/* A JSON string made of a slice, for values that come from elsewhere. */
+yyjson_val *query__text(struct arena *arena, struct slice text);
+/* A scalar's text as Elasticsearch shows it: strings as they are, numbers and booleans printed. */
+struct slice query__scalar_text(struct arena *arena, yyjson_val *scalar);
+
+/* Parsing, shared by parse*.c. Each fills the parser's problem and returns QUERY_REFUSED. */
+int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format, ...)
+    TL_PRINTF(5, 6);
+const char *query__token(yyjson_val *value); /* "START_ARRAY", "VALUE_STRING" … */
+typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query);
+query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene, query__parse_function_score;
+/* {"source"|"inline"|"id"|"stored"|"file": …, "lang", "params"} or a string. */
+int query__parse_script(struct query_parser *parser, yyjson_val *value, const struct query_script **ret_script) TL_MUST_USE;
+/* Scalars of options. Numbers may be written as text. */
+int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number) TL_MUST_USE;
+int query__take_u32(struct query_parser *parser, yyjson_val *value, unsigned *ret_number) TL_MUST_USE;
+int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_flag) TL_MUST_USE;
+/* "title^3" */
+struct query_field query__field_boost(struct slice text);
+
+/* The text of a query as 5.6 puts it into its errors: indented JSON with every default. */
+struct slice query__render(struct arena *arena, const struct query *query);
+
+#endif

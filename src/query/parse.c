@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parsing: which query it is, and the ones made of other queries.
+ *
+ * What is refused is refused in the words and at the place where Elasticsearch's streaming parser would; see
+ * query__refuse(). Leaves are in parse_leaf.c, those about words in parse_text.c.
+ */
+#include "query/node.h"
+
+#include "query/parse_leaf.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+/* --- Refusing ------------------------------------------------------------------------------------------- */
+
+int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(parser->arena, format, arguments);
+    va_end(arguments);
+    *parser->problem = (struct problem){.type = type, .reason = reason};
+    if (at != NULL && parser->doc != NULL)
+        query_position(parser->doc, at, end, &parser->line, &parser->column);
+    if (type == PROBLEM_PARSING)
+        problem_details(parser->problem, parser->arena, "\"line\":%zu,\"col\":%zu", parser->line, parser->column);
+    return QUERY_REFUSED;
+}
+
+const char *query__token(yyjson_val *value)
+{
+    switch (yyjson_get_type(value)) {
+    case YYJSON_TYPE_OBJ:
+        return "START_OBJECT";
+    case YYJSON_TYPE_ARR:
+        return "START_ARRAY";
+    case YYJSON_TYPE_STR:
+        return "VALUE_STRING";
+    case YYJSON_TYPE_BOOL:
+        return "VALUE_BOOLEAN";
+    case YYJSON_TYPE_NULL:
+        return "VALUE_NULL";
+    default:
+        return "VALUE_NUMBER";
+    }
+}
+
+static int refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
+{
+    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]", SLICE_ARG(name),
+                         SLICE_ARG(option));
+}
+
+/* --- Scalars -------------------------------------------------------------------------------------------- */
+
+int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number)
+{
+    struct slice text = query__scalar_text(parser->arena, value);
+    char *end;
+    double number = strtod(arena_copy(parser->arena, text).data, &end);
+    if (yyjson_is_ctn(value) || text.len == 0 || *end != '\0')
+        return query__refuse(parser, value, false, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+    *ret_number = number;
+    return 0;
+}
+
+int query__take_u32(struct query_parser *parser, yyjson_val *value, unsigned *ret_number)
+{
+    double number;
+    int r = query__take_double(parser, value, &number);
+    if (r != 0)
+        return r;
+    *ret_number = number < 0 ? 0 : number > 1e9 ? 1000000000u : (unsigned)number;
+    return 0;
+}
+
+int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_flag)
+{
+    struct slice text = query__scalar_text(parser->arena, value);
+    if (yyjson_is_ctn(value) || (!slice_is(text, "true") && !slice_is(text, "false")))
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+    *ret_flag = slice_is(text, "true");
+    return 0;
+}
+
+/* `boost` and `_name`, which every query takes. Returns: 0, QUERY_REFUSED, or 2 for any other option. */
+enum { NOT_COMMON = 2 };
+
+static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
+{
+    if (slice_is(option, "_name") && !yyjson_is_ctn(value))
+        return 0;
+    if (!slice_is(option, "boost") || yyjson_is_ctn(value))
+        return NOT_COMMON;
+    int r = query__take_double(parser, value, &query->boost);
+    if (r == 0 && query->boost < 0 && parser->dialect == DIALECT_7)
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "negative [boost] are not allowed in [%.*s], use a value between 0 and 1 to deboost",
+                             SLICE_ARG(SLICE_LIT("query")));
+    return r;
+}
+
+/* --- Queries made of queries ---------------------------------------------------------------------------- */
+
+static int parse_into(struct query_parser *parser, yyjson_val *value, struct query_list *list)
+{
+    struct query *query = NULL;
+    int r = query_parse(parser, value, &query);
+    if (r == 0)
+        query__list_add(parser->arena, list, query);
+    return r;
+}
+
+/* One query or an array of them. */
+static int parse_clauses(struct query_parser *parser, yyjson_val *value, struct query_list *list)
+{
+    if (!yyjson_is_arr(value))
+        return parse_into(parser, value, list);
+    size_t index, count;
+    yyjson_val *item;
+    yyjson_arr_foreach(value, index, count, item)
+    {
+        int r = parse_into(parser, item, list);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static struct query_list *bool_list(struct query *query, struct slice option)
+{
+    if (slice_is(option, "must"))
+        return &query->boolean.must;
+    if (slice_is(option, "filter"))
+        return &query->boolean.filter;
+    if (slice_is(option, "should"))
+        return &query->boolean.should;
+    if (slice_is(option, "must_not") || slice_is(option, "mustNot"))
+        return &query->boolean.must_not;
+    return NULL;
+}
+
+static int bool_scalar(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
+                       struct query *query)
+{
+    bool flag;
+    if (slice_is(option, "minimum_should_match") || slice_is(option, "minimum_number_should_match")) {
+        query->boolean.minimum_should_match = query__scalar_text(parser->arena, value);
+        return 0;
+    }
+    if (slice_is(option, "adjust_pure_negative") || slice_is(option, "disable_coord")) {
+        int r = query__take_bool(parser, value, &flag);
+        if (r == 0 && option.data[0] == 'a')
+            query->boolean.keep_pure_negative = !flag;
+        return r;
+    }
+    int r = take_common(parser, option, value, query);
+    return r == NOT_COMMON ? refuse_option(parser, name, option, value) : r;
+}
+
+static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_BOOL);
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        struct query_list *list = bool_list(query, json_slice(key));
+        int r;
+        if (yyjson_is_ctn(value))
+            r = list == NULL ? refuse_option(parser, name, json_slice(key), value) : parse_clauses(parser, value, list);
+        else
+            r = bool_scalar(parser, name, json_slice(key), value, query);
+        if (r != 0)
+            return r;
+    }
+    *ret_query = query;
+    return 0;
+}
+
+/* A member of a compound query: which place in its list, or a number. */
+struct compound_member {
+    const char *name;
+    int place; /* -1: any number of queries; -2: a number; -3: a flag that is ignored; -4: an object that is ignored */
+};
+
+struct compound_form {
+    enum query_kind kind;
+    struct compound_member members[6];
+};
+
+static int compound_member(struct query_parser *parser, struct slice name, const struct compound_form *form,
+                           struct slice option, yyjson_val *value, struct query *query, struct query **places)
+{
+    for (const struct compound_member *member = form->members; member->name != NULL; member++) {
+        if (!slice_is(option, member->name))
+            continue;
+        switch (member->place) {
+        case -1:
+            return parse_clauses(parser, value, &query->compound.queries);
+        case -2:
+            return query__take_double(parser, value, &query->compound.number);
+        case -3:
+            return 0;
+        case -4:
+            query->compound.ignore_unmapped = yyjson_is_true(value);
+            return 0;
+        default:
+            if (yyjson_is_arr(value))
+                return query__refuse(parser, value, false, PROBLEM_PARSING, "unexpected token [START_ARRAY]");
+            return query_parse(parser, value, &places[member->place]);
+        }
+    }
+    int r = take_common(parser, option, value, query);
+    return r == NOT_COMMON ? refuse_option(parser, name, option, value) : r;
+}
+
+/* Fills compound.queries with the queries at fixed places, NULL where one is missing. */
+static int parse_compound(struct query_parser *parser, struct slice name, const struct compound_form *form,
+                          yyjson_val *body, struct query **ret_query, struct query *places[2])
+{
+    struct query *query = query__new(parser->arena, form->kind);
+    query->compound.number = NAN;
+    places[0] = places[1] = NULL;
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        int r = compound_member(parser, name, form, json_slice(key), value, query, places);
+        if (r != 0)
+            return r;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (places[i] != NULL)
+            query__list_add(parser->arena, &query->compound.queries, places[i]);
+    }
+    *ret_query = query;
+    return 0;
+}
+
+static int parse_constant_score(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    static const struct compound_form form = {QUERY_CONSTANT_SCORE, {{"filter", 0}, {"query", 0}, {NULL, 0}}};
+    struct query *places[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, places);
+    if (r == 0 && places[0] == NULL)
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[constant_score] requires a 'filter' element");
+    return r;
+}
+
+static int parse_dis_max(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    static const struct compound_form form = {QUERY_DIS_MAX, {{"queries", -1}, {"tie_breaker", -2}, {NULL, 0}}};
+    struct query *places[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, places);
+    if (r == 0 && (*ret_query)->compound.queries.count == 0)
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[dis_max] requires 'queries' field with at least one clause");
+    return r;
+}
+
+static int parse_boosting(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    static const struct compound_form form = {QUERY_BOOSTING,
+                                              {{"positive", 0}, {"negative", 1}, {"negative_boost", -2}, {NULL, 0}}};
+    struct query *places[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, places);
+    if (r != 0)
+        return r;
+    if (places[0] == NULL)
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[boosting] query requires 'positive' query to be set'");
+    if (places[1] == NULL)
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[boosting] query requires 'negative' query to be set'");
+    if (isnan((*ret_query)->compound.number) || (*ret_query)->compound.number < 0)
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[boosting] query requires 'negative_boost' to be set to be a positive value'");
+    return 0;
+}
+
+static int parse_nested(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    static const struct compound_form form = {
+        QUERY_NESTED,
+        {{"query", 0}, {"filter", 0}, {"path", -3}, {"score_mode", -3}, {"ignore_unmapped", -4}, {NULL, 0}}};
+    struct query *places[2];
+    int r = parse_compound(parser, name, &form, body, ret_query, places);
+    if (r != 0)
+        return r;
+    yyjson_val *path = json_get_lit(body, "path");
+    if (yyjson_is_str(path))
+        (*ret_query)->field = json_slice(path);
+    else
+        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[nested] requires 'path' field");
+    if (places[0] == NULL)
+        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[nested] requires 'query' field");
+    return 0;
+}
+
+/* --- What only 1.x and 2.x had ---------------------------------------------------------------------------- */
+
+static int parse_filtered(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_BOOL);
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        struct slice option = json_slice(key);
+        int r;
+        if (slice_is(option, "query"))
+            r = parse_into(parser, value, &query->boolean.must);
+        else if (slice_is(option, "filter"))
+            r = parse_into(parser, value, &query->boolean.filter);
+        else if (option.len > 0 && option.data[0] == '_') /* _cache, _name */
+            r = 0;
+        else
+            r = take_common(parser, option, value, query);
+        if (r != 0)
+            return r == NOT_COMMON ? refuse_option(parser, name, option, value) : r;
+    }
+    *ret_query = query;
+    return 0;
+}
+
+/* {"and": [..]}, {"or": {"filters": [..]}} and {"not": {..}}, {"not": {"filter": {..}}} */
+static int parse_and_or_not(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_BOOL);
+    struct query_list *list = slice_is(name, "and") ? &query->boolean.filter
+                              : slice_is(name, "or") ? &query->boolean.should
+                                                     : &query->boolean.must_not;
+    yyjson_val *inner = json_get_lit(body, "filters");
+    if (inner == NULL)
+        inner = json_get_lit(body, "filter");
+    if (inner == NULL && slice_is(name, "not"))
+        inner = json_get_lit(body, "query");
+    int r = parse_clauses(parser, inner != NULL ? inner : body, list);
+    if (r != 0)
+        return r;
+    *ret_query = query;
+    return 0;
+}
+
+/* {"missing": {"field": "x"}} */
+static int parse_missing(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    yyjson_val *field = json_get_lit(body, "field");
+    if (!yyjson_is_str(field))
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[%.*s] must be provided with a [field]", SLICE_ARG(name));
+    struct query *exists = query__new(parser->arena, QUERY_EXISTS);
+    exists->field = json_slice(field);
+    struct query *query = query__new(parser->arena, QUERY_BOOL);
+    query__list_add(parser->arena, &query->boolean.must_not, exists);
+    *ret_query = query;
+    return 0;
+}
+
+/* {"query": {"query": {..}}}: 1.x wrapped queries for use as filters. {"fquery": {"query": ..}} the same. */
+static int parse_wrapped(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    yyjson_val *inner = slice_is(name, "fquery") ? json_get_lit(body, "query") : body;
+    return query_parse(parser, inner != NULL ? inner : body, ret_query);
+}
+
+/* --- The table -------------------------------------------------------------------------------------------- */
+
+static int parse_unsupported(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    (void)ret_query;
+    return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query is not supported here", SLICE_ARG(name));
+}
+
+enum query_era { ERA_ALL, ERA_OLD, ERA_SEVEN }; /* OLD: only before 5.0; SEVEN: not in 5.6 */
+
+struct query_name {
+    const char *name;
+    query_parse_function *parse;
+    enum query_era era;
+};
+
+static const struct query_name names[] = {
+    {"bool", parse_bool, ERA_ALL},
+    {"boosting", parse_boosting, ERA_ALL},
+    {"common", parse_unsupported, ERA_ALL},
+    {"constant_score", parse_constant_score, ERA_ALL},
+    {"dis_max", parse_dis_max, ERA_ALL},
+    {"distance_feature", parse_unsupported, ERA_SEVEN},
+    {"exists", query__parse_exists, ERA_ALL},
+    {"field_masking_span", parse_unsupported, ERA_ALL},
+    {"function_score", query__parse_function_score, ERA_ALL},
+    {"fuzzy", query__parse_pattern, ERA_ALL},
+    {"geo_bounding_box", parse_unsupported, ERA_ALL},
+    {"geo_distance", parse_unsupported, ERA_ALL},
+    {"geo_polygon", parse_unsupported, ERA_ALL},
+    {"geo_shape", parse_unsupported, ERA_ALL},
+    {"has_child", parse_unsupported, ERA_ALL},
+    {"has_parent", parse_unsupported, ERA_ALL},
+    {"ids", query__parse_ids, ERA_ALL},
+    {"intervals", parse_unsupported, ERA_SEVEN},
+    {"match", query__parse_match, ERA_ALL},
+    {"match_all", query__parse_match_all, ERA_ALL},
+    {"match_bool_prefix", query__parse_match, ERA_SEVEN},
+    {"match_none", query__parse_match_all, ERA_ALL},
+    {"match_phrase", query__parse_match, ERA_ALL},
+    {"match_phrase_prefix", query__parse_match, ERA_ALL},
+    {"more_like_this", parse_unsupported, ERA_ALL},
+    {"multi_match", query__parse_multi_match, ERA_ALL},
+    {"nested", parse_nested, ERA_ALL},
+    {"parent_id", parse_unsupported, ERA_ALL},
+    {"percolate", parse_unsupported, ERA_ALL},
+    {"prefix", query__parse_pattern, ERA_ALL},
+    {"query_string", query__parse_lucene, ERA_ALL},
+    {"range", query__parse_range, ERA_ALL},
+    {"rank_feature", parse_unsupported, ERA_SEVEN},
+    {"regexp", query__parse_pattern, ERA_ALL},
+    {"script", query__parse_script_query, ERA_ALL},
+    {"script_score", parse_unsupported, ERA_SEVEN},
+    {"simple_query_string", query__parse_lucene, ERA_ALL},
+    {"span_containing", parse_unsupported, ERA_ALL},
+    {"span_first", parse_unsupported, ERA_ALL},
+    {"span_multi", parse_unsupported, ERA_ALL},
+    {"span_near", parse_unsupported, ERA_ALL},
+    {"span_not", parse_unsupported, ERA_ALL},
+    {"span_or", parse_unsupported, ERA_ALL},
+    {"span_term", parse_unsupported, ERA_ALL},
+    {"span_within", parse_unsupported, ERA_ALL},
+    {"term", query__parse_term, ERA_ALL},
+    {"terms", query__parse_terms, ERA_ALL},
+    {"terms_set", parse_unsupported, ERA_SEVEN},
+    {"type", query__parse_type, ERA_ALL},
+    {"wildcard", query__parse_pattern, ERA_ALL},
+    {"wrapper", parse_unsupported, ERA_ALL},
+    {"and", parse_and_or_not, ERA_OLD},
+    {"filtered", parse_filtered, ERA_OLD},
+    {"fquery", parse_wrapped, ERA_OLD},
+    {"in", query__parse_terms, ERA_OLD},
+    {"missing", parse_missing, ERA_OLD},
+    {"not", parse_and_or_not, ERA_OLD},
+    {"or", parse_and_or_not, ERA_OLD},
+    {"query", parse_wrapped, ERA_OLD},
+};
+
+enum { NAME_COUNT = sizeof names / sizeof *names };
+
+static const struct query_name *find_name(struct slice name)
+{
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        if (slice_is(name, names[i].name))
+            return &names[i];
+    }
+    return NULL;
+}
+
+static int refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *body)
+{
+    if (parser->dialect == DIALECT_5)
+        return query__refuse(parser, body, false, PROBLEM_PARSING, "no [query] registered for [%.*s]", SLICE_ARG(name));
+    const char *candidates[NAME_COUNT];
+    size_t count = 0;
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        if (names[i].era != ERA_OLD)
+            candidates[count++] = names[i].name;
+    }
+    struct slice suggestion = query_suggest(parser->arena, name, candidates, count);
+    query__refuse(parser, body, false, PROBLEM_PARSING, "unknown query [%.*s]%.*s", SLICE_ARG(name), SLICE_ARG(suggestion));
+    struct problem *cause = arena_zalloc(parser->arena, sizeof *cause);
+    problem_set(cause, parser->arena, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] unknown field [%.*s]", parser->line,
+                parser->column, SLICE_ARG(name));
+    cause->name = SLICE_LIT("named_object_not_found_exception");
+    parser->problem->caused_by = cause;
+    return QUERY_REFUSED;
+}
+
+static int refuse_empty(struct query_parser *parser, yyjson_val *value)
+{
+    if (parser->doc != NULL)
+        query_position(parser->doc, value, true, &parser->line, &parser->column);
+    return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "query malformed, empty clause found at [%zu:%zu]",
+                         parser->line, parser->column);
+}
+
+static int parse_named(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(value);
+    yyjson_val *body = key + 1;
+    struct slice name = json_slice(key);
+    const struct query_name *found = find_name(name);
+    bool array_form = yyjson_is_arr(body) && found != NULL && found->parse == parse_and_or_not;
+    if (!yyjson_is_obj(body) && !array_form)
+        return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query malformed, no start_object after query name",
+                             SLICE_ARG(name));
+    if (found == NULL)
+        return refuse_unknown(parser, name, body);
+    int r = found->parse(parser, name, body, ret_query);
+    if (r == 0 && unsafe_yyjson_get_len(value) > 1)
+        return query__refuse(parser, unsafe_yyjson_get_next(body), false, PROBLEM_PARSING,
+                             "[%.*s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", SLICE_ARG(name));
+    return r;
+}
+
+int query_parse(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
+{
+    if (!yyjson_is_obj(value))
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[_na] query malformed, must start with start_object");
+    if (unsafe_yyjson_get_len(value) == 0) {
+        if (parser->dialect == DIALECT_7)
+            return refuse_empty(parser, value);
+        *ret_query = query_match_all(parser->arena);
+        return 0;
+    }
+    if (parser->depth >= QUERY_DEPTH_MAX)
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "The nested depth of the query exceeds the maximum of %d", QUERY_DEPTH_MAX);
+    parser->depth++;
+    int r = parse_named(parser, value, ret_query);
+    parser->depth--;
+    return r;
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing the queries over values: term, terms, range, patterns, exists, ids. */
+#include "query/parse_leaf.h"
+
+#include "json/write.h"
+
+static int refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
+{
+    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]", SLICE_ARG(name),
+                         SLICE_ARG(option));
+}
+
+static bool is_common(struct slice option)
+{
+    return slice_is(option, "boost") || slice_is(option, "_name");
+}
+
+static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
+{
+    return slice_is(option, "boost") ? query__take_double(parser, value, &query->boost) : 0;
+}
+
+static int parse_options(struct query_parser *parser, struct slice name, yyjson_val *options, query_take_option *take,
+                         struct query *query)
+{
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(options, index, count, key, value)
+    {
+        struct slice option = json_slice(key);
+        int r = is_common(option) && !yyjson_is_ctn(value) ? take_common(parser, option, value, query)
+                                                           : take(parser, name, option, value, query);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int second_field(struct query_parser *parser, struct slice name, struct slice first, struct slice second,
+                        yyjson_val *at)
+{
+    return query__refuse(parser, at, false, PROBLEM_PARSING,
+                         "[%.*s] query doesn't support multiple fields, found [%.*s] and [%.*s]", SLICE_ARG(name),
+                         SLICE_ARG(first), SLICE_ARG(second));
+}
+
+int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body, query_take_option *take,
+                       struct query *query)
+{
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        struct slice field = json_slice(key);
+        int r;
+        if (is_common(field) && !yyjson_is_ctn(value) && count > 1) {
+            r = take_common(parser, field, value, query);
+        } else if (query->field.data != NULL) {
+            return second_field(parser, name, query->field, field, value);
+        } else {
+            query->field = field;
+            r = yyjson_is_obj(value) ? parse_options(parser, name, value, take, query)
+                                     : take(parser, name, SLICE_LIT(""), value, query);
+        }
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int refuse_no_field(struct query_parser *parser, yyjson_val *body)
+{
+    return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "field name is null or empty");
+}
+
+static int refuse_no_value(struct query_parser *parser, yyjson_val *body)
+{
+    return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "value cannot be null");
+}
+
+/* --- match_all, match_none ------------------------------------------------------------------------------ */
+
+int query__parse_match_all(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, slice_is(name, "match_all") ? QUERY_MATCH_ALL : QUERY_MATCH_NONE);
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        if (!is_common(json_slice(key))) {
+            query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "x");
+            return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]",
+                                 parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(json_slice(key)));
+        }
+        int r = take_common(parser, json_slice(key), value, query);
+        if (r != 0)
+            return r;
+    }
+    *ret_query = query;
+    return 0;
+}
+
+/* --- ids, type ------------------------------------------------------------------------------------------ */
+
+/* Scalars of an array, or one alone, as they stand. */
+static int take_scalars(struct query_parser *parser, yyjson_val *value, struct query *query)
+{
+    size_t count = yyjson_is_arr(value) ? unsafe_yyjson_get_len(value) : 1;
+    yyjson_val *item = yyjson_is_arr(value) ? unsafe_yyjson_get_first(value) : value;
+    query->values.items = arena_alloc(parser->arena, count * sizeof(yyjson_val *));
+    for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
+        if (yyjson_is_ctn(item) || yyjson_is_null(item))
+            return query__refuse(parser, item, false, PROBLEM_PARSING, "No value specified for %s query",
+                                 query->kind == QUERY_IDS ? "ids" : "terms");
+        query->values.items[i] = item;
+    }
+    query->values.count = count;
+    return 0;
+}
+
+int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_IDS);
+    struct query *types = NULL;
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        struct slice option = json_slice(key);
+        int r;
+        if (slice_is(option, "values")) {
+            r = take_scalars(parser, value, query);
+        } else if (slice_is(option, "type") || slice_is(option, "types") || slice_is(option, "_type")) {
+            types = query__new(parser->arena, QUERY_TYPE);
+            r = take_scalars(parser, value, types);
+        } else if (is_common(option)) {
+            r = take_common(parser, option, value, query);
+        } else {
+            query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "x");
+            return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]",
+                                 parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(option));
+        }
+        if (r != 0)
+            return r;
+    }
+    *ret_query = types != NULL && types->values.count > 0 ? query_filtered(parser->arena, query, types) : query;
+    return 0;
+}
+
+int query__parse_type(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    yyjson_val *value = json_get_lit(body, "value");
+    if (!yyjson_is_str(value))
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[%.*s] type query needs to be provided with a value for the type", SLICE_ARG(name));
+    struct query *query = query__new(parser->arena, QUERY_TYPE);
+    *ret_query = query;
+    return take_scalars(parser, value, query);
+}
+
+/* --- exists --------------------------------------------------------------------------------------------- */
+
+int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_EXISTS);
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        int r = 0;
+        if (slice_is(json_slice(key), "field") && !yyjson_is_ctn(value))
+            query->field = query__scalar_text(parser->arena, value);
+        else if (is_common(json_slice(key)) && !yyjson_is_ctn(value))
+            r = take_common(parser, json_slice(key), value, query);
+        else
+            r = refuse_option(parser, name, json_slice(key), value);
+        if (r != 0)
+            return r;
+    }
+    if (query->field.data == NULL)
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[exists] must be provided with a [field]");
+    *ret_query = query;
+    return 0;
+}
+
+/* --- term, terms ---------------------------------------------------------------------------------------- */
+
+static int take_term(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
+                     struct query *query)
+{
+    if (slice_is(option, "case_insensitive")) {
+        bool flag;
+        int r = query__take_bool(parser, value, &flag);
+        if (r == 0 && flag)
+            return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                                 "[case_insensitive] of a term query is not supported; use a lowercase normalizer");
+        return r;
+    }
+    if (option.len > 0 && !slice_is(option, "value") && !slice_is(option, "term"))
+        return refuse_option(parser, name, option, value);
+    if (yyjson_is_arr(value))
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[term] query does not support array of values");
+    if (yyjson_is_obj(value))
+        return refuse_option(parser, name, option, value);
+    query->values.items = arena_alloc(parser->arena, sizeof(yyjson_val *));
+    query->values.items[0] = value;
+    query->values.count = !yyjson_is_null(value);
+    return 0;
+}
+
+int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_TERM);
+    int r = query__parse_field(parser, name, body, take_term, query);
+    if (r != 0)
+        return r;
+    if (query->field.len == 0)
+        return refuse_no_field(parser, body);
+    if (query->values.count == 0)
+        return refuse_no_value(parser, body);
+    *ret_query = query;
+    return 0;
+}
+
+static int take_lookup(struct query_parser *parser, yyjson_val *body, struct query *query)
+{
+    struct terms_lookup *lookup = arena_zalloc(parser->arena, sizeof *lookup);
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        struct slice text = query__scalar_text(parser->arena, value);
+        if (slice_is(json_slice(key), "index"))
+            lookup->index = text;
+        else if (slice_is(json_slice(key), "type"))
+            lookup->type = text;
+        else if (slice_is(json_slice(key), "id"))
+            lookup->id = text;
+        else if (slice_is(json_slice(key), "routing"))
+            lookup->routing = text;
+        else if (slice_is(json_slice(key), "path"))
+            lookup->path = text;
+        else
+            return query__refuse(parser, value, false, PROBLEM_PARSING, "[terms] query does not support [%.*s] within lookup element",
+                                 SLICE_ARG(json_slice(key)));
+    }
+    const char *missing = lookup->index.data == NULL ? "index" : lookup->id.data == NULL ? "id" : lookup->path.data == NULL ? "path" : NULL;
+    if (missing != NULL)
+        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[terms] query lookup element requires specifying the %s.", missing);
+    query->values.lookup = lookup;
+    return 0;
+}
+
+int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_TERMS);
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        struct slice option = json_slice(key);
+        int r;
+        if (yyjson_is_ctn(value)) {
+            if (query->field.data != NULL)
+                return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] query does not support multiple fields",
+                                     SLICE_ARG(name));
+            query->field = option;
+            r = yyjson_is_arr(value) ? take_scalars(parser, value, query) : take_lookup(parser, value, query);
+        } else if (is_common(option)) {
+            r = take_common(parser, option, value, query);
+        } else if (slice_is(option, "execution") || slice_is(option, "_cache")) {
+            r = 0;
+        } else {
+            r = refuse_option(parser, name, option, value);
+        }
+        if (r != 0)
+            return r;
+    }
+    if (query->field.data == NULL)
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[%.*s] query requires a field name, followed by array of terms or a document lookup specification",
+                             SLICE_ARG(name));
+    *ret_query = query;
+    return 0;
+}
+
+/* --- prefix, wildcard, regexp, fuzzy ---------------------------------------------------------------------- */
+
+static bool is_pattern_value(struct slice option)
+{
+    return option.len == 0 || slice_is(option, "value") || slice_is(option, "prefix") || slice_is(option, "wildcard") ||
+           slice_is(option, "term");
+}
+
+static int take_pattern(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
+                        struct query *query)
+{
+    if (yyjson_is_ctn(value))
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s] after [%.*s]",
+                             SLICE_ARG(name), query__token(value), SLICE_ARG(option.len ? option : query->field));
+    if (is_pattern_value(option)) {
+        query->pattern.value = yyjson_is_null(value) ? NULL : value;
+        return 0;
+    }
+    if (slice_is(option, "case_insensitive"))
+        return query__take_bool(parser, value, &query->pattern.case_insensitive);
+    if (slice_is(option, "rewrite") || (slice_is(name, "regexp") && (slice_is(option, "flags") || slice_is(option, "flags_value") ||
+                                                                     slice_is(option, "max_determinized_states"))))
+        return 0;
+    if (!slice_is(name, "fuzzy"))
+        return refuse_option(parser, name, option, value);
+    if (slice_is(option, "fuzziness")) {
+        query->pattern.fuzziness = query__scalar_text(parser->arena, value);
+        return 0;
+    }
+    if (slice_is(option, "prefix_length"))
+        return query__take_u32(parser, value, &query->pattern.prefix_length);
+    if (slice_is(option, "transpositions")) {
+        bool flag;
+        int r = query__take_bool(parser, value, &flag);
+        query->pattern.no_transpositions = r == 0 && !flag;
+        return r;
+    }
+    return slice_is(option, "max_expansions") ? 0 : refuse_option(parser, name, option, value);
+}
+
+int query__parse_pattern(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    enum query_kind kind = slice_is(name, "prefix")     ? QUERY_PREFIX
+                           : slice_is(name, "wildcard") ? QUERY_WILDCARD
+                           : slice_is(name, "regexp")   ? QUERY_REGEXP
+                                                        : QUERY_FUZZY;
+    struct query *query = query__new(parser->arena, kind);
+    int r = query__parse_field(parser, name, body, take_pattern, query);
+    if (r != 0)
+        return r;
+    if (query->field.len == 0)
+        return refuse_no_field(parser, body);
+    if (query->pattern.value == NULL)
+        return refuse_no_value(parser, body);
+    *ret_query = query;
+    return 0;
+}
+
+/* --- range ---------------------------------------------------------------------------------------------- */
+
+static int take_bound(struct query *query, yyjson_val *value, bool high, int exclusive)
+{
+    yyjson_val *bound = yyjson_is_null(value) ? NULL : value;
+    if (high)
+        query->range.high = bound;
+    else
+        query->range.low = bound;
+    if (exclusive >= 0 && high)
+        query->range.high_exclusive = exclusive;
+    else if (exclusive >= 0)
+        query->range.low_exclusive = exclusive;
+    return 0;
+}
+
+static int take_range_flag(struct query_parser *parser, yyjson_val *value, bool *exclusive)
+{
+    bool include;
+    int r = query__take_bool(parser, value, &include);
+    if (r == 0)
+        *exclusive = !include;
+    return r;
+}
+
+static int take_range(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
+                      struct query *query)
+{
+    if (option.len == 0)
+        return refuse_option(parser, name, query->field, value);
+    if (yyjson_is_ctn(value))
+        return refuse_option(parser, name, option, value);
+    if (slice_is(option, "from"))
+        return take_bound(query, value, false, -1);
+    if (slice_is(option, "to"))
+        return take_bound(query, value, true, -1);
+    if (slice_is(option, "gte") || slice_is(option, "ge") || slice_is(option, "gt"))
+        return take_bound(query, value, false, slice_is(option, "gt"));
+    if (slice_is(option, "lte") || slice_is(option, "le") || slice_is(option, "lt"))
+        return take_bound(query, value, true, slice_is(option, "lt"));
+    if (slice_is(option, "include_lower") || slice_is(option, "includeLower"))
+        return take_range_flag(parser, value, &query->range.low_exclusive);
+    if (slice_is(option, "include_upper") || slice_is(option, "includeUpper"))
+        return take_range_flag(parser, value, &query->range.high_exclusive);
+    if (slice_is(option, "format"))
+        query->range.format = query__scalar_text(parser->arena, value);
+    else if (slice_is(option, "time_zone") || slice_is(option, "timeZone"))
+        query->range.time_zone = query__scalar_text(parser->arena, value);
+    else if (!slice_is(option, "relation") && !slice_is(option, "execution") && !slice_is(option, "_cache"))
+        return refuse_option(parser, name, option, value);
+    return 0;
+}
+
+int query__parse_range(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_RANGE);
+    int r = query__parse_field(parser, name, body, take_range, query);
+    if (r != 0)
+        return r;
+    if (query->field.len == 0)
+        return refuse_no_field(parser, body);
+    *ret_query = query;
+    return 0;
+}
+
+/* --- script ---------------------------------------------------------------------------------------------- */
+
+static int take_params(struct query_parser *parser, yyjson_val *value, struct query_script *script)
+{
+    if (!yyjson_is_obj(value))
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[params] must be an object");
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    json_write(&text, value, parser->dialect);
+    script->params = arena_copy(parser->arena, buf_view(&text));
+    buf_deinit(&text);
+    return 0;
+}
+
+static int take_script_member(struct query_parser *parser, struct slice option, yyjson_val *value,
+                              struct query_script *script)
+{
+    struct slice text = query__scalar_text(parser->arena, value);
+    if (slice_is(option, "params"))
+        return take_params(parser, value, script);
+    if (slice_is(option, "source") || slice_is(option, "inline"))
+        script->source = text;
+    else if (slice_is(option, "id") || slice_is(option, "stored"))
+        script->id = text;
+    else if (slice_is(option, "lang"))
+        script->lang = text;
+    else if (!slice_is(option, "options"))
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[script] unknown field [%.*s]", SLICE_ARG(option));
+    return 0;
+}
+
+int query__parse_script(struct query_parser *parser, yyjson_val *value, const struct query_script **ret_script)
+{
+    struct query_script *script = arena_zalloc(parser->arena, sizeof *script);
+    *ret_script = script;
+    if (yyjson_is_str(value)) {
+        script->source = json_slice(value);
+        return 0;
+    }
+    if (!yyjson_is_obj(value))
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[script] unexpected token [%s]", query__token(value));
+    size_t index, count;
+    yyjson_val *key, *member;
+    yyjson_obj_foreach(value, index, count, key, member)
+    {
+        int r = take_script_member(parser, json_slice(key), member, script);
+        if (r != 0)
+            return r;
+    }
+    if (script->source.data == NULL && script->id.data == NULL)
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "must specify either [source] for an inline script or [id] for a stored script");
+    return 0;
+}
+
+int query__parse_script_query(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+{
+    struct query *query = query__new(parser->arena, QUERY_SCRIPT);
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(body, index, count, key, value)
+    {
+        int r;
+        if (slice_is(json_slice(key), "script"))
+            r = query__parse_script(parser, value, &query->script);
+        else if (is_common(json_slice(key)))
+            r = take_common(parser, json_slice(key), value, query);
+        else
+            r = refuse_option(parser, name, json_slice(key), value);
+        if (r != 0)
+            return r;
+    }
+    if (query->script == NULL)
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "script must be provided with a [script] query");
+    *ret_query = query;
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Phrases in a document's text. For src/query only. */
+#ifndef TL_QUERY_PHRASE_H
+#define TL_QUERY_PHRASE_H
+
+#include "query/matcher.h"
+
+/*
+ * Returns: how often the phrase of a MATCHER_PHRASE stands in the field of the document, 0 for not at all;
+ *          *ret_length is the number of the field's tokens.
+ */
+size_t phrase_frequency(const struct matcher *matcher, struct subject *subject, size_t *ret_length);
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Choosing the entries that name the fewest documents. See README.md, "Plans".
+ *
+ * An access is a set of entry ranges and ids; a document outside of all of them cannot match (invariant 1).
+ */
+#include "query/plan.h"
+
+#include "mapping/entry.h"
+
+#include <stdlib.h>
+
+enum { ACCESS_RANGES_MAX = 4096, ESTIMATE_FIRST = 256, ESTIMATE_LAST = 20000 };
+
+struct access_range {
+    struct entry_range range;
+    const struct matcher *pattern; /* NULL: every value of the range counts */
+};
+
+struct access {
+    bool usable;
+    struct access_range *ranges;
+    size_t range_count, range_capacity;
+    struct slice *ids;
+    size_t id_count, id_capacity;
+};
+
+struct planner {
+    const struct search_index *index;
+    const struct view *view;
+    struct arena *arena; /* of the plan */
+    int error;
+};
+
+static struct access unusable(void)
+{
+    return (struct access){.usable = false};
+}
+
+static bool add_range(struct planner *planner, struct access *access, const struct access_range *range)
+{
+    if (access->range_count >= ACCESS_RANGES_MAX)
+        return false;
+    access->ranges = arena_grow(planner->arena, access->ranges, access->range_count, &access->range_capacity, sizeof *range);
+    access->ranges[access->range_count++] = *range;
+    return true;
+}
+
+static struct entry_range field_range(const struct planner *planner, const struct mapping_field *field)
+{
+    return (struct entry_range){.index = planner->index->number, .field = field->number};
+}
+
+/* --- Leaves --------------------------------------------------------------------------------------------------- */
+
+static struct access value_access(struct planner *planner, const struct mapping_field *field, const struct value *values, size_t count)
+{
+    struct access access = {.usable = field_has_entries(field)};
+    for (size_t i = 0; access.usable && i < count; i++) {
+        struct access_range one = {.range = field_range(planner, field)};
+        one.range.low = one.range.high = &values[i];
+        access.usable = add_range(planner, &access, &one);
+    }
+    return access;
+}
+
+static struct access range_access(struct planner *planner, const struct matcher *matcher)
+{
+    struct access access = {.usable = field_has_entries(matcher->field)};
+    struct access_range one = {.range = field_range(planner, matcher->field)};
+    bool bytes = field_value_kind(matcher->field) == VALUE_BYTES; /* long ones are cut, so a bound may hide longer values */
+    one.range.low = matcher->range.has_low ? &matcher->range.low : NULL;
+    one.range.high = matcher->range.has_high ? &matcher->range.high : NULL;
+    one.range.low_exclusive = matcher->range.low_exclusive && !bytes;
+    one.range.high_exclusive = matcher->range.high_exclusive && !bytes;
+    if (access.usable)
+        add_range(planner, &access, &one);
+    return access;
+}
+
+static struct access pattern_access(struct planner *planner, const struct matcher *matcher)
+{
+    struct access access = {.usable = field_has_entries(matcher->field)};
+    struct access_range one = {.range = field_range(planner, matcher->field), .pattern = matcher};
+    if (matcher->pattern.prefix.len > 0) {
+        struct value *low = arena_zalloc(planner->arena, sizeof *low);
+        *low = (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
+        one.range.low = low;
+        one.range.prefix = true;
+    }
+    if (access.usable)
+        add_range(planner, &access, &one);
+    return access;
+}
+
+static struct access exists_access(struct planner *planner, const struct matcher *matcher)
+{
+    struct access access = {.usable = true};
+    for (size_t i = 0; access.usable && i < matcher->exists.count; i++) {
+        const struct mapping_field *field = matcher->exists.fields[i];
+        struct access_range one = {.range = field_range(planner, field)};
+        access.usable = field_has_entries(field) && field_value_kind(field) != VALUE_NONE && field->type != FIELD_TEXT &&
+                        add_range(planner, &access, &one);
+    }
+    return access;
+}
+
+static struct access id_access(struct planner *planner, const struct matcher *matcher)
+{
+    struct access access = {.usable = true};
+    for (size_t i = 0; i < matcher->names.count; i++) {
+        access.ids = arena_grow(planner->arena, access.ids, access.id_count, &access.id_capacity, sizeof(struct slice));
+        access.ids[access.id_count++] = matcher->names.items[i];
+    }
+    return access;
+}
+
+/* --- Costs ---------------------------------------------------------------------------------------------------- */
+
+/* How many documents an access names, counted no further than `limit`. */
+static size_t cost(struct planner *planner, const struct access *access, size_t limit)
+{
+    size_t total = access->id_count;
+    if (!access->usable)
+        return SIZE_MAX;
+    for (size_t i = 0; i < access->range_count && total < limit; i++) {
+        size_t hits = 0;
+        int r = entry_estimate(planner->view, &access->ranges[i].range, limit - total, &hits);
+        if (r < 0)
+            planner->error = r;
+        total += hits;
+    }
+    return total;
+}
+
+static struct access access_of(struct planner *planner, const struct matcher *matcher);
+
+static struct access union_of(struct planner *planner, const struct matcher_list *list)
+{
+    struct access all = {.usable = true};
+    for (size_t i = 0; all.usable && i < list->count; i++) {
+        struct access one = access_of(planner, list->items[i]);
+        all.usable = one.usable;
+        for (size_t k = 0; all.usable && k < one.range_count; k++)
+            all.usable = add_range(planner, &all, &one.ranges[k]);
+        for (size_t k = 0; all.usable && k < one.id_count; k++) {
+            all.ids = arena_grow(planner->arena, all.ids, all.id_count, &all.id_capacity, sizeof(struct slice));
+            all.ids[all.id_count++] = one.ids[k];
+        }
+    }
+    return all;
+}
+
+/* The cheapest of several that must all hold. Counting goes on only as long as it can still be the cheapest. */
+static struct access cheapest(struct planner *planner, struct access *accesses, size_t count)
+{
+    struct access *best = NULL;
+    if (count == 1)
+        return accesses[0];
+    for (size_t limit = ESTIMATE_FIRST; best == NULL && limit <= ESTIMATE_LAST; limit *= 8) {
+        size_t least = limit;
+        for (size_t i = 0; i < count; i++) {
+            size_t hits = cost(planner, &accesses[i], least);
+            if (hits < least) {
+                least = hits;
+                best = &accesses[i];
+            }
+        }
+    }
+    for (size_t i = 0; best == NULL && i < count; i++) {
+        if (accesses[i].usable)
+            best = &accesses[i];
+    }
+    return best != NULL ? *best : unusable();
+}
+
+static struct access bool_access(struct planner *planner, const struct matcher *matcher)
+{
+    size_t count = 0;
+    size_t most = matcher->boolean.must.count + matcher->boolean.filter.count + 1;
+    struct access *accesses = arena_alloc(planner->arena, most * sizeof *accesses);
+    const struct matcher_list *lists[] = {&matcher->boolean.must, &matcher->boolean.filter};
+    for (size_t l = 0; l < 2; l++) {
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            accesses[count] = access_of(planner, lists[l]->items[i]);
+            count += accesses[count].usable;
+        }
+    }
+    if (matcher->boolean.minimum > 0) {
+        accesses[count] = union_of(planner, &matcher->boolean.should);
+        count += accesses[count].usable;
+    }
+    return count > 0 ? cheapest(planner, accesses, count) : unusable();
+}
+
+/* The rarest token names the fewest documents; a prefix at the end is left aside. */
+static struct access phrase_access(struct planner *planner, const struct matcher *matcher)
+{
+    size_t count = matcher->phrase.count - matcher->phrase.last_is_prefix;
+    struct access *accesses = arena_alloc(planner->arena, (count + 1) * sizeof *accesses);
+    struct value *values = arena_zalloc(planner->arena, (count + 1) * sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
+        accesses[i] = value_access(planner, matcher->field, &values[i], 1);
+    }
+    return count > 0 ? cheapest(planner, accesses, count) : unusable();
+}
+
+static struct access access_of(struct planner *planner, const struct matcher *matcher)
+{
+    switch (matcher->kind) {
+    case MATCHER_NONE:
+        return (struct access){.usable = true};
+    case MATCHER_IDS:
+        return id_access(planner, matcher);
+    case MATCHER_TERMS:
+        return value_access(planner, matcher->field, matcher->terms.values, matcher->terms.count);
+    case MATCHER_RANGE:
+        return range_access(planner, matcher);
+    case MATCHER_PATTERN:
+        return pattern_access(planner, matcher);
+    case MATCHER_EXISTS:
+        return exists_access(planner, matcher);
+    case MATCHER_PHRASE:
+        return phrase_access(planner, matcher);
+    case MATCHER_BOOL:
+        return bool_access(planner, matcher);
+    case MATCHER_DIS_MAX:
+        return union_of(planner, &matcher->compound.queries);
+    case MATCHER_CONSTANT:
+    case MATCHER_BOOSTING:
+        return access_of(planner, matcher->compound.queries.items[0]);
+    case MATCHER_FUNCTION:
+        return access_of(planner, matcher->function.query);
+    default:
+        return unusable();
+    }
+}
+
+/* --- Naming the documents ------------------------------------------------------------------------------------- */
+
+struct key_list {
+    struct slice *items;
+    size_t count, capacity;
+};
+
+static void add_key(struct planner *planner, struct key_list *keys, struct slice key)
+{
+    keys->items = arena_grow(planner->arena, keys->items, keys->count, &keys->capacity, sizeof *keys->items);
+    keys->items[keys->count++] = arena_copy(planner->arena, key);
+}
+
+static bool entry_fits(const struct access_range *range, const struct entry_hit *hit, struct arena *scratch)
+{
+    struct value value;
+    if (range->pattern == NULL || hit->cut)
+        return true;
+    arena_reset(scratch);
+    return !entry_value_decode(hit->value, VALUE_BYTES, scratch, &value) ||
+           range->pattern->pattern.fits(range->pattern->pattern.pattern, value.bytes);
+}
+
+/* Returns: 0; WALK_END where there are more than `candidates_max`; fatal codes. */
+static int scan_range(struct planner *planner, const struct access_range *range, size_t candidates_max, struct key_list *keys)
+{
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(planner->view, &range->range);
+    struct arena scratch = ARENA_INIT;
+    struct entry_hit hit;
+    int r;
+    while ((r = entry_scan_next(scan, &hit)) == 0) {
+        if (!entry_fits(range, &hit, &scratch))
+            continue;
+        if (keys->count >= candidates_max)
+            break;
+        add_key(planner, keys, hit.document_key);
+    }
+    arena_deinit(&scratch);
+    if (r < 0)
+        return tl_trace(r);
+    return r == 0 ? WALK_END : 0;
+}
+
+static void add_ids(struct planner *planner, const struct access *access, struct key_list *keys)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    for (size_t t = 0; t < mapping_type_count(planner->index->mapping); t++) {
+        const struct mapping_type *type = mapping_type_at(planner->index->mapping, t);
+        for (size_t i = 0; i < access->id_count; i++) {
+            if (access->ids[i].len > DOC_ID_BYTES_MAX)
+                continue;
+            buf_clear(&key);
+            entry_document_key(&key, type->number, access->ids[i]);
+            add_key(planner, keys, buf_view(&key));
+        }
+    }
+    buf_deinit(&key);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view, struct arena *arena,
+              size_t candidates_max, struct plan *ret_plan)
+{
+    struct planner planner = {.index = index, .view = view, .arena = arena};
+    struct access access = access_of(&planner, matcher);
+    struct key_list keys = {NULL, 0, 0};
+    *ret_plan = (struct plan){.kind = PLAN_SCAN};
+    if (planner.error != 0)
+        return tl_trace(planner.error);
+    if (!access.usable)
+        return 0;
+    if (index->document_count > 3000 && candidates_max > index->document_count / 3)
+        candidates_max = index->document_count / 3; /* reading all in order is cheaper then */
+    for (size_t i = 0; i < access.range_count; i++) {
+        int r = scan_range(&planner, &access.ranges[i], candidates_max, &keys);
+        if (r != 0)
+            return r == WALK_END ? 0 : r;
+    }
+    add_ids(&planner, &access, &keys);
+    if (keys.count > 1)
+        qsort(keys.items, keys.count, sizeof *keys.items, by_bytes);
+    size_t kept = 0;
+    for (size_t i = 0; i < keys.count; i++) {
+        if (kept == 0 || !slice_equal(keys.items[kept - 1], keys.items[i]))
+            keys.items[kept++] = keys.items[i];
+    }
+    *ret_plan = (struct plan){.kind = PLAN_KEYS, .keys = keys.items, .count = kept};
+    return 0;
+}
+
+/* --- Walking ---------------------------------------------------------------------------------------------------- */
+
+static size_t first_behind(const struct plan *plan, struct slice after)
+{
+    size_t low = 0, high = plan->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (slice_compare(plan->keys[middle], after) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index, struct slice after)
+{
+    *walk = (struct walk){.plan = plan, .view = view, .index = index};
+    if (plan->kind == PLAN_KEYS) {
+        walk->position = after.data != NULL ? first_behind(plan, after) : 0;
+        return;
+    }
+    walk->scan = doc_scan_new(view, index, DOC_TYPE_ANY);
+    if (after.data != NULL)
+        doc_scan_seek(walk->scan, after, true);
+}
+
+static int next_key(struct walk *walk, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
+{
+    doc_release(&walk->doc);
+    while (walk->position < walk->plan->count) {
+        struct slice key = walk->plan->keys[walk->position++];
+        if (!entry_document_key_parse(key, ret_type, ret_id))
+            continue;
+        int r = doc_get_key(walk->view, walk->index, key, &walk->doc);
+        if (r == DOC_NOT_FOUND)
+            continue;
+        *ret_doc = &walk->doc;
+        return r == DOC_TOO_OLD ? WALK_TOO_OLD : r;
+    }
+    return WALK_END;
+}
+
+int walk_next(struct walk *walk, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc)
+{
+    if (walk->plan->kind == PLAN_KEYS)
+        return next_key(walk, ret_type, ret_id, ret_doc);
+    int r = doc_scan_next(walk->scan, ret_type, ret_id, &walk->doc);
+    *ret_doc = &walk->doc;
+    return r == DOC_SCAN_END ? WALK_END : r == DOC_TOO_OLD ? WALK_TOO_OLD : r;
+}
+
+void walk_end(struct walk *walk)
+{
+    if (walk->plan == NULL)
+        return;
+    if (walk->plan->kind == PLAN_KEYS)
+        doc_release(&walk->doc);
+    doc_scan_free(walk->scan);
+    walk->scan = NULL;
+}

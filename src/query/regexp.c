@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lucene's regular expressions, anchored at both ends: . ? + * {n,m} | ( ) [ ] [^ ] "…" \x @ # and numeric ranges left out.
+ *
+ * An expression becomes a list of states (Thompson's construction); matching follows all states at once, so it takes time in
+ * proportion to states times characters, whatever the expression. Complement, intersection and intervals (~ & <>) are refused.
+ */
+#include "query/pattern.h"
+
+#include "base/check.h"
+
+#define REGEXP_STATES_MAX 4096
+#define REGEXP_DEPTH_MAX 100
+#define REGEXP_PIECES_MAX 100000
+
+enum state_kind { STATE_POINT, STATE_ANY, STATE_CLASS, STATE_SPLIT, STATE_NOTHING, STATE_END };
+
+struct point_range {
+    uint32_t low, high;
+};
+
+struct state {
+    enum state_kind kind;
+    uint32_t point;
+    bool negated;                  /* CLASS */
+    const struct point_range *ranges;
+    size_t range_count;
+    uint32_t next, other;          /* indices of states; `other` of SPLIT */
+};
+
+struct regexp {
+    struct state *states;
+    size_t count;
+    size_t capacity;
+    uint32_t start;
+};
+
+struct regexp_parser {
+    struct arena *arena;
+    struct slice text;
+    size_t at;
+    struct regexp *regexp;
+    struct slice reason; /* data NULL: fine so far */
+    unsigned depth;
+    size_t built;        /* pieces built, those that need no state included */
+};
+
+/* Building goes from the end: each piece is given the state that follows it, and returns the state that begins it. */
+static uint32_t add_state(struct regexp_parser *p, struct state state)
+{
+    struct regexp *regexp = p->regexp;
+    if (regexp->count >= REGEXP_STATES_MAX) {
+        p->reason = SLICE_LIT("expression needs too many states");
+        return 0;
+    }
+    regexp->states = arena_grow(p->arena, regexp->states, regexp->count, &regexp->capacity, sizeof(struct state));
+    regexp->states[regexp->count] = state;
+    return (uint32_t)regexp->count++;
+}
+
+/* The syntax tree, which repetitions need, as their body is built several times. */
+enum piece_kind { PIECE_STATE, PIECE_SEQUENCE, PIECE_CHOICE, PIECE_REPEAT, PIECE_EMPTY };
+
+struct piece {
+    enum piece_kind kind;
+    struct state state;
+    struct piece *left, *right;
+    unsigned least, most; /* UINT32_MAX: open */
+};
+
+static struct piece *new_piece(struct regexp_parser *p, enum piece_kind kind, struct piece *left, struct piece *right)
+{
+    struct piece *piece = arena_zalloc(p->arena, sizeof *piece);
+    piece->kind = kind;
+    piece->left = left;
+    piece->right = right;
+    return piece;
+}
+
+static bool more(const struct regexp_parser *p)
+{
+    return p->reason.data == NULL && p->at < p->text.len;
+}
+
+static struct piece *refuse(struct regexp_parser *p, const char *reason)
+{
+    if (p->reason.data == NULL)
+        p->reason = arena_printf(p->arena, "%s at position %zu", reason, p->at);
+    return new_piece(p, PIECE_EMPTY, NULL, NULL);
+}
+
+static struct piece *literal(struct regexp_parser *p, uint32_t point)
+{
+    struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
+    piece->state = (struct state){.kind = STATE_POINT, .point = point};
+    return piece;
+}
+
+static uint32_t class_point(struct regexp_parser *p)
+{
+    uint32_t point = pattern__point(p->text, &p->at);
+    return point == '\\' && more(p) ? pattern__point(p->text, &p->at) : point;
+}
+
+/* Behind '['. */
+static struct piece *parse_class(struct regexp_parser *p)
+{
+    struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
+    struct point_range *ranges = NULL;
+    size_t count = 0, capacity = 0;
+    piece->state.kind = STATE_CLASS;
+    if (more(p) && p->text.data[p->at] == '^') {
+        piece->state.negated = true;
+        p->at++;
+    }
+    while (more(p) && p->text.data[p->at] != ']') {
+        struct point_range range;
+        range.low = range.high = class_point(p);
+        if (p->at + 1 < p->text.len && p->text.data[p->at] == '-' && p->text.data[p->at + 1] != ']') {
+            p->at++;
+            range.high = class_point(p);
+        }
+        ranges = arena_grow(p->arena, ranges, count, &capacity, sizeof *ranges);
+        ranges[count++] = range;
+    }
+    if (!more(p) || count == 0)
+        return refuse(p, "expected ']'");
+    p->at++;
+    piece->state.ranges = ranges;
+    piece->state.range_count = count;
+    return piece;
+}
+
+static struct piece *parse_quoted(struct regexp_parser *p)
+{
+    struct piece *all = new_piece(p, PIECE_EMPTY, NULL, NULL);
+    while (more(p) && p->text.data[p->at] != '"')
+        all = new_piece(p, PIECE_SEQUENCE, all, literal(p, pattern__point(p->text, &p->at)));
+    if (!more(p))
+        return refuse(p, "expected '\"'");
+    p->at++;
+    return all;
+}
+
+static struct piece *parse_choice(struct regexp_parser *p);
+
+static struct piece *parse_group(struct regexp_parser *p)
+{
+    if (++p->depth > REGEXP_DEPTH_MAX)
+        return refuse(p, "too deeply nested");
+    struct piece *inner = more(p) && p->text.data[p->at] == ')' ? new_piece(p, PIECE_EMPTY, NULL, NULL) : parse_choice(p);
+    p->depth--;
+    if (!more(p) || p->text.data[p->at] != ')')
+        return refuse(p, "expected ')'");
+    p->at++;
+    return inner;
+}
+
+static struct piece *any_point(struct regexp_parser *p)
+{
+    struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
+    piece->state.kind = STATE_ANY;
+    return piece;
+}
+
+static struct piece *any_string(struct regexp_parser *p)
+{
+    struct piece *piece = new_piece(p, PIECE_REPEAT, any_point(p), NULL);
+    piece->most = UINT32_MAX;
+    return piece;
+}
+
+static struct piece *parse_atom(struct regexp_parser *p)
+{
+    uint32_t point = pattern__point(p->text, &p->at);
+    switch (point) {
+    case '.':
+        return any_point(p);
+    case '@':
+        return any_string(p);
+    case '#': {
+        struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
+        piece->state.kind = STATE_NOTHING;
+        return piece;
+    }
+    case '[':
+        return parse_class(p);
+    case '(':
+        return parse_group(p);
+    case '"':
+        return parse_quoted(p);
+    case '\\':
+        return more(p) ? literal(p, pattern__point(p->text, &p->at)) : refuse(p, "unexpected end-of-string");
+    case '~':
+    case '<':
+    case '&':
+        return refuse(p, "the operators ~ & < are not supported");
+    default:
+        return literal(p, point);
+    }
+}
+
+static unsigned parse_number(struct regexp_parser *p)
+{
+    unsigned number = 0;
+    size_t digits = 0;
+    for (; more(p) && p->text.data[p->at] >= '0' && p->text.data[p->at] <= '9' && digits < 5; digits++)
+        number = number * 10 + (unsigned)(p->text.data[p->at++] - '0');
+    if (digits == 0)
+        refuse(p, "integer expected");
+    return number;
+}
+
+static void parse_counts(struct regexp_parser *p, struct piece *repeat)
+{
+    repeat->least = repeat->most = parse_number(p);
+    if (more(p) && p->text.data[p->at] == ',') {
+        p->at++;
+        repeat->most = more(p) && p->text.data[p->at] != '}' ? parse_number(p) : UINT32_MAX;
+    }
+    if (!more(p) || p->text.data[p->at] != '}')
+        refuse(p, "expected '}'");
+    p->at++;
+}
+
+static struct piece *parse_repeat(struct regexp_parser *p)
+{
+    struct piece *piece = parse_atom(p);
+    for (unsigned nesting = 0; more(p) && strchr("?*+{", p->text.data[p->at]) != NULL; nesting++) {
+        if (nesting >= REGEXP_DEPTH_MAX)
+            return refuse(p, "too many repetitions");
+        char sign = p->text.data[p->at++];
+        piece = new_piece(p, PIECE_REPEAT, piece, NULL);
+        piece->least = sign == '+';
+        piece->most = sign == '?' ? 1 : UINT32_MAX;
+        if (sign == '{')
+            parse_counts(p, piece);
+    }
+    return piece;
+}
+
+static struct piece *parse_sequence(struct regexp_parser *p)
+{
+    struct piece *all = NULL;
+    while (more(p) && p->text.data[p->at] != '|' && p->text.data[p->at] != ')') {
+        struct piece *piece = parse_repeat(p);
+        all = all == NULL ? piece : new_piece(p, PIECE_SEQUENCE, all, piece);
+    }
+    return all != NULL ? all : new_piece(p, PIECE_EMPTY, NULL, NULL);
+}
+
+static struct piece *parse_choice(struct regexp_parser *p)
+{
+    struct piece *all = parse_sequence(p);
+    while (more(p) && p->text.data[p->at] == '|') {
+        p->at++;
+        all = new_piece(p, PIECE_CHOICE, all, parse_sequence(p));
+    }
+    return all;
+}
+
+static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32_t next);
+
+static uint32_t build_repeat(struct regexp_parser *p, const struct piece *piece, uint32_t next)
+{
+    uint32_t start = next;
+    if (piece->most == UINT32_MAX) {
+        uint32_t loop = add_state(p, (struct state){.kind = STATE_SPLIT, .other = next});
+        uint32_t body = build(p, piece->left, loop);
+        if (p->reason.data != NULL)
+            return 0;
+        p->regexp->states[loop].next = body;
+        start = loop;
+    } else {
+        for (unsigned i = piece->least; i < piece->most && p->reason.data == NULL; i++)
+            start = add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->left, start), .other = next});
+    }
+    for (unsigned i = 0; i < piece->least && p->reason.data == NULL; i++)
+        start = build(p, piece->left, start);
+    return start;
+}
+
+static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32_t next)
+{
+    if (p->built++ > REGEXP_PIECES_MAX)
+        refuse(p, "expression is too large");
+    if (p->reason.data != NULL)
+        return 0;
+    switch (piece->kind) {
+    case PIECE_STATE: {
+        struct state state = piece->state;
+        state.next = next;
+        return add_state(p, state);
+    }
+    case PIECE_SEQUENCE: {
+        /* Sequences lean to the left; the depth of this recursion is that of brackets only. */
+        while (piece->kind == PIECE_SEQUENCE) {
+            next = build(p, piece->right, next);
+            piece = piece->left;
+        }
+        return build(p, piece, next);
+    }
+    case PIECE_CHOICE: {
+        uint32_t start = build(p, piece->right, next);
+        for (piece = piece->left; piece->kind == PIECE_CHOICE; piece = piece->left)
+            start = add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->right, next), .other = start});
+        return add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece, next), .other = start});
+    }
+    case PIECE_REPEAT:
+        return build_repeat(p, piece, next);
+    case PIECE_EMPTY:
+        break;
+    }
+    return next;
+}
+
+const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive, struct slice *ret_reason)
+{
+    struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
+    struct regexp *regexp = arena_zalloc(arena, sizeof *regexp);
+    struct regexp_parser parser = {.arena = arena, .text = text, .regexp = regexp};
+    pattern->text = text;
+    pattern->case_insensitive = case_insensitive;
+    pattern->regexp = regexp;
+    struct piece *all = parse_choice(&parser);
+    if (more(&parser))
+        refuse(&parser, "end-of-string expected");
+    uint32_t end = add_state(&parser, (struct state){.kind = STATE_END});
+    regexp->start = build(&parser, all, end);
+    *ret_reason = parser.reason;
+    return parser.reason.data == NULL ? pattern : NULL;
+}
+
+/* --- Matching --------------------------------------------------------------------------------------------- */
+
+struct state_set {
+    uint16_t items[REGEXP_STATES_MAX];
+    size_t count;
+};
+
+struct regexp_run {
+    const struct regexp *regexp;
+    uint32_t marks[REGEXP_STATES_MAX]; /* the turn in which a state was added last */
+    uint32_t turn;
+    uint16_t pending[2 * REGEXP_STATES_MAX];
+};
+
+/* Adds a state and what it leads to without a character. */
+static void set_add(struct regexp_run *run, struct state_set *set, uint32_t index)
+{
+    size_t pending = 0;
+    run->pending[pending++] = (uint16_t)index;
+    while (pending > 0) {
+        uint16_t at = run->pending[--pending];
+        if (run->marks[at] == run->turn)
+            continue;
+        run->marks[at] = run->turn;
+        const struct state *state = &run->regexp->states[at];
+        if (state->kind == STATE_SPLIT) {
+            run->pending[pending++] = (uint16_t)state->next;
+            run->pending[pending++] = (uint16_t)state->other;
+        } else {
+            set->items[set->count++] = at;
+        }
+    }
+}
+
+static bool in_class(const struct state *state, uint32_t point)
+{
+    for (size_t i = 0; i < state->range_count; i++) {
+        if (point >= state->ranges[i].low && point <= state->ranges[i].high)
+            return !state->negated;
+    }
+    return state->negated;
+}
+
+static uint32_t swap_case(uint32_t point)
+{
+    return (point >= 'a' && point <= 'z') ? point - 32 : (point >= 'A' && point <= 'Z') ? point + 32 : point;
+}
+
+static bool accepts(const struct state *state, uint32_t point)
+{
+    return state->kind == STATE_ANY || (state->kind == STATE_POINT && state->point == point) ||
+           (state->kind == STATE_CLASS && in_class(state, point));
+}
+
+bool pattern_regexp(const struct pattern *pattern, struct slice text)
+{
+    struct regexp_run run;
+    struct state_set sets[2], *now = &sets[0], *then = &sets[1];
+    memset(run.marks, 0, sizeof run.marks);
+    run.regexp = pattern->regexp;
+    run.turn = 1;
+    now->count = 0;
+    set_add(&run, now, pattern->regexp->start);
+    for (size_t at = 0; at < text.len && now->count > 0;) {
+        uint32_t point = pattern__point(text, &at);
+        run.turn++;
+        then->count = 0;
+        for (size_t i = 0; i < now->count; i++) {
+            const struct state *state = &pattern->regexp->states[now->items[i]];
+            if (accepts(state, point) || (pattern->case_insensitive && accepts(state, swap_case(point))))
+                set_add(&run, then, state->next);
+        }
+        struct state_set *swapped = now;
+        now = then;
+        then = swapped;
+    }
+    for (size_t i = 0; i < now->count; i++) {
+        if (pattern->regexp->states[now->items[i]].kind == STATE_END)
+            return true;
+    }
+    return false;
+}

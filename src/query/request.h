@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A search request: the body of _search, with what the URL says laid over it by the caller.
+ */
+#ifndef TL_QUERY_REQUEST_H
+#define TL_QUERY_REQUEST_H
+
+#include "json/filter.h"
+#include "query/query.h"
+
+struct aggregation;
+
+enum { TOTAL_HITS_ALL = INT32_MAX, TOTAL_HITS_NONE = -1, TOTAL_HITS_UNSET = -2 };
+
+enum sort_by { SORT_FIELD, SORT_SCORE, SORT_DOC, SORT_ID, SORT_SCRIPT };
+enum sort_mode { SORT_MODE_DEFAULT, SORT_MIN, SORT_MAX, SORT_SUM, SORT_AVG, SORT_MEDIAN };
+
+struct sort_key {
+    enum sort_by by;
+    struct slice field;
+    bool descending;
+    enum sort_mode mode;
+    bool missing_first;
+    yyjson_val *missing;       /* a value for documents without one; NULL: first or last */
+    struct slice unmapped_type; /* empty: an unmapped field is an error */
+    struct slice format;        /* of dates; empty: milliseconds */
+    const struct query_script *script; /* SORT_SCRIPT */
+    bool script_number;
+};
+
+/* A field of docvalue_fields or fields. */
+struct field_format {
+    struct slice pattern;
+    struct slice format; /* empty: none */
+};
+
+struct script_field {
+    struct slice name;
+    const struct query_script *script;
+    bool ignore_failure;
+};
+
+struct search_request {
+    struct query *query;       /* NULL: everything */
+    struct query *post_filter; /* NULL: none */
+    int32_t from;              /* -1: not given */
+    int32_t size;              /* -1: not given */
+    struct sort_key *sort;
+    size_t sort_count;         /* 0: by score */
+    bool no_source;            /* _source: false */
+    bool source_asked;         /* _source was given */
+    struct json_filter source; /* includes and excludes */
+    struct slice *stored_fields;
+    size_t stored_field_count;
+    bool stored_none;          /* stored_fields: _none_ */
+    struct field_format *docvalue_fields;
+    size_t docvalue_count;
+    struct field_format *fields;
+    size_t field_count;
+    struct script_field *script_fields;
+    size_t script_field_count;
+    bool version;
+    bool seq_no_primary_term;
+    bool track_scores;
+    bool explain;
+    int32_t track_total_hits;  /* a number to count to, or one of the above */
+    double min_score;          /* NAN: none */
+    int32_t terminate_after;   /* 0: none */
+    int64_t timeout_us;        /* 0: none */
+    yyjson_val *search_after;  /* an array; NULL: none */
+    uint32_t slice_id, slice_max; /* slice_max 0: not sliced */
+    struct slice slice_field;
+    struct slice pit_id;       /* data NULL: none */
+    struct slice pit_keep_alive;
+    yyjson_val *indices_boost; /* NULL: none */
+    struct aggregation *aggregations; /* list; NULL: none */
+    bool scan;                 /* search_type=scan: no hits on the first page, in any order */
+};
+
+void search_request_init(struct search_request *request);
+
+/*
+ * Reads a body into a request that was initialised.
+ * Returns: 0; QUERY_REFUSED with parser->problem.
+ */
+int search_request_parse(struct query_parser *parser, yyjson_val *body, struct search_request *request) TL_MUST_USE;
+
+/* Pieces that URLs have, too: "a:desc,b", "f1,f2". */
+int search_request_sort(struct query_parser *parser, struct slice text, struct search_request *request) TL_MUST_USE;
+
+/* Splits "a,b,c" into slices of the arena. */
+size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items);
+
+/* What cannot go together: refuses with Elasticsearch's action_request_validation_exception and the like. */
+int search_request_check(struct query_parser *parser, const struct search_request *request, bool scroll) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,834 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Searching.
+ *
+ * Two ways through the documents. Where any order will do (a constant score, or sorted by _doc) hits are written as they are
+ * met and the walk stops when the page is full and the total known well enough: *streaming*. Else every match is offered to a
+ * heap that keeps the best, whose documents are read again to be written: *collecting*.
+ */
+#include "query/search.h"
+
+#include "base/check.h"
+#include "mapping/entry.h"
+#include "mapping/shard.h"
+#include "query/aggregate.h"
+#include "query/failure.h"
+#include "query/fetch.h"
+#include "query/plan.h"
+#include "query/sort.h"
+
+#include <math.h>
+
+enum { CHECK_EVERY = 256 };
+
+/* One index of a search. */
+struct part {
+    const struct search_index *index;
+    struct binder binder;
+    struct matcher *matcher;
+    struct matcher *post_filter; /* NULL: none */
+    struct bound_key *keys;
+    struct fetcher fetcher;
+    struct subject subject;
+    uint32_t *collected;         /* by shard, for terminate_after; NULL without */
+    bool begun;                  /* subject is initialised */
+};
+
+/* What happens to a hit of a streaming search. */
+typedef int search_emit(void *user, struct part *part, const float *score, const struct sort_value *values);
+
+struct search {
+    const struct search_context *context;
+    const struct search_request *request;
+    struct part *parts;
+    size_t part_count;
+    struct sort_value *after;   /* search_after; NULL: none */
+    struct aggregator *aggregator;
+    struct search_result *result;
+    struct problem *problem;
+    int64_t deadline_us;        /* 0: none */
+    uint64_t ordinal;           /* of the next match, for _doc */
+    uint64_t count_to;          /* the total is wanted up to this */
+    size_t steps;
+    bool scored;
+};
+
+static int refuse(struct search *search, enum problem_type type, const char *text)
+{
+    problem_set(search->problem, search->context->arena, type, "%s", text);
+    return SEARCH_REFUSED;
+}
+
+/* --- Beginning and ending --------------------------------------------------------------------------------------------- */
+
+static int refuse_part(struct search *search, struct part *part, const struct problem *problem, bool partial)
+{
+    failure_wrap(search->context, part->index, partial || search->part_count > 1, problem, search->problem);
+    return SEARCH_REFUSED;
+}
+
+/* A request's scores are wanted unless hits are sorted by something else. */
+static bool wants_scores(const struct search_request *request)
+{
+    bool wanted = request->sort_count == 0 || request->track_scores || !isnan(request->min_score);
+    for (size_t i = 0; i < request->sort_count; i++)
+        wanted = wanted || request->sort[i].by == SORT_SCORE || request->sort[i].by == SORT_SCRIPT;
+    return wanted;
+}
+
+static int bind_part(struct search *search, struct part *part)
+{
+    const struct search_request *request = search->request;
+    struct query *query = query_filtered(search->context->arena, request->query, part->index->filter);
+    int r = query_bind(&part->binder, query, &part->matcher);
+    if (r == 0 && request->post_filter != NULL) {
+        part->binder.scores = false;
+        r = query_bind(&part->binder, request->post_filter, &part->post_filter);
+    }
+    if (r == 0)
+        r = sort_bind(&part->binder, request, &part->keys);
+    if (r == 0)
+        r = fetcher_init(&part->fetcher, &part->binder, request);
+    return r;
+}
+
+static int begin_part(struct search *search, struct part *part, const struct search_index *index)
+{
+    struct problem problem = {0};
+    part->index = index;
+    part->binder = (struct binder){.arena = search->context->arena, .index = index, .context = search->context,
+                                   .scores = search->scored, .problem = &problem};
+    int r = bind_part(search, part);
+    if (r == QUERY_REFUSED)
+        return refuse_part(search, part, &problem, false);
+    if (r == 0)
+        r = query_weigh(&part->binder, search->context->view);
+    if (r != 0)
+        return tl_trace(r);
+    subject_init(&part->subject, index, search->context->arena);
+    part->begun = true;
+    if (search->request->terminate_after > 0)
+        part->collected = arena_zalloc(search->context->arena, (index->shard_count + 1) * sizeof(uint32_t));
+    return 0;
+}
+
+static int search_begin(struct search *search)
+{
+    const struct search_context *context = search->context;
+    search->scored = wants_scores(search->request);
+    search->parts = arena_zalloc(context->arena, (context->index_count + 1) * sizeof *search->parts);
+    search->part_count = context->index_count;
+    if (search->request->timeout_us > 0 && context->clock_us != NULL)
+        search->deadline_us = context->clock_us() + search->request->timeout_us;
+    for (size_t i = 0; i < search->part_count; i++) {
+        int r = begin_part(search, &search->parts[i], &context->indices[i]);
+        if (r != 0)
+            return r;
+    }
+    if (search->request->aggregations != NULL)
+        search->aggregator = aggregator_new(search->request->aggregations);
+    return search->request->search_after != NULL ? sort_after(context->arena, search->request, &search->after, search->problem) : 0;
+}
+
+static void search_end(struct search *search)
+{
+    for (size_t i = 0; search->parts != NULL && i < search->part_count; i++) {
+        binder_deinit(&search->parts[i].binder);
+        if (search->parts[i].begun)
+            subject_deinit(&search->parts[i].subject);
+    }
+    aggregator_free(search->aggregator);
+}
+
+void search_result_deinit(struct search_result *result)
+{
+    buf_deinit(&result->hits);
+    buf_deinit(&result->aggregations);
+}
+
+static void result_init(struct search_result *result)
+{
+    *result = (struct search_result){.hits = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX), .aggregations = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX)};
+}
+
+/* --- Totals ------------------------------------------------------------------------------------------------------------- */
+
+/* How far a total is counted. 5.6 counts everything. */
+static uint64_t count_to(const struct search_context *context, const struct search_request *request, bool cursor)
+{
+    if (cursor || request->track_total_hits == TOTAL_HITS_ALL || request->aggregations != NULL)
+        return UINT64_MAX;
+    if (request->track_total_hits == TOTAL_HITS_NONE)
+        return 0;
+    if (request->track_total_hits == TOTAL_HITS_UNSET)
+        return context->dialect == DIALECT_5 ? UINT64_MAX : SEARCH_TOTAL_DEFAULT;
+    return (uint64_t)request->track_total_hits;
+}
+
+static void settle_total(const struct search *search)
+{
+    struct search_result *result = search->result;
+    if (search->request->aggregations != NULL && search->request->track_total_hits == TOTAL_HITS_UNSET && search->context->dialect == DIALECT_7 &&
+        result->total > SEARCH_TOTAL_DEFAULT) {
+        result->total = SEARCH_TOTAL_DEFAULT;
+        result->relation = RELATION_GTE;
+    } else if (result->total > search->count_to) {
+        result->total = search->count_to;
+        result->relation = RELATION_GTE;
+    }
+}
+
+static bool matches_all(const struct part *part)
+{
+    return part->matcher->kind == MATCHER_ALL && part->post_filter == NULL && part->index->shards == NULL;
+}
+
+/* --- One document ------------------------------------------------------------------------------------------------------- */
+
+enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
+
+static uint32_t shard_number(const struct part *part)
+{
+    struct slice routing = part->subject.doc->routing.data != NULL ? part->subject.doc->routing : part->subject.id;
+    return shard_of(routing, part->index->shard_count > 0 ? part->index->shard_count : 1);
+}
+
+static bool in_slice(const struct search_request *request, const struct part *part)
+{
+    return request->slice_max == 0 || slice_hash(part->subject.id) % request->slice_max == request->slice_id;
+}
+
+static bool out_of_time(struct search *search)
+{
+    if (++search->steps % CHECK_EVERY != 0 || search->deadline_us == 0)
+        return false;
+    search->result->timed_out = search->context->clock_us() > search->deadline_us;
+    return search->result->timed_out;
+}
+
+static bool is_cancelled(const struct search *search)
+{
+    return search->steps % CHECK_EVERY == 0 && search->context->cancelled != NULL && atomic_load_explicit(search->context->cancelled, memory_order_relaxed);
+}
+
+/* terminate_after counts each shard on its own. Returns: whether the document is beyond what is wanted of its shard. */
+static bool terminated(struct search *search, struct part *part)
+{
+    if (part->collected == NULL)
+        return false;
+    uint32_t *collected = &part->collected[shard_number(part)], limit = (uint32_t)search->request->terminate_after;
+    bool beyond = *collected >= limit;
+    *collected += !beyond;
+    search->result->terminated_early = search->result->terminated_early || beyond || (search->context->dialect == DIALECT_5 && *collected >= limit);
+    return beyond;
+}
+
+static int subject_failure(struct search *search, struct part *part)
+{
+    if (part->subject.error != 0)
+        return tl_trace(part->subject.error);
+    return refuse_part(search, part, part->subject.problem, part->index->shard_count > 1);
+}
+
+/*
+ * Looks at the subject. Returns: STEP_TAKEN with a score, STEP_PASSED, STEP_STOP; SEARCH_REFUSED + 10 or fatal codes come
+ * through *ret_error.
+ */
+static int step(struct search *search, struct part *part, float *ret_score, int *ret_error)
+{
+    struct subject *subject = &part->subject;
+    *ret_error = 0;
+    if (out_of_time(search))
+        return STEP_STOP;
+    if (is_cancelled(search)) {
+        *ret_error = SEARCH_CANCELLED;
+        return STEP_STOP;
+    }
+    bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) && in_slice(search->request, part) &&
+                 matcher_match(part->matcher, subject, ret_score);
+    if (taken) {
+        *ret_score *= (float)part->index->boost;
+        taken = isnan(search->request->min_score) || *ret_score >= (float)search->request->min_score;
+    }
+    if (taken && terminated(search, part))
+        return part->index->shard_count <= 1 ? STEP_STOP : STEP_PASSED;
+    if (taken && search->aggregator != NULL) {
+        *ret_error = aggregator_add(search->aggregator, subject, search->context->arena, search->problem);
+        if (*ret_error != 0)
+            return STEP_STOP;
+    }
+    float ignored;
+    if (taken && part->post_filter != NULL)
+        taken = matcher_match(part->post_filter, subject, &ignored);
+    if (subject->error != 0 || subject->problem != NULL) {
+        *ret_error = subject_failure(search, part);
+        return STEP_STOP;
+    }
+    return taken ? STEP_TAKEN : STEP_PASSED;
+}
+
+static int walk_result(int r)
+{
+    return r == WALK_END ? 0 : r == WALK_TOO_OLD ? SEARCH_TOO_OLD : r;
+}
+
+static int make_plan(struct search *search, struct part *part, struct arena *arena, size_t candidates_max, struct plan *ret_plan)
+{
+    *ret_plan = (struct plan){.kind = PLAN_SCAN};
+    return search->context->full_scan ? 0 : plan_make(part->matcher, part->index, search->context->view, arena, candidates_max, ret_plan);
+}
+
+/* --- Collecting --------------------------------------------------------------------------------------------------------- */
+
+static void offer(struct search *search, struct part *part, float score, struct kept_hits *kept)
+{
+    struct sort_value values[64];
+    size_t count = search->request->sort_count;
+    char key_bytes[DOC_KEY_BYTES_MAX];
+    INSIST(count <= sizeof values / sizeof *values);
+    sort_read(part->keys, count, &part->subject, score, search->ordinal, values);
+    if (search->after != NULL && sort_compare(search->request->sort, count, values, search->after) <= 0)
+        return;
+    struct slice key = doc_key(key_bytes, part->index->number, part->subject.type, part->subject.id);
+    kept_hits_offer(kept, (uint32_t)(part - search->parts), score, slice_from_offset(key, 4), values);
+}
+
+static int collect_part(struct search *search, struct part *part, struct kept_hits *kept)
+{
+    struct arena arena = ARENA_INIT;
+    struct plan plan;
+    struct walk walk = {.plan = NULL};
+    const struct doc *doc;
+    struct slice id;
+    uint16_t type;
+    float score = 0;
+    int error = 0;
+    int r = make_plan(search, part, &arena, PLAN_CANDIDATES_MAX, &plan);
+    if (r == 0)
+        walk_begin(&walk, &plan, search->context->view, part->index->number, SLICE_NONE);
+    while (r == 0 && (r = walk_next(&walk, &type, &id, &doc)) == 0) {
+        subject_set(&part->subject, type, id, doc);
+        int outcome = step(search, part, &score, &error);
+        if (outcome == STEP_STOP)
+            break;
+        if (outcome == STEP_PASSED)
+            continue;
+        search->result->total++;
+        if (search->scored && (!search->result->has_max_score || score > search->result->max_score)) {
+            search->result->has_max_score = true;
+            search->result->max_score = score;
+        }
+        offer(search, part, score, kept);
+        search->ordinal++;
+        if (part->subject.problem != NULL) {
+            error = subject_failure(search, part);
+            break;
+        }
+        if (kept->bytes > SEARCH_SORT_BYTES_MAX) {
+            error = refuse(search, PROBLEM_LIMIT_EXCEEDED, "the sort values of this search are too large to be held");
+            break;
+        }
+    }
+    walk_end(&walk);
+    arena_deinit(&arena);
+    return error != 0 ? error : walk_result(r);
+}
+
+static int collect(struct search *search, struct kept_hits *kept)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < search->part_count && !search->result->timed_out; i++)
+        r = collect_part(search, &search->parts[i], kept);
+    kept_hits_finish(kept);
+    return r;
+}
+
+/* Reads the document of a kept hit again and hands it on. */
+static int emit_kept(struct search *search, const struct kept_hit *hit, search_emit *emit, void *user)
+{
+    struct part *part = &search->parts[hit->index];
+    struct doc doc;
+    uint16_t type;
+    struct slice id;
+    if (!entry_document_key_parse(hit->key, &type, &id))
+        return TL_ERR_CORRUPT;
+    int r = doc_get_key(search->context->view, part->index->number, hit->key, &doc);
+    if (r != 0)
+        return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : r == DOC_NOT_FOUND ? TL_ERR_CORRUPT : tl_trace(r);
+    subject_set(&part->subject, type, id, &doc);
+    bool score = search->request->sort_count == 0 || search->request->track_scores;
+    for (size_t i = 0; i < search->request->sort_count; i++)
+        score = score || search->request->sort[i].by == SORT_SCORE;
+    r = emit(user, part, score ? &hit->score : NULL, search->request->sort_count > 0 ? hit->values : NULL);
+    if (r == QUERY_REFUSED && part->subject.problem != NULL)
+        r = subject_failure(search, part);
+    doc_release(&doc);
+    return r;
+}
+
+/* --- Streaming ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether every match of a matcher has the same score. */
+static bool is_constant(const struct matcher *matcher)
+{
+    switch (matcher->kind) {
+    case MATCHER_TERMS:
+        return !matcher->terms.weight.scored;
+    case MATCHER_PHRASE:
+        return !matcher->phrase.weights[0].scored;
+    case MATCHER_BOOL:
+        for (size_t i = 0; i < matcher->boolean.must.count; i++) {
+            if (!is_constant(matcher->boolean.must.items[i]))
+                return false;
+        }
+        return matcher->boolean.should.count == 0 ||
+               (matcher->boolean.should.count == 1 && matcher->boolean.minimum == 1 && is_constant(matcher->boolean.should.items[0]));
+    case MATCHER_DIS_MAX:
+        return matcher->compound.queries.count == 1 && is_constant(matcher->compound.queries.items[0]);
+    case MATCHER_BOOSTING:
+    case MATCHER_FUNCTION:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool can_stream(const struct search *search)
+{
+    const struct search_request *request = search->request;
+    if (request->search_after != NULL)
+        return false;
+    if (request->sort_count > 0)
+        return request->sort_count == 1 && request->sort[0].by == SORT_DOC && !request->sort[0].descending;
+    for (size_t i = 0; i < search->part_count; i++) {
+        if (!is_constant(search->parts[i].matcher) || search->parts[i].index->boost != 1.0 ||
+            search->parts[i].matcher->boost != search->parts[0].matcher->boost ||
+            search->parts[i].matcher->kind != search->parts[0].matcher->kind)
+            return false;
+    }
+    return true;
+}
+
+/* Where a stream stands, and what is left to do. */
+struct stream {
+    size_t part;           /* position in the context */
+    struct buf key;        /* of the last document handed out; empty: none of this part */
+    struct plan plan;      /* of this part, made */
+    bool planned;
+    struct arena arena;    /* of the plan */
+    size_t candidates_max;
+    size_t skip;
+    size_t want;
+    bool count_rest;       /* the total is not known yet */
+    search_emit *emit;
+    void *user;
+};
+
+static void remember(struct stream *stream, const struct subject *subject)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+    buf_clear(&stream->key);
+    buf_slice(&stream->key, slice_from_offset(doc_key(bytes, 0, subject->type, subject->id), 4));
+}
+
+static int stream_hit(struct search *search, struct stream *stream, struct part *part, float score)
+{
+    if (stream->count_rest)
+        search->result->total++;
+    if (search->scored && search->request->sort_count == 0 && !search->result->has_max_score) {
+        search->result->has_max_score = true;
+        search->result->max_score = score;
+    }
+    if (stream->skip > 0) {
+        stream->skip--;
+        search->ordinal++;
+        return 0;
+    }
+    if (stream->want == 0)
+        return 0;
+    stream->want--;
+    struct sort_value value = {.kind = SORT_I64, .i64 = (int64_t)search->ordinal++};
+    bool sorted = search->request->sort_count > 0;
+    return stream->emit(stream->user, part, sorted && !search->request->track_scores ? NULL : &score, sorted ? &value : NULL);
+}
+
+static bool stream_full(const struct search *search, const struct stream *stream)
+{
+    return stream->want == 0 && (!stream->count_rest || search->result->total > search->count_to);
+}
+
+static int stream_part(struct search *search, struct stream *stream, struct part *part, struct walk *walk)
+{
+    const struct doc *doc;
+    struct slice id;
+    uint16_t type;
+    float score = 0;
+    int error = 0, r;
+    while (!stream_full(search, stream) && (r = walk_next(walk, &type, &id, &doc)) != WALK_END) {
+        if (r != 0)
+            return walk_result(r);
+        subject_set(&part->subject, type, id, doc);
+        int outcome = step(search, part, &score, &error);
+        if (outcome == STEP_STOP)
+            return error;
+        bool wanted = stream->want > 0;
+        if (outcome == STEP_TAKEN)
+            error = stream_hit(search, stream, part, score);
+        if (error == QUERY_REFUSED && part->subject.problem != NULL)
+            return subject_failure(search, part);
+        if (error != 0)
+            return error;
+        if (wanted && stream->want == 0)
+            remember(stream, &part->subject);
+    }
+    return 0;
+}
+
+/* Returns: 0 with stream->want > 0 only where there is no more. */
+static int stream_run(struct search *search, struct stream *stream)
+{
+    for (; stream->part < search->part_count; stream->part++) {
+        struct part *part = &search->parts[stream->part];
+        struct walk walk;
+        int r = stream->planned ? 0 : make_plan(search, part, &stream->arena, stream->candidates_max, &stream->plan);
+        if (r != 0)
+            return r;
+        stream->planned = true;
+        walk_begin(&walk, &stream->plan, search->context->view, part->index->number, stream->key.len > 0 ? buf_view(&stream->key) : SLICE_NONE);
+        r = stream_part(search, stream, part, &walk);
+        walk_end(&walk);
+        if (r != 0 || stream_full(search, stream) || search->result->timed_out)
+            return r;
+        stream->planned = false;
+        buf_clear(&stream->key);
+        arena_reset(&stream->arena);
+    }
+    return 0;
+}
+
+static void stream_init(struct stream *stream, search_emit *emit, void *user)
+{
+    *stream = (struct stream){.key = BUF_INIT(DOC_KEY_BYTES_MAX), .arena = ARENA_INIT, .candidates_max = PLAN_CANDIDATES_MAX,
+                              .emit = emit, .user = user};
+}
+
+static void stream_deinit(struct stream *stream)
+{
+    buf_deinit(&stream->key);
+    arena_deinit(&stream->arena);
+}
+
+/* The total of a search over everything, which needs no walk. Returns: false where it has to be counted. */
+static int known_total(struct search *search, bool *ret_known)
+{
+    uint64_t total = 0;
+    *ret_known = false;
+    if (search->request->slice_max > 0 || search->request->terminate_after > 0 || search->aggregator != NULL || !isnan(search->request->min_score))
+        return 0;
+    for (size_t i = 0; i < search->part_count; i++) {
+        uint64_t documents = search->parts[i].index->document_count;
+        if (!matches_all(&search->parts[i]))
+            return 0;
+        if (!search->parts[i].index->count_exact) {
+            int r = doc_count(search->context->view, search->parts[i].index->number, DOC_TYPE_ANY, &documents);
+            if (r != 0)
+                return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : tl_trace(r);
+        }
+        total += documents;
+    }
+    search->result->total = total;
+    *ret_known = true;
+    return 0;
+}
+
+/* --- Pages ---------------------------------------------------------------------------------------------------------------- */
+
+static int emit_json(void *user, struct part *part, const float *score, const struct sort_value *values)
+{
+    struct search_result *result = user;
+    if (result->hit_count++ > 0)
+        buf_byte(&result->hits, ',');
+    return fetch_hit(&part->fetcher, &part->subject, score, values, &result->hits);
+}
+
+static int run_streaming(struct search *search, size_t from, size_t size)
+{
+    struct stream stream;
+    bool known;
+    int r = known_total(search, &known);
+    if (r != 0)
+        return r;
+    stream_init(&stream, emit_json, search->result);
+    stream.skip = from;
+    stream.want = size;
+    stream.count_rest = !known;
+    if (size > 0 || !known)
+        r = stream_run(search, &stream);
+    stream_deinit(&stream);
+    return r;
+}
+
+static int run_collecting(struct search *search, size_t from, size_t size)
+{
+    struct kept_hits kept;
+    kept_hits_init(&kept, search->request->sort, search->request->sort_count, from + size);
+    int r = collect(search, &kept);
+    for (size_t i = from; r == 0 && i < kept.count; i++)
+        r = emit_kept(search, kept.items[i], emit_json, search->result);
+    kept_hits_deinit(&kept);
+    return r;
+}
+
+static int check_window(struct search *search, size_t from, size_t size)
+{
+    for (size_t i = 0; i < search->context->index_count; i++) {
+        unsigned window = search->context->indices[i].window_max != 0 ? search->context->indices[i].window_max : SEARCH_WINDOW_MAX;
+        if (from + size <= window)
+            continue;
+        struct problem problem;
+        problem_set(&problem, search->context->arena, search->context->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_QUERY_PHASE_EXECUTION,
+                    "Result window is too large, from + size must be less than or equal to: [%u] but was [%zu]. See the scroll api for "
+                    "a more efficient way to request large data sets. This limit can be set by changing the "
+                    "[index.max_result_window] index level setting.",
+                    window, from + size);
+        failure_wrap(search->context, &search->context->indices[i], false, &problem, search->problem);
+        return SEARCH_REFUSED;
+    }
+    return 0;
+}
+
+static size_t page_size(const struct search_request *request)
+{
+    return request->size >= 0 ? (size_t)request->size : 10;
+}
+
+static int finish(struct search *search, int r)
+{
+    if (r == 0 && search->aggregator != NULL)
+        aggregator_write(search->aggregator, &search->result->aggregations);
+    if (r == 0 && search->result->hits.overflow)
+        r = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+    settle_total(search);
+    search_end(search);
+    return r;
+}
+
+int search_run(const struct search_context *context, const struct search_request *request, struct search_result *ret_result,
+               struct problem *ret_problem)
+{
+    struct search search = {.context = context, .request = request, .result = ret_result, .problem = ret_problem};
+    size_t from = request->from > 0 ? (size_t)request->from : 0, size = page_size(request);
+    result_init(ret_result);
+    search.count_to = count_to(context, request, false);
+    int r = check_window(&search, from, size);
+    if (r == 0)
+        r = search_begin(&search);
+    if (r == 0)
+        r = can_stream(&search) ? run_streaming(&search, from, size) : run_collecting(&search, from, size);
+    if (request->sort_count > 0 && !request->track_scores)
+        ret_result->has_max_score = false;
+    for (size_t i = 0; i < request->sort_count; i++)
+        ret_result->has_max_score = ret_result->has_max_score || (request->sort[i].by == SORT_SCORE && ret_result->total > 0);
+    return finish(&search, r);
+}
+
+int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after, double min_score,
+                 uint64_t *ret_count, bool *ret_early, struct problem *ret_problem)
+{
+    struct search_request request;
+    struct search_result result;
+    search_request_init(&request);
+    request.query = (struct query *)(uintptr_t)query;
+    request.size = 0;
+    request.track_total_hits = TOTAL_HITS_ALL;
+    request.terminate_after = terminate_after > INT32_MAX ? INT32_MAX : (int32_t)terminate_after;
+    request.min_score = min_score;
+    struct sort_key by_doc = {.by = SORT_DOC};
+    request.sort = &by_doc;
+    request.sort_count = 1;
+    int r = search_run(context, &request, &result, ret_problem);
+    *ret_count = result.total;
+    *ret_early = result.terminated_early;
+    search_result_deinit(&result);
+    return r;
+}
+
+/* --- Cursors ---------------------------------------------------------------------------------------------------------------- */
+
+struct search_cursor {
+    bool begun;
+    bool streaming;
+    bool ended;
+    uint64_t total;
+    uint64_t ordinal;
+    bool has_max_score;
+    float max_score;
+    struct stream stream;
+    struct kept_hits kept;      /* collecting: the window at hand */
+    size_t position;            /* in the window */
+    struct kept_hit *last;      /* of the windows before; NULL: this is the first */
+};
+
+struct search_cursor *search_cursor_new(void)
+{
+    struct search_cursor *cursor = mem_zalloc(sizeof *cursor);
+    stream_init(&cursor->stream, NULL, NULL);
+    cursor->stream.candidates_max = PLAN_CURSOR_CANDIDATES_MAX;
+    return cursor;
+}
+
+void search_cursor_free(struct search_cursor *cursor)
+{
+    if (cursor == NULL)
+        return;
+    stream_deinit(&cursor->stream);
+    kept_hits_deinit(&cursor->kept);
+    mem_free(cursor->last);
+    mem_free(cursor);
+}
+
+size_t search_cursor_bytes(const struct search_cursor *cursor)
+{
+    return sizeof *cursor + cursor->stream.arena.used + cursor->kept.bytes;
+}
+
+/* The total of a stream, counted apart when it is not known, since the stream itself stops at the end of its page. */
+static int count_stream(struct search *search)
+{
+    bool known;
+    int r = known_total(search, &known);
+    if (r != 0 || known)
+        return r;
+    struct stream stream;
+    bool scored = search->scored;
+    stream_init(&stream, NULL, NULL);
+    stream.count_rest = true;
+    search->scored = scored;
+    r = stream_run(search, &stream);
+    stream_deinit(&stream);
+    search->ordinal = 0;
+    return r;
+}
+
+static int next_streaming(struct search *search, struct search_cursor *cursor, search_emit *emit, void *user)
+{
+    size_t size = search->request->scan && !cursor->begun ? 0 : page_size(search->request);
+    int r = cursor->begun ? 0 : count_stream(search);
+    if (r != 0)
+        return r;
+    cursor->stream.emit = emit;
+    cursor->stream.user = user;
+    cursor->stream.want = size;
+    search->ordinal = cursor->ordinal;
+    if (size > 0)
+        r = stream_run(search, &cursor->stream);
+    cursor->ordinal = search->ordinal;
+    cursor->ended = cursor->stream.want > 0;
+    cursor->stream.emit = NULL;
+    cursor->stream.user = NULL;
+    return r;
+}
+
+/* Finds the next window of a sorted search: what comes behind the last hit of the one before. */
+static int fill_window(struct search *search, struct search_cursor *cursor)
+{
+    if (cursor->kept.count > 0) {
+        struct kept_hit *last = cursor->kept.items[cursor->kept.count - 1];
+        mem_free(cursor->last);
+        cursor->last = kept_hit_copy(last->index, last->score, last->key, last->values, last->value_count);
+    }
+    kept_hits_deinit(&cursor->kept);
+    kept_hits_init(&cursor->kept, search->request->sort, search->request->sort_count, SEARCH_CURSOR_WINDOW);
+    cursor->kept.after = cursor->last;
+    cursor->position = 0;
+    search->ordinal = 0;
+    return collect(search, &cursor->kept);
+}
+
+static int next_collecting(struct search *search, struct search_cursor *cursor, search_emit *emit, void *user)
+{
+    size_t size = page_size(search->request);
+    int r = 0;
+    cursor->kept.keys = search->request->sort; /* this page's own; the one before may be gone */
+    if (!cursor->begun) {
+        r = fill_window(search, cursor);
+        cursor->total = search->result->total;
+    }
+    while (r == 0 && size > 0) {
+        if (cursor->position == cursor->kept.count) {
+            cursor->ended = cursor->kept.count < SEARCH_CURSOR_WINDOW;
+            if (cursor->ended)
+                break;
+            r = fill_window(search, cursor);
+            continue;
+        }
+        r = emit_kept(search, cursor->kept.items[cursor->position++], emit, user);
+        size--;
+    }
+    search->result->total = cursor->total;
+    return r;
+}
+
+static int next_page(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
+                     search_emit *emit, void *user, struct search_result *result, struct problem *ret_problem)
+{
+    struct search search = {.context = context, .request = request, .result = result, .problem = ret_problem};
+    search.count_to = UINT64_MAX;
+    int r = search_begin(&search);
+    if (r == 0 && !cursor->begun)
+        cursor->streaming = can_stream(&search);
+    if (r == 0 && !cursor->ended)
+        r = cursor->streaming ? next_streaming(&search, cursor, emit, user) : next_collecting(&search, cursor, emit, user);
+    if (r == 0 && !cursor->begun) {
+        cursor->begun = true;
+        cursor->total = result->total;
+        cursor->has_max_score = result->has_max_score && request->sort_count == 0;
+        cursor->max_score = result->max_score;
+    }
+    result->total = cursor->total;
+    result->has_max_score = cursor->has_max_score;
+    result->max_score = cursor->max_score;
+    result->more = !cursor->ended;
+    return finish(&search, r);
+}
+
+int search_next(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
+                struct search_result *ret_result, struct problem *ret_problem)
+{
+    result_init(ret_result);
+    return next_page(context, request, cursor, emit_json, ret_result, ret_result, ret_problem);
+}
+
+/* --- Visiting ---------------------------------------------------------------------------------------------------------------- */
+
+struct visitor {
+    search_visit *visit;
+    void *user;
+    struct search_result *result;
+};
+
+static int emit_visit(void *user, struct part *part, const float *score, const struct sort_value *values)
+{
+    struct visitor *visitor = user;
+    const struct subject *subject = &part->subject;
+    const struct mapping_type *type = mapping_type_by_number(part->index->mapping, subject->type);
+    (void)score;
+    (void)values;
+    struct search_hit hit = {.index = part->index,
+                             .type = type != NULL ? type->name : SLICE_LIT("_doc"),
+                             .id = subject->id,
+                             .routing = subject->doc->routing,
+                             .version = subject->doc->version,
+                             .seq_no = subject->doc->seq_no,
+                             .source = subject->doc->source};
+    visitor->result->hit_count++;
+    return visitor->visit(visitor->user, &hit);
+}
+
+int search_next_each(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
+                     search_visit *visit, void *user, struct search_result *ret_result, struct problem *ret_problem)
+{
+    struct visitor visitor = {visit, user, ret_result};
+    result_init(ret_result);
+    return next_page(context, request, cursor, emit_visit, &visitor, ret_result, ret_problem);
+}

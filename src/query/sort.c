@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sort values of documents: which of several counts, what stands in for none, how they compare and look. */
+#include "query/sort.h"
+
+#include "json/write.h"
+#include "mapping/analysis.h"
+#include "mapping/date.h"
+#include "script/script.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* --- Binding ---------------------------------------------------------------------------------------------------- */
+
+static int refuse_text(struct binder *binder, const struct mapping_field *field)
+{
+    const char *seven = "Text fields are not optimised for operations that require per-document field data like aggregations and "
+                        "sorting, so these operations are disabled by default. Please use a keyword field instead. Alternatively, "
+                        "set fielddata=true on [%.*s] in order to load field data by uninverting the inverted index. Note that "
+                        "this can use significant memory.";
+    const char *five = "Fielddata is disabled on text fields by default. Set fielddata=true on [%.*s] in order to load fielddata in "
+                       "memory by uninverting the inverted index. Note that this can however use significant memory. Alternatively "
+                       "use a keyword field instead.";
+    struct slice reason = binder->context->dialect == DIALECT_7 ? arena_printf(binder->arena, seven, SLICE_ARG(field->path))
+                                                                : arena_printf(binder->arena, five, SLICE_ARG(field->path));
+    *binder->problem = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = reason};
+    return QUERY_REFUSED;
+}
+
+static enum sort_kind kind_of(const struct mapping_field *field)
+{
+    switch (field_value_kind(field)) {
+    case VALUE_I64:
+        return field->type == FIELD_SCALED_FLOAT ? SORT_F64 : SORT_I64;
+    case VALUE_F64:
+        return SORT_F64;
+    default:
+        return SORT_BYTES;
+    }
+}
+
+static enum sort_kind kind_of_unmapped(struct slice type)
+{
+    if (slice_is(type, "keyword") || slice_is(type, "string") || slice_is(type, "text"))
+        return SORT_BYTES;
+    return slice_is(type, "double") || slice_is(type, "float") ? SORT_F64 : SORT_I64;
+}
+
+static void set_missing(struct binder *binder, struct bound_key *bound)
+{
+    struct slice text = arena_copy(binder->arena, query__scalar_text(binder->arena, bound->key->missing));
+    bound->has_missing = true;
+    bound->missing.kind = bound->kind;
+    if (bound->kind == SORT_BYTES)
+        bound->missing.bytes = text;
+    else if (bound->kind == SORT_F64)
+        bound->missing.f64 = strtod(text.data, NULL);
+    else
+        bound->missing.i64 = strtoll(text.data, NULL, 10);
+}
+
+static bool is_metadata(struct slice field)
+{
+    return slice_is(field, "_seq_no") || slice_is(field, "_version") || slice_is(field, "_index") || slice_is(field, "_type") ||
+           slice_is(field, "_routing");
+}
+
+static int bind_field(struct binder *binder, struct bound_key *bound)
+{
+    const struct sort_key *key = bound->key;
+    bound->field = mapping_field(binder->index->mapping, key->field);
+    if (bound->field == NULL && is_metadata(key->field)) {
+        bound->kind = slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
+        return 0;
+    }
+    if (bound->field == NULL && key->unmapped_type.len == 0)
+        return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on", SLICE_ARG(key->field));
+    if (bound->field != NULL && bound->field->type == FIELD_TEXT)
+        return refuse_text(binder, bound->field);
+    if (bound->field != NULL && field_value_kind(bound->field) == VALUE_NONE)
+        return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]", SLICE_ARG(bound->field->path),
+                                  SLICE_ARG(bound->field->type_name));
+    bound->kind = bound->field != NULL ? kind_of(bound->field) : kind_of_unmapped(key->unmapped_type);
+    if (key->missing != NULL)
+        set_missing(binder, bound);
+    return 0;
+}
+
+int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys)
+{
+    struct bound_key *keys = arena_zalloc(binder->arena, request->sort_count * sizeof *keys);
+    *ret_keys = keys;
+    for (size_t i = 0; i < request->sort_count; i++) {
+        int r = 0;
+        keys[i].key = &request->sort[i];
+        keys[i].kind = keys[i].key->by == SORT_ID ? SORT_BYTES : keys[i].key->by == SORT_DOC ? SORT_I64 : SORT_F64;
+        if (keys[i].key->by == SORT_FIELD)
+            r = bind_field(binder, &keys[i]);
+        else if (keys[i].key->by == SORT_SCRIPT)
+            r = bind__script(binder, keys[i].key->script, keys[i].key->script_number ? SCRIPT_FOR_NUMBER_SORT : SCRIPT_FOR_STRING_SORT,
+                             &keys[i].script);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* --- Reading ---------------------------------------------------------------------------------------------------- */
+
+static struct sort_value missing_value(const struct bound_key *bound)
+{
+    bool high = bound->key->descending == bound->key->missing_first; /* it goes where high values go */
+    if (bound->has_missing)
+        return bound->missing;
+    if (bound->kind == SORT_I64)
+        return (struct sort_value){.kind = SORT_I64, .i64 = high ? INT64_MAX : INT64_MIN};
+    if (bound->kind == SORT_F64)
+        return (struct sort_value){.kind = SORT_F64, .f64 = high ? INFINITY : -INFINITY};
+    return (struct sort_value){.kind = SORT_NULL};
+}
+
+static struct sort_value from_value(const struct mapping_field *field, const struct value *value)
+{
+    if (value->kind == VALUE_BYTES)
+        return (struct sort_value){.kind = SORT_BYTES, .bytes = value->bytes};
+    if (value->kind == VALUE_F64)
+        return (struct sort_value){.kind = SORT_F64, .f64 = value->f64};
+    if (field->type == FIELD_SCALED_FLOAT)
+        return (struct sort_value){.kind = SORT_F64, .f64 = (double)value->i64 / field->scaling_factor};
+    return (struct sort_value){.kind = SORT_I64, .i64 = value->i64};
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return value_compare(a, b);
+}
+
+/* The sum, mean or median of several numbers. */
+static struct sort_value reduced(const struct bound_key *bound, struct value *values, size_t count)
+{
+    double sum = 0;
+    qsort(values, count, sizeof *values, by_value);
+    for (size_t i = 0; i < count; i++)
+        sum += values[i].kind == VALUE_F64 ? values[i].f64 : (double)values[i].i64;
+    if (bound->key->mode == SORT_AVG)
+        sum /= (double)count;
+    if (bound->key->mode == SORT_MEDIAN) {
+        struct sort_value low = from_value(bound->field, &values[(count - 1) / 2]), high = from_value(bound->field, &values[count / 2]);
+        sum = low.kind == SORT_F64 ? (low.f64 + high.f64) / 2 : ((double)low.i64 + (double)high.i64) / 2;
+    } else if (bound->field->type == FIELD_SCALED_FLOAT) {
+        sum /= bound->field->scaling_factor;
+    }
+    if (bound->kind == SORT_F64)
+        return (struct sort_value){.kind = SORT_F64, .f64 = sum};
+    return (struct sort_value){.kind = SORT_I64, .i64 = llround(sum)};
+}
+
+static struct sort_value field_value(const struct bound_key *bound, struct subject *subject)
+{
+    struct value *values = NULL;
+    size_t count = bound->field != NULL ? subject_field(subject, bound->field, &values) : 0;
+    enum sort_mode mode = bound->key->mode;
+    if (count == 0)
+        return missing_value(bound);
+    if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
+        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0]) : reduced(bound, values, count);
+    bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
+    const struct value *best = &values[0];
+    for (size_t i = 1; i < count; i++) {
+        int order = value_compare(&values[i], best);
+        if (highest ? order > 0 : order < 0)
+            best = &values[i];
+    }
+    return from_value(bound->field, best);
+}
+
+static struct sort_value metadata_value(const struct bound_key *bound, const struct subject *subject)
+{
+    struct slice name = bound->key->field;
+    if (slice_is(name, "_seq_no"))
+        return (struct sort_value){.kind = SORT_I64, .i64 = subject->doc->seq_no};
+    if (slice_is(name, "_version"))
+        return (struct sort_value){.kind = SORT_I64, .i64 = subject->doc->version};
+    if (slice_is(name, "_index"))
+        return (struct sort_value){.kind = SORT_BYTES, .bytes = subject->index->name};
+    if (slice_is(name, "_type"))
+        return (struct sort_value){.kind = SORT_BYTES, .bytes = mapping_type_by_number(subject->index->mapping, subject->type)->name};
+    return subject->doc->routing.data != NULL ? (struct sort_value){.kind = SORT_BYTES, .bytes = subject->doc->routing}
+                                              : missing_value(bound);
+}
+
+static struct sort_value script_value(const struct bound_key *bound, struct subject *subject, float score)
+{
+    struct script_value value;
+    if (subject_run_script(subject, bound->script, bound->key->script->params, score, &value) != 0)
+        return (struct sort_value){.kind = SORT_NULL};
+    return bound->key->script_number ? (struct sort_value){.kind = SORT_F64, .f64 = value.number}
+                                     : (struct sort_value){.kind = SORT_BYTES, .bytes = value.string};
+}
+
+void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
+               struct sort_value *ret_values)
+{
+    for (size_t i = 0; i < count; i++) {
+        switch (keys[i].key->by) {
+        case SORT_SCORE:
+            ret_values[i] = (struct sort_value){.kind = SORT_F64, .f64 = score};
+            break;
+        case SORT_DOC:
+            ret_values[i] = (struct sort_value){.kind = SORT_I64, .i64 = (int64_t)ordinal};
+            break;
+        case SORT_ID:
+            ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = subject->id};
+            break;
+        case SORT_SCRIPT:
+            ret_values[i] = script_value(&keys[i], subject, score);
+            break;
+        case SORT_FIELD:
+            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field) ? metadata_value(&keys[i], subject)
+                                                                                     : field_value(&keys[i], subject);
+            break;
+        }
+    }
+}
+
+/* --- Comparing -------------------------------------------------------------------------------------------------- */
+
+static int compare_doubles(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return (isnan(a) ? 1 : 0) - (isnan(b) ? 1 : 0);
+    return (a > b) - (a < b);
+}
+
+static double as_double(const struct sort_value *value)
+{
+    return value->kind == SORT_I64 ? (double)value->i64 : value->f64;
+}
+
+/* Nulls go where the key says; texts of one index and numbers of another: numbers first. */
+static int compare_one(const struct sort_key *key, const struct sort_value *a, const struct sort_value *b)
+{
+    if (a->kind == SORT_NULL || b->kind == SORT_NULL) {
+        int order = (a->kind == SORT_NULL) - (b->kind == SORT_NULL);
+        return key->missing_first ? -order : order;
+    }
+    int order;
+    if (a->kind == SORT_BYTES || b->kind == SORT_BYTES)
+        order = a->kind != b->kind ? (a->kind == SORT_BYTES ? 1 : -1) : slice_compare(a->bytes, b->bytes);
+    else if (a->kind == SORT_I64 && b->kind == SORT_I64)
+        order = (a->i64 > b->i64) - (a->i64 < b->i64);
+    else
+        order = compare_doubles(as_double(a), as_double(b));
+    return key->descending ? -order : order;
+}
+
+int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a, const struct sort_value *b)
+{
+    for (size_t i = 0; i < count; i++) {
+        int order = compare_one(&keys[i], &a[i], &b[i]);
+        if (order != 0)
+            return order;
+    }
+    return 0;
+}
+
+/* --- Writing and reading back ------------------------------------------------------------------------------------ */
+
+void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values)
+{
+    buf_lit(buf, "\"sort\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_byte(buf, ',');
+        if (values[i].kind == SORT_NULL)
+            buf_lit(buf, "null");
+        else if (values[i].kind == SORT_BYTES)
+            buf_json_string(buf, values[i].bytes);
+        else if (values[i].kind == SORT_I64)
+            buf_i64(buf, values[i].i64);
+        else if (keys[i].by == SORT_SCORE)
+            json_float_text(buf, (float)values[i].f64);
+        else
+            json_write_double(buf, values[i].f64);
+    }
+    buf_byte(buf, ']');
+}
+
+int sort_after(struct arena *arena, const struct search_request *request, struct sort_value **ret_values, struct problem *ret_problem)
+{
+    size_t count = unsafe_yyjson_get_len(request->search_after);
+    if (request->sort_count == 0) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Sort must contain at least one field.");
+        return QUERY_REFUSED;
+    }
+    if (count != request->sort_count) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "search_after has %zu value(s) but sort has %zu.", count,
+                    request->sort_count);
+        return QUERY_REFUSED;
+    }
+    struct sort_value *values = arena_zalloc(arena, count * sizeof *values);
+    yyjson_val *item = unsafe_yyjson_get_first(request->search_after);
+    for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
+        if (yyjson_is_null(item))
+            values[i].kind = SORT_NULL;
+        else if (yyjson_is_int(item))
+            values[i] = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_get_sint(item)};
+        else if (yyjson_is_real(item))
+            values[i] = (struct sort_value){.kind = SORT_F64, .f64 = yyjson_get_real(item)};
+        else if (yyjson_is_bool(item))
+            values[i] = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_is_true(item)};
+        else
+            values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = query__scalar_text(arena, item)};
+    }
+    *ret_values = values;
+    return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorting: values that hits are ordered by, and the best hits seen so far. For src/query only.
+ *
+ * Order is total (README.md, invariant 3): sort values, then index, then document key.
+ */
+#ifndef TL_QUERY_SORT_H
+#define TL_QUERY_SORT_H
+
+#include "query/matcher.h"
+
+enum sort_kind { SORT_NULL, SORT_I64, SORT_F64, SORT_BYTES };
+
+struct sort_value {
+    enum sort_kind kind;
+    union {
+        int64_t i64;
+        double f64;
+        struct slice bytes;
+    };
+};
+
+/* A sort key bound to one index. */
+struct bound_key {
+    const struct sort_key *key;
+    const struct mapping_field *field; /* NULL: unmapped, or not a field */
+    enum sort_kind kind;               /* of missing values */
+    bool has_missing;
+    struct sort_value missing;
+    struct script *script;
+};
+
+/* Returns: 0; QUERY_REFUSED with binder->problem. */
+int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys) TL_MUST_USE;
+
+/* Reads the sort values of the subject; they live in its arena. */
+void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
+               struct sort_value *ret_values);
+
+/* <0, 0, >0 by the sort values alone. */
+int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a, const struct sort_value *b);
+
+/* Appends "sort":[…]. */
+void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values);
+
+/* The values of search_after. Returns: 0, QUERY_REFUSED. */
+int sort_after(struct arena *arena, const struct search_request *request, struct sort_value **ret_values,
+               struct problem *ret_problem) TL_MUST_USE;
+
+/* A hit that is kept: where its document is and what it is ordered by. One piece of memory. */
+struct kept_hit {
+    uint32_t index;      /* position in the context */
+    float score;
+    struct slice key;    /* document key */
+    size_t bytes;
+    size_t value_count;
+    struct sort_value values[];
+};
+
+struct kept_hits {
+    const struct sort_key *keys; /* none: by score */
+    size_t key_count;
+    struct kept_hit **items;     /* a heap, the last one in order on top, until kept_hits_finish() */
+    size_t count, capacity;
+    size_t limit;                /* hits kept at most */
+    const struct kept_hit *after; /* only what comes behind this one; NULL: everything */
+    size_t bytes;
+};
+
+void kept_hits_init(struct kept_hits *kept, const struct sort_key *keys, size_t key_count, size_t limit);
+void kept_hits_deinit(struct kept_hits *kept);
+/* <0, 0, >0: the total order. */
+int kept_hit_compare(const struct kept_hits *kept, const struct kept_hit *a, const struct kept_hit *b);
+/* Keeps a copy where it is among the best. */
+void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key, const struct sort_value *values);
+/* Puts the hits in order. */
+void kept_hits_finish(struct kept_hits *kept);
+struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values, size_t count);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Statistics for scores: how rare a term is, how long a field's texts are. See README.md, "Scores".
+ *
+ * Nothing here depends on the plan, so that a planned search and a full scan give equal scores (invariant 2).
+ */
+#include "query/matcher.h"
+
+#include "mapping/entry.h"
+
+#include <math.h>
+
+enum { SAMPLE_DOCUMENTS = 1000, TERM_DOCUMENTS_MAX = 10000 };
+
+/* One term of one matcher. */
+struct weighed {
+    const struct mapping_field *field;
+    struct value value;
+    struct term_weight *weight;
+    float boost;
+    uint64_t with_field, with_term, length; /* of the sample */
+};
+
+static void weigh_document(struct weighed *terms, size_t count, struct subject *subject)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct value *values = NULL;
+        size_t value_count = subject_field(subject, terms[i].field, &values);
+        terms[i].with_field += value_count > 0;
+        terms[i].length += value_count;
+        for (size_t v = 0; v < value_count; v++) {
+            if (value_compare(&values[v], &terms[i].value) == 0) {
+                terms[i].with_term++;
+                break;
+            }
+        }
+    }
+}
+
+static int sample(const struct binder *binder, const struct view *view, struct weighed *terms, size_t count, size_t *ret_documents)
+{
+    tl_cleanup(doc_scan_freep) struct doc_scan *scan = doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
+    struct subject subject;
+    struct slice id;
+    struct doc doc;
+    uint16_t type;
+    int r = 0;
+    size_t documents = 0;
+    subject_init(&subject, binder->index, binder->arena);
+    while (documents <= SAMPLE_DOCUMENTS && (r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
+        if (documents++ == SAMPLE_DOCUMENTS)
+            break;
+        subject_set(&subject, type, id, &doc);
+        weigh_document(terms, count, &subject);
+        if (subject.error != 0)
+            r = subject.error;
+    }
+    subject_deinit(&subject);
+    *ret_documents = documents;
+    return r == DOC_SCAN_END || r == DOC_TOO_OLD ? 0 : r;
+}
+
+static int term_documents(const struct binder *binder, const struct view *view, const struct weighed *term, uint64_t *ret_count)
+{
+    struct entry_range range = {.index = binder->index->number, .field = term->field->number, .low = &term->value, .high = &term->value};
+    size_t hits = 0;
+    int r = entry_estimate(view, &range, TERM_DOCUMENTS_MAX, &hits);
+    *ret_count = hits;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Estimates from a sample where there are more documents than it holds. */
+static int weigh_term(const struct binder *binder, const struct view *view, struct weighed *term, size_t sampled)
+{
+    double scale = 1;
+    uint64_t total = binder->index->document_count;
+    if (sampled > SAMPLE_DOCUMENTS && total > SAMPLE_DOCUMENTS)
+        scale = (double)total / SAMPLE_DOCUMENTS;
+    double with_field = (double)term->with_field * scale, with_term = (double)term->with_term * scale;
+    if (sampled > SAMPLE_DOCUMENTS && field_has_entries(term->field)) {
+        uint64_t counted;
+        int r = term_documents(binder, view, term, &counted);
+        if (r != 0)
+            return r;
+        with_term = (double)counted;
+    }
+    if (with_term > with_field)
+        with_field = with_term;
+    term->weight->mean_length = term->with_field > 0 ? (double)term->length / (double)term->with_field : 1;
+    float idf = (float)log(1 + (with_field - with_term + 0.5) / (with_term + 0.5));
+    term->weight->weight = term->boost * 2.2f * idf;
+    return 0;
+}
+
+static size_t collect(const struct binder *binder, struct weighed *terms)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < binder->terms.count; i++) {
+        struct matcher *matcher = binder->terms.items[i];
+        bool phrase = matcher->kind == MATCHER_PHRASE;
+        for (size_t t = 0; t < (phrase ? matcher->phrase.count : 1); t++) {
+            struct weighed term = {.field = matcher->field, .boost = matcher->boost};
+            term.weight = phrase ? &matcher->phrase.weights[t] : &matcher->terms.weight;
+            term.value = phrase ? (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[t]}
+                                : matcher->terms.values[0];
+            if (terms != NULL)
+                terms[count] = term;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Keywords have no length, so their weights need no sample where entries can count them. */
+static bool needs_sample(const struct binder *binder, const struct weighed *terms, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (terms[i].weight->norms || !field_has_entries(terms[i].field))
+            return true;
+    }
+    return binder->index->document_count <= SAMPLE_DOCUMENTS;
+}
+
+int query_weigh(struct binder *binder, const struct view *view)
+{
+    size_t count = collect(binder, NULL), sampled = SAMPLE_DOCUMENTS + 1;
+    if (count == 0)
+        return 0;
+    struct weighed *terms = arena_alloc(binder->arena, count * sizeof *terms);
+    collect(binder, terms);
+    bool sampling = needs_sample(binder, terms, count);
+    int r = sampling ? sample(binder, view, terms, count, &sampled) : 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (!sampling)
+            terms[i].with_field = SAMPLE_DOCUMENTS; /* as if every document had the field */
+        r = weigh_term(binder, view, &terms[i], sampled);
+    }
+    return r;
+}
