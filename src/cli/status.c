@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tidelock status`: a server at a glance: what it is, what time it has, its indices, sessions and transactions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/types.h"
+#include "cli/arguments.h"
+#include "cli/client.h"
+#include "cli/command.h"
+
+enum { OPTION_URL = 256 };
+
+static const struct argp_option options[] = {
+    {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
+    {0},
+};
+
+static const char doc[] = "Show how a server is doing: its time, indices, sessions, transactions and locks.\v"
+                          "Exit status 0 when it answers, 1 when it does not.\n\n"
+                          "Example:\n"
+                          "  tidelock status --url http://127.0.0.1:9200\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    const char **url = state->input;
+    switch (key) {
+    case OPTION_URL:
+        *url = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is no option", text);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char *text_of(yyjson_val *object, const char *key)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(object, key));
+    return text != NULL ? text : "?";
+}
+
+static bool show_server(struct client *client, const char *url)
+{
+    long status = client_request(client, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
+    if (status != 200) {
+        fprintf(stderr, "tidelock status: %s: %s\n", url, client_error(client, status));
+        return false;
+    }
+    yyjson_val *root = client_json(client);
+    printf("%s at %s, cluster %s\n", text_of(root, "name"), url, text_of(root, "cluster_name"));
+    status = client_request(client, "GET", "/_timestamp", SLICE_NONE, 10 * TL_SECOND);
+    root = client_json(client);
+    if (status == 200)
+        printf("time %s (%llu), readable since %llu\n", text_of(root, "time"),
+               (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "timestamp")),
+               (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "oldest")));
+    return true;
+}
+
+/* A table of the server's, under a title; one that has no rows is a word. */
+static void show_table(struct client *client, const char *title, const char *path)
+{
+    long status = client_request(client, "GET", path, SLICE_NONE, 10 * TL_SECOND);
+    if (status != 200)
+        return;
+    const char *end = client->body.len > 0 ? memchr(client->body.data, '\n', client->body.len) : NULL;
+    bool empty = end == NULL || end + 1 == client->body.data + client->body.len;
+    printf("\n%s%s\n", title, empty ? ": none" : "");
+    if (!empty)
+        printf("%.*s", (int)client->body.len, client->body.data);
+}
+
+int command_status(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
+    const char *url = ARGUMENTS_URL_DEFAULT;
+    struct client client;
+    arguments_parse(&argp, argc, argv, 0, &url);
+    client_init(&client, url);
+    bool up = show_server(&client, url);
+    if (up) {
+        show_table(&client, "Indices", "/_cat/indices?v&h=index,docs.count,store.size");
+        show_table(&client, "Sessions", "/_cat/sessions?v");
+        show_table(&client, "Transactions", "/_cat/transactions?v");
+        show_table(&client, "Locks", "/_cat/locks?v");
+    }
+    client_deinit(&client);
+    return up ? 0 : 1;
+}
