@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pastes the examples of a page of documentation into a shell and compares what comes out.
+
+    docs_test.py PAGE...
+
+In ```console blocks a line that begins with "$ " is a command (lines that end in a backslash, or in an open quote, go on),
+the lines behind it are what it prints. "…" stands for anything within a line, a line "…" for any lines. All blocks of a page
+run in one shell, in a folder of its own, with a fresh server at what the page calls localhost:9200; the line that starts a
+server is therefore not run.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import BUILD, ROOT, Server
+
+NOT_RUN = re.compile(r"^(build/)?tidelock serve\b|^make\b|^git clone\b|^cd tidelock\b|^sudo\b")
+
+
+def blocks(path):
+    """Yields (line number, lines) of each console block."""
+    lines, begin = None, 0
+    with open(path, encoding="utf-8") as page:
+        for number, line in enumerate(page, 1):
+            line = line.rstrip("\n")
+            if lines is None and line.strip() == "```console":
+                lines, begin = [], number
+            elif lines is not None and line.strip() == "```":
+                yield begin, lines
+                lines = None
+            elif lines is not None:
+                lines.append(line)
+
+
+def is_open(command):
+    """Whether the shell would wait for more lines."""
+    if command.rstrip(" ").endswith("\\"):
+        return True
+    try:
+        return subprocess.run(["bash", "-n"], input=command + "\n", capture_output=True, text=True, check=False).returncode != 0
+    except OSError:
+        return False
+
+
+def steps(begin, lines):
+    """Yields (line number, command, expected lines)."""
+    step = None
+    for offset, line in enumerate(lines, 1):
+        if step and is_open(step[1]):
+            step[1] += "\n" + line
+        elif line.startswith("$ "):
+            if step:
+                yield tuple(step)
+            step = [begin + offset, line[2:], []]
+        elif step:
+            step[2].append(line)
+    if step:
+        yield tuple(step)
+
+
+class Shell:
+    """One bash for all commands of a page."""
+
+    def __init__(self, folder, environment):
+        self.process = subprocess.Popen(["bash"], cwd=folder, env=environment, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def run(self, command):
+        self.process.stdin.write("{ %s\n} </dev/null\necho; echo '==end of output=='\n" % command)
+        self.process.stdin.flush()
+        output = []
+        for line in self.process.stdout:
+            if line == "==end of output==\n":
+                break
+            output.append(line)
+        return "".join(output).rstrip("\n")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def pattern(expected):
+    """The expected lines as a regular expression over the whole output."""
+    parts = []
+    for line in expected:
+        if line.strip() == "…":
+            parts.append(r"(?:.*\n)*?")
+        else:
+            parts.append(".*?".join(re.escape(part) for part in line.split("…")) + r" *\n")
+    return re.compile("".join(parts) + r"\n*")
+
+
+def run_page(path):
+    """Returns: (commands run, failures)."""
+    folder = tempfile.mkdtemp(prefix="tidelock-docs-")
+    count, failures = 0, 0
+    with Server() as server:
+        place = "localhost:%d" % server.port
+        programs = os.path.join(folder, ".bin")
+        os.mkdir(programs)
+        os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(programs, "tidelock"))
+        os.mkdir(os.path.join(folder, "build"))
+        os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(folder, "build", "tidelock"))
+        environment = dict(os.environ, PATH=programs + ":" + os.environ["PATH"], TIDELOCK_URL=server.url, LC_ALL="C.UTF-8")
+        shell = Shell(folder, environment)
+        for begin, lines in blocks(path):
+            for number, command, expected in steps(begin, lines):
+                if NOT_RUN.match(command):
+                    continue
+                output = shell.run(command.replace("localhost:9200", place)).replace(place, "localhost:9200")
+                count += 1
+                while expected and not expected[-1].strip():
+                    expected.pop()
+                if expected and not pattern(expected).fullmatch(output + "\n"):
+                    failures += 1
+                    print("%s:%d: $ %s\n  expected:\n    %s\n  got:\n    %s" % (
+                        os.path.relpath(path, ROOT), number, command, "\n    ".join(expected), output.replace("\n", "\n    ")))
+        shell.close()
+    shutil.rmtree(folder, ignore_errors=True)
+    return count, failures
+
+
+def main():
+    failures = 0
+    for path in sys.argv[1:]:
+        count, failed = run_page(path)
+        print("%s: %d commands, %d differ" % (os.path.relpath(path, ROOT), count, failed))
+        failures += failed
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
