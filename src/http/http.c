@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    CONNECTION_MEMORY = 24 * 1024, /* libmicrohttpd's for one connection: request header, and a block of the body */
+    CONNECTION_MEMORY = 16 * 1024, /* libmicrohttpd's for one connection: request header, and a block of the body */
     CLOSE_PATIENCE_MS = 5000,      /* for peers that do not read their last response */
 };
 
