@@ -109,6 +109,18 @@ static const char *fault(struct connection *connection, uint64_t now)
     }
 }
 
+/*
+ * libmicrohttpd takes a read that fills less than its buffer for the end of what there is, and so overlooks an end of the
+ * connection that arrived together with the bytes. Shutting what is shut already wakes its epoll once more.
+ */
+static void remind_of_end(struct connection *connection)
+{
+    int phase = atomic_load_explicit(&connection->phase, memory_order_acquire);
+    bool ended = atomic_load(&connection->hung_up) || atomic_load(&connection->drained);
+    if (ended && (phase == PHASE_IDLE || phase == PHASE_RECEIVING))
+        (void)shutdown(connection->fd, SHUT_RD);
+}
+
 static void sweep(struct http *http)
 {
     uint64_t now = http_now_ms();
@@ -124,6 +136,8 @@ static void sweep(struct http *http)
         if (why != NULL) {
             log_debug("connection %u ended: %s", i, why);
             (void)shutdown(connection->fd, SHUT_RDWR);
+        } else if (connection->fd >= 0) {
+            remind_of_end(connection);
         }
         pthread_mutex_unlock(&connection->lock);
     }

@@ -409,6 +409,23 @@ static void test_broken_requests(void **state)
     expect(*state, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
 }
 
+/* Half a request and the end of the connection, at once: it must not linger. */
+static void test_end_together_with_bytes(void **state)
+{
+    int fds[50];
+    for (size_t i = 0; i < 50; i++) {
+        fds[i] = dial(*state);
+        say(fds[i], "GET /a HT", 9);
+        shutdown(fds[i], SHUT_WR);
+    }
+    for (size_t i = 0; i < 50; i++) {
+        struct buf reply = BUF_INIT(BUF_UNLIMITED);
+        assert_false(hear(fds[i], &reply, "never said"));
+        buf_deinit(&reply);
+        close(fds[i]);
+    }
+}
+
 static void test_disconnect_while_waiting(void **state)
 {
     struct fixture *f = *state;
@@ -582,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_bodies_together),
         with_server(test_packed_bodies),
         with_server(test_broken_requests),
+        with_server(test_end_together_with_bytes),
         with_server(test_disconnect_while_waiting),
         with_server(test_disconnect_against_response),
         with_server(test_stream),
