@@ -65,3 +65,22 @@ const char *problem_name(enum problem_type type)
     REQUIRE(type >= PROBLEM_NONE && type < PROBLEM_COUNT);
     return rows[type].name;
 }
+
+static struct slice copy_text(struct slice text, struct arena *arena)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
+}
+
+void problem_copy(struct problem *ret_problem, const struct problem *problem, struct arena *arena)
+{
+    struct problem copy = *problem;
+
+    copy.name = copy_text(problem->name, arena);
+    copy.reason = copy_text(problem->reason, arena);
+    copy.details = copy_text(problem->details, arena);
+    if (problem->caused_by != NULL) {
+        copy.caused_by = arena_alloc(arena, sizeof(*copy.caused_by));
+        problem_copy(copy.caused_by, problem->caused_by, arena);
+    }
+    *ret_problem = copy;
+}

@@ -71,6 +71,9 @@ void problem_set(struct problem *ret_problem, struct arena *arena, enum problem_
 /* Sets the JSON fragment `details` of a problem, formatted into `arena`. */
 void problem_details(struct problem *problem, struct arena *arena, const char *format, ...) TL_PRINTF(3, 4);
 
+/* Copies a problem, its causes and its texts into `arena`. */
+void problem_copy(struct problem *ret_problem, const struct problem *problem, struct arena *arena);
+
 /* Returns: the HTTP status of a problem, its own or its row's. */
 int problem_status(const struct problem *problem);
 

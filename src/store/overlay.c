@@ -151,6 +151,12 @@ int overlay_get(const struct overlay *overlay, enum store_space space, struct sl
     return 0;
 }
 
+void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context)
+{
+    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = omap_next(entry))
+        visit(context, omap_key(entry), overlay__value(entry));
+}
+
 void overlay_apply(const struct overlay *overlay, struct store_batch *batch)
 {
     for (int space = 0; space < SPACE_COUNT; space++) {

@@ -55,6 +55,9 @@ size_t overlay_count(const struct overlay *overlay);
  * Returns: 0 and the value (data NULL: deleted), or STORE_NOT_FOUND when it says nothing of the key.
  */
 int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key, struct slice *ret_value) TL_MUST_USE;
+/* Calls `visit` for each of its writes in one space, in order of key; value data NULL: deleted. */
+typedef void overlay_visit(void *context, struct slice key, struct slice value);
+void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context);
 /* Appends all its writes to a batch, in order of space and key. */
 void overlay_apply(const struct overlay *overlay, struct store_batch *batch);
 /* A savepoint, and going back to it; the newest first. */
