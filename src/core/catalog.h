@@ -53,6 +53,7 @@ struct catalog_index {
     uint32_t replica_count;
     bool closed;
     bool hidden;
+    const char *write_block; /* why documents must not change, as ES names the block; NULL: they may */
     enum dialect dialect;   /* of who made it: many types, or one */
     const struct settings *settings; /* keys with their "index." */
     const struct mapping *mapping;
@@ -111,7 +112,6 @@ struct catalog_options {
     bool expand_hidden;
     bool allow_closed;       /* closed indices named outright are fine: _open, _close, _settings, HEAD */
     bool refuse_aliases;     /* aliases are an error where 7.10 has it so, and no match for wildcards: DELETE */
-    bool alias_or_index;     /* resource.type of a missing one reads index_or_alias instead of index_expression */
 };
 
 /* What search, count, get mapping and the like start from. */
@@ -125,7 +125,8 @@ struct catalog_target {
 };
 
 /*
- * Resolves a comma-separated expression of names, aliases, wildcards, `-` exclusions, `_all` (empty: `_all`).
+ * Resolves a comma-separated expression of names, aliases, wildcards, `-` exclusions behind a wildcard, `_all` (empty:
+ * `_all`).
  * Targets come in order of name, each index once.
  * Returns: 0 (perhaps with no target); CATALOG_REFUSED. Lives: targets in `arena`, what they name in the catalog.
  */
@@ -133,7 +134,7 @@ int catalog_resolve(const struct catalog *catalog, struct slice expression, cons
                     enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets,
                     size_t *ret_count, struct problem *ret_problem) TL_MUST_USE;
 
-/* Fills an index_not_found_exception for `name` as the dialect words it. */
+/* Fills an index_not_found_exception for `name`; with `alias_or_index` for calls that take several indices. */
 void catalog_problem_missing(struct arena *arena, struct slice name, bool alias_or_index, enum dialect dialect,
                              struct problem *ret_problem);
 /* Fills an index_closed_exception for an index. */

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "json/json.h"
 
-#define SETTINGS_KEYS_MAX 10000
+#define SETTINGS_KEYS_MAX 1000
 #define SETTINGS_KEY_BYTES_MAX 1024
 
 struct setting {
