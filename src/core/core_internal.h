@@ -32,8 +32,10 @@ struct core {
     tl_ts ts;
     struct store_batch *batch;
     struct arena arena;           /* reset when the unit ends */
-    struct map pending;           /* document key to struct slice in `arena`: records the unit has written */
+    struct arena scratch;         /* the same, and by a write between its items */
+    struct map pending;           /* document key to struct doc in `arena`: what the unit has written so far */
     struct catalog *catalog_before; /* of its beginning, for core__abandon() */
+    bool catalog_changed;
 
     /* What lasts. */
     struct catalog *catalog;      /* with the changes of the unit at hand */
@@ -53,6 +55,13 @@ void core__begin(struct core *core, tl_ts at);
 int core__commit(struct core *core) TL_MUST_USE;
 /* Takes back all that the unit changed in memory and in its batch; it stays open, empty. */
 void core__abandon(struct core *core);
+
+/* Changes of the catalog in the open unit. Pointers to indices of the catalog before are no longer good. */
+void core__put_index(struct core *core, const struct catalog_index_spec *spec);
+void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping);
+void core__drop_index(struct core *core, uint32_t number);
+void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object);
+void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name);
 
 /* Returns: a view of the newest state; documents that the unit itself wrote are in core->pending. */
 static inline struct view core__view(const struct core *core, const struct overlay *overlay)
@@ -77,6 +86,9 @@ enum {
 #include "core/commands.def"
 #undef X
 
+/* Runs the items of an admitted WRITE, whose results are there already. Returns: 0; fatal codes. */
+int core__run_write(struct core *core, struct command *command, struct overlay *overlay) TL_MUST_USE;
+
 /* --- Hooks: session.c, lock.c, txn.c ---------------------------------------------------------------------- */
 
 /* Rebuilds and frees what the owners hold. core_open() and core_close() call them. */
@@ -93,15 +105,22 @@ int owners__due(struct core *core, tl_ts now) TL_MUST_USE;
 tl_ts owners__deadline(const struct core *core);
 /* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own. Called with none open. */
 int owners__resume(struct core *core) TL_MUST_USE;
+/* Returns: a transaction's overlay to read through; NULL when it has none or is not open. */
+const struct overlay *owners__overlay(const struct core *core, struct slice transaction);
 /* Returns: whether anyone holds or awaits a lock; while not, writes ask for none (the short path). */
 bool owners__any(const struct core *core);
 /*
  * Decides whether a write may run now. `targets` are all documents it will change. Items that must not run get a
- * problem in their result, with WRITE_FAILED, and are skipped by the executor.
+ * problem in their result, with which the executor fails them. A problem of the command itself ends it.
  * Returns: 0 run it, in the transaction's overlay if *ret_overlay is one; CORE_WAITS; a fatal code.
  */
 int owners__admit_write(struct core *core, struct command *command, const struct write_targets *targets,
                         struct overlay **ret_overlay) TL_MUST_USE;
+/*
+ * Checks that a session may be given a document to live with it. Returns: 0; 1: *ret_problem says why not.
+ */
+int owners__check_lease(struct core *core, struct slice session, struct arena *arena,
+                        struct problem *ret_problem) TL_MUST_USE;
 /* Folds the state of sessions and locks into a digest. */
 int owners__digest(struct core *core, uint64_t *digest) TL_MUST_USE;
 

@@ -20,8 +20,21 @@ struct change_sink {
     struct overlay *overlay;
 };
 
-void sink__put(const struct change_sink *sink, enum store_space space, struct slice key, struct slice value);
-void sink__delete(const struct change_sink *sink, enum store_space space, struct slice key);
+static inline void sink_put(const struct change_sink *sink, enum store_space space, struct slice key, struct slice value)
+{
+    if (sink->overlay != NULL)
+        overlay_put(sink->overlay, space, key, value);
+    else
+        store_batch_put(sink->batch, space, key, value);
+}
+
+static inline void sink_delete(const struct change_sink *sink, enum store_space space, struct slice key)
+{
+    if (sink->overlay != NULL)
+        overlay_delete(sink->overlay, space, key);
+    else
+        store_batch_delete(sink->batch, space, key);
+}
 
 /* One document that a write is about to change, for its locks. Slices live in the core's arena or the command. */
 struct write_target {
@@ -39,35 +52,49 @@ struct write_targets {
     size_t count;
 };
 
-/* Finds out what a write will change. Items that cannot be understood are left out; they fail when they run. */
+/*
+ * Finds out what a write will change. Items that cannot be understood are left out; they fail when they run.
+ * Returns: 0; fatal codes.
+ */
 int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
                    struct write_targets *ret_targets) TL_MUST_USE;
 
-/*
- * Runs items in the open unit. Results that hold a problem already are skipped.
- *
- * Requires: `results` has `count` elements, zeroed or with problems; `arena` takes what they point to.
- * Ensures: an item is whole or absent; with `atomic`, all are whole or none is, *ret_failed says which.
- * Returns: 0; fatal codes.
- */
+/* What write__run() is given. */
 struct write_run {
     enum dialect dialect;
     const struct write_item *items;
     size_t count;
     bool atomic;
-    struct overlay *overlay;      /* of the transaction; NULL: the unit's batch */
-    struct arena *arena;
+    bool last;               /* nothing else reads documents in the unit after it */
+    struct overlay *overlay; /* of the transaction; NULL: the unit's batch */
+    struct arena *arena;     /* takes what the results point to */
     struct write_result *results;
 };
+
+/*
+ * Runs items in the open unit. A result that holds a problem already makes its item fail with it.
+ *
+ * Requires: `results` has `count` elements, zeroed or with problems.
+ * Ensures: an item is whole or absent. With `atomic`, all are whole or, *ret_failed being set, none is: without an
+ *          overlay the whole unit is then abandoned; in an overlay the caller goes back to its savepoint.
+ * Returns: 0; fatal codes.
+ */
 int write__run(struct core *core, struct write_run *run, bool *ret_failed) TL_MUST_USE;
 
-/* Deletes every document that lives with a session, in the open unit. */
-int write__end_lease(struct core *core, struct slice session) TL_MUST_USE;
+/*
+ * Deletes every document that lives with a session, in the open unit. `spare` (may be NULL) says which to leave alone for
+ * now; they stay marked.
+ */
+typedef bool write_spare(void *context, uint32_t index, uint16_t type, struct slice id);
+int write__end_lease(struct core *core, struct slice session, write_spare *spare, void *context) TL_MUST_USE;
 
 /*
  * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes.
  * Returns: in *ret_changes how many documents it changed.
  */
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes) TL_MUST_USE;
+
+/* Returns: how many documents an overlay changes. */
+uint64_t write__overlay_changes(const struct overlay *overlay);
 
 #endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ephemeral documents: marks that say which live with which session, and their end. */
+#include "core/write_internal.h"
+
+static struct slice lease_key(struct buf *buf, struct slice session, struct slice key)
+{
+    buf_byte(buf, 'e');
+    buf_varint(buf, session.len);
+    buf_slice(buf, session);
+    buf_slice(buf, key);
+    return buf_view(buf);
+}
+
+void lease__mark(const struct change_sink *sink, struct slice session, struct slice key)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+
+    sink_put(sink, SPACE_SYSTEM, lease_key(&buf, session, key), SLICE_LIT(""));
+    buf_deinit(&buf);
+}
+
+void lease__unmark(const struct change_sink *sink, struct slice session, struct slice key)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+
+    sink_delete(sink, SPACE_SYSTEM, lease_key(&buf, session, key));
+    buf_deinit(&buf);
+}
+
+/* The keys of a session's ephemeral documents, in the core's arena; those that the unit has just written as well. */
+struct marked {
+    struct slice *keys;
+    size_t count;
+    size_t capacity;
+};
+
+static void add(struct marked *marked, struct arena *arena, struct slice key)
+{
+    marked->keys = arena_grow(arena, marked->keys, marked->count, &marked->capacity, sizeof(*marked->keys));
+    marked->keys[marked->count++] = arena_copy(arena, key);
+}
+
+static int find_marked(struct core *core, struct slice session, struct marked *marked)
+{
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct slice from = lease_key(&lower, session, SLICE_LIT(""));
+    int r;
+
+    lease_key(&upper, session, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, buf_view(&upper));
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        add(marked, &core->arena, slice_from_offset(store_iter_key(iter), from.len));
+    r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    return r;
+}
+
+static void find_pending(struct core *core, struct slice session, struct marked *marked)
+{
+    size_t position = 0;
+    struct slice key;
+    void *value;
+
+    while (map_next(&core->pending, &position, &key, &value)) {
+        const struct doc *doc = value;
+        if (!doc->deleted && doc->lease.data != NULL && slice_equal(doc->lease, session))
+            add(marked, &core->arena, key);
+    }
+}
+
+/* What is to be deleted, as items of a write. */
+struct ending {
+    struct write_item *items;
+    size_t count;
+};
+
+/* Adds a document, unless it is gone, lives with another session by now, or is spared. */
+static int add_item(struct core *core, struct slice session, struct slice key, write_spare *spare, void *context,
+                    struct ending *ending)
+{
+    const struct catalog_index *index;
+    const struct mapping_type *type;
+    uint32_t number;
+    uint16_t type_number;
+    struct slice id;
+
+    if (!doc_key_parse(key, &number, &type_number, &id))
+        return tl_trace(TL_ERR_CORRUPT);
+    index = catalog_index_by_number(core->catalog, number);
+    type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
+    if (type == NULL || index->closed || (spare != NULL && spare(context, number, type_number, id)))
+        return 0;
+    const struct doc *pending = map_get(&core->pending, key);
+    if (pending != NULL && (pending->deleted || !slice_equal(pending->lease, session)))
+        return 0;
+    ending->items[ending->count++] = (struct write_item){
+        .op = WRITE_DELETE,
+        .index = arena_copy(&core->arena, index->name),
+        .type = arena_copy(&core->arena, type->name),
+        .id = id,
+        .routing = SLICE_LIT("lease"), /* where routing is required, any will do: the document is known by its id */
+        .version = VERSION_ANY,
+        .if_seq_no = SEQ_NO_ANY,
+    };
+    return 0;
+}
+
+int write__end_lease(struct core *core, struct slice session, write_spare *spare, void *context)
+{
+    struct marked marked = {0};
+    struct ending ending = {0};
+    bool failed;
+    int r = find_marked(core, session, &marked);
+
+    if (r != 0)
+        return tl_trace(r);
+    find_pending(core, session, &marked);
+    if (marked.count == 0)
+        return 0;
+    ending.items = arena_zalloc(&core->arena, marked.count * sizeof(*ending.items));
+    for (size_t i = 0; i < marked.count && r == 0; i++)
+        r = add_item(core, session, marked.keys[i], spare, context, &ending);
+    if (r != 0)
+        return tl_trace(r);
+    struct write_run run = {.dialect = DIALECT_5, .items = ending.items, .count = ending.count, .arena = &core->arena};
+    run.results = arena_zalloc(&core->arena, (ending.count + 1) * sizeof(*run.results));
+    return write__run(core, &run, &failed);
+}

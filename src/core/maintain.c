@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removing for good. A tombstone goes when its version counts no longer: readers of the past keep it, since it is
+ * removed at the present. What a deleted index left goes when no readable timestamp can see the index any more.
+ */
+#include "core/maintain.h"
+
+#include "core/core_internal.h"
+#include "core/doc.h"
+#include "mapping/entry.h"
+
+enum { MARK_PREFIX_BYTES = 9 };
+
+static struct slice mark_key(struct buf *buf, char letter, tl_ts ts, struct slice rest)
+{
+    buf_byte(buf, letter);
+    buf_u64be(buf, ts);
+    buf_slice(buf, rest);
+    return buf_view(buf);
+}
+
+void maintain__mark_tombstone(const struct change_sink *sink, tl_ts ts, struct slice key)
+{
+    char bytes[MARK_PREFIX_BYTES + DOC_KEY_BYTES_MAX] = {'g'};
+
+    for (int i = 0; i < 8; i++)
+        bytes[1 + i] = (char)(ts >> (56 - 8 * i));
+    memcpy(bytes + MARK_PREFIX_BYTES, key.data, key.len);
+    sink_put(sink, SPACE_SYSTEM, slice_make(bytes, MARK_PREFIX_BYTES + key.len), SLICE_LIT(""));
+}
+
+void maintain__mark_index(struct core *core, uint32_t index)
+{
+    struct buf buf = BUF_INIT(64), number = BUF_INIT(4);
+
+    buf_u32be(&number, index);
+    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&buf, 'd', core->ts, buf_view(&number)), SLICE_LIT(""));
+    buf_deinit(&buf);
+    buf_deinit(&number);
+}
+
+/* How much one call may still remove. */
+struct removing {
+    struct core *core;
+    size_t left;
+    size_t removed;
+};
+
+static bool more(const struct removing *work)
+{
+    return work->left > 0;
+}
+
+static void remove_key(struct removing *work, enum store_space space, struct slice key)
+{
+    store_batch_delete(work->core->batch, space, key);
+    work->removed++;
+    work->left--;
+}
+
+/* --- Tombstones ---------------------------------------------------------------------------------------------------- */
+
+static int remove_tombstone(struct removing *work, struct slice mark)
+{
+    struct core *core = work->core;
+    struct change_sink sink = {core->batch, NULL};
+    struct slice key = slice_from_offset(mark, MARK_PREFIX_BYTES);
+    struct store_value value;
+    struct doc doc;
+    int r = store_get(core->store, SPACE_DOCUMENTS, TL_TS_MAX, key, &value);
+
+    remove_key(work, SPACE_SYSTEM, mark);
+    if (r != 0)
+        return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
+    r = doc_decode(value.bytes, &doc);
+    if (r == 0 && doc.deleted && core->ts - doc.ts > core->limits.tombstone_us)
+        remove_key(work, SPACE_DOCUMENTS, key);
+    else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
+        maintain__mark_tombstone(&sink, doc.ts, key);
+    store_value_release(&value);
+    return r;
+}
+
+static int remove_tombstones(struct removing *work)
+{
+    struct core *core = work->core;
+    struct buf upper = BUF_INIT(64);
+    tl_ts until = core->ts > core->limits.tombstone_us ? core->ts - core->limits.tombstone_us : 0;
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("g"), mark_key(&upper, 'g', until, SLICE_LIT("")));
+    int r = 0;
+
+    for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
+        r = remove_tombstone(work, store_iter_key(iter));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&upper);
+    return r;
+}
+
+/* --- Deleted indices ----------------------------------------------------------------------------------------------- */
+
+/* Removes the keys of a range. */
+static int remove_range(struct removing *work, enum store_space space, struct slice lower, struct slice upper)
+{
+    struct store_iter *iter = store_iter_new(work->core->store, space, TL_TS_MAX, lower, upper);
+    int r;
+
+    for (store_iter_seek_first(iter); more(work) && store_iter_valid(iter); store_iter_next(iter))
+        remove_key(work, space, store_iter_key(iter));
+    r = store_iter_status(iter);
+    store_iter_free(iter);
+    return r;
+}
+
+/* Removes what an index has left. Returns: 0; the mark goes with the last of it. */
+static int remove_index(struct removing *work, struct slice mark)
+{
+    char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES], from[4], to[4];
+    char first[COUNTER_KEY_BYTES], end[COUNTER_KEY_BYTES];
+    struct slice number = slice_from_offset(mark, MARK_PREFIX_BYTES);
+    uint32_t index;
+    int r;
+
+    if (!slice_take_u32be(&number, &index))
+        return tl_trace(TL_ERR_CORRUPT);
+    entry_index_bounds(index, from, to);
+    r = remove_range(work, SPACE_DOCUMENTS, doc_key(lower, index, 0, SLICE_LIT("")), doc_key(upper, index + 1, 0, SLICE_LIT("")));
+    if (r == 0)
+        r = remove_range(work, SPACE_ENTRIES, slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
+    if (r == 0)
+        r = remove_range(work, SPACE_CATALOG, counter_key(first, index, 0), counter_key(end, index + 1, 0));
+    if (r == 0 && more(work)) {
+        counters__drop(&work->core->counters, index);
+        remove_key(work, SPACE_SYSTEM, mark);
+    }
+    return r;
+}
+
+static int remove_indices(struct removing *work)
+{
+    struct core *core = work->core;
+    struct buf upper = BUF_INIT(64);
+    tl_ts until = store_history_low(core->store);
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("d"), mark_key(&upper, 'd', until, SLICE_LIT("")));
+    int r = 0;
+
+    for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
+        r = remove_index(work, store_iter_key(iter));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&upper);
+    return r;
+}
+
+int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed)
+{
+    struct removing work = {core, keys_max, 0};
+    int r, written;
+
+    core__begin(core, ts);
+    r = remove_tombstones(&work);
+    if (r == 0)
+        r = remove_indices(&work);
+    written = core__commit(core);
+    if (r != 0 || written != 0)
+        return r != 0 ? tl_trace(r) : tl_trace(written);
+    *ret_removed = work.removed;
+    return 0;
+}

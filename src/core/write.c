@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run of a write: its items in order, their entries together at the end.
+ *
+ * Later items see earlier ones through core->pending, or through the overlay. Entries are collected over the whole run,
+ * so that a bulk load writes few large ones; a run that parses more than WRITE_SCRATCH_BYTES_MAX writes them out in
+ * between, each time under a number of its own.
+ */
+#include "core/write_internal.h"
+
+#include "base/check.h"
+#include "core/maintain.h"
+#include "mapping/shard.h"
+
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
+
+struct entry_set *writing__entries(struct writing *work, uint32_t index)
+{
+    struct write_entries *entries = work->entries;
+
+    while (entries != NULL && entries->set.index != index)
+        entries = entries->next;
+    if (entries == NULL) {
+        entries = arena_zalloc(&work->core->scratch, sizeof(*entries));
+        entry_set_init(&entries->set, &work->core->scratch, index, work->batch);
+        entries->next = work->entries;
+        work->entries = entries;
+    }
+    return &entries->set;
+}
+
+static void put_entry(void *context, struct slice key, struct slice value)
+{
+    sink_put(context, SPACE_ENTRIES, key, value);
+}
+
+static void remove_entry(void *context, struct slice key)
+{
+    sink_delete(context, SPACE_ENTRIES, key);
+}
+
+/* Writes out the entries collected so far. What the scratch arena held is gone after it. */
+static void flush_entries(struct writing *work)
+{
+    struct entry_sink sink = {put_entry, remove_entry, &work->sink};
+
+    for (struct write_entries *entries = work->entries; entries != NULL; entries = entries->next)
+        entry_set_emit(&entries->set, &sink);
+    work->entries = NULL;
+    arena_reset(&work->core->scratch);
+    if (work->batch != 0)
+        work->batch = work->core->ts | ++work->flushes << 53;
+}
+
+/* --- Recording ------------------------------------------------------------------------------------------------------ */
+
+/* In a transaction a count's change is kept in its overlay, and folded in when it commits. */
+static int count_in_overlay(struct overlay *overlay, uint32_t index, uint16_t type, int64_t change)
+{
+    struct buf value = BUF_INIT(16);
+    char bytes[COUNTER_KEY_BYTES];
+    struct slice key = counter_key(bytes, index, type), before;
+    uint64_t delta = 0;
+
+    if (overlay_get(overlay, SPACE_SYSTEM, key, &before) == 0 && before.data != NULL && !slice_take_u64be(&before, &delta))
+        return tl_trace(TL_ERR_CORRUPT);
+    buf_u64be(&value, delta + (uint64_t)change);
+    overlay_put(overlay, SPACE_SYSTEM, key, buf_view(&value));
+    buf_deinit(&value);
+    return 0;
+}
+
+static int count(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
+
+    if (change == 0)
+        return 0;
+    if (work->sink.overlay != NULL)
+        return count_in_overlay(work->sink.overlay, at->index->number, at->type->number, change);
+    counter__add(&work->core->counters, counters__of(&work->core->counters, at->index->number), at->type->number, change);
+    return 0;
+}
+
+static void mark_lease(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    struct slice before = at->state.live ? at->old.lease : SLICE_NONE;
+    struct slice after = doc->deleted ? SLICE_NONE : doc->lease;
+
+    if (before.data != NULL && !slice_equal(before, after))
+        lease__unmark(&work->sink, before, at->key);
+    if (after.data != NULL)
+        lease__mark(&work->sink, after, at->key);
+}
+
+/* Lets later items of the unit see the document. */
+static void remember(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    struct core *core = work->core;
+
+    if (work->sink.overlay != NULL || (work->run->last && work->run->count == 1))
+        return;
+    struct doc *copy = arena_alloc(&core->arena, sizeof(*copy));
+    *copy = *doc;
+    copy->value = (struct store_value){0};
+    map_put(&core->pending, at->key, copy);
+}
+
+int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc)
+{
+    buf_clear(&work->record);
+    doc_encode(&work->record, doc);
+    sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_view(&work->record));
+    if (doc->deleted)
+        maintain__mark_tombstone(&work->sink, doc->ts, at->key);
+    mark_lease(work, at, doc);
+    remember(work, at, doc);
+    return count(work, at, doc);
+}
+
+/* --- Results ----------------------------------------------------------------------------------------------------------- */
+
+void writing__name(struct writing *work, struct writing_item *at)
+{
+    struct arena *arena = work->run->arena;
+    int type = at->type == NULL ? -1 : at->type->number;
+
+    if (work->named_index != at->index->number) {
+        work->index_name = arena_copy(arena, at->index->name);
+        work->index_uuid = arena_copy(arena, at->index->uuid);
+        work->named_type = -1;
+        work->named_index = at->index->number;
+    }
+    if (type >= 0 && work->named_type != type) {
+        work->type_name = arena_copy(arena, at->type->name);
+        work->named_type = type;
+    }
+    at->result->index = work->index_name;
+    at->result->index_uuid = work->index_uuid;
+    at->result->shard_count = at->index->shard_count;
+    at->result->type = type < 0 ? writing__type_text(at) : work->type_name;
+}
+
+void writing__shard_details(struct writing *work, struct writing_item *at)
+{
+    struct slice routing = at->routing.data != NULL ? at->routing : at->item->id;
+    uint32_t shard = shard_of(routing, at->index->shard_count == 0 ? 1 : at->index->shard_count);
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+
+    buf_json_string(&quoted, at->index->name);
+    problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"%.*s\",\"shard\":\"%u\",\"index\":%.*s",
+                    SLICE_ARG(at->index->uuid), shard, SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+}
+
+/* --- The run --------------------------------------------------------------------------------------------------------------- */
+
+static int run_items(struct writing *work, bool *failed)
+{
+    struct write_run *run = work->run;
+
+    for (size_t i = 0; i < run->count; i++) {
+        struct write_result *result = &run->results[i];
+        int r = WRITE_ITEM_FAILED;
+        if (result->problem.type == PROBLEM_NONE)
+            r = writing__item(work, &run->items[i], result);
+        else
+            result->index = run->items[i].index;
+        if (r < 0)
+            return tl_trace(r);
+        if (r == WRITE_ITEM_FAILED) {
+            result->outcome = WRITE_FAILED;
+            *failed = true;
+        }
+        if (work->core->scratch.used > WRITE_SCRATCH_BYTES_MAX)
+            flush_entries(work);
+    }
+    return 0;
+}
+
+int write__run(struct core *core, struct write_run *run, bool *ret_failed)
+{
+    struct writing work = {
+        .core = core,
+        .run = run,
+        .sink = {core->batch, run->overlay},
+        .view = core__view(core, run->overlay),
+        .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
+        .record = BUF_INIT(BUF_UNLIMITED),
+        .named_type = -1,
+    };
+    bool failed = false;
+    int r;
+
+    REQUIRE(core->open);
+    r = run_items(&work, &failed);
+    if (r == 0)
+        flush_entries(&work);
+    buf_deinit(&work.record);
+    if (r == 0 && failed && run->atomic && run->overlay == NULL)
+        core__abandon(core);
+    *ret_failed = failed;
+    return r;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Committing what a transaction wrote. Its records get the timestamp of the commit, its changes of counts are folded into
+ * the counters as they are now, and everything else moves into the batch as it is.
+ */
+#include "base/check.h"
+#include "core/write_internal.h"
+
+struct committing {
+    struct core *core;
+    uint64_t changes;
+    int r;
+    uint32_t index; /* of the key seen last; 0: none */
+    bool exists;
+};
+
+/* Whether the index that a key begins with still exists; what was written to a deleted one is dropped. */
+static bool index_exists(struct committing *work, struct slice key)
+{
+    uint32_t index = 0;
+
+    slice_take_u32be(&key, &index);
+    if (index != work->index) {
+        work->index = index;
+        work->exists = catalog_index_by_number(work->core->catalog, index) != NULL;
+    }
+    return work->exists;
+}
+
+static void commit_document(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+
+    if (!index_exists(work, key))
+        return;
+    INSIST(value.data != NULL); /* a delete is a tombstone */
+    struct slice record = arena_copy(&work->core->scratch, value);
+    doc_stamp((char *)record.data, work->core->ts);
+    store_batch_put(work->core->batch, SPACE_DOCUMENTS, key, record);
+    work->changes++;
+}
+
+static void commit_entry(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+
+    if (!index_exists(work, key))
+        return;
+    if (value.data == NULL)
+        store_batch_delete(work->core->batch, SPACE_ENTRIES, key);
+    else
+        store_batch_put(work->core->batch, SPACE_ENTRIES, key, value);
+}
+
+static void commit_count(struct committing *work, uint32_t index, uint16_t type, struct slice value)
+{
+    struct counters *counters = &work->core->counters;
+    uint64_t delta;
+
+    if (catalog_index_by_number(work->core->catalog, index) == NULL)
+        return; /* deleted meanwhile */
+    if (!slice_take_u64be(&value, &delta))
+        work->r = tl_trace(TL_ERR_CORRUPT);
+    else
+        counter__add(counters, counters__of(counters, index), type, (int64_t)delta);
+}
+
+static void commit_system(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+    uint32_t index;
+    uint16_t type;
+
+    if (counter_key_parse(key, &index, &type))
+        commit_count(work, index, type, value);
+    else if (value.data == NULL)
+        store_batch_delete(work->core->batch, SPACE_SYSTEM, key);
+    else
+        store_batch_put(work->core->batch, SPACE_SYSTEM, key, value);
+}
+
+int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
+{
+    struct committing work = {.core = core};
+
+    overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &work);
+    overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
+    overlay_each(overlay, SPACE_SYSTEM, commit_system, &work);
+    *ret_changes = work.changes;
+    return work.r;
+}
+
+static void count_change(void *context, struct slice key, struct slice value)
+{
+    (void)key;
+    (void)value;
+    ++*(uint64_t *)context;
+}
+
+uint64_t write__overlay_changes(const struct overlay *overlay)
+{
+    uint64_t changes = 0;
+
+    overlay_each(overlay, SPACE_DOCUMENTS, count_change, &changes);
+    return changes;
+}

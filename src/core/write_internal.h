@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the write executor share: one run, and one item of it. */
+#ifndef TL_CORE_WRITE_INTERNAL_H
+#define TL_CORE_WRITE_INTERNAL_H
+
+#include "core/core_internal.h"
+#include "core/doc.h"
+#include "core/version.h"
+#include "core/write.h"
+#include "mapping/document.h"
+#include "mapping/entry.h"
+
+/* From this many items on a command writes its entries in chunks. */
+#define WRITE_CHUNK_ITEMS_MIN 32
+/* Bytes of parsed documents after which a command's entries are written out. */
+#define WRITE_SCRATCH_BYTES_MAX ((size_t)32 << 20)
+
+enum {
+    WRITE_ITEM_FAILED = 1, /* the result says why */
+};
+
+/* The entries of one index that a run has collected and not yet written. */
+struct write_entries {
+    struct write_entries *next;
+    struct entry_set set;
+};
+
+struct writing {
+    struct core *core;
+    struct write_run *run;
+    struct change_sink sink;
+    struct view view;
+    uint64_t batch;               /* of entries: 0 singles */
+    uint64_t flushes;
+    struct write_entries *entries;
+    struct buf record;            /* reused */
+
+    /* Names for results, in the run's arena, of the index and type written last. */
+    uint32_t named_index;
+    int named_type;
+    struct slice index_name;
+    struct slice index_uuid;
+    struct slice type_name;
+};
+
+/* One item at work. */
+struct writing_item {
+    const struct write_item *item;
+    struct write_result *result;
+    const struct catalog_index *index;
+    const struct catalog_alias *alias; /* by which the index was found; NULL: by its name */
+    const struct mapping_type *type;   /* NULL: the index has no such type yet */
+    struct slice routing;              /* data NULL: none */
+    struct slice key;                  /* in the scratch arena, once there is a type */
+    bool has_old;                      /* `old` is a document, or a tombstone that counts still */
+    struct doc old;
+    struct version_state state;
+};
+
+/* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */
+int writing__item(struct writing *work, const struct write_item *item, struct write_result *result) TL_MUST_USE;
+
+/* Finds the item's index, making it where the item may, and its type where there is one. As writing__item(). */
+int writing__find(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Makes the type where it is missing, and the item's key. */
+int writing__ensure_type(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Reads what is there: fills has_old, old and state. */
+int writing__load(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Checks the version rules; on a conflict fills the result. */
+int writing__check_version(struct writing *work, struct writing_item *at, bool create) TL_MUST_USE;
+
+/* The entries of an index in this run. */
+struct entry_set *writing__entries(struct writing *work, uint32_t index);
+/* Records what the run made of a document: in the sink, the pending documents, the counters, the lease marks. */
+int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc) TL_MUST_USE;
+/* Fills what a result says of the index and type. */
+void writing__name(struct writing *work, struct writing_item *at);
+
+/* A problem with the details of the document's shard: index_uuid, shard, index. */
+void writing__shard_details(struct writing *work, struct writing_item *at);
+/* Returns: the type as the client named it. */
+static inline struct slice writing__type_text(const struct writing_item *at)
+{
+    return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
+}
+
+/* --- lease.c --------------------------------------------------------------------------------------------------- */
+
+/* Keeps the marks of ephemeral documents: SPACE_SYSTEM, 'e', session (varint length and bytes), document key. */
+void lease__mark(const struct change_sink *sink, struct slice session, struct slice key);
+void lease__unmark(const struct change_sink *sink, struct slice session, struct slice key);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a write is about to change, for its locks: each item's document, and in an index with a path field where it lies
+ * now and where it will lie. Nothing is written and nothing is kept: the write itself starts from the beginning.
+ */
+#include "core/update.h"
+#include "core/write_internal.h"
+
+/* Where a document lies; data NULL where it has no path. */
+static struct slice path_in(struct core *core, const struct writing_item *at, enum dialect dialect, struct slice source,
+                            bool stored)
+{
+    struct document document = {0};
+    struct problem problem;
+    struct slice path = SLICE_NONE;
+    int r = stored ? document_parse_stored(at->index->mapping, at->type, source, &core->arena, &document)
+                   : document_parse(at->index->mapping, at->type, at->item->id, source, dialect, &core->arena, &document,
+                                    &problem);
+
+    if (r == 0 && document.path.data != NULL)
+        path = arena_copy(&core->arena, document.path);
+    document_release(&document);
+    return path;
+}
+
+/* The source that the item will leave; data NULL: none. */
+static int source_after(struct core *core, struct writing_item *at, enum dialect dialect, struct slice *ret_source)
+{
+    struct update update = {.dialect = dialect,
+                            .item = at->item,
+                            .index = at->index->name,
+                            .type = writing__type_text(at),
+                            .old = at->state.live ? &at->old : NULL,
+                            .arena = &core->arena};
+    struct problem problem;
+    int r;
+
+    *ret_source = SLICE_NONE;
+    if (at->item->op == WRITE_DELETE)
+        return 0;
+    if (at->item->op != WRITE_UPDATE) {
+        *ret_source = at->item->source;
+        return 0;
+    }
+    r = update__run(core, &update, &problem);
+    if (r < 0)
+        return tl_trace(r);
+    if (r == 0 && update.op != UPDATE_DELETE)
+        *ret_source = update.source;
+    return 0;
+}
+
+static int find_paths(struct writing *work, struct writing_item *at, enum dialect dialect, struct write_target *target)
+{
+    struct slice after;
+    int r = writing__load(work, at);
+
+    if (r == 0)
+        r = source_after(work->core, at, dialect, &after);
+    if (r != 0)
+        return r;
+    if (at->state.live)
+        target->old_path = path_in(work->core, at, dialect, at->old.source, true);
+    if (after.data != NULL)
+        target->new_path = path_in(work->core, at, dialect, after, false);
+    target->new_path_known = true;
+    return 0;
+}
+
+/* Returns: 0 and the target; WRITE_ITEM_FAILED for an item that will fail; fatal codes. */
+static int find_target(struct writing *work, const struct write_item *item, enum dialect dialect,
+                       struct write_target *target)
+{
+    struct core *core = work->core;
+    struct problem problem;
+    struct write_result result = {0};
+    struct writing_item at = {.item = item, .result = &result};
+    const struct catalog_alias *alias;
+    int r = 0;
+
+    target->index = item->index;
+    target->type = writing__type_text(&at);
+    target->id = item->id;
+    target->new_path_known = true;
+    if (item->id.len == 0 || item->id.len > DOC_ID_BYTES_MAX)
+        return WRITE_ITEM_FAILED;
+    if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
+        return 0; /* yet to be made */
+    if (catalog_find(core->catalog, item->index, true, dialect, &core->arena, &at.index, &alias, &problem) != 0)
+        return WRITE_ITEM_FAILED;
+    target->index = at.index->name;
+    at.type = mapping_type(at.index->mapping, item->type);
+    if (at.type == NULL)
+        return 0;
+    target->type = at.type->name;
+    if (mapping_path_field(at.index->mapping) != NULL) {
+        at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, item->id);
+        r = find_paths(work, &at, dialect, target);
+    }
+    doc_release(&at.old);
+    return r;
+}
+
+int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
+                   struct write_targets *ret_targets)
+{
+    const struct write_command *write = &command->write;
+    struct writing work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
+    struct write_targets targets = {arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items)), 0};
+
+    work.view = core__view(core, overlay);
+    for (size_t i = 0; i < write->item_count; i++) {
+        struct write_target *target = &targets.items[targets.count];
+        int r = find_target(&work, &write->items[i], command->dialect, target);
+        if (r < 0)
+            return tl_trace(r);
+        if (r != 0) {
+            *target = (struct write_target){0};
+            continue;
+        }
+        target->item = i;
+        targets.count++;
+    }
+    *ret_targets = targets;
+    return 0;
+}
