@@ -231,6 +231,69 @@ struct slice json_string_raw(const struct json_doc *doc, yyjson_val *value)
     return slice_make(doc->source.data + start, end - start);
 }
 
+/* Returns: the offset behind a comment that begins at `at`. */
+static size_t skip_comment(struct slice text, size_t at)
+{
+    bool line = text.data[at + 1] == '/';
+    const char *end = line ? memchr(text.data + at, '\n', text.len - at)
+                           : memmem(text.data + at + 2, text.len - at - 2, "*/", 2);
+    return end == NULL ? text.len : (size_t)(end - text.data) + (line ? 1 : 2);
+}
+
+/* Returns: the offset behind the token at `at`: a string, a bracket, or a run of other characters. */
+static size_t skip_token(struct slice text, size_t at)
+{
+    char c = text.data[at];
+    if (c == '"') {
+        for (at++; at < text.len && text.data[at] != '"'; at++)
+            at += text.data[at] == '\\';
+        return at + 1;
+    }
+    if (c == '{' || c == '[')
+        return at + 1;
+    while (at < text.len && strchr(" \t\r\n,:{}[]/\"", text.data[at]) == NULL)
+        at++;
+    return at;
+}
+
+void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_start, size_t *ret_end)
+{
+    /* yyjson keeps names and values of a text in one row, in order. */
+    size_t wanted = (size_t)(value - doc->root);
+    size_t seen = 0;
+    size_t at = slice_starts_with(doc->source, SLICE_LIT("\xef\xbb\xbf")) ? 3 : 0;
+    while (at < doc->source.len) {
+        char c = doc->source.data[at];
+        if (c == '/' && at + 1 < doc->source.len) {
+            at = skip_comment(doc->source, at);
+        } else if (c == ' ' || c == ',' || c == ':' || c == '}' || c == ']' || c == '\n' || c == '\r' || c == '\t') {
+            at++;
+        } else {
+            size_t end = skip_token(doc->source, at);
+            if (seen++ == wanted) {
+                *ret_start = at;
+                *ret_end = end;
+                return;
+            }
+            at = end > at ? end : at + 1;
+        }
+    }
+    UNREACHABLE();
+}
+
+void json_line_column(struct slice text, size_t offset, size_t *ret_line, size_t *ret_column)
+{
+    size_t line = 1;
+    size_t start = 0;
+    for (size_t i = 0; i < offset && i < text.len; i++) {
+        bool ends = text.data[i] == '\n' || (text.data[i] == '\r' && !(i + 1 < text.len && text.data[i + 1] == '\n'));
+        line += ends;
+        start = ends ? i + 1 : start;
+    }
+    *ret_line = line;
+    *ret_column = offset - start + 1;
+}
+
 static bool numbers_equal(yyjson_val *a, yyjson_val *b)
 {
     bool real_a = yyjson_is_real(a);

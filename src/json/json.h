@@ -79,6 +79,15 @@ static inline size_t json_offset(const struct json_doc *doc, yyjson_val *value)
     return (size_t)(unsafe_yyjson_get_str(value) - doc->pool);
 }
 
+/*
+ * Where a value begins and ends in the text, an object or array at its opening bracket. Walks the text: for errors.
+ * Requires: `value` is of `doc`.
+ */
+void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_start, size_t *ret_end);
+
+/* Line and column of an offset, both from 1. */
+void json_line_column(struct slice text, size_t offset, size_t *ret_line, size_t *ret_column);
+
 /* Equal as Java's maps and lists are: objects without order, 1 and 1.0 different, numbers by value. */
 bool json_equal(yyjson_val *a, yyjson_val *b);
 

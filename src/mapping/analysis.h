@@ -2,8 +2,8 @@
 /*
  * Analyzers: from a text to its tokens.
  *
- * Built in: standard, simple, whitespace, keyword, stop, english-like lowercasing left out of scope of
- * stemming. An index's settings may define more from tokenizers and filters (README.md, "Analysis").
+ * Built in: standard, simple, whitespace, keyword and stop. An index's settings may put more together from
+ * tokenizers and filters (README.md, "Analysis"). There is no stemming.
  */
 #ifndef TL_MAPPING_ANALYSIS_H
 #define TL_MAPPING_ANALYSIS_H

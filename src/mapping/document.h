@@ -9,6 +9,7 @@
 
 /* Limits of one document. */
 #define DOCUMENT_VALUES_MAX 100000 /* indexed values */
+#define DOCUMENT_PATH_MAX 4096     /* bytes of a path in the tree; longer ones are searched without it */
 #define DOCUMENT_TOKENS_MAX 10000  /* of one text value; what follows is found by scanning only */
 
 enum {
@@ -20,8 +21,13 @@ struct document {
     struct json_doc json;
     struct value *values; /* in order of the text; values of one field may repeat */
     size_t value_count;
-    struct slice path;    /* its place in the tree, unescaped; data NULL where the index is no tree or it has none */
-    struct slice path_raw; /* the same where it stands in the source text, escaped, without quotes: a part of json.source */
+    /*
+     * Its place in the tree; data NULL where the index is no tree, or the document has not exactly one value of the path
+     * field that is written "/a/b": with a delimiter in front and none at the end, no empty name, no JSON escape. Such a
+     * document has entries for the path field like for any other.
+     */
+    struct slice path;
+    struct slice path_raw; /* the same bytes where they stand in json.source, without the quotes */
     /*
      * The mapping the document was parsed under: `mapping` handed in, or a new one where it has fields that
      * were not known. Owns: the document; document_release.

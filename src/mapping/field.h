@@ -68,10 +68,11 @@ struct mapping_field {
     bool indexed;      /* `index` is not false: term queries are allowed on it */
     bool doc_values;   /* accepted and rendered */
     bool complete;     /* every indexed value of every document has its entry; else queries must scan */
-    bool in_tree;      /* the path field or derived from it: the tree answers, there are no entries */
+    bool in_tree;      /* the path field or derived from it: only documents without a place in the tree have entries */
     bool ignore_malformed;
     bool coerce;
     bool enabled;      /* of objects: false leaves the inside unparsed */
+    bool unmapped;     /* of objects: documents may hold values inside that were not mapped when they were written */
     uint8_t dynamic;   /* of objects: enum mapping_dynamic */
     uint32_t ignore_above;      /* characters; FIELD_IGNORE_ABOVE_NONE without */
     double scaling_factor;      /* of scaled_float */

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Analyzers: the built-in ones, and those that settings put together; see analysis.h. */
+#include "mapping/analysis.h"
+
+
+#include "mapping/analysis_internal.h"
+
+#include <stdarg.h>
+
+#define LIMITS .token_characters_max = ANALYSIS_TOKEN_CHARACTERS_MAX
+#define LOWER .filters = {{.kind = FILTER_LOWERCASE}}, .filter_count = 1
+
+static const struct analyzer built_in[] = {
+    {.name = {"standard", 8}, .tokenizer = {TOKENIZER_STANDARD, LIMITS}, LOWER},
+    {.name = {"default", 7}, .tokenizer = {TOKENIZER_STANDARD, LIMITS}, LOWER},
+    {.name = {"simple", 6}, .tokenizer = {TOKENIZER_LETTER, LIMITS}, LOWER},
+    {.name = {"whitespace", 10}, .tokenizer = {TOKENIZER_WHITESPACE, LIMITS}},
+    {.name = {"keyword", 7}, .tokenizer = {TOKENIZER_KEYWORD, LIMITS}},
+    {.name = {"stop", 4},
+     .tokenizer = {TOKENIZER_LETTER, LIMITS},
+     .filters = {{.kind = FILTER_LOWERCASE}, {.kind = FILTER_STOP, .stopwords = analysis__english_stopwords, .stopword_count = 33}},
+     .filter_count = 2},
+};
+
+static const struct analyzer lowercase_normalizer = {.name = {"lowercase", 9}, .tokenizer = {TOKENIZER_KEYWORD, LIMITS}, LOWER};
+
+/* An index's own analyzers and normalizers, in the order of its settings. */
+struct analysis {
+    struct analyzer *analyzers;
+    size_t count;
+    struct analyzer *normalizers;
+    size_t normalizer_count;
+};
+
+/* While settings are read. */
+struct reader {
+    struct arena *arena;
+    struct arena *scratch;
+    yyjson_val *settings;
+    struct problem *problem;
+};
+
+static int refuse(struct reader *reader, const char *format, ...) TL_PRINTF(2, 3);
+static int refuse(struct reader *reader, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(reader->scratch, format, arguments);
+    va_end(arguments);
+    problem_set(reader->problem, reader->scratch, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    return ANALYSIS_REFUSED;
+}
+
+/* A number that settings may give as text. */
+static int take_number(struct reader *reader, yyjson_val *object, const char *key, size_t otherwise, size_t *ret_number)
+{
+    yyjson_val *value = json_get(object, slice_from(key));
+    uint64_t number = otherwise;
+    if (yyjson_is_uint(value))
+        number = yyjson_get_uint(value);
+    else if (value != NULL && !slice_to_u64(json_slice(value), &number))
+        return refuse(reader, "Failed to parse value for setting [%s]", key);
+    *ret_number = (size_t)number;
+    return 0;
+}
+
+static bool is_true(yyjson_val *value)
+{
+    return yyjson_is_true(value) || slice_is(json_slice(value), "true");
+}
+
+static int take_character(struct reader *reader, yyjson_val *object, const char *key, char otherwise, char *ret_character)
+{
+    yyjson_val *value = json_get(object, slice_from(key));
+    *ret_character = otherwise;
+    if (value == NULL)
+        return 0;
+    struct slice text = json_slice(value);
+    if (text.len != 1)
+        return refuse(reader, "%s must be a one char value", key);
+    *ret_character = text.data[0];
+    return 0;
+}
+
+/* A tokenizer by the name of its type. */
+static int read_tokenizer_type(struct reader *reader, struct slice type, struct slice name, yyjson_val *settings,
+                               struct tokenizer *ret_tokenizer)
+{
+    static const struct {
+        const char *type;
+        enum tokenizer_kind kind;
+    } kinds[] = {
+        {"standard", TOKENIZER_STANDARD}, {"classic", TOKENIZER_STANDARD}, {"letter", TOKENIZER_LETTER},
+        {"lowercase", TOKENIZER_LETTER},  {"keyword", TOKENIZER_KEYWORD},  {"whitespace", TOKENIZER_WHITESPACE},
+        {"path_hierarchy", TOKENIZER_PATH}, {"PathHierarchy", TOKENIZER_PATH},
+    };
+    struct tokenizer tokenizer = {.token_characters_max = ANALYSIS_TOKEN_CHARACTERS_MAX, .delimiter = '/', .replacement = '/'};
+    size_t i = 0;
+    size_t count = sizeof kinds / sizeof *kinds;
+    while (i < count && !slice_is(type, kinds[i].type))
+        i++;
+    if (i == count)
+        return refuse(reader, "Unknown tokenizer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
+    tokenizer.kind = kinds[i].kind;
+    size_t longest;
+    int r = take_number(reader, settings, "max_token_length", ANALYSIS_TOKEN_CHARACTERS_MAX, &longest);
+    if (r == 0 && (longest == 0 || longest > 1 << 20))
+        r = refuse(reader, "max_token_length must be greater than zero and at most 1048576");
+    if (r == 0 && tokenizer.kind == TOKENIZER_PATH) {
+        r = take_character(reader, settings, "delimiter", '/', &tokenizer.delimiter);
+        r = r == 0 ? take_character(reader, settings, "replacement", tokenizer.delimiter, &tokenizer.replacement) : r;
+        r = r == 0 ? take_number(reader, settings, "skip", 0, &tokenizer.skip) : r;
+        tokenizer.reverse = is_true(json_get_lit(settings, "reverse"));
+    }
+    tokenizer.token_characters_max = (uint32_t)longest;
+    *ret_tokenizer = tokenizer;
+    return r;
+}
+
+static int read_tokenizer(struct reader *reader, struct slice analyzer, yyjson_val *value, struct tokenizer *ret_tokenizer,
+                          bool *ret_lowercases)
+{
+    struct slice name = json_slice(value);
+    if (name.data == NULL)
+        return refuse(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer", SLICE_ARG(analyzer));
+    yyjson_val *own = json_get(json_get_lit(reader->settings, "tokenizer"), name);
+    struct slice type = own == NULL ? name : json_slice(json_get_lit(own, "type"));
+    if (own != NULL && type.data == NULL)
+        return refuse(reader, "tokenizer [%.*s] must specify either an analyzer type, or a tokenizer", SLICE_ARG(name));
+    *ret_lowercases = slice_is(type, "lowercase");
+    struct problem ignored = {0};
+    struct problem *outer = reader->problem;
+    reader->problem = own == NULL ? &ignored : outer;
+    int r = read_tokenizer_type(reader, type, name, own, ret_tokenizer);
+    reader->problem = outer;
+    if (r != 0 && own == NULL)
+        return refuse(reader, "Custom Analyzer [%.*s] failed to find tokenizer under name [%.*s]", SLICE_ARG(analyzer),
+                      SLICE_ARG(name));
+    return r;
+}
+
+/* Stop words: a list, "_english_", or "_none_". */
+static int read_stopwords(struct reader *reader, yyjson_val *settings, struct token_filter *filter)
+{
+    yyjson_val *list = json_get_lit(settings, "stopwords");
+    filter->ignore_case = is_true(json_get_lit(settings, "ignore_case"));
+    filter->stopwords = analysis__english_stopwords;
+    filter->stopword_count = analysis__english_stopword_count;
+    struct slice name = json_slice(list);
+    if (slice_is(name, "_none_"))
+        filter->stopword_count = 0;
+    if (list == NULL || slice_is(name, "_none_") || slice_is(name, "_english_"))
+        return 0;
+    size_t count = yyjson_is_arr(list) ? yyjson_arr_size(list) : 1;
+    if (count > ANALYSIS_STOPWORDS_MAX)
+        return refuse(reader, "stopwords may have at most %d entries", ANALYSIS_STOPWORDS_MAX);
+    struct slice *words = arena_alloc(reader->arena, count * sizeof *words);
+    yyjson_val *word = yyjson_is_arr(list) ? yyjson_arr_get_first(list) : list;
+    for (size_t i = 0; i < count; i++) {
+        words[i] = arena_copy(reader->arena, json_slice(word));
+        word = unsafe_yyjson_get_next(word);
+    }
+    filter->stopwords = words;
+    filter->stopword_count = count;
+    return 0;
+}
+
+static int read_filter(struct reader *reader, struct slice analyzer, struct slice name, struct token_filter *ret_filter)
+{
+    static const struct {
+        const char *type;
+        enum token_filter_kind kind;
+    } kinds[] = {
+        {"lowercase", FILTER_LOWERCASE}, {"uppercase", FILTER_UPPERCASE}, {"asciifolding", FILTER_ASCIIFOLDING},
+        {"trim", FILTER_TRIM},           {"stop", FILTER_STOP},           {"length", FILTER_LENGTH},
+        {"reverse", FILTER_REVERSE},     {"truncate", FILTER_TRUNCATE},   {"standard", FILTER_NONE},
+    };
+    yyjson_val *own = json_get(json_get_lit(reader->settings, "filter"), name);
+    struct slice type = own == NULL ? name : json_slice(json_get_lit(own, "type"));
+    struct token_filter filter = {.kind = FILTER_NONE};
+    size_t i = 0;
+    size_t count = sizeof kinds / sizeof *kinds;
+    while (i < count && !slice_is(type, kinds[i].type))
+        i++;
+    if (i == count && own != NULL)
+        return refuse(reader, "Unknown filter type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
+    if (i == count)
+        return refuse(reader, "Custom Analyzer [%.*s] failed to find filter under name [%.*s]", SLICE_ARG(analyzer), SLICE_ARG(name));
+    filter.kind = kinds[i].kind;
+    int r = 0;
+    if (filter.kind == FILTER_STOP)
+        r = read_stopwords(reader, own, &filter);
+    if (filter.kind == FILTER_LENGTH) {
+        r = take_number(reader, own, "min", 0, &filter.min);
+        r = r == 0 ? take_number(reader, own, "max", INT32_MAX, &filter.max) : r;
+    }
+    if (filter.kind == FILTER_TRUNCATE)
+        r = take_number(reader, own, "length", 10, &filter.max);
+    *ret_filter = filter;
+    return r;
+}
+
+static int read_filters(struct reader *reader, yyjson_val *value, struct analyzer *analyzer)
+{
+    size_t count = yyjson_is_arr(value) ? yyjson_arr_size(value) : value != NULL;
+    if (count + analyzer->filter_count > ANALYSIS_FILTERS_MAX)
+        return refuse(reader, "analyzer [%.*s] may have at most %d filters", SLICE_ARG(analyzer->name), ANALYSIS_FILTERS_MAX);
+    yyjson_val *item = yyjson_is_arr(value) ? yyjson_arr_get_first(value) : value;
+    for (size_t i = 0; i < count; i++) {
+        int r = read_filter(reader, analyzer->name, json_slice(item), &analyzer->filters[analyzer->filter_count]);
+        if (r != 0)
+            return r;
+        analyzer->filter_count++;
+        item = unsafe_yyjson_get_next(item);
+    }
+    return 0;
+}
+
+static bool has_members(yyjson_val *value)
+{
+    return value != NULL && !(yyjson_is_arr(value) && yyjson_arr_size(value) == 0);
+}
+
+static int read_custom(struct reader *reader, yyjson_val *settings, struct analyzer *analyzer)
+{
+    bool lowercases = false;
+    int r = read_tokenizer(reader, analyzer->name, json_get_lit(settings, "tokenizer"), &analyzer->tokenizer, &lowercases);
+    if (r != 0)
+        return r;
+    if (lowercases)
+        analyzer->filters[analyzer->filter_count++] = (struct token_filter){.kind = FILTER_LOWERCASE};
+    if (has_members(json_get_lit(settings, "char_filter")))
+        return refuse(reader, "analyzer [%.*s]: char_filter is not supported", SLICE_ARG(analyzer->name));
+    return read_filters(reader, json_get_lit(settings, "filter"), analyzer);
+}
+
+/* An analyzer of a built-in type, with that type's settings. */
+static int read_configured(struct reader *reader, struct slice type, yyjson_val *settings, struct analyzer *analyzer)
+{
+    const struct analyzer *base = analysis_find(NULL, type);
+    if (base == NULL)
+        return refuse(reader, "Unknown analyzer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(analyzer->name));
+    struct slice name = analyzer->name;
+    *analyzer = *base;
+    analyzer->name = name;
+    size_t longest;
+    int r = take_number(reader, settings, "max_token_length", ANALYSIS_TOKEN_CHARACTERS_MAX, &longest);
+    if (r != 0 || longest == 0 || longest > 1 << 20)
+        return r != 0 ? r : refuse(reader, "max_token_length must be greater than zero and at most 1048576");
+    analyzer->tokenizer.token_characters_max = (uint32_t)longest;
+    if (json_get_lit(settings, "stopwords") == NULL)
+        return 0;
+    if (!slice_is(type, "stop"))
+        analyzer->filter_count++;
+    struct token_filter *stop = &analyzer->filters[analyzer->filter_count - 1];
+    *stop = (struct token_filter){.kind = FILTER_STOP};
+    return read_stopwords(reader, settings, stop);
+}
+
+static int read_analyzer(struct reader *reader, struct slice name, yyjson_val *settings, struct analyzer *ret_analyzer)
+{
+    *ret_analyzer = (struct analyzer){.name = arena_copy(reader->arena, name)};
+    struct slice type = json_slice(json_get_lit(settings, "type"));
+    if (type.data == NULL ? json_get_lit(settings, "tokenizer") != NULL : slice_is(type, "custom"))
+        return read_custom(reader, settings, ret_analyzer);
+    if (type.data == NULL)
+        return refuse(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer", SLICE_ARG(name));
+    return read_configured(reader, type, settings, ret_analyzer);
+}
+
+static int read_normalizer(struct reader *reader, struct slice name, yyjson_val *settings, struct analyzer *ret_normalizer)
+{
+    *ret_normalizer = (struct analyzer){.name = arena_copy(reader->arena, name), .tokenizer = {TOKENIZER_KEYWORD, LIMITS}};
+    struct slice type = json_slice(json_get_lit(settings, "type"));
+    if (type.data != NULL && !slice_is(type, "custom"))
+        return refuse(reader, "Unknown normalizer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
+    if (json_get_lit(settings, "tokenizer") != NULL)
+        return refuse(reader, "Custom normalizer [%.*s] cannot configure a tokenizer", SLICE_ARG(name));
+    if (has_members(json_get_lit(settings, "char_filter")))
+        return refuse(reader, "normalizer [%.*s]: char_filter is not supported", SLICE_ARG(name));
+    return read_filters(reader, json_get_lit(settings, "filter"), ret_normalizer);
+}
+
+typedef int read_function(struct reader *, struct slice, yyjson_val *, struct analyzer *);
+
+/* Reads all members of an object. */
+static int read_all(struct reader *reader, yyjson_val *object, read_function *read, struct analyzer **ret_list, size_t *ret_count)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    *ret_count = 0;
+    *ret_list = arena_zalloc(reader->arena, (yyjson_obj_size(object) + 1) * sizeof **ret_list);
+    yyjson_obj_foreach(object, i, max, key, value)
+    {
+        int r = read(reader, json_slice(key), value, &(*ret_list)[*ret_count]);
+        if (r != 0)
+            return r;
+        (*ret_count)++;
+    }
+    return 0;
+}
+
+int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratch, struct analysis **ret_analysis,
+                 struct problem *ret_problem)
+{
+    struct analysis *analysis = arena_zalloc(arena, sizeof *analysis);
+    struct reader reader = {arena, scratch, settings, ret_problem};
+    int r = read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers, &analysis->count);
+    if (r == 0)
+        r = read_all(&reader, json_get_lit(settings, "normalizer"), read_normalizer, &analysis->normalizers,
+                     &analysis->normalizer_count);
+    if (r == 0)
+        *ret_analysis = analysis;
+    return r;
+}
+
+static const struct analyzer *find_in(const struct analyzer *list, size_t count, struct slice name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(list[i].name, name))
+            return &list[i];
+    }
+    return NULL;
+}
+
+const struct analyzer *analysis_find(const struct analysis *analysis, struct slice name)
+{
+    const struct analyzer *own = analysis == NULL ? NULL : find_in(analysis->analyzers, analysis->count, name);
+    return own != NULL ? own : find_in(built_in, sizeof built_in / sizeof *built_in, name);
+}
+
+const struct analyzer *analysis_find_normalizer(const struct analysis *analysis, struct slice name)
+{
+    const struct analyzer *own = analysis == NULL ? NULL : find_in(analysis->normalizers, analysis->normalizer_count, name);
+    return own != NULL || !slice_is(name, "lowercase") ? own : &lowercase_normalizer;
+}
+
+struct slice analyzer_name(const struct analyzer *analyzer)
+{
+    return analyzer->name;
+}
+
+bool analyzer_is_path(const struct analyzer *analyzer, char *ret_delimiter)
+{
+    const struct tokenizer *tokenizer = &analyzer->tokenizer;
+    if (tokenizer->kind != TOKENIZER_PATH || tokenizer->reverse || tokenizer->skip != 0 ||
+        tokenizer->replacement != tokenizer->delimiter || analyzer->filter_count != 0)
+        return false;
+    *ret_delimiter = tokenizer->delimiter;
+    return true;
+}
+
+/* Between the tokenizer and the caller: the filters. */
+struct pipeline {
+    const struct analyzer *analyzer;
+    struct arena *arena;
+    analysis_visit *visit;
+    void *context;
+};
+
+static bool filter_token(void *context, const struct analysis_token *token)
+{
+    struct pipeline *pipeline = context;
+    struct analysis_token changed = *token;
+    for (size_t i = 0; i < pipeline->analyzer->filter_count; i++) {
+        if (!token_filter__run(&pipeline->analyzer->filters[i], &changed.text, pipeline->arena))
+            return true;
+    }
+    return pipeline->visit(pipeline->context, &changed);
+}
+
+void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit, void *context)
+{
+    struct pipeline pipeline = {analyzer, arena, visit, context};
+    tokenizer__run(&analyzer->tokenizer, text, arena, filter_token, &pipeline);
+}
+
+struct slice analyzer_normalize(const struct analyzer *normalizer, struct slice text, struct arena *arena)
+{
+    for (size_t i = 0; i < normalizer->filter_count; i++)
+        token_filter__run(&normalizer->filters[i], &text, arena);
+    return text;
+}

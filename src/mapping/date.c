@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dates: the calendar, ISO 8601, and choosing among the alternatives of a format; see date.h. */
+#include "mapping/date.h"
+
+#include "mapping/date_internal.h"
+
+#define DAY_MS INT64_C(86400000)
+/* Years a text may name, and milliseconds date math may reach: one step further still fits into 64 bits. */
+#define YEAR_MAX INT64_C(290000000)
+#define MILLIS_MAX INT64_C(9152000000000000000)
+
+int date_month_days(int64_t year, int month)
+{
+    static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap);
+}
+
+/* Days from 1970-01-01; the year is taken to begin in March, so that the leap day is its last. */
+static int64_t days_from_civil(int64_t year, int month, int day)
+{
+    year -= month <= 2;
+    int64_t era = (year >= 0 ? year : year - 399) / 400;
+    int64_t year_of_era = year - era * 400;
+    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+void date_split(int64_t millis, struct date_parts *ret_parts)
+{
+    int64_t days = floor_div(millis, DAY_MS);
+    int64_t rest = millis - days * DAY_MS;
+    int64_t z = days + 719468;
+    int64_t era = floor_div(z, 146097);
+    int64_t day_of_era = z - era * 146097;
+    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    int64_t shifted_month = (5 * day_of_year + 2) / 153;
+    int month = (int)(shifted_month < 10 ? shifted_month + 3 : shifted_month - 9);
+    *ret_parts = (struct date_parts){
+        .year = year_of_era + era * 400 + (month <= 2),
+        .month = month,
+        .day = (int)(day_of_year - (153 * shifted_month + 2) / 5 + 1),
+        .hour = (int)(rest / 3600000),
+        .minute = (int)(rest / 60000 % 60),
+        .second = (int)(rest / 1000 % 60),
+        .millis = (int)(rest % 1000),
+    };
+}
+
+int64_t date_join(const struct date_parts *parts)
+{
+    int64_t seconds = (parts->hour * 60 + parts->minute) * 60 + parts->second;
+    return days_from_civil(parts->year, parts->month, parts->day) * DAY_MS + seconds * 1000 + parts->millis;
+}
+
+int date_weekday(int64_t millis)
+{
+    int64_t day = floor_div(millis, DAY_MS) + 3; /* 1970-01-01 was a Thursday */
+    return (int)(day - floor_div(day, 7) * 7) + 1;
+}
+
+bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number)
+{
+    int64_t number = 0;
+    int count = 0;
+    while (count < max && (size_t)count < text->len && text->data[count] >= '0' && text->data[count] <= '9')
+        number = number * 10 + (text->data[count++] - '0');
+    if (count < min)
+        return false;
+    *text = slice_from_offset(*text, (size_t)count);
+    *ret_number = number;
+    return true;
+}
+
+static bool take_byte(struct slice *text, char byte)
+{
+    if (text->len == 0 || text->data[0] != byte)
+        return false;
+    *text = slice_from_offset(*text, 1);
+    return true;
+}
+
+bool date__take_zone(struct slice *text, int *ret_minutes)
+{
+    if (take_byte(text, 'Z')) {
+        *ret_minutes = 0;
+        return true;
+    }
+    struct slice rest = *text;
+    int sign = take_byte(&rest, '+') ? 1 : take_byte(&rest, '-') ? -1 : 0;
+    int64_t hours = 0, minutes = 0;
+    if (sign == 0 || !date__take_digits(&rest, 2, 2, &hours))
+        return false;
+    bool colon = take_byte(&rest, ':');
+    if (!date__take_digits(&rest, 2, 2, &minutes) && colon)
+        return false;
+    if (hours > 18 || minutes > 59)
+        return false;
+    *ret_minutes = sign * (int)(hours * 60 + minutes);
+    *text = rest;
+    return true;
+}
+
+int date_zone_parse(struct slice text, int *ret_minutes)
+{
+    if (slice_is(text, "UTC") || slice_is(text, "GMT") || slice_is(text, "Etc/UTC")) {
+        *ret_minutes = 0;
+        return 0;
+    }
+    int minutes;
+    if (!date__take_zone(&text, &minutes) || text.len > 0)
+        return DATE_INVALID;
+    *ret_minutes = minutes;
+    return 0;
+}
+
+static int or_default(int value, bool round_up, int low, int high)
+{
+    return value != DATE_UNSET ? value : round_up ? high : low;
+}
+
+static void place_day_of_year(struct date_parts *parts, int day_of_year)
+{
+    parts->month = 1;
+    parts->day = day_of_year;
+    while (parts->month < 12 && parts->day > date_month_days(parts->year, parts->month))
+        parts->day -= date_month_days(parts->year, parts->month++);
+}
+
+int date__resolve(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis)
+{
+    int hour = fields->hour;
+    if (fields->half != DATE_UNSET) {
+        if (hour != DATE_UNSET && (hour < 1 || hour > 12))
+            return DATE_INVALID;
+        hour = (hour == DATE_UNSET ? 0 : hour % 12) + 12 * fields->half;
+    }
+    struct date_parts parts = {
+        .year = fields->year == DATE_UNSET ? 1970 : fields->year,
+        .month = or_default(fields->month, round_up, 1, 12),
+        .hour = or_default(hour, round_up, 0, 23),
+        .minute = or_default(fields->minute, round_up, 0, 59),
+        .second = or_default(fields->second, round_up, 0, 59),
+        .millis = or_default(fields->millis, round_up, 0, 999),
+    };
+    if (parts.year > YEAR_MAX || parts.year < -YEAR_MAX || parts.month < 1 || parts.month > 12 || parts.hour > 23 ||
+        parts.minute > 59 || parts.second > 59)
+        return DATE_INVALID;
+    parts.day = or_default(fields->day, round_up, 1, date_month_days(parts.year, parts.month));
+    if (fields->day_of_year != DATE_UNSET)
+        place_day_of_year(&parts, fields->day_of_year);
+    if (parts.day < 1 || parts.day > date_month_days(parts.year, parts.month))
+        return DATE_INVALID;
+    int zone = fields->zone_minutes == DATE_UNSET ? zone_minutes : fields->zone_minutes;
+    *ret_millis = date_join(&parts) - (int64_t)zone * 60000;
+    return 0;
+}
+
+/* A part of ISO 8601: two digits, or one or two where it is not strict. */
+static bool take_part(struct slice *text, bool strict, int *ret_part)
+{
+    int64_t number;
+    if (!date__take_digits(text, strict ? 2 : 1, 2, &number))
+        return false;
+    *ret_part = (int)number;
+    return true;
+}
+
+static bool take_year(struct slice *text, bool strict, int64_t *ret_year)
+{
+    int sign = take_byte(text, '-') ? -1 : 1;
+    if (sign == 1)
+        (void)take_byte(text, '+');
+    if (!date__take_digits(text, strict ? 4 : 1, 9, ret_year))
+        return false;
+    *ret_year *= sign;
+    return true;
+}
+
+/* The digits behind the decimal mark; those beyond milliseconds are dropped. */
+static bool take_fraction(struct slice *text, int *ret_millis)
+{
+    static const int scale[] = {0, 100, 10, 1};
+    struct slice rest = *text;
+    int64_t number, ignored;
+    if (!date__take_digits(&rest, 1, 3, &number))
+        return false;
+    size_t digits = text->len - rest.len;
+    date__take_digits(&rest, 0, 6, &ignored);
+    *ret_millis = (int)number * scale[digits];
+    *text = rest;
+    return true;
+}
+
+/* HH[:mm[:ss[.SSS]]][zone], all of it. */
+static bool parse_iso_time(struct slice text, bool strict, struct date_fields *fields)
+{
+    if (text.len == 0)
+        return true;
+    if (!take_part(&text, strict, &fields->hour))
+        return false;
+    if (take_byte(&text, ':')) {
+        if (!take_part(&text, strict, &fields->minute))
+            return false;
+        if (take_byte(&text, ':')) {
+            if (!take_part(&text, strict, &fields->second))
+                return false;
+            if ((take_byte(&text, '.') || take_byte(&text, ',')) && !take_fraction(&text, &fields->millis))
+                return false;
+        }
+    }
+    return text.len == 0 || (date__take_zone(&text, &fields->zone_minutes) && text.len == 0);
+}
+
+/* yyyy[-MM[-dd]][T…] */
+static bool parse_iso(struct slice text, bool strict, struct date_fields *fields)
+{
+    if (!take_year(&text, strict, &fields->year))
+        return false;
+    if (take_byte(&text, '-')) {
+        if (!take_part(&text, strict, &fields->month))
+            return false;
+        if (take_byte(&text, '-') && !take_part(&text, strict, &fields->day))
+            return false;
+    }
+    return text.len == 0 || (take_byte(&text, 'T') && parse_iso_time(text, strict, fields));
+}
+
+/* "-1577836800123.5": a count of milliseconds or seconds, with a fraction. */
+static int parse_epoch(struct slice text, bool seconds, int64_t *ret_millis)
+{
+    bool negative = take_byte(&text, '-');
+    int64_t number;
+    int fraction = 0;
+    if (!date__take_digits(&text, 1, 18, &number))
+        return DATE_INVALID;
+    if (take_byte(&text, '.') && !take_fraction(&text, &fraction))
+        return DATE_INVALID;
+    if (text.len > 0 || (seconds && number > INT64_MAX / 1000 - 1))
+        return DATE_INVALID;
+    number = seconds ? number * 1000 + fraction : number;
+    *ret_millis = negative ? -number : number;
+    return 0;
+}
+
+static int parse_alternative(const struct date_alternative *alternative, struct slice text, bool round_up,
+                             int zone_minutes, int64_t *ret_millis)
+{
+    if (alternative->kind == DATE_EPOCH_MILLIS || alternative->kind == DATE_EPOCH_SECOND)
+        return parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, ret_millis);
+    struct date_fields fields = {DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET,
+                                 DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET};
+    if (alternative->kind == DATE_ISO ? !parse_iso(text, alternative->strict, &fields)
+                                      : date__parse_pattern(alternative, text, &fields) != 0)
+        return DATE_INVALID;
+    return date__resolve(&fields, round_up, zone_minutes, ret_millis);
+}
+
+static int parse_in_zone(const struct date_format *format, struct slice text, bool round_up, int zone_minutes,
+                         int64_t *ret_millis)
+{
+    for (size_t i = 0; i < format->count; i++) {
+        if (parse_alternative(&format->alternatives[i], text, round_up, zone_minutes, ret_millis) == 0)
+            return 0;
+    }
+    return DATE_INVALID;
+}
+
+int date_parse(const struct date_format *format, struct slice text, bool round_up, int64_t *ret_millis)
+{
+    return parse_in_zone(format, text, round_up, 0, ret_millis);
+}
+
+/* Moves to the begin of a unit. */
+static bool round_down(struct date_parts *parts, char unit)
+{
+    switch (unit) {
+    case 'y':
+        parts->month = 1;
+        __attribute__((fallthrough));
+    case 'M':
+        parts->day = 1;
+        __attribute__((fallthrough));
+    case 'w':
+    case 'd':
+        parts->hour = 0;
+        __attribute__((fallthrough));
+    case 'h':
+    case 'H':
+        parts->minute = 0;
+        __attribute__((fallthrough));
+    case 'm':
+        parts->second = 0;
+        __attribute__((fallthrough));
+    case 's':
+        parts->millis = 0;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Adds months or years; a day the month does not have becomes its last. */
+static int64_t add_months(int64_t millis, int64_t months)
+{
+    struct date_parts parts;
+    date_split(millis, &parts);
+    int64_t total = parts.year * 12 + parts.month - 1 + months;
+    parts.year = floor_div(total, 12);
+    parts.month = (int)(total - parts.year * 12) + 1;
+    int days = date_month_days(parts.year, parts.month);
+    parts.day = parts.day < days ? parts.day : days;
+    return date_join(&parts);
+}
+
+static bool add_units(int64_t *millis, int64_t count, char unit)
+{
+    static const struct {
+        char unit;
+        int64_t millis;
+    } fixed[] = {{'w', 7 * DAY_MS}, {'d', DAY_MS}, {'h', 3600000}, {'H', 3600000}, {'m', 60000}, {'s', 1000}};
+    if (unit == 'y' || unit == 'M') {
+        *millis = add_months(*millis, unit == 'y' ? count * 12 : count);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        if (fixed[i].unit == unit) {
+            *millis += count * fixed[i].millis;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool round_to(int64_t *millis, char unit, bool up, int zone_minutes)
+{
+    int64_t zone = (int64_t)zone_minutes * 60000;
+    struct date_parts parts;
+    int64_t local = *millis + zone;
+    if (unit == 'w')
+        local -= (date_weekday(local) - 1) * DAY_MS;
+    date_split(local, &parts);
+    if (!round_down(&parts, unit))
+        return false;
+    local = date_join(&parts);
+    if (up) {
+        add_units(&local, 1, unit);
+        local--;
+    }
+    *millis = local - zone;
+    return true;
+}
+
+/* "+1M-2d/d" applied to a date. */
+static int apply_math(struct slice math, bool round_up, int zone_minutes, int64_t *millis)
+{
+    while (math.len > 0) {
+        char operation = math.data[0];
+        math = slice_from_offset(math, 1);
+        if (operation != '/' && operation != '+' && operation != '-')
+            return DATE_INVALID;
+        int64_t count = 1;
+        bool counted = date__take_digits(&math, 1, 6, &count);
+        if (math.len == 0)
+            return DATE_INVALID;
+        char unit = math.data[0];
+        math = slice_from_offset(math, 1);
+        bool known = operation == '/' ? !counted || count == 1 : true;
+        known = known && (operation == '/' ? round_to(millis, unit, round_up, zone_minutes)
+                                           : add_units(millis, operation == '+' ? count : -count, unit));
+        if (!known || *millis > MILLIS_MAX || *millis < -MILLIS_MAX)
+            return DATE_INVALID;
+    }
+    return 0;
+}
+
+int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up, int zone_minutes,
+                    int64_t *ret_millis)
+{
+    int64_t millis = now;
+    struct slice math;
+    if (slice_starts_with(text, SLICE_LIT("now"))) {
+        math = slice_from_offset(text, 3);
+    } else {
+        const char *mark = text.len == 0 ? NULL : memmem(text.data, text.len, "||", 2);
+        if (mark == NULL)
+            return parse_in_zone(format, text, round_up, zone_minutes, ret_millis);
+        size_t len = (size_t)(mark - text.data);
+        math = slice_from_offset(text, len + 2);
+        if (parse_in_zone(format, slice_make(text.data, len), false, zone_minutes, &millis) != 0)
+            return DATE_INVALID;
+    }
+    if (apply_math(math, round_up, zone_minutes, &millis) != 0)
+        return DATE_INVALID;
+    *ret_millis = millis;
+    return 0;
+}
+
+void date_print_iso(struct buf *buf, int64_t millis)
+{
+    struct date_parts p;
+    date_split(millis, &p);
+    buf_printf(buf, "%s%04lld-%02d-%02dT%02d:%02d:%02d.%03dZ", p.year < 0 ? "-" : "",
+               (long long)(p.year < 0 ? -p.year : p.year), p.month, p.day, p.hour, p.minute, p.second, p.millis);
+}
+
+void date_print(struct buf *buf, const struct date_format *format, int64_t millis)
+{
+    const struct date_alternative *first = &format->alternatives[0];
+    switch (first->kind) {
+    case DATE_ISO:
+        date_print_iso(buf, millis);
+        break;
+    case DATE_EPOCH_MILLIS:
+        buf_i64(buf, millis);
+        break;
+    case DATE_EPOCH_SECOND:
+        buf_i64(buf, floor_div(millis, 1000));
+        break;
+    case DATE_PATTERN:
+        date__print_pattern(buf, first, millis);
+        break;
+    }
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Formats of dates: names, patterns of letters, reading and writing by them; see date.h. */
+#include "mapping/date.h"
+
+#include "base/check.h"
+#include "mapping/date_internal.h"
+
+/*
+ * The names Elasticsearch gives to formats, as patterns; each also with "strict_" before it. The ones of
+ * week years and ordinal weeks are not known here.
+ */
+static const struct {
+    const char *name;
+    const char *pattern;
+} names[] = {
+    {"basic_date", "yyyyMMdd"},
+    {"basic_date_time", "yyyyMMdd'T'HHmmss.SSSZ"},
+    {"basic_date_time_no_millis", "yyyyMMdd'T'HHmmssZ"},
+    {"basic_ordinal_date", "yyyyDDD"},
+    {"basic_time", "HHmmss.SSSZ"},
+    {"basic_time_no_millis", "HHmmssZ"},
+    {"date", "yyyy-MM-dd"},
+    {"date_hour", "yyyy-MM-dd'T'HH"},
+    {"date_hour_minute", "yyyy-MM-dd'T'HH:mm"},
+    {"date_hour_minute_second", "yyyy-MM-dd'T'HH:mm:ss"},
+    {"date_hour_minute_second_fraction", "yyyy-MM-dd'T'HH:mm:ss.SSS"},
+    {"date_hour_minute_second_millis", "yyyy-MM-dd'T'HH:mm:ss.SSS"},
+    {"date_time", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"},
+    {"date_time_no_millis", "yyyy-MM-dd'T'HH:mm:ssXXX"},
+    {"hour", "HH"},
+    {"hour_minute", "HH:mm"},
+    {"hour_minute_second", "HH:mm:ss"},
+    {"hour_minute_second_fraction", "HH:mm:ss.SSS"},
+    {"hour_minute_second_millis", "HH:mm:ss.SSS"},
+    {"ordinal_date", "yyyy-DDD"},
+    {"time", "HH:mm:ss.SSSXXX"},
+    {"time_no_millis", "HH:mm:ssXXX"},
+    {"year", "yyyy"},
+    {"year_month", "yyyy-MM"},
+    {"year_month_day", "yyyy-MM-dd"},
+};
+
+static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                     "July",    "August",   "September", "October", "November", "December"};
+static const char *const weekdays[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
+
+static const char known_letters[] = "yuMdDHhkKmsSaEZXxz";
+
+/* "MMM" takes three letters of a name, "MMMM" all. */
+enum { SHORT_NAME = 3 };
+
+const struct date_format *date_format_default(void)
+{
+    static const struct date_alternative alternatives[] = {{.kind = DATE_ISO, .strict = true}, {.kind = DATE_EPOCH_MILLIS}};
+    static const struct date_format format = {{DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, alternatives, 2};
+    return &format;
+}
+
+struct slice date_format_text(const struct date_format *format)
+{
+    return format->text;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Takes a pattern apart. Returns: DATE_INVALID where a letter means nothing. */
+static int compile_pattern(struct arena *arena, struct slice pattern, struct date_alternative *ret_alternative)
+{
+    struct date_piece *pieces = arena_alloc(arena, (pattern.len + 1) * sizeof *pieces);
+    size_t count = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < pattern.len; i++) {
+        char c = pattern.data[i];
+        if (c == '\'') {
+            if (i + 1 < pattern.len && pattern.data[i + 1] == '\'')
+                pieces[count++] = (struct date_piece){.literal = pattern.data[i++]};
+            else
+                quoted = !quoted;
+        } else if (quoted || !is_letter(c)) {
+            if (!quoted && (c == '[' || c == ']' || c == '{' || c == '}' || c == '#'))
+                return DATE_INVALID;
+            pieces[count++] = (struct date_piece){.literal = c};
+        } else if (strchr(known_letters, c) == NULL) {
+            return DATE_INVALID;
+        } else if (count > 0 && pieces[count - 1].letter == c) {
+            pieces[count - 1].count++;
+        } else {
+            pieces[count++] = (struct date_piece){.letter = c, .count = 1};
+        }
+    }
+    if (count == 0 || quoted)
+        return DATE_INVALID;
+    *ret_alternative = (struct date_alternative){DATE_PATTERN, false, pieces, count};
+    return 0;
+}
+
+static int compile_alternative(struct arena *arena, struct slice text, struct date_alternative *ret_alternative)
+{
+    struct slice name = text;
+    bool strict = slice_starts_with(name, SLICE_LIT("strict_"));
+    if (strict)
+        name = slice_from_offset(name, 7);
+    bool iso = slice_is(name, "date_optional_time") || slice_is(name, "iso8601") || slice_is(name, "dateOptionalTime");
+    if (iso || slice_is(text, "epoch_millis") || slice_is(text, "epoch_second")) {
+        enum date_kind kind = iso ? DATE_ISO : slice_is(text, "epoch_millis") ? DATE_EPOCH_MILLIS : DATE_EPOCH_SECOND;
+        *ret_alternative = (struct date_alternative){.kind = kind, .strict = strict || slice_is(name, "iso8601")};
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (slice_is(name, names[i].name))
+            return compile_pattern(arena, slice_from(names[i].pattern), ret_alternative);
+    }
+    /* In 7.x an "8" in front said that the letters were those of java.time. */
+    if (text.len > 1 && text.data[0] == '8' && is_letter(text.data[1]))
+        text = slice_from_offset(text, 1);
+    return compile_pattern(arena, text, ret_alternative);
+}
+
+int date_format_parse(struct arena *arena, struct slice pattern, const struct date_format **ret_format)
+{
+    if (slice_is(pattern, DATE_FORMAT_DEFAULT)) {
+        *ret_format = date_format_default();
+        return 0;
+    }
+    if (pattern.len == 0 || pattern.len > DATE_FORMAT_BYTES_MAX)
+        return DATE_INVALID;
+    struct date_format *format = arena_alloc(arena, sizeof *format);
+    struct date_alternative *alternatives = arena_alloc(arena, DATE_ALTERNATIVES_MAX * sizeof *alternatives);
+    *format = (struct date_format){arena_copy(arena, pattern), alternatives, 0};
+    for (struct slice rest = format->text; rest.len > 0;) {
+        const char *mark = memmem(rest.data, rest.len, "||", 2);
+        size_t len = mark == NULL ? rest.len : (size_t)(mark - rest.data);
+        if (format->count == DATE_ALTERNATIVES_MAX ||
+            compile_alternative(arena, slice_make(rest.data, len), &alternatives[format->count++]) != 0)
+            return DATE_INVALID;
+        rest = slice_from_offset(rest, mark == NULL ? len : len + 2);
+    }
+    *ret_format = format;
+    return 0;
+}
+
+/* Takes one of `count` names, whole or cut to three letters. Returns: its position, or -1. */
+static int take_name(struct slice *text, const char *const *list, int count, bool whole)
+{
+    for (int i = 0; i < count; i++) {
+        struct slice name = slice_make(list[i], whole ? strlen(list[i]) : SHORT_NAME);
+        if (slice_starts_with(*text, name)) {
+            *text = slice_from_offset(*text, name.len);
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool take_month(struct slice *text, int count, struct date_fields *fields)
+{
+    int month = take_name(text, months, 12, count > SHORT_NAME);
+    fields->month = month + 1;
+    return month >= 0;
+}
+
+/* Years of two digits lie in 2000 to 2099, as in java.time. */
+static bool take_pattern_year(struct slice *text, int count, struct date_fields *fields)
+{
+    int64_t year;
+    if (!date__take_digits(text, count == 2 ? 2 : count, count == 2 ? 2 : count < 4 ? 9 : count, &year))
+        return false;
+    fields->year = count == 2 ? 2000 + year : year;
+    return true;
+}
+
+static bool take_millis(struct slice *text, int count, int *ret_millis)
+{
+    int64_t number;
+    if (!date__take_digits(text, count, count, &number))
+        return false;
+    for (; count < 3; count++)
+        number *= 10;
+    for (; count > 3; count--)
+        number /= 10;
+    *ret_millis = (int)number;
+    return true;
+}
+
+static bool take_zone_name(struct slice *text, struct date_fields *fields)
+{
+    static const struct slice utc[] = {{"UTC", 3}, {"GMT", 3}};
+    for (size_t i = 0; i < 2; i++) {
+        if (slice_starts_with(*text, utc[i])) {
+            *text = slice_from_offset(*text, utc[i].len);
+            fields->zone_minutes = 0;
+            return true;
+        }
+    }
+    return date__take_zone(text, &fields->zone_minutes);
+}
+
+/* Reads what one piece stands for. */
+static bool take_piece(struct slice *text, const struct date_piece *piece, struct date_fields *fields)
+{
+    int *number = NULL;
+    switch (piece->letter) {
+    case 0:
+        if (text->len == 0 || text->data[0] != piece->literal)
+            return false;
+        *text = slice_from_offset(*text, 1);
+        return true;
+    case 'y':
+    case 'u':
+        return take_pattern_year(text, piece->count, fields);
+    case 'M':
+        if (piece->count >= SHORT_NAME)
+            return take_month(text, piece->count, fields);
+        number = &fields->month;
+        break;
+    case 'E':
+        return take_name(text, weekdays, 7, piece->count > SHORT_NAME) >= 0;
+    case 'a':
+        if (text->len < 2 || (text->data[1] | 0x20) != 'm' || ((text->data[0] | 0x20) != 'a' && (text->data[0] | 0x20) != 'p'))
+            return false;
+        fields->half = (text->data[0] | 0x20) == 'p';
+        *text = slice_from_offset(*text, 2);
+        return true;
+    case 'S':
+        return take_millis(text, piece->count, &fields->millis);
+    case 'Z':
+    case 'X':
+    case 'x':
+        return date__take_zone(text, &fields->zone_minutes);
+    case 'z':
+        return take_zone_name(text, fields);
+    case 'd':
+        number = &fields->day;
+        break;
+    case 'D':
+        number = &fields->day_of_year;
+        break;
+    case 'm':
+        number = &fields->minute;
+        break;
+    case 's':
+        number = &fields->second;
+        break;
+    default: /* H, h, k, K */
+        number = &fields->hour;
+    }
+    int64_t value;
+    int digits = piece->letter == 'D' ? 3 : 2;
+    if (!date__take_digits(text, piece->count < digits ? piece->count : digits, digits, &value))
+        return false;
+    *number = (int)value;
+    return true;
+}
+
+int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields)
+{
+    for (size_t i = 0; i < alternative->piece_count; i++) {
+        if (!take_piece(&text, &alternative->pieces[i], ret_fields))
+            return DATE_INVALID;
+    }
+    return text.len == 0 ? 0 : DATE_INVALID;
+}
+
+static void print_padded(struct buf *buf, int64_t number, int width)
+{
+    buf_printf(buf, "%0*lld", width, (long long)number);
+}
+
+static int day_of_year(const struct date_parts *parts)
+{
+    int day = parts->day;
+    for (int month = 1; month < parts->month; month++)
+        day += date_month_days(parts->year, month);
+    return day;
+}
+
+static void print_piece(struct buf *buf, const struct date_piece *piece, const struct date_parts *p, int64_t millis)
+{
+    int width = piece->count;
+    switch (piece->letter) {
+    case 0:
+        buf_byte(buf, piece->literal);
+        break;
+    case 'y':
+    case 'u':
+        print_padded(buf, width == 2 ? p->year % 100 : p->year, width);
+        break;
+    case 'M':
+        if (width >= SHORT_NAME)
+            buf_append(buf, months[p->month - 1], width > SHORT_NAME ? strlen(months[p->month - 1]) : SHORT_NAME);
+        else
+            print_padded(buf, p->month, width);
+        break;
+    case 'E': {
+        const char *name = weekdays[date_weekday(millis) - 1];
+        buf_append(buf, name, width > SHORT_NAME ? strlen(name) : SHORT_NAME);
+        break;
+    }
+    case 'a':
+        buf_slice(buf, p->hour >= 12 ? SLICE_LIT("PM") : SLICE_LIT("AM"));
+        break;
+    case 'S':
+        for (int digit = 100, i = 0; i < width; i++, digit /= 10)
+            print_padded(buf, digit == 0 ? 0 : p->millis / digit % 10, 1);
+        break;
+    case 'Z':
+    case 'x':
+        buf_slice(buf, piece->letter == 'x' && width == 3 ? SLICE_LIT("+00:00") : SLICE_LIT("+0000"));
+        break;
+    case 'X':
+        buf_byte(buf, 'Z');
+        break;
+    case 'z':
+        buf_lit(buf, "UTC");
+        break;
+    case 'd':
+        print_padded(buf, p->day, width);
+        break;
+    case 'D':
+        print_padded(buf, day_of_year(p), width);
+        break;
+    case 'H':
+        print_padded(buf, p->hour, width);
+        break;
+    case 'h':
+        print_padded(buf, p->hour % 12 == 0 ? 12 : p->hour % 12, width);
+        break;
+    case 'k':
+        print_padded(buf, p->hour == 0 ? 24 : p->hour, width);
+        break;
+    case 'K':
+        print_padded(buf, p->hour % 12, width);
+        break;
+    case 'm':
+        print_padded(buf, p->minute, width);
+        break;
+    default: /* s */
+        print_padded(buf, p->second, width);
+    }
+}
+
+void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis)
+{
+    struct date_parts parts;
+    date_split(millis, &parts);
+    for (size_t i = 0; i < alternative->piece_count; i++)
+        print_piece(buf, &alternative->pieces[i], &parts, millis);
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a document to its indexed values; see document.h.
+ *
+ * The happy path is one walk over the JSON beside the tree of the mapping, with nothing allocated but the
+ * list of values. A field nobody knows ends it: then a copy of the mapping is walked along and grows, is sealed, and
+ * the document is walked once more under it.
+ */
+#include "mapping/document.h"
+
+#include "base/check.h"
+#include "json/path.h"
+#include "mapping/mapping_internal.h"
+
+#include <stdarg.h>
+
+/* Outcomes of a walk, above those of document.h. */
+enum {
+    WALK_UNKNOWN_FIELD = 2, /* a value that dynamic mapping must find a field for */
+};
+
+struct walk {
+    const struct mapping *mapping;
+    const struct mapping_type *type;
+    struct slice id;
+    const struct json_doc *json;
+    enum dialect dialect;
+    struct arena *arena;
+    struct problem *problem;
+    struct merge *merge;              /* not NULL: the mapping is unsealed and grows */
+    const struct mapping *before;     /* then: the mapping it grew from */
+    const struct mapping_field *only; /* not NULL: values of this field are wanted, numbered or not */
+    bool lenient;                     /* what does not fit is passed over */
+    bool copying;                     /* inside of a copy_to */
+    struct value *values;
+    size_t count;
+    size_t capacity;
+    yyjson_val *path;                 /* the value of the path field, while it is the only one and fit for the tree */
+    size_t paths;                     /* values of the path field seen */
+};
+
+static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name);
+
+static int refuse(struct walk *walk, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse(struct walk *walk, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(walk->arena, format, arguments);
+    va_end(arguments);
+    problem_set(walk->problem, walk->arena, type, "%.*s", SLICE_ARG(reason));
+    return DOCUMENT_REFUSED;
+}
+
+static int refuse_because(struct walk *walk, struct problem *cause, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_because(struct walk *walk, struct problem *cause, const char *format, ...)
+{
+    struct problem *kept = arena_alloc(walk->arena, sizeof *kept);
+    *kept = *cause;
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(walk->arena, format, arguments);
+    va_end(arguments);
+    problem_set(walk->problem, walk->arena, PROBLEM_MAPPER_PARSING, "%.*s", SLICE_ARG(reason));
+    walk->problem->caused_by = kept;
+    return DOCUMENT_REFUSED;
+}
+
+static struct slice preview(struct walk *walk, yyjson_val *value)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    java_text(&buf, value);
+    struct slice text = arena_copy(walk->arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+/* "failed to parse field [n] of type [long] in document with id '1'. Preview of field's value: 'abc'" */
+static int refuse_field(struct walk *walk, struct slice path, struct slice type, yyjson_val *value, struct problem *cause)
+{
+    if (walk->dialect == DIALECT_5)
+        return refuse_because(walk, cause, "failed to parse [%.*s]", SLICE_ARG(path));
+    struct slice shown = preview(walk, value);
+    return refuse_because(walk, cause, "failed to parse field [%.*s] of type [%.*s] in document with id '%.*s'. Preview of field's value: '%.*s'",
+                          SLICE_ARG(path), SLICE_ARG(type), SLICE_ARG(walk->id), SLICE_ARG(shown));
+}
+
+static int refuse_concrete(struct walk *walk, const struct mapping_field *object, struct slice shown_name)
+{
+    if (walk->lenient)
+        return 0;
+    bool is_new = walk->merge != NULL && map_get(&walk->before->by_path, object->path) == NULL;
+    if (is_new) {
+        mapping__refuse_leaf_over_object(walk->merge, object);
+        return DOCUMENT_REFUSED;
+    }
+    return refuse(walk, PROBLEM_MAPPER_PARSING, "object mapping for [%.*s] tried to parse field [%.*s] as object, but found a concrete value",
+                  SLICE_ARG(object->path), SLICE_ARG(shown_name));
+}
+
+/* Whether values of a field are collected: those with a number, or of the one asked for, in whatever type. */
+static bool is_wanted(const struct walk *walk, const struct mapping_field *field)
+{
+    if (walk->only == NULL)
+        return field->number != FIELD_NUMBER_NONE;
+    return field == walk->only || slice_equal(field->path, walk->only->path);
+}
+
+static int add_value(struct walk *walk, const struct mapping_field *field, const struct value *value)
+{
+    if (!is_wanted(walk, field))
+        return 0;
+    if (walk->count == DOCUMENT_VALUES_MAX)
+        return walk->lenient ? 0 : refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Limit of indexed values [%d] of a document has been exceeded", DOCUMENT_VALUES_MAX);
+    walk->values = arena_grow(walk->arena, walk->values, walk->count, &walk->capacity, sizeof *walk->values);
+    walk->values[walk->count] = *value;
+    walk->values[walk->count++].field = field->number;
+    return 0;
+}
+
+/* Tokens of a text on their way into the values. */
+struct tokens {
+    struct walk *walk;
+    const struct mapping_field *field;
+    size_t left;
+    int r;
+};
+
+static bool add_token(void *context, const struct analysis_token *token)
+{
+    struct tokens *tokens = context;
+    struct value value = {.kind = VALUE_BYTES, .bytes = token->text};
+    tokens->r = add_value(tokens->walk, tokens->field, &value);
+    return tokens->r == 0 && --tokens->left > 0;
+}
+
+static int add_text(struct walk *walk, const struct mapping_field *field, struct slice text)
+{
+    if (!is_wanted(walk, field))
+        return 0;
+    struct tokens tokens = {walk, field, DOCUMENT_TOKENS_MAX, 0};
+    analyzer_run(field->analyzer, text, walk->arena, add_token, &tokens);
+    return tokens.r;
+}
+
+/* One scalar into one field. */
+static int index_scalar(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+{
+    struct value value;
+    struct problem cause = {0};
+    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, walk->arena, &value, &cause);
+    if (r == FIELD_VALUE_IGNORED)
+        return 0;
+    if (r == FIELD_VALUE_REFUSED)
+        return walk->lenient ? 0 : refuse_field(walk, field->path, field->type_name, scalar, &cause);
+    return field->type == FIELD_TEXT ? add_text(walk, field, value.bytes) : add_value(walk, field, &value);
+}
+
+/* One scalar into a field and its multi-fields. */
+static int index_scalar_all(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+{
+    int r = index_scalar(walk, field, scalar);
+    for (size_t i = 0; i < field->multi_count && r == 0; i++)
+        r = index_scalar(walk, field->multi[i], scalar);
+    return r;
+}
+
+/*
+ * Whether a path can be taken out of its document and put back byte for byte: no escapes, a delimiter in
+ * front, no empty name.
+ */
+static bool fits_tree(struct walk *walk, yyjson_val *scalar)
+{
+    if (!yyjson_is_str(scalar) || walk->copying)
+        return false;
+    struct slice path = json_slice(scalar);
+    char delimiter = walk->mapping->path_delimiter;
+    if (path.len < 2 || path.len > DOCUMENT_PATH_MAX || path.data[0] != delimiter || path.data[path.len - 1] == delimiter)
+        return false;
+    for (size_t i = 1; i < path.len; i++) {
+        if (path.data[i] == delimiter && path.data[i - 1] == delimiter)
+            return false;
+    }
+    return slice_equal(json_string_raw(walk->json, scalar), path);
+}
+
+/* A value of the path field gets no entries while it is the document's only one and has a place in the tree. */
+static int index_path(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+{
+    if (walk->paths++ == 0 && walk->only == NULL && fits_tree(walk, scalar)) {
+        walk->path = scalar;
+        return 0;
+    }
+    yyjson_val *first = walk->path;
+    walk->path = NULL;
+    int r = first == NULL ? 0 : index_scalar_all(walk, field, first);
+    return r == 0 ? index_scalar_all(walk, field, scalar) : r;
+}
+
+/* Returns: the field a copy goes to, or NULL; grown where the mapping grows. */
+static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *scalar, struct mapping_field **ret_target)
+{
+    struct mapping_field *root = walk->type->root;
+    *ret_target = field__find(root, path);
+    if (*ret_target != NULL || walk->lenient || root->dynamic == DYNAMIC_FALSE)
+        return 0;
+    if (root->dynamic == DYNAMIC_STRICT)
+        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING, "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed", SLICE_ARG(path),
+                      SLICE_ARG(walk->type->name));
+    if (walk->merge == NULL)
+        return WALK_UNKNOWN_FIELD;
+    struct mapping_field *parent = root;
+    struct slice rest = path;
+    for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len; rest = slice_from_offset(rest, end + 1)) {
+        if (mapping__merge_object(walk->merge, parent, slice_make(rest.data, end), &parent) != 0)
+            return DOCUMENT_REFUSED;
+    }
+    return dynamic__add(walk->merge, parent, rest, scalar, ret_target) != 0 ? DOCUMENT_REFUSED : 0;
+}
+
+static int copy_scalar(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
+{
+    for (size_t i = 0; i < field->copy_to_count; i++) {
+        struct mapping_field *target;
+        int r = find_copy_target(walk, field->copy_to[i], scalar, &target);
+        if (r != 0)
+            return r;
+        if (target == NULL || field__is_object(target))
+            continue;
+        walk->copying = true;
+        r = target == walk->mapping->path_field ? index_path(walk, target, scalar) : index_scalar_all(walk, target, scalar);
+        walk->copying = false;
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* What a null stands for: nothing, or the field's null_value. */
+static yyjson_val *replace_null(struct walk *walk, const struct mapping_field *field)
+{
+    struct json_doc doc;
+    if (field->null_value.data == NULL || json_parse_stored(walk->arena, field->null_value, &doc) != 0)
+        return NULL;
+    return doc.root;
+}
+
+static bool is_path_field(const struct walk *walk, const struct mapping_field *field)
+{
+    return field->in_tree && slice_equal(field->path, walk->mapping->path_name);
+}
+
+static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjson_val *value)
+{
+    if (field->type == FIELD_STORED || field->type == FIELD_BINARY)
+        return 0;
+    if (yyjson_is_null(value))
+        value = replace_null(walk, field);
+    if (value == NULL)
+        return 0;
+    bool is_new = walk->merge != NULL && map_get(&walk->before->by_path, field->path) == NULL;
+    if (is_new && yyjson_is_obj(value)) {
+        if (walk->dialect == DIALECT_5)
+            mapping__refuse_leaf_over_object(walk->merge, field);
+        else
+            mapping__refuse_object_over_leaf(walk->merge, field);
+        return DOCUMENT_REFUSED;
+    }
+    if (is_new && dynamic__check(walk->merge, field, value) != 0)
+        return DOCUMENT_REFUSED;
+    int r = is_path_field(walk, field) ? index_path(walk, field, value) : index_scalar_all(walk, field, value);
+    return r == 0 && field->copy_to_count > 0 && !yyjson_is_obj(value) ? copy_scalar(walk, field, value) : r;
+}
+
+static int walk_object(struct walk *walk, struct mapping_field *object, yyjson_val *value);
+
+/* A value nobody mapped: added where dynamic mapping may, refused where it must not, else passed over. */
+static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct slice name, yyjson_val *value, uint8_t dynamic)
+{
+    if (dynamic == DYNAMIC_STRICT && !walk->lenient)
+        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING, "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
+                      SLICE_ARG(name), SLICE_ARG(parent->path.len > 0 ? parent->path : walk->type->name));
+    if (dynamic != DYNAMIC_TRUE || walk->lenient || yyjson_is_null(value))
+        return 0;
+    if (yyjson_is_arr(value)) {
+        size_t i, max;
+        yyjson_val *item;
+        yyjson_arr_foreach(value, i, max, item)
+        {
+            struct mapping_field *field = field__child(parent, name);
+            int r = field != NULL ? walk_value(walk, field, item, SLICE_LIT("null")) : walk_unknown(walk, parent, name, item, dynamic);
+            if (r != 0)
+                return r;
+        }
+        return 0;
+    }
+    if (walk->merge == NULL)
+        return WALK_UNKNOWN_FIELD;
+    struct mapping_field *field;
+    if (dynamic__add(walk->merge, parent, name, value, &field) != 0)
+        return DOCUMENT_REFUSED;
+    return walk_value(walk, field, value, name);
+}
+
+/* The nearest setting of `dynamic` at an object or above it. */
+static uint8_t dynamic_of(const struct mapping_field *object)
+{
+    for (; object != NULL; object = object->parent) {
+        if (object->dynamic != DYNAMIC_INHERIT)
+            return object->dynamic;
+    }
+    return DYNAMIC_TRUE;
+}
+
+static bool is_blank(struct slice part)
+{
+    for (size_t i = 0; i < part.len; i++) {
+        if (part.data[i] != ' ' && part.data[i] != '\t' && part.data[i] != '\n' && part.data[i] != '\r')
+            return false;
+    }
+    return true;
+}
+
+/* Names nobody can have. */
+static int check_name(struct walk *walk, struct slice name)
+{
+    struct problem cause;
+    bool dotted = slice_find_byte(name, '.') < name.len;
+    bool bad = name.len == 0 || (walk->dialect == DIALECT_5 && is_blank(name));
+    struct slice rest = name;
+    while (dotted && !bad && rest.len > 0) { /* one dot at the end is overlooked, as Java's split() does */
+        size_t end = slice_find_byte(rest, '.');
+        bad = is_blank(slice_make(rest.data, end));
+        rest = slice_from_offset(rest, end + 1);
+    }
+    if (!bad)
+        return 0;
+    if (name.len == 0 && walk->dialect == DIALECT_7)
+        problem_set(&cause, walk->arena, PROBLEM_ILLEGAL_ARGUMENT, "field name cannot be an empty string");
+    else
+        problem_set(&cause, walk->arena, PROBLEM_ILLEGAL_ARGUMENT, "object field starting or ending with a [.] makes object resolution ambiguous: [%.*s]",
+                    SLICE_ARG(name));
+    return refuse_because(walk, &cause, "failed to parse");
+}
+
+/* A member whose name has dots, or that nobody knows: followed part by part. */
+static int walk_dotted(struct walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
+{
+    int r = walk->lenient ? 0 : check_name(walk, name);
+    if (r != 0)
+        return r;
+    struct slice rest = name;
+    for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len && end + 1 < rest.len; rest = slice_from_offset(rest, end + 1)) {
+        struct slice part = slice_make(rest.data, end);
+        struct mapping_field *next = field__child(object, part);
+        uint8_t dynamic = dynamic_of(object);
+        if (next == NULL && dynamic == DYNAMIC_TRUE && !walk->lenient) {
+            if (walk->merge == NULL)
+                return WALK_UNKNOWN_FIELD;
+            if (mapping__merge_object(walk->merge, object, part, &next) != 0)
+                return DOCUMENT_REFUSED;
+        }
+        if (next == NULL)
+            return walk_unknown(walk, object, part, value, dynamic);
+        if (!field__is_object(next)) {
+            bool is_new = walk->merge != NULL && map_get(&walk->before->by_path, next->path) == NULL;
+            if (is_new)
+                mapping__refuse_object_over_leaf(walk->merge, next);
+            return is_new ? DOCUMENT_REFUSED
+                   : walk->lenient ? 0
+                   : refuse(walk, PROBLEM_MAPPER_PARSING,
+                            "Could not dynamically add mapping for field [%.*s]. Existing mapping for [%.*s] must be of type object but found [%.*s].",
+                            SLICE_ARG(name), SLICE_ARG(next->path), SLICE_ARG(next->type_name));
+        }
+        if (!next->enabled)
+            return 0;
+        object = next;
+    }
+    if (rest.len > 0 && rest.data[rest.len - 1] == '.')
+        rest.len--;
+    struct mapping_field *field = field__child(object, rest);
+    return field != NULL ? walk_value(walk, field, value, rest) : walk_unknown(walk, object, rest, value, dynamic_of(object));
+}
+
+/* Names of the root that are Elasticsearch's own. Returns: 0 where it is none. */
+static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val *value)
+{
+    static const struct {
+        const char *name;
+        bool in_7, in_5;
+    } names[] = {
+        {"_id", true, true},      {"_index", true, true},     {"_type", true, true},    {"_routing", true, true},
+        {"_source", true, true},  {"_version", true, true},   {"_field_names", true, true}, {"_seq_no", true, false},
+        {"_ignored", true, false}, {"_ttl", false, true},     {"_parent", false, true}, {"_all", false, true},
+        {"_size", false, true},   {"_uid", false, true},      {"_timestamp", false, true},
+    };
+    struct problem cause;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!slice_is(name, names[i].name) || !(walk->dialect == DIALECT_7 ? names[i].in_7 : names[i].in_5))
+            continue;
+        if (walk->dialect == DIALECT_5 && slice_is(name, "_source"))
+            return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined twice in [%.*s]", SLICE_ARG(walk->type->name));
+        if (walk->dialect == DIALECT_5 && (slice_is(name, "_version") || slice_is(name, "_field_names")))
+            return refuse(walk, PROBLEM_MAPPER_PARSING, "Cannot generate dynamic mappings of type [%.*s] for [%.*s]", SLICE_ARG(name), SLICE_ARG(name));
+        problem_set(&cause, walk->arena, PROBLEM_MAPPER_PARSING,
+                    "Field [%.*s] is a metadata field and cannot be added inside a document. Use the index API request parameters.", SLICE_ARG(name));
+        if (walk->dialect == DIALECT_7)
+            return refuse_field(walk, name, name, value, &cause);
+        *walk->problem = cause;
+        return DOCUMENT_REFUSED;
+    }
+    return 0;
+}
+
+static int walk_member(struct walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
+{
+    if (name.len > 0 && name.data[0] == '_' && object->parent == NULL && !walk->lenient) {
+        int r = check_metadata_name(walk, name, value);
+        if (r != 0)
+            return r;
+    }
+    struct mapping_field *field = field__child(object, name);
+    return field != NULL ? walk_value(walk, field, value, name) : walk_dotted(walk, object, name, value);
+}
+
+static int walk_object(struct walk *walk, struct mapping_field *object, yyjson_val *value)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(value);
+    for (size_t left = unsafe_yyjson_get_len(value); left > 0; left--) {
+        int r = walk_member(walk, object, json_slice(key), key + 1);
+        if (r != 0)
+            return r;
+        key = unsafe_yyjson_get_next(key + 1);
+    }
+    return 0;
+}
+
+static int walk_array(struct walk *walk, struct mapping_field *field, yyjson_val *array)
+{
+    yyjson_val *item = unsafe_yyjson_get_first(array);
+    for (size_t left = unsafe_yyjson_get_len(array); left > 0; left--) {
+        int r = walk_value(walk, field, item, SLICE_LIT("null"));
+        if (r != 0)
+            return r;
+        item = unsafe_yyjson_get_next(item);
+    }
+    return 0;
+}
+
+/* `shown_name` is what errors call it: the member's name, "null" inside of arrays. */
+static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name)
+{
+    bool is_object = field__is_object(field);
+    if (is_object && !field->enabled)
+        return 0;
+    if (unsafe_yyjson_is_arr(value))
+        return field->type == FIELD_STORED ? 0 : walk_array(walk, field, value);
+    if (!is_object)
+        return walk_leaf(walk, field, value);
+    if (unsafe_yyjson_is_obj(value))
+        return walk_object(walk, field, value);
+    return unsafe_yyjson_is_null(value) ? 0 : refuse_concrete(walk, field, shown_name);
+}
+
+static int walk_root(struct walk *walk)
+{
+    struct mapping_field *root = walk->type->root;
+    return root->enabled && yyjson_is_obj(walk->json->root) ? walk_object(walk, root, walk->json->root) : 0;
+}
+
+/* Walks once more with a mapping that grows, and seals it. */
+static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(walk->mapping);
+    struct type_record *record = mapping->types[walk->type->number];
+    struct merge merge = {mapping, record, walk->dialect, walk->arena, walk->problem};
+    struct walk growing = *walk;
+    growing.before = walk->mapping;
+    growing.mapping = mapping;
+    growing.type = &record->type;
+    growing.merge = &merge;
+    growing.values = NULL;
+    growing.count = growing.capacity = growing.paths = 0;
+    growing.path = NULL;
+    int r = walk_root(&growing);
+    INSIST(r != WALK_UNKNOWN_FIELD);
+    if (r == 0)
+        r = mapping__seal(mapping, walk->dialect, walk->arena, walk->problem);
+    if (r == 0)
+        *ret_mapping = tl_steal(mapping);
+    return r == 0 ? 0 : DOCUMENT_REFUSED;
+}
+
+static void hand_out(const struct walk *walk, struct mapping *update, struct document *ret_document)
+{
+    *ret_document = (struct document){.json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
+    if (walk->path != NULL) {
+        ret_document->path = json_slice(walk->path);
+        ret_document->path_raw = json_string_raw(walk->json, walk->path);
+    }
+}
+
+int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id, const struct json_doc *json,
+                        enum dialect dialect, struct arena *arena, struct document *ret_document, struct problem *ret_problem)
+{
+    REQUIRE(type == mapping_type_by_number(mapping, type->number));
+    struct walk walk = {.mapping = mapping, .type = type, .id = id, .json = json, .dialect = dialect, .arena = arena, .problem = ret_problem};
+    int r = walk_root(&walk);
+    tl_cleanup(mapping_unrefp) struct mapping *update = NULL;
+    if (r == WALK_UNKNOWN_FIELD) {
+        if (grow_mapping(&walk, &update) != 0)
+            return DOCUMENT_REFUSED;
+        walk = (struct walk){.mapping = update, .type = mapping_type_by_number(update, type->number), .id = id, .json = json,
+                             .dialect = dialect, .arena = arena, .problem = ret_problem};
+        r = walk_root(&walk);
+        INSIST(r != WALK_UNKNOWN_FIELD);
+    }
+    if (r != 0)
+        return DOCUMENT_REFUSED;
+    hand_out(&walk, tl_steal(update), ret_document);
+    return 0;
+}
+
+int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source, enum dialect dialect,
+                   struct arena *arena, struct document *ret_document, struct problem *ret_problem)
+{
+    struct json_doc json;
+    struct problem cause;
+    unsigned flags = JSON_DOCUMENT | (dialect == DIALECT_5 ? JSON_DUPLICATES : 0);
+    if (json_parse(arena, source, dialect, flags, &json, &cause) != 0) {
+        struct walk walk = {.arena = arena, .problem = ret_problem};
+        return refuse_because(&walk, &cause, "failed to parse");
+    }
+    return document_parse_json(mapping, type, id, &json, dialect, arena, ret_document, ret_problem);
+}
+
+int document_parse_stored(const struct mapping *mapping, const struct mapping_type *type, struct slice source, struct arena *arena,
+                          struct document *ret_document)
+{
+    struct json_doc json;
+    struct problem ignored;
+    int r = json_parse_stored(arena, source, &json);
+    if (r != 0)
+        return tl_trace(r);
+    struct walk walk = {.mapping = mapping, .type = type, .json = &json, .arena = arena, .problem = &ignored, .lenient = true};
+    r = walk_root(&walk);
+    INSIST(r == 0);
+    hand_out(&walk, NULL, ret_document);
+    return 0;
+}
+
+void document_release(struct document *document)
+{
+    mapping_unref(document->update);
+    document->update = NULL;
+}
+
+/*
+ * The values of one field.
+ */
+static bool collect(void *context, yyjson_val *leaf)
+{
+    struct walk *walk = context;
+    if (yyjson_is_null(leaf)) {
+        const struct mapping_field *base = walk->only->parent != NULL && !field__is_object(walk->only->parent) ? walk->only->parent : walk->only;
+        leaf = replace_null(walk, base);
+    }
+    return leaf == NULL || index_scalar(walk, walk->only, leaf) == 0;
+}
+
+size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root, struct arena *arena,
+                             struct value **ret_values)
+{
+    struct json_doc json = {.root = root};
+    struct problem ignored;
+    struct walk walk = {.mapping = mapping, .json = NULL, .arena = arena, .problem = &ignored, .only = field, .lenient = true};
+    *ret_values = NULL;
+    if (field_value_kind(field) == VALUE_NONE)
+        return 0;
+    if (field->constant.data != NULL) {
+        add_value(&walk, field, &(struct value){.kind = VALUE_BYTES, .bytes = field->constant});
+    } else if (mapping->has_copies) {
+        walk.json = &json;
+        for (size_t i = 0; i < mapping->type_count && walk.count == 0; i++) {
+            walk.type = &mapping->types[i]->type;
+            walk_root(&walk);
+        }
+    } else {
+        bool is_multi = field->parent != NULL && !field__is_object(field->parent);
+        json_path_each(root, is_multi ? field->parent->path : field->path, collect, &walk);
+    }
+    *ret_values = walk.values;
+    return walk.count;
+}

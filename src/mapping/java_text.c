@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON values as Java prints the maps and lists it reads them into: parts of many error texts. */
+#include "base/buf.h"
+#include "json/write.h"
+#include "mapping/mapping_internal.h"
+
+static void object_text(struct buf *buf, yyjson_val *object)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    buf_byte(buf, '{');
+    yyjson_obj_foreach(object, i, max, key, value)
+    {
+        if (i > 0)
+            buf_lit(buf, ", ");
+        buf_slice(buf, json_slice(key));
+        buf_byte(buf, '=');
+        java_text(buf, value);
+    }
+    buf_byte(buf, '}');
+}
+
+static void array_text(struct buf *buf, yyjson_val *array)
+{
+    size_t i, max;
+    yyjson_val *item;
+    buf_byte(buf, '[');
+    yyjson_arr_foreach(array, i, max, item)
+    {
+        if (i > 0)
+            buf_lit(buf, ", ");
+        java_text(buf, item);
+    }
+    buf_byte(buf, ']');
+}
+
+void java_text(struct buf *buf, yyjson_val *value)
+{
+    if (yyjson_is_obj(value)) {
+        object_text(buf, value);
+    } else if (yyjson_is_arr(value)) {
+        array_text(buf, value);
+    } else if (yyjson_is_str(value)) {
+        buf_slice(buf, json_slice(value));
+    } else {
+        size_t start = buf->len;
+        json_write(buf, value, DIALECT_7);
+        /* Infinity is quoted in JSON only. */
+        if (!buf->overflow && buf->len > start && buf->data[start] == '"') {
+            memmove(buf->data + start, buf->data + start + 1, buf->len - start - 2);
+            buf->len -= 2;
+        }
+    }
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mappings: making them, sealing them, looking into them; see mapping.h and README.md. */
+#include "mapping/mapping.h"
+
+#include "base/check.h"
+#include "json/filter.h"
+#include "json/write.h"
+#include "mapping/mapping_internal.h"
+
+#include <stdarg.h>
+
+static struct mapping *mapping_alloc(void)
+{
+    struct mapping *mapping = mem_zalloc(sizeof *mapping);
+    atomic_init(&mapping->references, 1);
+    mapping->arena = ARENA_INIT;
+    mapping->by_path = MAP_INIT;
+    mapping->by_number_path = MAP_INIT;
+    mapping->path_delimiter = '/';
+    mapping->total_fields_max = MAPPING_TOTAL_FIELDS_MAX;
+    mapping->depth_max = MAPPING_DEPTH_MAX;
+    return mapping;
+}
+
+struct mapping *mapping_ref(const struct mapping *mapping)
+{
+    struct mapping *shared = (struct mapping *)mapping; /* the count is all that changes */
+    atomic_fetch_add_explicit(&shared->references, 1, memory_order_relaxed);
+    return shared;
+}
+
+void mapping_unref(struct mapping *mapping)
+{
+    if (mapping == NULL || atomic_fetch_sub_explicit(&mapping->references, 1, memory_order_acq_rel) != 1)
+        return;
+    map_deinit(&mapping->by_path);
+    map_deinit(&mapping->by_number_path);
+    arena_deinit(&mapping->arena);
+    mem_free(mapping);
+}
+
+int mapping__refuse(struct merge *merge, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(merge->arena, format, arguments);
+    va_end(arguments);
+    problem_set(merge->problem, merge->arena, type, "%.*s", SLICE_ARG(reason));
+    return MAPPING_REFUSED;
+}
+
+/* A limit of the settings, where they have it. */
+static void read_limit(yyjson_val *section, const char *name, size_t *limit)
+{
+    yyjson_val *value = json_get_lit(json_get(section, slice_from(name)), "limit");
+    uint64_t number;
+    if (yyjson_is_uint(value))
+        *limit = (size_t)yyjson_get_uint(value);
+    else if (slice_to_u64(json_slice(value), &number))
+        *limit = (size_t)number;
+}
+
+/* Takes nested settings over. Their values live in the mapping's arena. */
+static int take_settings(struct mapping *mapping, yyjson_val *settings, struct arena *arena, struct problem *ret_problem)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    if (settings != NULL)
+        json_write(&buf, settings, DIALECT_7);
+    mapping->settings = arena_copy(&mapping->arena, buf_view(&buf));
+    buf_deinit(&buf);
+    yyjson_val *limits = json_get_lit(settings, "mapping");
+    read_limit(limits, "total_fields", &mapping->total_fields_max);
+    read_limit(limits, "depth", &mapping->depth_max);
+    return analysis_new(&mapping->arena, json_get_lit(settings, "analysis"), arena, &mapping->analysis, ret_problem);
+}
+
+int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping_alloc();
+    yyjson_val *nested = settings__nest(&mapping->arena, settings);
+    if (take_settings(mapping, nested, arena, ret_problem) != 0)
+        return MAPPING_REFUSED;
+    mapping->sealed = true;
+    *ret_mapping = tl_steal(mapping);
+    return 0;
+}
+
+/* Copies a field with all below it. Texts are shared: they are copied once more only when the arena is. */
+static struct mapping_field *copy_field(struct arena *arena, const struct mapping_field *field, struct mapping_field *parent);
+
+static void copy_list(struct arena *arena, struct mapping_field *const *from, size_t count, struct mapping_field *parent,
+                      struct mapping_field ***list, size_t *ret_count)
+{
+    *list = NULL;
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++)
+        field__insert(arena, list, ret_count, copy_field(arena, from[i], parent));
+}
+
+static struct slice copy_text(struct arena *arena, struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
+}
+
+static struct mapping_field *copy_field(struct arena *arena, const struct mapping_field *field, struct mapping_field *parent)
+{
+    struct mapping_field *copy = arena_alloc(arena, sizeof *copy);
+    *copy = *field;
+    copy->path = copy_text(arena, field->path);
+    copy->name = copy_text(arena, field->name);
+    copy->type_name = copy_text(arena, field->type_name);
+    copy->parent = parent;
+    copy->in_tree = false;
+    struct field_parameter *parameters = arena_alloc(arena, field->parameter_count * sizeof *parameters);
+    for (size_t i = 0; i < field->parameter_count; i++)
+        parameters[i] = (struct field_parameter){copy_text(arena, field->parameters[i].name), copy_text(arena, field->parameters[i].json)};
+    copy->parameters = parameters;
+    copy->copy_to = arena_alloc(arena, field->copy_to_count * sizeof *copy->copy_to);
+    for (size_t i = 0; i < field->copy_to_count; i++)
+        copy->copy_to[i] = copy_text(arena, field->copy_to[i]);
+    copy_list(arena, field->children, field->child_count, copy, &copy->children, &copy->child_count);
+    copy_list(arena, field->multi, field->multi_count, copy, &copy->multi, &copy->multi_count);
+    return copy;
+}
+
+/* The values that parameters stand for belong to the mapping's arena, so they are worked out anew. */
+static void resolve_all(struct merge *merge, struct mapping_field *field)
+{
+    if (!field__is_object(field)) {
+        int r = field__resolve(merge, field);
+        INSIST(r == 0); /* it has been through this in the mapping it comes from */
+    }
+    for (size_t i = 0; i < field->child_count; i++)
+        resolve_all(merge, field->children[i]);
+    for (size_t i = 0; i < field->multi_count; i++)
+        resolve_all(merge, field->multi[i]);
+}
+
+static yyjson_val *parse_kept(struct arena *arena, struct slice text)
+{
+    struct json_doc doc;
+    if (text.data == NULL)
+        return NULL;
+    int r = json_parse_stored(arena, text, &doc);
+    INSIST(r == 0);
+    return doc.root;
+}
+
+static void copy_type(struct mapping *mapping, const struct type_record *from)
+{
+    struct arena *arena = &mapping->arena;
+    struct type_record *record = mapping__add_type(mapping, from->type.name);
+    struct mapping_type type = record->type;
+    *record = *from;
+    record->type.name = type.name;
+    record->type.root = copy_field(arena, from->type.root, NULL);
+    record->meta = copy_text(arena, from->meta);
+    record->source = copy_text(arena, from->source);
+    record->all = copy_text(arena, from->all);
+    record->field_names = copy_text(arena, from->field_names);
+    record->parent = copy_text(arena, from->parent);
+    record->date_formats = copy_text(arena, from->date_formats);
+    record->templates = copy_text(arena, from->templates);
+    record->templates_value = parse_kept(arena, record->templates);
+    record->date_formats_value = parse_kept(arena, record->date_formats);
+    struct arena scratch = ARENA_INIT;
+    struct problem ignored;
+    resolve_all(&(struct merge){.mapping = mapping, .record = record, .arena = &scratch, .problem = &ignored}, record->type.root);
+    arena_deinit(&scratch);
+}
+
+struct mapping *mapping__copy(const struct mapping *base)
+{
+    struct mapping *mapping = mapping_alloc();
+    struct arena scratch = ARENA_INIT;
+    struct problem ignored;
+    yyjson_val *settings = base->settings.len == 0 ? NULL : parse_kept(&mapping->arena, base->settings);
+    int r = take_settings(mapping, settings, &scratch, &ignored);
+    INSIST(r == 0);
+    arena_deinit(&scratch);
+    for (size_t i = 0; i < base->number_count; i++) {
+        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity, sizeof *mapping->numbers);
+        mapping->numbers[i] = (struct numbered_field){copy_text(&mapping->arena, base->numbers[i].path), base->numbers[i].complete, NULL};
+    }
+    mapping->number_count = base->number_count;
+    mapping->path_state = base->path_state;
+    mapping->path_name = copy_text(&mapping->arena, base->path_name);
+    for (size_t i = 0; i < base->type_count; i++)
+        copy_type(mapping, base->types[i]);
+    return mapping;
+}
+
+struct type_record *mapping__add_type(struct mapping *mapping, struct slice name)
+{
+    REQUIRE(!mapping->sealed);
+    struct type_record *record = arena_zalloc(&mapping->arena, sizeof *record);
+    record->type.name = arena_copy(&mapping->arena, name);
+    record->type.number = (uint16_t)mapping->type_count;
+    record->type.root = field__new(&mapping->arena, NULL, SLICE_LIT(""), false);
+    record->type.root->type = FIELD_OBJECT;
+    record->type.source_enabled = true;
+    record->type.date_detection = true;
+    mapping->types = arena_grow(&mapping->arena, mapping->types, mapping->type_count, &mapping->type_capacity, sizeof *mapping->types);
+    mapping->types[mapping->type_count++] = record;
+    return record;
+}
+
+/*
+ * Sealing.
+ */
+struct sealing {
+    struct mapping *mapping;
+    enum dialect dialect;
+    struct arena *arena;
+    struct problem *problem;
+    size_t field_count;
+};
+
+static int refuse_seal(struct sealing *sealing, const char *format, ...) TL_PRINTF(2, 3);
+static int refuse_seal(struct sealing *sealing, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(sealing->arena, format, arguments);
+    va_end(arguments);
+    problem_set(sealing->problem, sealing->arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    return MAPPING_REFUSED;
+}
+
+static size_t number_of(const struct mapping *mapping, struct slice path)
+{
+    return (size_t)(uintptr_t)map_get(&mapping->by_number_path, path);
+}
+
+/* Gives a field its number, the old one where the index has had it. */
+static int assign_number(struct sealing *sealing, struct mapping_field *field)
+{
+    struct mapping *mapping = sealing->mapping;
+    field->number = FIELD_NUMBER_NONE;
+    bool is_constant = slice_is(field->type_name, "constant_keyword");
+    if (field__is_object(field) || !field->indexed || is_constant)
+        return 0;
+    size_t slot = number_of(mapping, field->path);
+    if (slot == 0) {
+        if (mapping->number_count >= FIELD_NUMBER_NONE)
+            return refuse_seal(sealing, "Limit of field numbers [%u] has been exceeded", FIELD_NUMBER_NONE);
+        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, mapping->number_count, &mapping->number_capacity, sizeof *mapping->numbers);
+        mapping->numbers[mapping->number_count] = (struct numbered_field){field->path, field->complete, NULL};
+        slot = ++mapping->number_count;
+        map_put(&mapping->by_number_path, field->path, (void *)(uintptr_t)slot);
+    }
+    struct numbered_field *numbered = &mapping->numbers[slot - 1];
+    numbered->complete &= field->complete;
+    if (numbered->field == NULL)
+        numbered->field = field;
+    field->number = (uint16_t)(slot - 1);
+    return 0;
+}
+
+static int refuse_other_type(struct sealing *sealing, const struct mapping_field *first, const struct mapping_field *field)
+{
+    struct slice current = field__is_object(first) ? SLICE_LIT("ObjectMapper") : first->type_name;
+    struct slice merged = field__is_object(field) ? SLICE_LIT("ObjectMapper") : field->type_name;
+    return refuse_seal(sealing, "mapper [%.*s] of different type, current_type [%.*s], merged_type [%.*s]", SLICE_ARG(field->path),
+                       SLICE_ARG(current), SLICE_ARG(merged));
+}
+
+static int seal_field(struct sealing *sealing, struct mapping_field *field, size_t depth);
+
+static int seal_list(struct sealing *sealing, struct mapping_field *const *list, size_t count, size_t depth)
+{
+    for (size_t i = 0; i < count; i++) {
+        int r = seal_field(sealing, list[i], depth);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* One field and all below it: counted, numbered, to be found by its path. */
+static int seal_field(struct sealing *sealing, struct mapping_field *field, size_t depth)
+{
+    struct mapping *mapping = sealing->mapping;
+    if (field->parent != NULL) {
+        if (++sealing->field_count > mapping->total_fields_max)
+            return refuse_seal(sealing, "Limit of total fields [%zu] has been exceeded", mapping->total_fields_max);
+        if (field__is_object(field) && depth > mapping->depth_max)
+            return refuse_seal(sealing, "Limit of mapping depth [%zu] has been exceeded due to object field [%.*s]", mapping->depth_max,
+                               SLICE_ARG(field->path));
+        const struct mapping_field *first = map_get(&mapping->by_path, field->path);
+        if (first == NULL)
+            map_put(&mapping->by_path, field->path, field);
+        else if (first->type != field->type)
+            return refuse_other_type(sealing, first, field);
+        mapping->has_copies |= field->copy_to_count > 0;
+        int r = assign_number(sealing, field);
+        if (r != 0)
+            return r;
+    }
+    int r = seal_list(sealing, field->multi, field->multi_count, depth + 1);
+    return r == 0 ? seal_list(sealing, field->children, field->child_count, depth + 1) : r;
+}
+
+/* Whether a field's value can place documents in a tree; sets the delimiter. */
+static bool can_be_path(const struct mapping_field *field, char *delimiter)
+{
+    if (field->copy_to_count > 0)
+        return false;
+    if (field->type == FIELD_PATH) {
+        struct slice given = field__parameter(field, "delimiter");
+        *delimiter = given.len == 3 ? given.data[1] : '/';
+        return true;
+    }
+    if (field->type == FIELD_TEXT && analyzer_is_path(field->analyzer, delimiter))
+        return true;
+    for (size_t i = 0; i < field->multi_count && (field->type == FIELD_TEXT || field->type == FIELD_KEYWORD); i++) {
+        if (field->multi[i]->type == FIELD_TEXT && analyzer_is_path(field->multi[i]->analyzer, delimiter))
+            return true;
+    }
+    return false;
+}
+
+/* Returns: the first candidate in order of path. */
+static struct mapping_field *find_path_field(struct mapping_field *field, char *delimiter)
+{
+    if (field->type == FIELD_NESTED)
+        return NULL;
+    if (field->type != FIELD_OBJECT)
+        return can_be_path(field, delimiter) ? field : NULL;
+    for (size_t i = 0; i < field->child_count; i++) {
+        struct mapping_field *found = find_path_field(field->children[i], delimiter);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+static void mark_in_tree(struct mapping_field *field)
+{
+    field->in_tree = true;
+    for (size_t i = 0; i < field->multi_count; i++)
+        field->multi[i]->in_tree = true;
+}
+
+/* Chooses the path field once, and marks it in every type. */
+static void seal_path(struct mapping *mapping)
+{
+    for (size_t i = 0; i < mapping->type_count && mapping->path_state == PATH_OPEN; i++) {
+        const struct mapping_field *found = find_path_field(mapping->types[i]->type.root, &mapping->path_delimiter);
+        if (found != NULL) {
+            mapping->path_state = PATH_CHOSEN;
+            mapping->path_name = found->path;
+        }
+    }
+    if (mapping->path_state != PATH_CHOSEN)
+        return;
+    for (size_t i = 0; i < mapping->type_count; i++) {
+        struct mapping_field *field = field__find(mapping->types[i]->type.root, mapping->path_name);
+        if (field == NULL)
+            continue;
+        mark_in_tree(field);
+        if (mapping->path_field == NULL)
+            mapping->path_field = field;
+    }
+    if (mapping->path_field != NULL)
+        (void)can_be_path(mapping->path_field, &mapping->path_delimiter);
+}
+
+/* Marks the objects whose documents may from now on hold values that are not mapped. */
+static void mark_unmapped(struct mapping_field *object, bool is_dynamic)
+{
+    if (object->dynamic != DYNAMIC_INHERIT)
+        is_dynamic = object->dynamic != DYNAMIC_FALSE;
+    object->unmapped |= !object->enabled || !is_dynamic;
+    for (size_t i = 0; i < object->child_count; i++) {
+        if (field__is_object(object->children[i]))
+            mark_unmapped(object->children[i], is_dynamic);
+    }
+}
+
+static void share_completeness(struct mapping *mapping, struct mapping_field *field)
+{
+    if (field->number != FIELD_NUMBER_NONE)
+        field->complete = mapping->numbers[field->number].complete;
+    for (size_t i = 0; i < field->child_count; i++)
+        share_completeness(mapping, field->children[i]);
+    for (size_t i = 0; i < field->multi_count; i++)
+        share_completeness(mapping, field->multi[i]);
+}
+
+int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+{
+    REQUIRE(!mapping->sealed);
+    struct sealing sealing = {mapping, dialect, arena, ret_problem, 0};
+    for (size_t i = 0; i < mapping->number_count; i++)
+        map_put(&mapping->by_number_path, mapping->numbers[i].path, (void *)(uintptr_t)(i + 1));
+    for (size_t i = 0; i < mapping->type_count; i++) {
+        int r = seal_field(&sealing, mapping->types[i]->type.root, 1);
+        if (r != 0)
+            return r;
+        mark_unmapped(mapping->types[i]->type.root, true);
+    }
+    for (size_t i = 0; i < mapping->type_count; i++)
+        share_completeness(mapping, mapping->types[i]->type.root);
+    seal_path(mapping);
+    mapping->sealed = true;
+    return 0;
+}
+
+struct mapping *mapping_close_path(const struct mapping *base)
+{
+    struct mapping *mapping = mapping__copy(base);
+    struct arena arena = ARENA_INIT;
+    struct problem ignored;
+    mapping->path_state = PATH_CLOSED;
+    mapping->path_name = SLICE_NONE;
+    int r = mapping__seal(mapping, DIALECT_7, &arena, &ignored);
+    INSIST(r == 0); /* the base passed the same limits */
+    arena_deinit(&arena);
+    return mapping;
+}
+
+/*
+ * Looking into a mapping.
+ */
+const struct mapping_type *mapping_type(const struct mapping *mapping, struct slice name)
+{
+    for (size_t i = 0; i < mapping->type_count; i++) {
+        if (slice_equal(mapping->types[i]->type.name, name))
+            return &mapping->types[i]->type;
+    }
+    bool typeless = name.len == 0 || slice_is(name, "_doc");
+    return typeless && mapping->type_count == 1 ? &mapping->types[0]->type : NULL;
+}
+
+const struct mapping_type *mapping_type_by_number(const struct mapping *mapping, uint16_t number)
+{
+    return number < mapping->type_count ? &mapping->types[number]->type : NULL;
+}
+
+size_t mapping_type_count(const struct mapping *mapping)
+{
+    return mapping->type_count;
+}
+
+const struct mapping_type *mapping_type_at(const struct mapping *mapping, size_t position)
+{
+    return &mapping->types[position]->type;
+}
+
+const struct mapping_field *mapping_field(const struct mapping *mapping, struct slice path)
+{
+    const struct mapping_field *field = map_get(&mapping->by_path, path);
+    if (field == NULL || !slice_is(field->type_name, "alias"))
+        return field;
+    struct slice target = field__parameter(field, "path");
+    return target.len < 2 ? NULL : map_get(&mapping->by_path, slice_make(target.data + 1, target.len - 2));
+}
+
+const struct mapping_field *mapping_field_by_number(const struct mapping *mapping, uint16_t number)
+{
+    return number < mapping->number_count ? mapping->numbers[number].field : NULL;
+}
+
+uint16_t mapping_field_count(const struct mapping *mapping)
+{
+    return (uint16_t)mapping->number_count;
+}
+
+struct matching {
+    const struct mapping *mapping;
+    struct slice pattern;
+    mapping_visit *visit;
+    void *context;
+    size_t count;
+};
+
+static void visit_matching(struct matching *matching, const struct mapping_field *field)
+{
+    bool is_leaf = field->parent != NULL && !field__is_object(field);
+    /* A path that several types have is visited where it was seen first. */
+    if (is_leaf && map_get(&matching->mapping->by_path, field->path) == field && json_wildcard(matching->pattern, field->path)) {
+        matching->visit(matching->context, field);
+        matching->count++;
+    }
+    for (size_t i = 0; i < field->multi_count; i++)
+        visit_matching(matching, field->multi[i]);
+    for (size_t i = 0; i < field->child_count; i++)
+        visit_matching(matching, field->children[i]);
+}
+
+size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit, void *context)
+{
+    struct matching matching = {mapping, pattern, visit, context, 0};
+    for (size_t i = 0; i < mapping->type_count; i++)
+        visit_matching(&matching, mapping->types[i]->type.root);
+    return matching.count;
+}
+
+const struct mapping_field *mapping_path_field(const struct mapping *mapping)
+{
+    return mapping->path_field;
+}
+
+char mapping_path_delimiter(const struct mapping *mapping)
+{
+    return mapping->path_delimiter;
+}
+
+const struct analyzer *mapping_analyzer(const struct mapping *mapping, struct slice name)
+{
+    return analysis_find(mapping->analysis, name);
+}

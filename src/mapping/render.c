@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mappings as JSON: for clients in Elasticsearch's form, and for the catalog.
+ *
+ * The catalog's form is that form too, all types of it, with what clients do not see beside it:
+ *   {"settings": …, "types": [{"name", "mapping", "unmapped": [path, …]}], "fields": [[path, complete], …], "path"}
+ */
+#include "json/write.h"
+#include "mapping/mapping_internal.h"
+
+static void render_field(struct json_writer *w, const struct mapping_field *field);
+
+static void render_children(struct json_writer *w, const struct mapping_field *object)
+{
+    json_begin(w, '{');
+    for (size_t i = 0; i < object->child_count; i++) {
+        json_key_slice(w, object->children[i]->name);
+        render_field(w, object->children[i]);
+    }
+    json_end(w, '}');
+}
+
+static void render_dynamic(struct json_writer *w, const struct mapping_field *object)
+{
+    static const char *const names[] = {NULL, "true", "false", "strict"};
+    if (object->dynamic == DYNAMIC_INHERIT)
+        return;
+    json_key(w, "dynamic");
+    json_string(w, slice_from(names[object->dynamic]));
+}
+
+static void render_parameters(struct json_writer *w, const struct mapping_field *field)
+{
+    for (size_t i = 0; i < field->parameter_count; i++) {
+        json_key_slice(w, field->parameters[i].name);
+        json_raw(w, field->parameters[i].json);
+    }
+}
+
+/* The type of an object goes without saying where it has properties. */
+static void render_object(struct json_writer *w, const struct mapping_field *object)
+{
+    if (object->type == FIELD_NESTED || object->child_count == 0 || !object->enabled) {
+        json_key(w, "type");
+        json_string(w, object->type_name);
+    }
+    render_parameters(w, object);
+    render_dynamic(w, object);
+    if (!object->enabled) {
+        json_key(w, "enabled");
+        json_bool(w, false);
+    }
+    if (object->child_count > 0) {
+        json_key(w, "properties");
+        render_children(w, object);
+    }
+}
+
+static void render_leaf(struct json_writer *w, const struct mapping_field *field)
+{
+    json_key(w, "type");
+    json_string(w, field->type_name);
+    if (field->multi_count > 0) {
+        json_key(w, "fields");
+        json_begin(w, '{');
+        for (size_t i = 0; i < field->multi_count; i++) {
+            json_key_slice(w, field->multi[i]->name);
+            render_field(w, field->multi[i]);
+        }
+        json_end(w, '}');
+    }
+    if (field->copy_to_count > 0) {
+        json_key(w, "copy_to");
+        json_begin(w, '[');
+        for (size_t i = 0; i < field->copy_to_count; i++)
+            json_string(w, field->copy_to[i]);
+        json_end(w, ']');
+    }
+    render_parameters(w, field);
+}
+
+static void render_field(struct json_writer *w, const struct mapping_field *field)
+{
+    json_begin(w, '{');
+    if (field__is_object(field))
+        render_object(w, field);
+    else
+        render_leaf(w, field);
+    json_end(w, '}');
+}
+
+static void render_kept(struct json_writer *w, const char *key, struct slice json)
+{
+    if (json.data == NULL)
+        return;
+    json_key(w, key);
+    json_raw(w, json);
+}
+
+static void render_flag(struct json_writer *w, const char *key, bool given, bool value)
+{
+    if (!given)
+        return;
+    json_key(w, key);
+    json_bool(w, value);
+}
+
+static void render_type(struct json_writer *w, const struct type_record *record)
+{
+    const struct mapping_field *root = record->type.root;
+    json_begin(w, '{');
+    render_dynamic(w, root);
+    if (!root->enabled)
+        render_flag(w, "enabled", true, false);
+    render_kept(w, "_meta", record->meta);
+    render_kept(w, "_all", record->all);
+    render_kept(w, "_field_names", record->field_names);
+    render_kept(w, "_parent", record->parent);
+    render_kept(w, "_source", record->source);
+    if (record->type.routing_required) {
+        json_key(w, "_routing");
+        json_raw(w, SLICE_LIT("{\"required\":true}"));
+    }
+    render_kept(w, "dynamic_date_formats", record->date_formats);
+    render_kept(w, "dynamic_templates", record->templates);
+    render_flag(w, "date_detection", record->date_detection_given, record->type.date_detection);
+    render_flag(w, "numeric_detection", record->numeric_detection_given, record->type.numeric_detection);
+    if (root->child_count > 0) {
+        json_key(w, "properties");
+        render_children(w, root);
+    }
+    json_end(w, '}');
+}
+
+void mapping_render_type(const struct mapping *mapping, const struct mapping_type *type, enum dialect dialect, struct buf *buf)
+{
+    (void)dialect; /* both generations print a type alike */
+    struct json_writer w;
+    json_writer_init(&w, buf);
+    render_type(&w, mapping->types[type->number]);
+}
+
+void mapping_render(const struct mapping *mapping, enum dialect dialect, bool typed, struct buf *buf)
+{
+    struct json_writer w;
+    json_writer_init(&w, buf);
+    if (dialect == DIALECT_7 && !typed && mapping->type_count == 1) {
+        render_type(&w, mapping->types[0]);
+        return;
+    }
+    json_begin(&w, '{');
+    for (size_t i = 0; i < mapping->type_count; i++) {
+        json_key_slice(&w, mapping->types[i]->type.name);
+        render_type(&w, mapping->types[i]);
+    }
+    json_end(&w, '}');
+}
+
+void mapping_render_field(const struct mapping_field *field, enum dialect dialect, struct buf *buf)
+{
+    (void)dialect;
+    struct json_writer w;
+    json_writer_init(&w, buf);
+    json_begin(&w, '{');
+    json_key_slice(&w, field->name);
+    render_field(&w, field);
+    json_end(&w, '}');
+}
+
+/*
+ * The catalog's form.
+ */
+static void encode_fields(struct json_writer *w, const struct mapping *mapping)
+{
+    json_key(w, "fields");
+    json_begin(w, '[');
+    for (size_t i = 0; i < mapping->number_count; i++) {
+        json_begin(w, '[');
+        json_string(w, mapping->numbers[i].path);
+        json_bool(w, mapping->numbers[i].complete);
+        json_end(w, ']');
+    }
+    json_end(w, ']');
+}
+
+static void encode_unmapped(struct json_writer *w, const struct mapping_field *object)
+{
+    if (object->unmapped)
+        json_string(w, object->path);
+    for (size_t i = 0; i < object->child_count; i++)
+        encode_unmapped(w, object->children[i]);
+}
+
+void mapping_encode(const struct mapping *mapping, struct buf *buf)
+{
+    struct json_writer w;
+    json_writer_init(&w, buf);
+    json_begin(&w, '{');
+    if (mapping->settings.len > 0)
+        render_kept(&w, "settings", mapping->settings);
+    json_key(&w, "types");
+    json_begin(&w, '[');
+    for (size_t i = 0; i < mapping->type_count; i++) {
+        json_begin(&w, '{');
+        json_key(&w, "name");
+        json_string(&w, mapping->types[i]->type.name);
+        json_key(&w, "mapping");
+        render_type(&w, mapping->types[i]);
+        json_key(&w, "unmapped");
+        json_begin(&w, '[');
+        encode_unmapped(&w, mapping->types[i]->type.root);
+        json_end(&w, ']');
+        json_end(&w, '}');
+    }
+    json_end(&w, ']');
+    encode_fields(&w, mapping);
+    render_flag(&w, "path_closed", mapping->path_state == PATH_CLOSED, true);
+    if (mapping->path_state == PATH_CHOSEN) {
+        json_key(&w, "path");
+        json_string(&w, mapping->path_name);
+    }
+    json_end(&w, '}');
+}
+
+/* Numbers and completeness, before the types that refer to them. */
+static bool decode_fields(struct mapping *mapping, yyjson_val *fields)
+{
+    size_t i, max;
+    yyjson_val *item;
+    yyjson_arr_foreach(fields, i, max, item)
+    {
+        struct slice path = json_slice(yyjson_arr_get(item, 0));
+        if (path.data == NULL || i >= FIELD_NUMBER_NONE)
+            return false;
+        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity, sizeof *mapping->numbers);
+        mapping->numbers[i] = (struct numbered_field){arena_copy(&mapping->arena, path), yyjson_is_true(yyjson_arr_get(item, 1)), NULL};
+        mapping->number_count = i + 1;
+    }
+    return true;
+}
+
+static void decode_unmapped(struct mapping_field *root, yyjson_val *paths)
+{
+    size_t i, max;
+    yyjson_val *item;
+    yyjson_arr_foreach(paths, i, max, item)
+    {
+        struct slice path = json_slice(item);
+        struct mapping_field *object = path.len == 0 ? root : field__find(root, path);
+        if (object != NULL)
+            object->unmapped = true;
+    }
+}
+
+static bool decode_types(struct mapping *mapping, yyjson_val *types, struct arena *arena, struct problem *problem)
+{
+    size_t i, max;
+    yyjson_val *item;
+    yyjson_arr_foreach(types, i, max, item)
+    {
+        struct slice name = json_slice(json_get_lit(item, "name"));
+        yyjson_val *body = json_get_lit(item, "mapping");
+        if (name.data == NULL || !yyjson_is_obj(body) || i >= MAPPING_TYPES_MAX)
+            return false;
+        struct type_record *record = mapping__add_type(mapping, name);
+        struct merge merge = {mapping, record, DIALECT_7, arena, problem, .type_is_new = true, .stored = true};
+        if (mapping__merge_root(&merge, body) != 0)
+            return false;
+        decode_unmapped(record->type.root, json_get_lit(item, "unmapped"));
+    }
+    return true;
+}
+
+static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_mapping)
+{
+    struct json_doc doc;
+    struct problem problem;
+    struct mapping *empty;
+    if (json_parse_stored(arena, bytes, &doc) != 0 || mapping_new(json_get_lit(doc.root, "settings"), arena, &empty, &problem) != 0)
+        return TL_ERR_CORRUPT;
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(empty);
+    mapping_unref(empty);
+    struct slice path = json_slice(json_get_lit(doc.root, "path"));
+    mapping->path_state = path.data != NULL ? PATH_CHOSEN : yyjson_is_true(json_get_lit(doc.root, "path_closed")) ? PATH_CLOSED : PATH_OPEN;
+    if (path.data != NULL)
+        mapping->path_name = arena_copy(&mapping->arena, path);
+    if (!decode_fields(mapping, json_get_lit(doc.root, "fields")) || !decode_types(mapping, json_get_lit(doc.root, "types"), arena, &problem) ||
+        mapping__seal(mapping, DIALECT_7, arena, &problem) != 0)
+        return TL_ERR_CORRUPT;
+    *ret_mapping = tl_steal(mapping);
+    return 0;
+}
+
+int mapping_decode(struct slice bytes, struct mapping **ret_mapping)
+{
+    struct arena arena = ARENA_INIT;
+    int r = decode(bytes, &arena, ret_mapping);
+    arena_deinit(&arena);
+    return r;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Index settings come flat ("index.analysis.analyzer.tree.type"), nested, or both, with or without "index.":
+ * here they become nested objects without it, of which only `analysis` and `mapping` are kept.
+ */
+#include "base/buf.h"
+#include "json/write.h"
+#include "mapping/mapping_internal.h"
+
+#include <stdlib.h>
+
+/* Returns: the object under `name` in `parent`, made where there is none. */
+static yyjson_mut_val *object_in(yyjson_mut_doc *doc, yyjson_mut_val *parent, struct slice name)
+{
+    yyjson_mut_val *object = yyjson_mut_obj_getn(parent, name.data, name.len);
+    if (yyjson_mut_is_obj(object))
+        return object;
+    object = yyjson_mut_obj(doc);
+    yyjson_mut_obj_put(parent, yyjson_mut_strncpy(doc, name.data, name.len), object);
+    return object;
+}
+
+static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings, size_t depth)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(settings, i, max, key, value)
+    {
+        struct slice path = json_slice(key);
+        yyjson_mut_val *parent = into;
+        size_t end;
+        size_t parts = 0;
+        while ((end = slice_find_byte(path, '.')) < path.len && parts++ < MAPPING_DEPTH_MAX) {
+            if (depth > 0 || parts > 1 || !slice_is(slice_make(path.data, end), "index"))
+                parent = object_in(doc, parent, slice_make(path.data, end));
+            path = slice_from_offset(path, end + 1);
+        }
+        if (yyjson_is_obj(value) && depth < MAPPING_DEPTH_MAX) {
+            bool is_index = depth == 0 && parts == 0 && slice_is(path, "index");
+            nest(doc, is_index ? into : object_in(doc, parent, path), value, depth + 1);
+        } else if (!yyjson_is_obj(value)) {
+            yyjson_mut_obj_put(parent, yyjson_mut_strncpy(doc, path.data, path.len), yyjson_val_mut_copy(doc, value));
+        }
+    }
+}
+
+yyjson_val *settings__nest(struct arena *arena, yyjson_val *settings)
+{
+    if (!yyjson_is_obj(settings))
+        return NULL;
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, root);
+    nest(doc, root, settings, 0);
+    yyjson_mut_val *kept = yyjson_mut_obj(doc);
+    static const char *const sections[] = {"analysis", "mapping"};
+    for (size_t i = 0; i < 2; i++) {
+        yyjson_mut_val *section = yyjson_mut_obj_get(root, sections[i]);
+        if (yyjson_mut_is_obj(section))
+            yyjson_mut_obj_add_val(doc, kept, sections[i], section);
+    }
+    size_t len = 0;
+    char *text = yyjson_mut_val_write(kept, 0, &len);
+    struct json_doc parsed;
+    yyjson_val *nested = NULL;
+    if (text != NULL && json_parse_stored(arena, arena_copy(arena, slice_make(text, len)), &parsed) == 0)
+        nested = parsed.root;
+    free(text);
+    yyjson_mut_doc_free(doc);
+    return nested;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changing tokens: case, accents, stop words; see analysis_internal.h.
+ *
+ * Case is mapped by rule for Latin, Greek, Cyrillic, Armenian and full-width letters, one character to one, as
+ * Lucene does with Java's tables; other alphabets with case are rare enough to stay as they are.
+ */
+#include "mapping/analysis_internal.h"
+
+const struct slice analysis__english_stopwords[] = {
+    {"a", 1},    {"an", 2},   {"and", 3},  {"are", 3},   {"as", 2},    {"at", 2},   {"be", 2},   {"but", 3},  {"by", 2},
+    {"for", 3},  {"if", 2},   {"in", 2},   {"into", 4},  {"is", 2},    {"it", 2},   {"no", 2},   {"not", 3},  {"of", 2},
+    {"on", 2},   {"or", 2},   {"such", 4}, {"that", 4},  {"the", 3},   {"their", 5}, {"then", 4}, {"there", 5}, {"these", 5},
+    {"they", 4}, {"this", 4}, {"to", 2},   {"was", 3},   {"will", 4},  {"with", 4},
+};
+const size_t analysis__english_stopword_count = sizeof analysis__english_stopwords / sizeof *analysis__english_stopwords;
+
+/* Capitals and small letters that are a fixed step apart. */
+static const struct {
+    uint32_t low, high; /* of the capitals */
+    int step;
+} case_ranges[] = {
+    {'A', 'Z', 32},        {0xc0, 0xd6, 32},      {0xd8, 0xde, 32},      {0x386, 0x386, 38},    {0x388, 0x38a, 37},
+    {0x38c, 0x38c, 64},    {0x38e, 0x38f, 63},    {0x391, 0x3a1, 32},    {0x3a3, 0x3ab, 32},    {0x400, 0x40f, 80},
+    {0x410, 0x42f, 32},    {0x531, 0x556, 48},    {0xff21, 0xff3a, 32},  {0x10400, 0x10427, 40},
+};
+
+/* Stretches in which capitals and small letters alternate; `odd`: the capitals have odd numbers. */
+static const struct {
+    uint32_t low, high;
+    bool odd;
+} case_pairs[] = {
+    {0x100, 0x12f, false}, {0x132, 0x137, false}, {0x139, 0x148, true},  {0x14a, 0x177, false}, {0x179, 0x17e, true},
+    {0x1cd, 0x1dc, true},  {0x1de, 0x1ef, false}, {0x1f8, 0x21f, false}, {0x222, 0x233, false}, {0x370, 0x373, false},
+    {0x3d8, 0x3ef, false}, {0x460, 0x481, false}, {0x48a, 0x4bf, false}, {0x4c1, 0x4ce, true},  {0x4d0, 0x52f, false},
+    {0x1e00, 0x1e95, false}, {0x1ea0, 0x1eff, false},
+};
+
+static uint32_t lower(uint32_t c)
+{
+    for (size_t i = 0; i < sizeof case_ranges / sizeof *case_ranges; i++) {
+        if (c >= case_ranges[i].low && c <= case_ranges[i].high)
+            return c + (uint32_t)case_ranges[i].step;
+    }
+    for (size_t i = 0; i < sizeof case_pairs / sizeof *case_pairs; i++) {
+        if (c >= case_pairs[i].low && c <= case_pairs[i].high)
+            return (c & 1) == case_pairs[i].odd ? c + 1 : c;
+    }
+    return c == 0x178 ? 0xff : c == 0x130 ? 'i' : c;
+}
+
+static uint32_t upper(uint32_t c)
+{
+    for (size_t i = 0; i < sizeof case_ranges / sizeof *case_ranges; i++) {
+        uint32_t capital = c - (uint32_t)case_ranges[i].step;
+        if (capital >= case_ranges[i].low && capital <= case_ranges[i].high)
+            return capital;
+    }
+    for (size_t i = 0; i < sizeof case_pairs / sizeof *case_pairs; i++) {
+        if (c >= case_pairs[i].low && c <= case_pairs[i].high)
+            return (c & 1) == case_pairs[i].odd ? c : c - 1;
+    }
+    return c == 0xff ? 0x178 : c;
+}
+
+/* What the letters U+00C0 to U+017F are without their marks. */
+static const char *const folded[] = {
+    "A",  "A", "A", "A", "A", "A", "AE", "C", "E", "E", "E", "E", "I", "I",  "I",  "I", "D", "N", "O", "O", "O", "O",
+    "O",  NULL, "O", "U", "U", "U", "U", "Y", "TH", "ss", "a", "a", "a", "a",  "a",  "a", "ae", "c", "e", "e", "e", "e",
+    "i",  "i", "i", "i", "d", "n", "o", "o", "o", "o", "o", NULL, "o", "u",  "u",  "u", "u", "y", "th", "y", "A", "a",
+    "A",  "a", "A", "a", "C", "c", "C", "c", "C", "c", "C", "c", "D", "d",  "D",  "d", "E", "e", "E", "e", "E", "e",
+    "E",  "e", "E", "e", "G", "g", "G", "g", "G", "g", "G", "g", "H", "h",  "H",  "h", "I", "i", "I", "i", "I", "i",
+    "I",  "i", "I", "i", "IJ", "ij", "J", "j", "K", "k", "q", "L", "l", "L",  "l",  "L", "l", "L", "l", "L", "l", "N",
+    "n",  "N", "n", "N", "n", "'n", "N", "n", "O", "o", "O", "o", "O", "o",  "OE", "oe", "R", "r", "R", "r", "R", "r",
+    "S",  "s", "S", "s", "S", "s", "S", "s", "T", "t", "T", "t", "T", "t",  "U",  "u", "U", "u", "U", "u", "U", "u",
+    "U",  "u", "U", "u", "W", "w", "Y", "y", "Y", "Z", "z", "Z", "z", "Z",  "z",  "s",
+};
+
+_Static_assert(sizeof folded / sizeof *folded == 0x180 - 0xc0, "one entry for each letter");
+
+static void put_folded(struct buf *buf, uint32_t c)
+{
+    enum { FIRST = 0xc0 };
+    const char *plain = c >= FIRST && c < FIRST + sizeof folded / sizeof *folded ? folded[c - FIRST] : NULL;
+    if (c == 0x2018 || c == 0x2019)
+        plain = "'";
+    else if (c == 0x201c || c == 0x201d)
+        plain = "\"";
+    else if (c >= 0x2010 && c <= 0x2015)
+        plain = "-";
+    if (plain != NULL)
+        buf_append(buf, plain, strlen(plain));
+    else
+        utf8__put(buf, c);
+}
+
+static bool is_ascii(struct slice text)
+{
+    unsigned char all = 0;
+    for (size_t i = 0; i < text.len; i++)
+        all |= (unsigned char)text.data[i];
+    return all < 0x80;
+}
+
+static bool any_in(struct slice text, char low, char high)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] >= low && text.data[i] <= high)
+            return true;
+    }
+    return false;
+}
+
+/* The case of an ASCII text; the same bytes where nothing changes. */
+static struct slice ascii_case(struct slice text, bool up, struct arena *arena)
+{
+    if (up ? !any_in(text, 'a', 'z') : !any_in(text, 'A', 'Z'))
+        return text;
+    char *copy = arena_alloc(arena, text.len);
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        bool change = up ? c >= 'a' && c <= 'z' : c >= 'A' && c <= 'Z';
+        copy[i] = change ? (char)(c ^ 0x20) : c;
+    }
+    return slice_make(copy, text.len);
+}
+
+/* Maps every character beyond ASCII too. */
+static struct slice map_characters(struct slice text, enum token_filter_kind kind, struct arena *arena)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    while (text.len > 0) {
+        uint32_t c = utf8__take(&text);
+        if (kind == FILTER_ASCIIFOLDING)
+            put_folded(&buf, c);
+        else
+            utf8__put(&buf, kind == FILTER_LOWERCASE ? lower(c) : upper(c));
+    }
+    struct slice copy = arena_copy(arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return copy;
+}
+
+static struct slice reversed(struct slice text, struct arena *arena)
+{
+    char *copy = arena_alloc(arena, text.len);
+    struct slice result = slice_make(copy, text.len);
+    while (text.len > 0) {
+        struct slice rest = text;
+        utf8__take(&rest);
+        memcpy(copy + rest.len, text.data, text.len - rest.len);
+        text = rest;
+    }
+    return result;
+}
+
+static struct slice trimmed(struct slice text)
+{
+    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
+        text.len--;
+    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
+        text = slice_from_offset(text, 1);
+    return text;
+}
+
+static struct slice change_case(struct slice text, enum token_filter_kind kind, struct arena *arena)
+{
+    return is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
+}
+
+static bool is_stopword(const struct token_filter *filter, struct slice token, struct arena *arena)
+{
+    if (filter->ignore_case)
+        token = change_case(token, FILTER_LOWERCASE, arena);
+    for (size_t i = 0; i < filter->stopword_count; i++) {
+        if (slice_equal(filter->stopwords[i], token))
+            return true;
+    }
+    return false;
+}
+
+bool token_filter__run(const struct token_filter *filter, struct slice *token, struct arena *arena)
+{
+    switch (filter->kind) {
+    case FILTER_LOWERCASE:
+    case FILTER_UPPERCASE:
+        *token = change_case(*token, filter->kind, arena);
+        return true;
+    case FILTER_ASCIIFOLDING:
+        if (!is_ascii(*token))
+            *token = map_characters(*token, FILTER_ASCIIFOLDING, arena);
+        return true;
+    case FILTER_TRIM:
+        *token = trimmed(*token);
+        return true;
+    case FILTER_STOP:
+        return !is_stopword(filter, *token, arena);
+    case FILTER_LENGTH: {
+        size_t characters = utf8__count(*token);
+        return characters >= filter->min && characters <= filter->max;
+    }
+    case FILTER_REVERSE:
+        *token = reversed(*token, arena);
+        return true;
+    case FILTER_TRUNCATE:
+        *token = utf8__head(*token, filter->max);
+        return true;
+    case FILTER_NONE:
+        break;
+    }
+    return true;
+}
