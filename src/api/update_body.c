@@ -39,18 +39,26 @@ static int parse_wrap(struct request *request, const struct json_doc *doc, size_
     return r;
 }
 
-static int wrong_value(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
+int update_wrong_value(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                        const char *parser)
 {
     return parse_refuse(request, doc, place_of_member(doc, key), parser, "%.*s doesn't support values of type: %s",
                         SLICE_ARG(json_slice(key)), place_token(value));
 }
 
-static int unknown_field(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser,
-                         const struct slice *known, size_t known_count)
+/* `known`: names apart by spaces. */
+int update_unknown_field(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser,
+                         struct slice known)
 {
+    struct slice names[32];
+    size_t count = 0;
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    suggest_append(&text, "", json_slice(key), known, known_count);
+    while (known.len > 0 && count < sizeof names / sizeof *names) {
+        size_t len = slice_find_byte(known, ' ');
+        names[count++] = slice_make(known.data, len);
+        known = slice_from_offset(known, len + 1);
+    }
+    suggest_append(&text, "", json_slice(key), names, count);
     int r = parse_refuse(request, doc, place_of_string(doc, key), parser, "unknown field [%.*s]%.*s",
                          SLICE_ARG(json_slice(key)), SLICE_ARG(buf_view(&text)));
     buf_deinit(&text);
@@ -120,7 +128,7 @@ static int script_text(struct request *request, const struct json_doc *doc, yyjs
                        enum dialect dialect, struct write_update *update, struct slice *member)
 {
     if (!yyjson_is_str(value) && !(member == &update->script_source && yyjson_is_obj(value)))
-        return wrong_value(request, doc, key, value, "script");
+        return update_wrong_value(request, doc, key, value, "script");
     if (member != &update->script_lang && script_is_given(update))
         return two_sources(request, doc, key, dialect);
     *member = yyjson_is_str(value) ? json_slice(value) : written(request, value, dialect);
@@ -130,8 +138,6 @@ static int script_text(struct request *request, const struct json_doc *doc, yyjs
 static int script_object(struct request *request, const struct json_doc *doc, yyjson_val *object, enum dialect dialect,
                          struct write_update *update, size_t *ret_failed_at)
 {
-    static const struct slice known[] = {SLICE_LIT("source"), SLICE_LIT("id"), SLICE_LIT("lang"), SLICE_LIT("params"),
-                                         SLICE_LIT("options")};
     size_t i, count;
     yyjson_val *key, *value;
     yyjson_obj_foreach(object, i, count, key, value)
@@ -146,12 +152,12 @@ static int script_object(struct request *request, const struct json_doc *doc, yy
             if (yyjson_is_obj(value))
                 update->script_params = written(request, value, dialect);
             else
-                r = wrong_value(request, doc, key, value, "script");
+                r = update_wrong_value(request, doc, key, value, "script");
         } else if (!slice_is(name, "options")) {
             r = dialect == DIALECT_5
                     ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[script] unknown field [%.*s], parser not found",
                                      SLICE_ARG(name))
-                    : unknown_field(request, doc, key, "script", known, sizeof known / sizeof *known);
+                    : update_unknown_field(request, doc, key, "script", SLICE_LIT("source id lang params options"));
         }
         if (r != 0)
             return r;
@@ -168,13 +174,17 @@ int update_script_parse(struct request *request, const struct json_doc *doc, yyj
         return 0;
     }
     if (!yyjson_is_obj(value))
-        return dialect == DIALECT_7 ? wrong_value(request, doc, key, value, parser)
+        return dialect == DIALECT_7 ? update_wrong_value(request, doc, key, value, parser)
                                     : request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unexpected value for [script]");
     size_t failed_at = at;
     int r = script_object(request, doc, value, dialect, update, &failed_at);
     if (r == 0 && !script_is_given(update)) {
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s",
                            dialect == DIALECT_7 ? missing_source_7 : missing_source_5);
+        failed_at = place_of_end(doc, at);
+    }
+    if (r == 0 && dialect == DIALECT_7 && update->script_id.data != NULL && update->script_lang.data != NULL) {
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "illegally specified <lang> for a stored script");
         failed_at = place_of_end(doc, at);
     }
     if (r != 0 && dialect == DIALECT_7)
@@ -201,7 +211,7 @@ static int read_flag(struct request *request, const struct json_doc *doc, yyjson
         return 0;
     }
     if (!yyjson_is_str(value))
-        return wrong_value(request, doc, key, value, "UpdateRequest");
+        return update_wrong_value(request, doc, key, value, "UpdateRequest");
     request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
     return parse_wrap(request, doc, place_of_member(doc, key), "UpdateRequest", json_slice(key));
@@ -211,7 +221,7 @@ static int read_document(struct request *request, const struct json_doc *doc, yy
                          enum dialect dialect, struct slice *ret_text)
 {
     if (!yyjson_is_obj(value) && dialect == DIALECT_7)
-        return wrong_value(request, doc, key, value, "UpdateRequest");
+        return update_wrong_value(request, doc, key, value, "UpdateRequest");
     *ret_text = raw_text(doc, key);
     return 0;
 }
@@ -235,12 +245,11 @@ static int read_fields(struct request *request, yyjson_val *value, struct update
 static int unknown_member(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                           enum dialect dialect, struct update_body *body)
 {
-    static const struct slice known[] = {SLICE_LIT("script"), SLICE_LIT("scripted_upsert"), SLICE_LIT("upsert"),
-                                         SLICE_LIT("doc"), SLICE_LIT("doc_as_upsert"), SLICE_LIT("detect_noop"),
-                                         SLICE_LIT("_source"), SLICE_LIT("if_seq_no"), SLICE_LIT("if_primary_term")};
     struct slice name = json_slice(key);
     if (dialect == DIALECT_7)
-        return unknown_field(request, doc, key, "UpdateRequest", known, sizeof known / sizeof *known);
+        return update_unknown_field(request, doc, key, "UpdateRequest",
+                                    SLICE_LIT("script scripted_upsert upsert doc doc_as_upsert detect_noop _source "
+                                              "if_seq_no if_primary_term"));
     if (slice_is(name, "params") && yyjson_is_obj(value))
         body->update.script_params = written(request, value, dialect);
     else if (slice_is(name, "lang") && yyjson_is_str(value))

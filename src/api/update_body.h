@@ -32,4 +32,10 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
 int update_script_parse(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                         const char *parser, enum dialect dialect, struct write_update *update) TL_MUST_USE;
 
+/* "x doesn't support values of type: VALUE_STRING" and "unknown field [x] did you mean [y]?" of such a parser. */
+int update_wrong_value(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
+                       const char *parser) TL_MUST_USE;
+int update_unknown_field(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser,
+                         struct slice known) TL_MUST_USE;
+
 #endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _cluster and _nodes, as far as clients look at them before they work.
+ */
+#include "api/api_internal.h"
+#include "api/cluster_state.h"
+#include "api/handlers.h"
+#include "api/index_set.h"
+#include "core/settings.h"
+#include "json/filter.h"
+
+/* --- Health ----------------------------------------------------------------------------------------------------------- */
+
+/* What a client waits for. */
+struct health_wait {
+    struct slice status;
+    struct slice nodes;
+    struct slice active_shards;
+};
+
+static bool status_is_reached(const char *status, struct slice wanted)
+{
+    return wanted.len == 0 || slice_is(wanted, "red") || slice_is(wanted, status) || strcmp(status, "green") == 0;
+}
+
+/* "2", ">=2", "ge(2)", "<3"… against the one node there is. */
+static bool nodes_are_reached(struct slice wanted)
+{
+    static const struct {
+        const char *prefix;
+        int low, high; /* offsets from the number that are fine */
+    } forms[] = {{">=", INT16_MIN, 0}, {"<=", 0, INT16_MAX}, {">", INT16_MIN, -1}, {"<", 1, INT16_MAX},
+                 {"ge(", INT16_MIN, 0}, {"le(", 0, INT16_MAX}, {"gt(", INT16_MIN, -1}, {"lt(", 1, INT16_MAX}, {"", 0, 0}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct slice prefix = slice_from(forms[i].prefix);
+        if (!slice_starts_with(wanted, prefix))
+            continue;
+        struct slice number = slice_from_offset(wanted, prefix.len);
+        int64_t value;
+        if (number.len > 0 && number.data[number.len - 1] == ')')
+            number.len--;
+        if (!slice_to_i64(number, &value))
+            return true;
+        return value - 1 >= forms[i].low && value - 1 <= forms[i].high;
+    }
+    return true;
+}
+
+static bool shards_are_reached(const struct cluster_health *health, struct slice wanted)
+{
+    int64_t value;
+    if (slice_is(wanted, "all"))
+        return health->unassigned == 0;
+    return !slice_to_i64(wanted, &value) || value <= health->active;
+}
+
+static bool wait_is_over(const struct health_wait *wait, const struct cluster_health *health)
+{
+    return status_is_reached(cluster_health_status(health), wait->status) && nodes_are_reached(wait->nodes) &&
+           shards_are_reached(health, wait->active_shards);
+}
+
+static void write_numbers(struct json_writer *writer, const struct cluster_health *health)
+{
+    json_key(writer, "active_primary_shards");
+    json_u64(writer, health->active);
+    json_key(writer, "active_shards");
+    json_u64(writer, health->active);
+    json_key(writer, "relocating_shards");
+    json_u64(writer, 0);
+    json_key(writer, "initializing_shards");
+    json_u64(writer, 0);
+    json_key(writer, "unassigned_shards");
+    json_u64(writer, health->unassigned);
+}
+
+static void write_shard_healths(struct json_writer *writer, const struct catalog_index *index)
+{
+    json_key(writer, "shards");
+    json_begin(writer, '{');
+    for (uint32_t shard = 0; shard < index->shard_count; shard++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", shard);
+        json_key(writer, name);
+        json_begin(writer, '{');
+        json_key(writer, "status");
+        json_string(writer, slice_from(index_health(index)));
+        json_key(writer, "primary_active");
+        json_bool(writer, true);
+        write_numbers(writer, &(struct cluster_health){1, index->replica_count});
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+}
+
+static void write_index_health(struct json_writer *writer, const struct catalog_index *index, bool shards)
+{
+    struct cluster_health health = {0};
+    cluster_health_add(&health, index);
+    json_key_slice(writer, index->name);
+    json_begin(writer, '{');
+    json_key(writer, "status");
+    json_string(writer, slice_from(index_health(index)));
+    json_key(writer, "number_of_shards");
+    json_u64(writer, index->shard_count);
+    json_key(writer, "number_of_replicas");
+    json_u64(writer, index->replica_count);
+    write_numbers(writer, &health);
+    if (shards)
+        write_shard_healths(writer, index);
+    json_end(writer, '}');
+}
+
+static void write_health(struct request *request, const struct index_set *set, const struct cluster_health *health,
+                         bool timed_out)
+{
+    struct json_writer writer;
+    struct slice level = request_param(request, "level");
+    reply_begin(request, timed_out ? 408 : 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "status");
+    json_string(&writer, slice_from(cluster_health_status(health)));
+    json_key(&writer, "timed_out");
+    json_bool(&writer, timed_out);
+    json_key(&writer, "number_of_nodes");
+    json_u64(&writer, 1);
+    json_key(&writer, "number_of_data_nodes");
+    json_u64(&writer, 1);
+    write_numbers(&writer, health);
+    buf_slice(writer.buf, SLICE_LIT(",\"delayed_unassigned_shards\":0,\"number_of_pending_tasks\":0,"
+                              "\"number_of_in_flight_fetch\":0,\"task_max_waiting_in_queue_millis\":0"));
+    json_key(&writer, "active_shards_percent_as_number");
+    json_double(&writer, cluster_health_percent(health));
+    if (slice_is(level, "indices") || slice_is(level, "shards")) {
+        json_key(&writer, "indices");
+        json_begin(&writer, '{');
+        for (size_t i = 0; i < set->count; i++)
+            write_index_health(&writer, set->targets[i].index, slice_is(level, "shards"));
+        json_end(&writer, '}');
+    }
+    json_end(&writer, '}');
+}
+
+int handle_cluster_health(struct request *request)
+{
+    static const struct catalog_options options = {.allow_no_indices = true,
+                                                   .ignore_unavailable = true,
+                                                   .expand_open = true,
+                                                   .expand_closed = true,
+                                                   .expand_hidden = true,
+                                                   .allow_closed = true};
+    struct health_wait wait = {request_param(request, "wait_for_status"), request_param(request, "wait_for_nodes"),
+                               request_param(request, "wait_for_active_shards")};
+    struct cluster_health health = {0};
+    struct index_set set;
+    int64_t timeout = 0;
+    int r = request_time(request, "timeout", &timeout);
+    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+        return r;
+    if (wait.status.len > 0 && !slice_is(wait.status, "green") && !slice_is(wait.status, "yellow") &&
+        !slice_is(wait.status, "red"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown cluster health status [%.*s]",
+                              SLICE_ARG(wait.status));
+    for (size_t i = 0; i < set.count; i++)
+        cluster_health_add(&health, set.targets[i].index);
+    /* Nothing that a client may wait for would come about by waiting: it is told at once what it would hear later. */
+    bool missing = request_part(request, PART_INDEX).len > 0 && set.count == 0 && wait.status.len > 0;
+    write_health(request, &set, &health, missing || !wait_is_over(&wait, &health));
+    return REQUEST_DONE;
+}
+
+/* --- Settings ---------------------------------------------------------------------------------------------------------- */
+
+static int write_section(struct request *request, yyjson_val *root, const char *name, bool flat, struct json_writer *writer)
+{
+    struct settings settings = {NULL, 0}, none = {NULL, 0};
+    yyjson_val *section = json_get(root, slice_from(name));
+    if (yyjson_is_obj(section) && settings_parse(section, SLICE_NONE, request->arena, &settings, &request->problem) != 0)
+        return REQUEST_REFUSED;
+    settings = settings_merge(&none, &settings, false, request->arena); /* leaves the nulls out */
+    json_key(writer, name);
+    settings_render(&settings, flat, writer->buf);
+    writer->comma = true;
+    return 0;
+}
+
+static int write_sections(struct request *request, yyjson_val *root, bool flat, struct json_writer *writer)
+{
+    int r = write_section(request, root, "persistent", flat, writer);
+    return r != 0 ? r : write_section(request, root, "transient", flat, writer);
+}
+
+int handle_cluster_settings_get(struct request *request)
+{
+    struct json_writer writer;
+    struct json_doc doc = {NULL};
+    bool flat = false, defaults = false;
+    int64_t ignored = 0;
+    int r = request_bool(request, "flat_settings", &flat);
+    if (r != 0 || (r = request_bool(request, "include_defaults", &defaults)) != 0 ||
+        (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    const struct catalog_object *object =
+        catalog_object(request_catalog(request), CATALOG_CLUSTER, SLICE_LIT("settings"));
+    if (object != NULL && (r = json_parse_stored(request->arena, object->body, &doc)) != 0)
+        return tl_trace(r);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    if ((r = write_sections(request, doc.root, flat, &writer)) != 0)
+        return r;
+    if (defaults) {
+        json_key(&writer, "defaults");
+        json_raw(&writer, SLICE_LIT("{}"));
+    }
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+static int settings_put_done(struct request *request, struct command *command)
+{
+    const struct json_doc *doc = request->context;
+    struct json_writer writer;
+    bool flat = false;
+    (void)command;
+    int r = request_bool(request, "flat_settings", &flat);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "acknowledged");
+    json_bool(&writer, true);
+    if (r != 0 || (r = write_sections(request, doc->root, flat, &writer)) != 0)
+        return r;
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_cluster_settings_put(struct request *request)
+{
+    struct json_doc *doc = arena_alloc(request->arena, sizeof *doc);
+    bool flat = false;
+    int64_t ignored = 0;
+    int r = request_bool(request, "flat_settings", &flat);
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0 ||
+        (r = request_json(request, 0, doc)) != 0)
+        return r;
+    if (yyjson_obj_size(json_get_lit(doc->root, "persistent")) + yyjson_obj_size(json_get_lit(doc->root, "transient")) == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no settings to update;");
+    struct command *command = command_new(COMMAND_CLUSTER_SETTINGS_PUT, request->dialect);
+    command->object.name = SLICE_LIT("settings");
+    command->object.body = request_body(request);
+    request->context = doc;
+    return request_submit(request, command, settings_put_done);
+}
+
+/* --- State and nodes ------------------------------------------------------------------------------------------------------ */
+
+#define NODE_ID "tidelock00000000000000"
+
+/* Where clients reach this node: the address that this one came by. */
+static struct slice publish_address(struct request *request)
+{
+    struct slice host = exchange_header(request->exchange, "Host");
+    return host.len > 0 ? host : SLICE_LIT("127.0.0.1:9200");
+}
+
+int handle_cluster_state(struct request *request)
+{
+    struct json_writer writer;
+    struct slice metrics = request_part(request, PART_METRIC);
+    bool flag = false;
+    int r = request_bool(request, "local", &flag);
+    if (r != 0 || (r = request_bool(request, "flat_settings", &flag)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "cluster_uuid");
+    json_string(&writer, slice_from(request->api->cluster_uuid));
+    if (cat_name_matches(metrics, SLICE_LIT("version"))) {
+        json_key(&writer, "version");
+        json_u64(&writer, journal_stable(request->api->journal));
+    }
+    if (cat_name_matches(metrics, SLICE_LIT("master_node"))) {
+        json_key(&writer, "master_node");
+        json_string(&writer, SLICE_LIT(NODE_ID));
+    }
+    if (cat_name_matches(metrics, SLICE_LIT("nodes"))) {
+        json_key(&writer, "nodes");
+        json_begin(&writer, '{');
+        json_key(&writer, NODE_ID);
+        json_begin(&writer, '{');
+        json_key(&writer, "name");
+        json_string(&writer, request->api->options.node_name);
+        json_key(&writer, "attributes");
+        json_raw(&writer, SLICE_LIT("{}"));
+        json_end(&writer, '}');
+        json_end(&writer, '}');
+    }
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_nodes(struct request *request)
+{
+    struct json_writer writer;
+    bool flag = false;
+    int64_t ignored = 0;
+    int r = request_bool(request, "flat_settings", &flag);
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    struct slice address = publish_address(request);
+    reply_begin(request, 200, &writer);
+    buf_lit(writer.buf, "{\"_nodes\":{\"total\":1,\"successful\":1,\"failed\":0},\"cluster_name\":");
+    buf_json_string(writer.buf, request->api->options.cluster_name);
+    buf_lit(writer.buf, ",\"nodes\":{\"" NODE_ID "\":{\"name\":");
+    buf_json_string(writer.buf, request->api->options.node_name);
+    buf_lit(writer.buf, ",\"transport_address\":");
+    buf_json_string(writer.buf, address);
+    buf_lit(writer.buf, ",\"host\":");
+    buf_json_string(writer.buf, slice_make(address.data, slice_find_byte(address, ':')));
+    buf_lit(writer.buf, ",\"ip\":");
+    buf_json_string(writer.buf, slice_make(address.data, slice_find_byte(address, ':')));
+    buf_lit(writer.buf, ",\"version\":\"7.10.2\",\"build_flavor\":\"default\",\"build_type\":\"tar\","
+                        "\"build_hash\":\"747e1cc71def077253878a59143c1f785afa92b9\","
+                        "\"roles\":[\"data\",\"ingest\",\"master\"],\"attributes\":{},\"http\":{\"bound_address\":[");
+    buf_json_string(writer.buf, address);
+    buf_lit(writer.buf, "],\"publish_address\":");
+    buf_json_string(writer.buf, address);
+    buf_printf(writer.buf, ",\"max_content_length_in_bytes\":%zu}}}}", request->api->options.body_bytes_max);
+    return REQUEST_DONE;
+}
