@@ -13,8 +13,7 @@
 static const struct catalog_options alias_options = {.allow_no_indices = true,
                                                      .expand_open = true,
                                                      .expand_closed = true,
-                                                     .allow_closed = true,
-                                                     .alias_or_index = true};
+                                                     .allow_closed = true};
 
 /* --- Show ---------------------------------------------------------------------------------------------------------- */
 

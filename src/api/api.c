@@ -65,6 +65,8 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->routes = route_table_new();
     api->gate = gate_new();
     int r = workers_open(api->options.worker_count, &api->workers);
+    if (r == 0)
+        r = attachments_open(journal, &api->attachments);
     if (r == 0 && api->options.data_directory.len > 0)
         r = file_scripts_open(journal, api->options.data_directory, &api->file_scripts);
     if (r != 0) {
@@ -75,10 +77,16 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     return 0;
 }
 
+void api_stop(struct api *api)
+{
+    attachments_stop(api->attachments);
+}
+
 void api_close(struct api *api)
 {
     if (api == NULL)
         return;
+    attachments_close(api->attachments);
     file_scripts_close(api->file_scripts);
     workers_close(api->workers);
     gate_free(api->gate);

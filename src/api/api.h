@@ -23,6 +23,12 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
 void api_close(struct api *api);
 
 /*
+ * Ends the responses that stay open, so that connections can come to rest before api_close(): sessions that are attached
+ * are left to their leases. Requests are still answered.
+ */
+void api_stop(struct api *api);
+
+/*
  * Handles one request; never blocks for long: short reads are answered at once, writes go to the journal, long reads
  * to the workers. Ensures: exchange_respond() or a stream, now or later.
  */

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "api/attachment.h"
 #include "api/file_scripts.h"
 #include "api/gate.h"
 #include "api/id.h"
@@ -21,6 +22,7 @@ struct api {
     struct route_table *routes;
     struct workers *workers;
     struct gate *gate;
+    struct attachments *attachments;
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;
     pthread_mutex_t waiting_lock; /* guards request->waiting of all requests */

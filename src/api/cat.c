@@ -77,8 +77,7 @@ int handle_cat_indices(struct request *request)
     static const struct catalog_options options = {.allow_no_indices = true,
                                                    .expand_open = true,
                                                    .expand_closed = true,
-                                                   .allow_closed = true,
-                                                   .alias_or_index = true};
+                                                   .allow_closed = true};
     struct cat_table table;
     struct index_set set;
     struct slice health = request_param(request, "health");

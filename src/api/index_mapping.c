@@ -116,8 +116,7 @@ static int reply_types(struct request *request, const struct index_set *set, str
 
 int handle_mapping_get(struct request *request)
 {
-    struct catalog_options options = {.allow_no_indices = true, .expand_open = true, .allow_closed = true,
-                                      .alias_or_index = true};
+    struct catalog_options options = {.allow_no_indices = true, .expand_open = true, .allow_closed = true};
     struct index_set set;
     struct json_writer writer;
     bool typed = false, local = false;
@@ -172,7 +171,7 @@ static void write_fields(const struct catalog_index *index, struct slice pattern
 
 int handle_mapping_get_field(struct request *request)
 {
-    struct catalog_options options = {.allow_no_indices = true, .expand_open = true, .alias_or_index = true};
+    struct catalog_options options = {.allow_no_indices = true, .expand_open = true};
     struct index_set set;
     struct json_writer writer;
     bool typed = false, flag = false;
@@ -226,7 +225,7 @@ static struct command *make_change(struct request *request, struct slice index, 
 int handle_mapping_put(struct request *request)
 {
     struct catalog_options options = {.allow_no_indices = false, .expand_open = true, .expand_closed = true,
-                                      .allow_closed = true, .alias_or_index = true};
+                                      .allow_closed = true};
     struct mapping_change *change = arena_zalloc(request->arena, sizeof *change);
     struct index_set set;
     struct json_doc doc;

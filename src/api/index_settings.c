@@ -80,8 +80,7 @@ int handle_settings_get(struct request *request)
     static const struct catalog_options options = {.allow_no_indices = true,
                                                    .expand_open = true,
                                                    .expand_closed = true,
-                                                   .allow_closed = true,
-                                                   .alias_or_index = true};
+                                                   .allow_closed = true};
     struct index_set set;
     struct json_writer writer;
     bool flat = false, defaults = false, local = false;
@@ -119,8 +118,7 @@ int handle_settings_put(struct request *request)
     static const struct catalog_options options = {.expand_open = true,
                                                    .expand_closed = true,
                                                    .allow_no_indices = true,
-                                                   .allow_closed = true,
-                                                   .alias_or_index = true};
+                                                   .allow_closed = true};
     struct settings_change *change = arena_zalloc(request->arena, sizeof *change);
     struct index_set set;
     struct json_doc doc;

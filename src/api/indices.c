@@ -105,8 +105,7 @@ int handle_index_delete(struct request *request)
                                                    .expand_open = true,
                                                    .expand_closed = true,
                                                    .allow_closed = true,
-                                                   .refuse_aliases = true,
-                                                   .alias_or_index = true};
+                                                   .refuse_aliases = true};
     struct index_set set;
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
@@ -167,8 +166,7 @@ static int change_state(struct request *request, bool close)
     const struct catalog_options options = {.allow_no_indices = !close,
                                             .expand_open = close,
                                             .expand_closed = !close,
-                                            .allow_closed = true,
-                                            .alias_or_index = true};
+                                            .allow_closed = true};
     struct state_change *change = arena_zalloc(request->arena, sizeof *change);
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
@@ -195,8 +193,7 @@ int handle_index_exists(struct request *request)
     static const struct catalog_options options = {.allow_no_indices = true,
                                                    .expand_open = true,
                                                    .expand_closed = true,
-                                                   .allow_closed = true,
-                                                   .alias_or_index = true};
+                                                   .allow_closed = true};
     struct index_set set;
     bool ignored = false;
     int r = request_bool(request, "local", &ignored);
@@ -286,8 +283,7 @@ int handle_index_get(struct request *request)
 {
     static const struct catalog_options options = {.allow_no_indices = true,
                                                    .expand_open = true,
-                                                   .allow_closed = true,
-                                                   .alias_or_index = true};
+                                                   .allow_closed = true};
     struct index_set set;
     struct index_view view = {NULL};
     struct json_writer writer;
@@ -327,7 +323,6 @@ static int nothing_to_do(struct request *request, bool replicas_too)
     struct index_set set;
     struct json_writer writer;
     struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
-    options.alias_or_index = true;
     int r = index_set_read(request, &options, &set);
     if (r != 0)
         return r;

@@ -283,6 +283,12 @@ static void request_release(struct request *request)
     request->pinned = false;
 }
 
+void request_end_stream(struct request *request)
+{
+    request_release(request);
+    request->exchange->ops->stream_close(request->exchange);
+}
+
 static int request_enter_handler(struct request *request)
 {
     return request->route->handler(request);

@@ -133,6 +133,12 @@ int request_submit(struct request *request, struct command *command, request_com
 /* Runs `then` on a worker. Returns: REQUEST_PENDING. */
 int request_work(struct request *request, request_handler *then) TL_MUST_USE;
 
+/*
+ * Ends a response that stayed open (exchange_stream_open): drops what the request holds and closes the stream.
+ * The request is gone afterwards. Requires: nobody else has the request.
+ */
+void request_end_stream(struct request *request);
+
 /* Acts on what a handler returned. The request is gone afterwards. Called by handlers never. */
 void request_settle(struct request *request, int result);
 

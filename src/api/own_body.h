@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bodies of Tidelock's own calls: small objects whose members are read one by one, and where an unknown one is refused.
+ */
+#ifndef TL_API_OWN_BODY_H
+#define TL_API_OWN_BODY_H
+
+#include "api/reply.h"
+#include "core/command.h"
+
+/* A body under way. `seen` counts the members that were read. */
+struct own_body {
+    struct request *request;
+    struct json_doc doc;
+    const char *call;     /* "lock", for texts */
+    struct slice unknown; /* data NULL: every member was known so far */
+};
+
+/*
+ * Parses the body, an object or nothing, and refuses members that `members` (names apart by spaces) does not list.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+int own_body_parse(struct request *request, const char *call, const char *members, struct own_body *ret_body) TL_MUST_USE;
+
+/* Members. Absent ones leave *ret_value as it is. Returns: 0, REQUEST_REFUSED. */
+int own_body_text(struct own_body *body, const char *name, struct slice *ret_value) TL_MUST_USE;
+int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros) TL_MUST_USE;
+int own_body_ts(struct own_body *body, const char *name, tl_ts *ret_ts) TL_MUST_USE;
+
+/*
+ * The list of locks in the member "locks": {"mode", "index", "path", "type", "id"}. `mode_default` is LOCK_NONE where
+ * the mode must be named.
+ * Returns: 0, REQUEST_REFUSED. Targets live in the request's arena.
+ */
+int own_body_targets(struct own_body *body, enum lock_mode mode_default, struct lock_target **ret_targets,
+                     size_t *ret_count) TL_MUST_USE;
+
+/* "1.5s", "12ms", "340micros" as texts of replies. */
+struct slice own_duration(struct arena *arena, uint64_t micros);
+
+#endif
