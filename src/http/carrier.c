@@ -101,7 +101,7 @@ static void buf_recycle(struct buf *buf)
 /* Makes the carrier as new, but for the memory it keeps. */
 static void carrier_clear(struct carrier *carrier)
 {
-    request_release_body(carrier);
+    intake_release(carrier);
     struct arena arena = carrier->exchange.arena;
     struct buf response = carrier->exchange.response;
     if (arena.used > KEPT_BYTES_MAX)

@@ -59,7 +59,7 @@ static void *on_request_line(void *context, const char *uri, struct MHD_Connecti
     carrier->mhd = mhd;
     connection->receiving = carrier;
     connection_enter(connection, PHASE_RECEIVING, 0);
-    request_begin(carrier, uri);
+    intake_begin(carrier, uri);
     return carrier;
 }
 
@@ -128,17 +128,17 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
         return MHD_NO;
     if (!carrier->head_seen) {
         carrier->head_seen = true;
-        request_head(carrier, method);
+        intake_head(carrier, method);
         return MHD_YES;
     }
     if (*data_len > 0) {
-        bool go_on = request_body(carrier, (struct slice){data, *data_len});
+        bool go_on = intake_body(carrier, (struct slice){data, *data_len});
         atomic_fetch_add_explicit(&carrier->connection->bytes, *data_len, memory_order_relaxed);
         *data_len = 0;
         return go_on ? MHD_YES : MHD_NO;
     }
     if (!carrier->handed_over && !answered(carrier)) {
-        request_end(carrier);
+        intake_end(carrier);
         if (carrier->refusal.type != PROBLEM_NONE)
             response_refuse(carrier);
         else

@@ -137,14 +137,14 @@ struct MHD_Response *stream_response(struct carrier *carrier);
 /* Returns: true when the handler is done as well, and the carrier free to go. */
 bool stream_connection_done(struct carrier *carrier);
 
-/* request.c: from the wire to the handler. */
-void request_begin(struct carrier *carrier, const char *uri);
-void request_head(struct carrier *carrier, const char *method);
+/* intake.c: from the wire to the handler. */
+void intake_begin(struct carrier *carrier, const char *uri);
+void intake_head(struct carrier *carrier, const char *method);
 /* Returns: false when the connection is to be broken: too much of a refused body. */
-bool request_body(struct carrier *carrier, struct slice bytes) TL_MUST_USE;
+bool intake_body(struct carrier *carrier, struct slice bytes) TL_MUST_USE;
 /* Unpacks the body and fills the exchange, or sets the refusal. */
-void request_end(struct carrier *carrier);
-void request_release_body(struct carrier *carrier);
+void intake_end(struct carrier *carrier);
+void intake_release(struct carrier *carrier);
 
 /* response.c */
 enum MHD_Result response_queue(struct carrier *carrier);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests: from the wire to the handler.
+ * Intake: requests from the wire to the handler.
  *
  * A request that will be refused is still read (and dropped) up to a point, so that its sender, who is busy writing,
  * gets to see the answer instead of a broken connection.
@@ -37,7 +37,7 @@ static struct slice without_authority(struct slice uri)
     return path.len > 0 ? path : SLICE_LIT("/");
 }
 
-void request_begin(struct carrier *carrier, const char *uri)
+void intake_begin(struct carrier *carrier, const char *uri)
 {
     struct exchange *exchange = &carrier->exchange;
     struct slice all = without_authority(arena_copy(&exchange->arena, slice_from(uri)));
@@ -75,7 +75,7 @@ static void check_encoding(struct carrier *carrier)
     carrier->refusal.status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
-void request_head(struct carrier *carrier, const char *method)
+void intake_head(struct carrier *carrier, const char *method)
 {
     struct exchange *exchange = &carrier->exchange;
     exchange->method_name = arena_copy(&exchange->arena, slice_from(method));
@@ -106,7 +106,7 @@ static bool charge(struct carrier *carrier, size_t bytes)
     return false;
 }
 
-void request_release_body(struct carrier *carrier)
+void intake_release(struct carrier *carrier)
 {
     if (carrier->charged > 0)
         atomic_fetch_sub_explicit(&carrier->http->body_bytes, carrier->charged, memory_order_relaxed);
@@ -116,10 +116,10 @@ void request_release_body(struct carrier *carrier)
 static void drop_body(struct carrier *carrier)
 {
     buf_deinit(&carrier->body);
-    request_release_body(carrier);
+    intake_release(carrier);
 }
 
-bool request_body(struct carrier *carrier, struct slice bytes)
+bool intake_body(struct carrier *carrier, struct slice bytes)
 {
     if (carrier->refusal.type == PROBLEM_NONE) {
         if (carrier->body.len + bytes.len > carrier->http->options.body_bytes_max)
@@ -157,7 +157,7 @@ static void unpack(struct carrier *carrier)
     carrier->body.max = BUF_UNLIMITED;
 }
 
-void request_end(struct carrier *carrier)
+void intake_end(struct carrier *carrier)
 {
     if (carrier->refusal.type == PROBLEM_NONE && carrier->body.len > 0 && packed(carrier))
         unpack(carrier);
