@@ -44,20 +44,67 @@ static bool same_value(const struct value *a, const struct value *b)
     return a->kind == VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64;
 }
 
+static size_t highest_field(const struct value *values, size_t count, size_t highest)
+{
+    for (size_t i = 0; i < count; i++)
+        highest = values[i].field > highest ? values[i].field : highest;
+    return highest;
+}
+
+/* Fields in which a value stands in another place, or is of one version only: a bit each. */
+static unsigned char *changed_fields(struct arena *arena, const struct value *values, size_t count, const struct value *old_values,
+                                     size_t old_count)
+{
+    size_t highest = highest_field(old_values, old_count, highest_field(values, count, 0));
+    unsigned char *bits = arena_zalloc(arena, highest / 8 + 1);
+    for (size_t i = 0; i < count || i < old_count; i++) {
+        if (i < count && i < old_count && same_value(&values[i], &old_values[i]))
+            continue;
+        if (i < count)
+            bits[values[i].field / 8] |= (unsigned char)(1u << values[i].field % 8);
+        if (i < old_count)
+            bits[old_values[i].field / 8] |= (unsigned char)(1u << old_values[i].field % 8);
+    }
+    return bits;
+}
+
+static void add_changed(struct entry_set *set, struct slice document_key, const struct value *values, size_t count, bool old,
+                        const unsigned char *changed)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (changed == NULL || changed[values[i].field / 8] & (1u << values[i].field % 8))
+            add(set, document_key, &values[i], old);
+    }
+}
+
+static bool all_same(const struct value *values, size_t count, const struct value *old_values, size_t old_count)
+{
+    if (count != old_count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!same_value(&values[i], &old_values[i]))
+            return false;
+    }
+    return true;
+}
+
 void entry_set_write(struct entry_set *set, struct slice document_key, const struct value *values, size_t count,
                      const struct value *old_values, size_t old_count, uint64_t old_batch)
 {
-    bool singles = set->batch == 0;
-    bool old_singles = old_batch == 0;
-    for (size_t i = 0; i < count || i < old_count; i++) {
-        /* Most updates change few fields and none of their order: what stands in the same place is not looked at. */
-        if (singles && old_singles && i < count && i < old_count && same_value(&values[i], &old_values[i]))
-            continue;
-        if (old_singles && i < old_count)
-            add(set, document_key, &old_values[i], true);
-        if (i < count)
-            add(set, document_key, &values[i], false);
+    if (old_batch != 0)
+        old_count = 0; /* left behind as stale */
+    const unsigned char *changed = NULL;
+    if (set->batch == 0 && old_count > 0) {
+        /*
+         * Most updates change few fields. A field counts as a whole: one of its values may leave one place and stay in
+         * another.
+         */
+        if (all_same(values, count, old_values, old_count))
+            return;
+        changed = changed_fields(set->arena, values, count, old_values, old_count);
     }
+    add_changed(set, document_key, old_values, old_count, true, changed);
+    add_changed(set, document_key, values, count, false, changed);
 }
 
 void entry_set_delete(struct entry_set *set, struct slice document_key, const struct value *old_values, size_t old_count,

@@ -163,6 +163,38 @@ static void entries_equal_model(void **state)
     }
 }
 
+/* Goal: a value that a field holds twice keeps its entry when it leaves one of its places. */
+static void repeated_values_stay(void **state)
+{
+    (void)state;
+    static const char *const before[] = {"dog", "x", "dog", "ant"};
+    static const char *const after[] = {"y", "dog", "z", "ant"};
+    struct arena arena = ARENA_INIT;
+    struct store *store = store_open_mem();
+    struct store_batch *batch = store_batch_new(store);
+    struct value old_values[4], values[4];
+    for (size_t i = 0; i < 4; i++) {
+        old_values[i] = (struct value){.field = 1, .kind = VALUE_BYTES, .bytes = slice_from(before[i])};
+        values[i] = (struct value){.field = 1, .kind = VALUE_BYTES, .bytes = slice_from(after[i])};
+    }
+    for (tl_ts ts = 1; ts <= 2; ts++) {
+        struct entry_set set;
+        entry_set_init(&set, &arena, INDEX, 0);
+        entry_set_write(&set, key_of(&arena, 1), ts == 1 ? old_values : values, 4, old_values, ts == 1 ? 0 : 4, 0);
+        store_batch_clear(batch);
+        store_batch_begin(batch, ts);
+        entry_set_emit(&set, &(struct entry_sink){put, drop, batch});
+        assert_int_equal(store_write(store, batch), 0);
+    }
+    struct view view = {store, 2, NULL};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(entry_find(&view, INDEX, key_of(&arena, 1), &values[i], 0), 0);
+    assert_int_equal(entry_find(&view, INDEX, key_of(&arena, 1), &old_values[1], 0), ENTRY_SCAN_END);
+    store_batch_free(batch);
+    store_close(store);
+    arena_deinit(&arena);
+}
+
 /* Goal: encoded values sort as the values do, and come back. */
 static void values_sort_and_return(void **state)
 {
@@ -276,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_sort_and_return),
         cmocka_unit_test(entries_equal_model),
+        cmocka_unit_test(repeated_values_stay),
         cmocka_unit_test(scans_resume_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
