@@ -33,7 +33,8 @@ static bool may_match(struct slice pattern, struct slice start)
 {
     size_t literal = slice_find_byte(pattern, '*');
     size_t common = literal < start.len ? literal : start.len;
-    return (common == 0 || memcmp(pattern.data, start.data, common) == 0) && (literal < pattern.len || start.len <= literal);
+    return (common == 0 || memcmp(pattern.data, start.data, common) == 0) &&
+           (literal < pattern.len || start.len <= literal);
 }
 
 /*
@@ -91,7 +92,8 @@ static bool filter_value(struct source_filter *f, yyjson_val *value, bool includ
 }
 
 /* Writes a member with its key where something is left of it. */
-static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *value, bool included, bool comma)
+static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *value, bool included,
+                          bool comma)
 {
     const struct json_filter *filter = f->filter;
     struct slice path = buf_view(&f->path);
@@ -160,7 +162,8 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
     return comma;
 }
 
-void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter, enum dialect dialect)
+void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter,
+                        enum dialect dialect)
 {
     REQUIRE(yyjson_is_obj(source));
     struct source_filter f = {buf, BUF_INIT(BUF_UNLIMITED), filter, dialect};
@@ -224,7 +227,8 @@ static bool step_tail(struct path_filter *f, size_t begin, struct slice tail, st
 static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t begin, size_t end);
 
 /* Writes a member as the tails [begin, end) of its object see it. Returns: whether anything was written. */
-static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_val *value, size_t begin, size_t end, bool comma)
+static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_val *value, size_t begin,
+                               size_t end, bool comma)
 {
     size_t before = f->out->len;
     size_t own = f->count;
@@ -282,8 +286,8 @@ static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t b
 }
 
 /* Runs the patterns of one kind over a value. */
-static void run_path_filter(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count, bool exclude,
-                            enum dialect dialect)
+static void run_path_filter(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count,
+                            bool exclude, enum dialect dialect)
 {
     struct path_filter f = {.out = buf, .exclude = exclude, .dialect = dialect};
     for (size_t i = 0; i < count; i++) {
@@ -311,7 +315,8 @@ static bool has_kind(const struct slice *patterns, size_t count, bool exclude)
     return false;
 }
 
-void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count, enum dialect dialect)
+void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count,
+                      enum dialect dialect)
 {
     bool includes = has_kind(patterns, count, false);
     bool excludes = has_kind(patterns, count, true);

@@ -43,7 +43,8 @@ static char *padded_copy(struct arena *arena, struct slice text)
 static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, yyjson_read_err *ret_error)
 {
     yyjson_alc alc = {arena_malloc, arena_realloc, arena_forget, arena};
-    yyjson_doc *doc = yyjson_read_opts(copy, len, YYJSON_READ_INSITU | YYJSON_READ_BIGNUM_AS_RAW, &alc, ret_error);
+    yyjson_doc *doc =
+        yyjson_read_opts(copy, len, YYJSON_READ_INSITU | YYJSON_READ_BIGNUM_AS_RAW, &alc, ret_error);
     return doc == NULL ? NULL : yyjson_doc_get_root(doc);
 }
 
@@ -84,7 +85,8 @@ static bool too_deep(struct slice text)
 static bool same_key(yyjson_val *a, yyjson_val *b)
 {
     size_t len = unsafe_yyjson_get_len(a);
-    return len == unsafe_yyjson_get_len(b) && memcmp(unsafe_yyjson_get_str(a), unsafe_yyjson_get_str(b), len) == 0;
+    return len == unsafe_yyjson_get_len(b) &&
+           memcmp(unsafe_yyjson_get_str(a), unsafe_yyjson_get_str(b), len) == 0;
 }
 
 static bool small_object_repeats(yyjson_val *object, size_t count)
@@ -171,12 +173,13 @@ static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect
     return 0;
 }
 
-int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, struct json_doc *ret_doc,
-               struct problem *ret_problem)
+int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags,
+               struct json_doc *ret_doc, struct problem *ret_problem)
 {
     if ((flags & JSON_DOCUMENT) && !looks_like_object(text)) {
-        problem_set(ret_problem, arena, PROBLEM_NOT_X_CONTENT,
-                    "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes");
+        problem_set(
+            ret_problem, arena, PROBLEM_NOT_X_CONTENT,
+            "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes");
         return JSON_INVALID;
     }
     if (text.len > 0 && !too_deep(text)) {
@@ -266,7 +269,8 @@ void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_star
         char c = doc->source.data[at];
         if (c == '/' && at + 1 < doc->source.len) {
             at = skip_comment(doc->source, at);
-        } else if (c == ' ' || c == ',' || c == ':' || c == '}' || c == ']' || c == '\n' || c == '\r' || c == '\t') {
+        } else if (c == ' ' || c == ',' || c == ':' || c == '}' || c == ']' || c == '\n' || c == '\r' ||
+                   c == '\t') {
             at++;
         } else {
             size_t end = skip_token(doc->source, at);
@@ -286,7 +290,8 @@ void json_line_column(struct slice text, size_t offset, size_t *ret_line, size_t
     size_t line = 1;
     size_t start = 0;
     for (size_t i = 0; i < offset && i < text.len; i++) {
-        bool ends = text.data[i] == '\n' || (text.data[i] == '\r' && !(i + 1 < text.len && text.data[i + 1] == '\n'));
+        bool ends =
+            text.data[i] == '\n' || (text.data[i] == '\r' && !(i + 1 < text.len && text.data[i + 1] == '\n'));
         line += ends;
         start = ends ? i + 1 : start;
     }

@@ -4,7 +4,8 @@
  *
  * Values are yyjson's (`yyjson_val`), read with yyjson's own accessors; this layer adds what yyjson leaves
  * to its caller: a limit on depth, refusal of duplicate keys, memory from an arena, what Jackson reads and
- * yyjson does not (comments, a byte order mark, lone surrogates), and errors in Jackson's words, with line and column.
+ * yyjson does not (comments, a byte order mark, lone surrogates), and errors in Jackson's words, with line
+ * and column.
  *
  * The happy path is one yyjson read. Only when that fails does the scanner (json/scan.h) walk the text again
  * to find out what Jackson would have said.
@@ -29,7 +30,7 @@ enum {
 
 enum json_flags {
     JSON_DUPLICATES = 1 << 0, /* equal keys are let through; the last counts, as in 5.x (json_get) */
-    JSON_DOCUMENT = 1 << 1,   /* must look like an object from its first bytes, else not_x_content_exception */
+    JSON_DOCUMENT = 1 << 1, /* must look like an object from its first bytes, else not_x_content_exception */
 };
 
 /* A parsed text. Lives as long as the arena it was parsed into. */
@@ -46,8 +47,8 @@ struct json_doc {
  *          not_x_content_exception in the wording of `dialect`.
  * Owns: everything lives in `arena`.
  */
-int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, struct json_doc *ret_doc,
-               struct problem *ret_problem) TL_MUST_USE;
+int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags,
+               struct json_doc *ret_doc, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Parses text that json_parse() has taken before, such as a stored document. Never refuses for depth or
@@ -80,8 +81,8 @@ static inline size_t json_offset(const struct json_doc *doc, yyjson_val *value)
 }
 
 /*
- * Where a value begins and ends in the text, an object or array at its opening bracket. Walks the text: for errors.
- * Requires: `value` is of `doc`.
+ * Where a value begins and ends in the text, an object or array at its opening bracket. Walks the text: for
+ * errors. Requires: `value` is of `doc`.
  */
 void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_start, size_t *ret_end);
 

@@ -14,7 +14,7 @@
 struct json_keys {
     struct json_keys_slot *slots; /* open addressing; NULL while empty */
     size_t count;
-    size_t size;                  /* power of two, or 0 */
+    size_t size; /* power of two, or 0 */
 };
 
 #define JSON_KEYS_INIT ((struct json_keys){NULL, 0, 0})

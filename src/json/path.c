@@ -30,7 +30,8 @@ static bool walk_object(yyjson_val *object, struct slice path, const struct visi
         if (member == NULL)
             continue;
         /* A path that ends here is written as one without data, to tell it from an empty last name. */
-        struct slice rest = end == path.len ? SLICE_NONE : slice_make(path.data + end + 1, path.len - end - 1);
+        struct slice rest =
+            end == path.len ? SLICE_NONE : slice_make(path.data + end + 1, path.len - end - 1);
         if (!walk(member, rest, visit))
             return false;
     }

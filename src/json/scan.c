@@ -2,9 +2,9 @@
 /*
  * Jackson's reading of a text that yyjson refused; see scan.h.
  *
- * The walk follows the states of Jackson's UTF-8 parser (2.8 in Elasticsearch 5.6, 2.10 in 7.10): a token is looked
- * for, a value is looked at when its name is read, and each refusal names the byte it stopped behind. So the
- * position of an error is `at`, the offset behind what was consumed, counted from the line's start.
+ * The walk follows the states of Jackson's UTF-8 parser (2.8 in Elasticsearch 5.6, 2.10 in 7.10): a token is
+ * looked for, a value is looked at when its name is read, and each refusal names the byte it stopped behind.
+ * So the position of an error is `at`, the offset behind what was consumed, counted from the line's start.
  */
 #include "json/scan.h"
 
@@ -15,8 +15,8 @@
 #include <stdio.h>
 
 enum {
-    TOKEN_TEXT_MAX = 256,   /* of an unrecognised token shown in an error */
-    STREAM_BLOCK = 8000,    /* Jackson 2.8 reads streams in blocks of this size */
+    TOKEN_TEXT_MAX = 256, /* of an unrecognised token shown in an error */
+    STREAM_BLOCK = 8000,  /* Jackson 2.8 reads streams in blocks of this size */
 };
 
 struct scope {
@@ -30,16 +30,16 @@ struct scanner {
     struct arena *arena;
     char *text;
     size_t len;
-    size_t at;          /* behind the last byte consumed */
+    size_t at; /* behind the last byte consumed */
     size_t line;
-    size_t line_start;  /* offset */
-    size_t end_looks;   /* how often the end of input was run into: moves the column in 2.8 */
+    size_t line_start; /* offset */
+    size_t end_looks;  /* how often the end of input was run into: moves the column in 2.8 */
     enum dialect dialect;
     unsigned flags;
-    const char *token;  /* name of the current token */
+    const char *token; /* name of the current token */
     struct scope scopes[JSON_DEPTH_MAX];
     size_t depth;
-    size_t objects;     /* seen so far */
+    size_t objects; /* seen so far */
     struct json_keys keys;
     struct json_error *error;
 };
@@ -121,19 +121,23 @@ static int fail_number(struct scanner *s, uint32_t c, const char *comment)
 
 static int fail_space(struct scanner *s, uint32_t c)
 {
-    return fail(s, false, "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
+    return fail(s, false,
+                "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
                 describe(s, c).data);
 }
 
 /* "[Source: …; line: L, column: C]" of a place. Jackson shows the bytes it was given; 2.8 had a stream. */
-static struct slice source_text(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column)
+static struct slice source_text(struct arena *arena, struct slice text, enum dialect dialect, size_t line,
+                                size_t column)
 {
     enum { SHOWN_BYTES = 500 };
     if (dialect == DIALECT_5)
         return arena_printf(arena, "[Source: request body; line: %zu, column: %zu]", line, column);
-    size_t shown = slice_utf8_valid_prefix(slice_make(text.data, text.len < SHOWN_BYTES ? text.len : SHOWN_BYTES));
-    struct slice cut = text.len <= SHOWN_BYTES ? SLICE_LIT("")
-                                               : arena_printf(arena, "[truncated %zu bytes]", text.len - SHOWN_BYTES);
+    size_t shown =
+        slice_utf8_valid_prefix(slice_make(text.data, text.len < SHOWN_BYTES ? text.len : SHOWN_BYTES));
+    struct slice cut = text.len <= SHOWN_BYTES
+                           ? SLICE_LIT("")
+                           : arena_printf(arena, "[truncated %zu bytes]", text.len - SHOWN_BYTES);
     return arena_printf(arena, "[Source: (byte[])\"%.*s\"%.*s; line: %zu, column: %zu]", (int)shown,
                         text.data == NULL ? "" : text.data, SLICE_ARG(cut), line, column);
 }
@@ -260,9 +264,11 @@ static int decode_for_error(struct scanner *s, unsigned char first, uint32_t *re
 static bool is_identifier_part(uint32_t c)
 {
     if (c < 0x80)
-        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '$' ||
-               c < 9 || (c > 13 && c < 28) || c == 127;
-    return c >= 0xc0 ? c != 0xd7 && c != 0xf7 && (c < 0x2000 || c > 0x206f) : c == 0xaa || c == 0xb5 || c == 0xba || c < 0xa0 || (c >= 0xa2 && c <= 0xa5) || c == 0xad;
+        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+               c == '$' || c < 9 || (c > 13 && c < 28) || c == 127;
+    return c >= 0xc0
+               ? c != 0xd7 && c != 0xf7 && (c < 0x2000 || c > 0x206f)
+               : c == 0xaa || c == 0xb5 || c == 0xba || c < 0xa0 || (c >= 0xa2 && c <= 0xa5) || c == 0xad;
 }
 
 static bool is_identifier_start(uint32_t c)
@@ -287,7 +293,8 @@ static int fail_token(struct scanner *s, const char *matched, size_t matched_len
         memcpy(token + len, s->text + start, s->at - start);
         len += s->at - start;
         if (len >= TOKEN_TEXT_MAX)
-            return fail(s, false, "Unrecognized token '%.*s...': was expecting %s", (int)len, token, expected);
+            return fail(s, false, "Unrecognized token '%.*s...': was expecting %s", (int)len, token,
+                        expected);
     }
     return fail(s, false, "Unrecognized token '%.*s': was expecting %s", (int)len, token, expected);
 }
@@ -318,7 +325,9 @@ static int match_word(struct scanner *s, const char *word, size_t matched)
 
 static int fail_not_a_number(struct scanner *s, const char *word)
 {
-    return fail(s, false, "Non-standard token '%s': enable JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS to allow", word);
+    return fail(s, false,
+                "Non-standard token '%s': enable JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS to allow",
+                word);
 }
 
 /* Behind a sign and `c`, which is no digit. */
@@ -328,7 +337,9 @@ static int fail_number_start(struct scanner *s, unsigned char c, bool negative)
         if (!has_byte(s))
             return fail_end_in_token(s);
         c = byte_at(s, s->at++);
-        const char *word = c == 'N' ? (negative ? "-INF" : "+INF") : c == 'n' ? (negative ? "-Infinity" : "+Infinity") : NULL;
+        const char *word = c == 'N'   ? (negative ? "-INF" : "+INF")
+                           : c == 'n' ? (negative ? "-Infinity" : "+Infinity")
+                                      : NULL;
         if (word != NULL)
             return match_word(s, word, 3) != 0 ? JSON_INVALID : fail_not_a_number(s, word);
     }
@@ -402,7 +413,9 @@ static int scan_hex(struct scanner *s, uint32_t *ret_unit)
         if (!has_byte(s))
             return fail_end(s, " in character escape sequence");
         unsigned char c = byte_at(s, s->at++);
-        int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+        int digit = c >= '0' && c <= '9'                     ? c - '0'
+                    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                             : -1;
         if (digit < 0)
             return fail_unexpected(s, c, "expected a hex-digit for character escape sequence");
         unit = unit << 4 | (uint32_t)digit;
@@ -457,7 +470,8 @@ static void settle_surrogate(struct scanner *s, size_t *high_end)
     *high_end = 0;
 }
 
-/* What Jackson decodes and UTF-8 forbids (overlong, surrogates, beyond U+10FFFF), replaced in equal length. */
+/* What Jackson decodes and UTF-8 forbids (overlong, surrogates, beyond U+10FFFF), replaced in equal length.
+ */
 static void repair_character(struct scanner *s, size_t start, size_t len)
 {
     static const char *const replacement[] = {"?", "?", "\xc2\xbf", "\xef\xbf\xbd", "\xf3\xb0\x80\x80"};
@@ -472,7 +486,10 @@ static void repair_character(struct scanner *s, size_t start, size_t len)
 static int scan_character(struct scanner *s, unsigned char first, size_t error_at)
 {
     size_t start = s->at - 1;
-    size_t len = first >= 0xc0 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf8 ? 4 : 0;
+    size_t len = first >= 0xc0 && first < 0xe0   ? 2
+                 : first >= 0xe0 && first < 0xf0 ? 3
+                 : first >= 0xf0 && first < 0xf8 ? 4
+                                                 : 0;
     if (len == 0) {
         s->at = error_at != 0 ? error_at : s->at;
         return fail(s, false, "Invalid UTF-8 start byte 0x%x", first);
@@ -525,8 +542,10 @@ static int scan_string(struct scanner *s, bool is_name)
         if (c == '"')
             return 0;
         if (c < ' ')
-            return fail(s, false, "Illegal unquoted character (%s): has to be escaped using backslash to be included in %s",
-                        describe(s, c).data, is_name ? "name" : "string value");
+            return fail(
+                s, false,
+                "Illegal unquoted character (%s): has to be escaped using backslash to be included in %s",
+                describe(s, c).data, is_name ? "name" : "string value");
         if (c >= 0x80 && scan_character(s, c, name_end) != 0)
             return JSON_INVALID;
     }
@@ -535,8 +554,8 @@ static int scan_string(struct scanner *s, bool is_name)
 static int open_scope(struct scanner *s, bool is_array)
 {
     if (s->depth == JSON_DEPTH_MAX)
-        return fail(s, false, "Document nesting depth (%d) exceeds the maximum allowed (%d)", JSON_DEPTH_MAX + 1,
-                    JSON_DEPTH_MAX);
+        return fail(s, false, "Document nesting depth (%d) exceeds the maximum allowed (%d)",
+                    JSON_DEPTH_MAX + 1, JSON_DEPTH_MAX);
     s->scopes[s->depth++] = (struct scope){is_array, s->line, s->at - s->line_start, s->objects, 0};
     s->objects += !is_array;
     s->token = is_array ? "START_ARRAY" : "START_OBJECT";
@@ -574,8 +593,10 @@ static int fail_value(struct scanner *s, unsigned char c)
         s->at--; /* the word is collected from its first letter */
         return fail_token(s, "", 0, of_7 ? VALUES_OF_7 : "('true', 'false' or 'null')");
     }
-    return fail_unexpected(s, c, of_7 ? "expected a valid value " VALUES_OF_7
-                                      : "expected a valid value (number, String, array, object, 'true', 'false' or 'null')");
+    return fail_unexpected(
+        s, c,
+        of_7 ? "expected a valid value " VALUES_OF_7
+             : "expected a valid value (number, String, array, object, 'true', 'false' or 'null')");
 }
 
 /* A value whose first byte is consumed. */
@@ -653,8 +674,8 @@ static int scan_entry(struct scanner *s)
     unsigned char c;
     int r = skip_space(s, &c);
     if (r == AT_END)
-        return fail(s, true, "Unexpected end-of-input: expected close marker for %s (start marker at %s)", scope_name(s),
-                    scope_start(s, scope).data);
+        return fail(s, true, "Unexpected end-of-input: expected close marker for %s (start marker at %s)",
+                    scope_name(s), scope_start(s, scope).data);
     if (r != 0)
         return JSON_INVALID;
     if (c == ']' || c == '}')
@@ -720,20 +741,22 @@ int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect,
     return r;
 }
 
-struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column)
+struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line,
+                        size_t column)
 {
     return arena_printf(arena, "\n at %s", source_text(arena, text, dialect, line, column).data);
 }
 
-void json_error_problem(struct arena *arena, struct slice text, enum dialect dialect, const struct json_error *error,
-                        struct problem *ret_problem)
+void json_error_problem(struct arena *arena, struct slice text, enum dialect dialect,
+                        const struct json_error *error, struct problem *ret_problem)
 {
     if (slice_starts_with(error->message, SLICE_LIT("Malformed content"))) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(error->message));
         return;
     }
     struct slice place = json_place(arena, text, dialect, error->line, error->column);
-    problem_set(ret_problem, arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(error->message), SLICE_ARG(place));
+    problem_set(ret_problem, arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(error->message),
+                SLICE_ARG(place));
     if (error->end_of_input)
         ret_problem->name = SLICE_LIT("json_e_o_f_exception");
 }

@@ -61,7 +61,8 @@ static void put_plain(struct buf *buf, const struct decimal *decimal)
     }
     put_digits(buf, decimal, 0, decimal->exponent);
     buf_byte(buf, '.');
-    put_digits(buf, decimal, decimal->exponent, decimal->count > decimal->exponent ? decimal->count : decimal->exponent + 1);
+    put_digits(buf, decimal, decimal->exponent,
+               decimal->count > decimal->exponent ? decimal->count : decimal->exponent + 1);
 }
 
 /* 1.23E10 */

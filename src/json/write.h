@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing JSON into a buffer, in the form in which Elasticsearch writes what it has parsed: no spaces, keys in
- * their order, doubles as Java prints them (100000.0, 1.0E10), numbers beyond a double as "Infinity".
+ * Writing JSON into a buffer, in the form in which Elasticsearch writes what it has parsed: no spaces, keys
+ * in their order, doubles as Java prints them (100000.0, 1.0E10), numbers beyond a double as "Infinity".
  */
 #ifndef TL_JSON_WRITE_H
 #define TL_JSON_WRITE_H

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changing a mapping: from what a client sends to the next immutable mapping; see mapping.h. */
-#include "json/write.h"
 #include "mapping/mapping_internal.h"
+#include "json/write.h"
 
 #include <stdarg.h>
 
 enum { TYPE_NAME_MAX = 255 };
 
-static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
-static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type, const char *format, ...)
+static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type,
+                       const char *format, ...) TL_PRINTF(4, 5);
+static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type,
+                       const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -18,7 +20,8 @@ static int refuse_name(struct arena *arena, struct problem *problem, enum proble
     return MAPPING_REFUSED;
 }
 
-static int check_type_name(struct slice name, enum dialect dialect, struct arena *arena, struct problem *problem)
+static int check_type_name(struct slice name, enum dialect dialect, struct arena *arena,
+                           struct problem *problem)
 {
     static const char forbidden[] = "#,";
     if (slice_is(name, "_doc") && dialect == DIALECT_7)
@@ -26,24 +29,31 @@ static int check_type_name(struct slice name, enum dialect dialect, struct arena
     if (name.len == 0)
         return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME, "mapping type name is empty");
     if (name.len > TYPE_NAME_MAX)
-        return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME, "mapping type name [%.*s] is too long; limit is length %d but was [%zu]",
+        return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
+                           "mapping type name [%.*s] is too long; limit is length %d but was [%zu]",
                            SLICE_ARG(name), TYPE_NAME_MAX, name.len);
     if (name.data[0] == '_' && dialect == DIALECT_5)
-        return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME, "Document mapping type name can't start with '_', found: [%.*s]", SLICE_ARG(name));
+        return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
+                           "Document mapping type name can't start with '_', found: [%.*s]", SLICE_ARG(name));
     if (name.data[0] == '_')
-        return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME, "mapping type name [%.*s] can't start with '_' unless it is called [_doc]", SLICE_ARG(name));
+        return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
+                           "mapping type name [%.*s] can't start with '_' unless it is called [_doc]",
+                           SLICE_ARG(name));
     for (size_t i = 0; i < 2; i++) {
         if (slice_find_byte(name, forbidden[i]) < name.len)
-            return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME, "mapping type name [%.*s] should not include '%c' in it", SLICE_ARG(name), forbidden[i]);
+            return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
+                               "mapping type name [%.*s] should not include '%c' in it", SLICE_ARG(name),
+                               forbidden[i]);
     }
     if (name.data[0] == '.')
-        return refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT, "mapping type name [%.*s] must not start with a '.'", SLICE_ARG(name));
+        return refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT,
+                           "mapping type name [%.*s] must not start with a '.'", SLICE_ARG(name));
     return 0;
 }
 
 /* Returns: the type of this name in a mapping being built, made where there is none; NULL where refused. */
-static struct type_record *find_or_add_type(struct mapping *mapping, struct slice name, enum dialect dialect, bool *ret_new, struct arena *arena,
-                                            struct problem *problem)
+static struct type_record *find_or_add_type(struct mapping *mapping, struct slice name, enum dialect dialect,
+                                            bool *ret_new, struct arena *arena, struct problem *problem)
 {
     const struct mapping_type *type = mapping_type(mapping, name);
     *ret_new = type == NULL;
@@ -54,7 +64,8 @@ static struct type_record *find_or_add_type(struct mapping *mapping, struct slic
     if (check_type_name(name, slice_is(name, "_doc") ? DIALECT_7 : dialect, arena, problem) != 0)
         return NULL;
     if (mapping->type_count == MAPPING_TYPES_MAX) {
-        refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT, "Limit of types [%d] has been exceeded", MAPPING_TYPES_MAX);
+        refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT, "Limit of types [%d] has been exceeded",
+                    MAPPING_TYPES_MAX);
         return NULL;
     }
     return mapping__add_type(mapping, name);
@@ -65,13 +76,14 @@ static void wrap_problem(struct problem *problem, struct slice type, struct aren
 {
     struct problem *cause = arena_alloc(arena, sizeof *cause);
     *cause = *problem;
-    problem_set(problem, arena, PROBLEM_MAPPER_PARSING, "Failed to parse mapping [%.*s]: %.*s", SLICE_ARG(type), SLICE_ARG(cause->reason));
+    problem_set(problem, arena, PROBLEM_MAPPER_PARSING, "Failed to parse mapping [%.*s]: %.*s",
+                SLICE_ARG(type), SLICE_ARG(cause->reason));
     problem->caused_by = cause;
 }
 
 /* Merges one type's body into a mapping being built. */
-static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *body, enum dialect dialect, bool creating, struct arena *arena,
-                      struct problem *problem)
+static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *body, enum dialect dialect,
+                      bool creating, struct arena *arena, struct problem *problem)
 {
     bool is_new;
     struct type_record *record = find_or_add_type(mapping, name, dialect, &is_new, arena, problem);
@@ -85,8 +97,8 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
 }
 
 /* Ends a change: seals the copy, and hands out the base again where nothing changed. */
-static int finish(const struct mapping *base, struct mapping **mapping, enum dialect dialect, struct arena *arena, struct mapping **ret_mapping,
-                  struct problem *problem)
+static int finish(const struct mapping *base, struct mapping **mapping, enum dialect dialect,
+                  struct arena *arena, struct mapping **ret_mapping, struct problem *problem)
 {
     int r = mapping__seal(*mapping, dialect, arena, problem);
     if (r != 0)
@@ -100,7 +112,8 @@ static int finish(const struct mapping *base, struct mapping **mapping, enum dia
     buf_deinit(&before);
     buf_deinit(&after);
     if (len > MAPPING_BYTES_MAX)
-        return refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT, "Limit of mapping size [%u] bytes has been exceeded", MAPPING_BYTES_MAX);
+        return refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT,
+                           "Limit of mapping size [%u] bytes has been exceeded", MAPPING_BYTES_MAX);
     *ret_mapping = same ? mapping_ref(base) : tl_steal(*mapping);
     return 0;
 }
@@ -114,14 +127,17 @@ static yyjson_val *unwrap(yyjson_val *body, struct slice name)
     return slice_equal(json_slice(key), name) && yyjson_is_obj(key + 1) ? key + 1 : body;
 }
 
-int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect, bool creating, struct arena *arena,
-                  struct mapping **ret_mapping, struct problem *ret_problem)
+int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect,
+                  bool creating, struct arena *arena, struct mapping **ret_mapping,
+                  struct problem *ret_problem)
 {
     if (!yyjson_is_obj(body) || (yyjson_obj_size(body) == 0 && dialect == DIALECT_5))
-        return refuse_name(arena, ret_problem, PROBLEM_MAPPER_PARSING, "malformed mapping no root object found");
+        return refuse_name(arena, ret_problem, PROBLEM_MAPPER_PARSING,
+                           "malformed mapping no root object found");
     if (type.len == 0 && unwrap(body, SLICE_LIT("_doc")) != body)
         return refuse_name(arena, ret_problem, PROBLEM_ILLEGAL_ARGUMENT,
-                           "Types cannot be provided in put mapping requests, unless the include_type_name parameter is set to true.");
+                           "Types cannot be provided in put mapping requests, unless the include_type_name "
+                           "parameter is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     int r = merge_type(mapping, type, unwrap(body, type), dialect, creating, arena, ret_problem);
     return r == 0 ? finish(base, &mapping, dialect, arena, ret_mapping, ret_problem) : r;
@@ -129,8 +145,9 @@ int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *bod
 
 static bool is_root_parameter(struct slice name)
 {
-    static const char *const names[] = {"dynamic", "enabled", "properties", "dynamic_templates", "dynamic_date_formats", "date_formats",
-                                        "date_detection", "numeric_detection", "include_in_all"};
+    static const char *const names[] = {
+        "dynamic",      "enabled",        "properties",        "dynamic_templates", "dynamic_date_formats",
+        "date_formats", "date_detection", "numeric_detection", "include_in_all"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (slice_is(name, names[i]))
             return true;
@@ -151,23 +168,26 @@ static bool holds_types(yyjson_val *mappings)
     return yyjson_obj_size(mappings) > 0;
 }
 
-static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct arena *arena, struct problem *problem)
+static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct arena *arena,
+                           struct problem *problem)
 {
     size_t i, max;
     yyjson_val *key, *value;
     yyjson_obj_foreach(mappings, i, max, key, value)
     {
         if (!yyjson_is_obj(value))
-            return refuse_name(arena, problem, PROBLEM_MAPPER_PARSING, "Expected map for type [%.*s]", SLICE_ARG(json_slice(key)));
-        int r = merge_type(mapping, json_slice(key), unwrap(value, json_slice(key)), DIALECT_5, true, arena, problem);
+            return refuse_name(arena, problem, PROBLEM_MAPPER_PARSING, "Expected map for type [%.*s]",
+                               SLICE_ARG(json_slice(key)));
+        int r = merge_type(mapping, json_slice(key), unwrap(value, json_slice(key)), DIALECT_5, true, arena,
+                           problem);
         if (r != 0)
             return r;
     }
     return 0;
 }
 
-int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dialect dialect, bool typed, struct arena *arena,
-                      struct mapping **ret_mapping, struct problem *ret_problem)
+int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dialect dialect, bool typed,
+                      struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
 {
     if (!yyjson_is_obj(mappings))
         return refuse_name(arena, ret_problem, PROBLEM_PARSE, "key [mappings] must be an object");
@@ -178,15 +198,16 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
     bool of_types = typed || dialect == DIALECT_5 || holds_types(mappings);
     if (!of_types && unwrap(mappings, SLICE_LIT("_doc")) != mappings)
         return refuse_name(arena, ret_problem, PROBLEM_ILLEGAL_ARGUMENT,
-                           "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
+                           "The mapping definition cannot be nested under a type [_doc] unless "
+                           "include_type_name is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     int r = of_types ? merge_all_types(mapping, mappings, arena, ret_problem)
                      : merge_type(mapping, SLICE_NONE, mappings, dialect, true, arena, ret_problem);
     return r == 0 ? finish(base, &mapping, dialect, arena, ret_mapping, ret_problem) : r;
 }
 
-int mapping_ensure_type(const struct mapping *base, struct slice type, enum dialect dialect, struct arena *arena, struct mapping **ret_mapping,
-                        struct problem *ret_problem)
+int mapping_ensure_type(const struct mapping *base, struct slice type, enum dialect dialect,
+                        struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
 {
     if (mapping_type(base, type) != NULL) {
         *ret_mapping = mapping_ref(base);

@@ -2,7 +2,8 @@
 /*
  * Why a text is no date: in the words of java.time for 7.x, of Joda for 5.x.
  *
- * Both say how far they got, which is asked of the formats here by reading ever longer beginnings of the text.
+ * Both say how far they got, which is asked of the formats here by reading ever longer beginnings of the
+ * text.
  */
 #include "base/buf.h"
 #include "mapping/date_internal.h"
@@ -27,7 +28,8 @@ static bool is_shaped_date(struct slice text)
 {
     static const char shape[] = "dddd-dd-dd";
     for (size_t i = 0; i < sizeof shape - 1; i++) {
-        if (i >= text.len || (shape[i] == 'd' ? text.data[i] < '0' || text.data[i] > '9' : text.data[i] != '-'))
+        if (i >= text.len ||
+            (shape[i] == 'd' ? text.data[i] < '0' || text.data[i] > '9' : text.data[i] != '-'))
             return false;
     }
     return true;
@@ -50,44 +52,55 @@ static bool explain_part(struct slice text, struct arena *arena, struct problem 
     int last = bad_month ? 31 : date_month_days(year, month);
     if (!bad_month && day >= 1 && day <= last)
         return false;
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Cannot parse \"%.*s\": Value %d for %s must be in the range [1,%d]", SLICE_ARG(text),
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Cannot parse \"%.*s\": Value %d for %s must be in the range [1,%d]", SLICE_ARG(text),
                 bad_month ? month : day, bad_month ? "monthOfYear" : "dayOfMonth", bad_month ? 12 : last);
     ret_problem->name = SLICE_LIT("illegal_field_value_exception");
     return true;
 }
 
-static void explain_as_joda(const struct date_format *format, struct slice text, struct arena *arena, struct problem *ret_problem)
+static void explain_as_joda(const struct date_format *format, struct slice text, struct arena *arena,
+                            struct problem *ret_problem)
 {
     if (explain_part(text, arena, ret_problem))
         return;
     size_t stop = longest_date(format, text);
     bool digits = text.len > 0 && text.data[0] >= '0' && text.data[0] <= '9';
     if (stop > 0)
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\" is malformed at \"%.*s\"", SLICE_ARG(text),
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Invalid format: \"%.*s\" is malformed at \"%.*s\"", SLICE_ARG(text),
                     SLICE_ARG(slice_from_offset(text, stop)));
     else if (digits && format->count == 1)
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\" is too short", SLICE_ARG(text));
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\" is too short",
+                    SLICE_ARG(text));
     else
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\"", SLICE_ARG(text));
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\"",
+                    SLICE_ARG(text));
 }
 
 /* The innermost cause of java.time. */
-static void explain_parsers(const struct date_format *format, struct slice text, struct arena *arena, struct problem *cause)
+static void explain_parsers(const struct date_format *format, struct slice text, struct arena *arena,
+                            struct problem *cause)
 {
     struct date_fields fields = unset;
     size_t stop = longest_date(format, text);
     if (format->count > 1)
         problem_set(cause, arena, PROBLEM_PARSE, "Failed to parse with all enclosed parsers");
     else if (stop > 0 && stop < text.len)
-        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed, unparsed text found at index %zu", SLICE_ARG(text), stop);
-    else if (format->alternatives[0].kind == DATE_PATTERN && date__parse_pattern(&format->alternatives[0], text, &fields) == 0)
+        problem_set(cause, arena, PROBLEM_PARSE,
+                    "Text '%.*s' could not be parsed, unparsed text found at index %zu", SLICE_ARG(text),
+                    stop);
+    else if (format->alternatives[0].kind == DATE_PATTERN &&
+             date__parse_pattern(&format->alternatives[0], text, &fields) == 0)
         problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed", SLICE_ARG(text));
     else
-        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed at index 0", SLICE_ARG(text));
+        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed at index 0",
+                    SLICE_ARG(text));
     cause->name = SLICE_LIT("date_time_parse_exception");
 }
 
-void date__explain(const struct date_format *format, struct slice text, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+void date__explain(const struct date_format *format, struct slice text, enum dialect dialect,
+                   struct arena *arena, struct problem *ret_problem)
 {
     if (dialect == DIALECT_5) {
         explain_as_joda(format, text, arena, ret_problem);
@@ -99,7 +112,8 @@ void date__explain(const struct date_format *format, struct slice text, enum dia
     }
     struct problem *cause = arena_alloc(arena, sizeof *cause);
     explain_parsers(format, text, arena, cause);
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse date field [%.*s] with format [%.*s]", SLICE_ARG(text),
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse date field [%.*s] with format [%.*s]", SLICE_ARG(text),
                 SLICE_ARG(date_format_text(format)));
     ret_problem->caused_by = cause;
 }

@@ -42,7 +42,8 @@ static const struct {
 
 static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
                                      "July",    "August",   "September", "October", "November", "December"};
-static const char *const weekdays[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
+static const char *const weekdays[] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
+                                       "Friday", "Saturday", "Sunday"};
 
 static const char known_letters[] = "yuMdDHhkKmsSaEZXxz";
 
@@ -51,8 +52,10 @@ enum { SHORT_NAME = 3 };
 
 const struct date_format *date_format_default(void)
 {
-    static const struct date_alternative alternatives[] = {{.kind = DATE_ISO, .strict = true}, {.kind = DATE_EPOCH_MILLIS}};
-    static const struct date_format format = {{DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, alternatives, 2};
+    static const struct date_alternative alternatives[] = {{.kind = DATE_ISO, .strict = true},
+                                                           {.kind = DATE_EPOCH_MILLIS}};
+    static const struct date_format format = {
+        {DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, alternatives, 2};
     return &format;
 }
 
@@ -67,7 +70,8 @@ static bool is_letter(char c)
 }
 
 /* Takes a pattern apart. Returns: DATE_INVALID where a letter means nothing. */
-static int compile_pattern(struct arena *arena, struct slice pattern, struct date_alternative *ret_alternative)
+static int compile_pattern(struct arena *arena, struct slice pattern,
+                           struct date_alternative *ret_alternative)
 {
     struct date_piece *pieces = arena_alloc(arena, (pattern.len + 1) * sizeof *pieces);
     size_t count = 0;
@@ -97,16 +101,21 @@ static int compile_pattern(struct arena *arena, struct slice pattern, struct dat
     return 0;
 }
 
-static int compile_alternative(struct arena *arena, struct slice text, struct date_alternative *ret_alternative)
+static int compile_alternative(struct arena *arena, struct slice text,
+                               struct date_alternative *ret_alternative)
 {
     struct slice name = text;
     bool strict = slice_starts_with(name, SLICE_LIT("strict_"));
     if (strict)
         name = slice_from_offset(name, 7);
-    bool iso = slice_is(name, "date_optional_time") || slice_is(name, "iso8601") || slice_is(name, "dateOptionalTime");
+    bool iso = slice_is(name, "date_optional_time") || slice_is(name, "iso8601") ||
+               slice_is(name, "dateOptionalTime");
     if (iso || slice_is(text, "epoch_millis") || slice_is(text, "epoch_second")) {
-        enum date_kind kind = iso ? DATE_ISO : slice_is(text, "epoch_millis") ? DATE_EPOCH_MILLIS : DATE_EPOCH_SECOND;
-        *ret_alternative = (struct date_alternative){.kind = kind, .strict = strict || slice_is(name, "iso8601")};
+        enum date_kind kind = iso                              ? DATE_ISO
+                              : slice_is(text, "epoch_millis") ? DATE_EPOCH_MILLIS
+                                                               : DATE_EPOCH_SECOND;
+        *ret_alternative =
+            (struct date_alternative){.kind = kind, .strict = strict || slice_is(name, "iso8601")};
         return 0;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -219,7 +228,8 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
     case 'E':
         return take_name(text, weekdays, 7, piece->count > SHORT_NAME) >= 0;
     case 'a':
-        if (text->len < 2 || (text->data[1] | 0x20) != 'm' || ((text->data[0] | 0x20) != 'a' && (text->data[0] | 0x20) != 'p'))
+        if (text->len < 2 || (text->data[1] | 0x20) != 'm' ||
+            ((text->data[0] | 0x20) != 'a' && (text->data[0] | 0x20) != 'p'))
             return false;
         fields->half = (text->data[0] | 0x20) == 'p';
         *text = slice_from_offset(*text, 2);
@@ -255,7 +265,8 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
     return true;
 }
 
-int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields)
+int date__parse_pattern(const struct date_alternative *alternative, struct slice text,
+                        struct date_fields *ret_fields)
 {
     for (size_t i = 0; i < alternative->piece_count; i++) {
         if (!take_piece(&text, &alternative->pieces[i], ret_fields))
@@ -277,7 +288,8 @@ static int day_of_year(const struct date_parts *parts)
     return day;
 }
 
-static void print_piece(struct buf *buf, const struct date_piece *piece, const struct date_parts *p, int64_t millis)
+static void print_piece(struct buf *buf, const struct date_piece *piece, const struct date_parts *p,
+                        int64_t millis)
 {
     int width = piece->count;
     switch (piece->letter) {
@@ -290,7 +302,8 @@ static void print_piece(struct buf *buf, const struct date_piece *piece, const s
         break;
     case 'M':
         if (width >= SHORT_NAME)
-            buf_append(buf, months[p->month - 1], width > SHORT_NAME ? strlen(months[p->month - 1]) : SHORT_NAME);
+            buf_append(buf, months[p->month - 1],
+                       width > SHORT_NAME ? strlen(months[p->month - 1]) : SHORT_NAME);
         else
             print_padded(buf, p->month, width);
         break;

@@ -27,7 +27,7 @@ struct date_piece {
 
 struct date_alternative {
     enum date_kind kind;
-    bool strict;                    /* of DATE_ISO: two digits a part */
+    bool strict; /* of DATE_ISO: two digits a part */
     const struct date_piece *pieces;
     size_t piece_count;
 };
@@ -49,7 +49,8 @@ bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number
 bool date__take_zone(struct slice *text, int *ret_minutes);
 /* Turns fields into milliseconds. Returns: DATE_INVALID where one is out of its range. */
 int date__resolve(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis);
-int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields);
+int date__parse_pattern(const struct date_alternative *alternative, struct slice text,
+                        struct date_fields *ret_fields);
 void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis);
 
 #endif

@@ -3,14 +3,14 @@
  * From a document to its indexed values; see document.h.
  *
  * The happy path is one walk over the JSON beside the tree of the mapping, with nothing allocated but the
- * list of values. A field nobody knows ends it: then a copy of the mapping is walked along and grows, is sealed, and
- * the document is walked once more under it.
+ * list of values. A field nobody knows ends it: then a copy of the mapping is walked along and grows, is
+ * sealed, and the document is walked once more under it.
  */
 #include "mapping/document.h"
 
 #include "base/check.h"
-#include "json/path.h"
 #include "mapping/mapping_internal.h"
+#include "json/path.h"
 
 #include <stdarg.h>
 
@@ -35,11 +35,12 @@ struct walk {
     struct value *values;
     size_t count;
     size_t capacity;
-    yyjson_val *path;                 /* the value of the path field, while it is the only one and fit for the tree */
-    size_t paths;                     /* values of the path field seen */
+    yyjson_val *path; /* the value of the path field, while it is the only one and fit for the tree */
+    size_t paths;     /* values of the path field seen */
 };
 
-static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name);
+static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value,
+                      struct slice shown_name);
 
 static int refuse(struct walk *walk, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 static int refuse(struct walk *walk, enum problem_type type, const char *format, ...)
@@ -76,12 +77,15 @@ static struct slice preview(struct walk *walk, yyjson_val *value)
 }
 
 /* "failed to parse field [n] of type [long] in document with id '1'. Preview of field's value: 'abc'" */
-static int refuse_field(struct walk *walk, struct slice path, struct slice type, yyjson_val *value, struct problem *cause)
+static int refuse_field(struct walk *walk, struct slice path, struct slice type, yyjson_val *value,
+                        struct problem *cause)
 {
     if (walk->dialect == DIALECT_5)
         return refuse_because(walk, cause, "failed to parse [%.*s]", SLICE_ARG(path));
     struct slice shown = preview(walk, value);
-    return refuse_because(walk, cause, "failed to parse field [%.*s] of type [%.*s] in document with id '%.*s'. Preview of field's value: '%.*s'",
+    return refuse_because(walk, cause,
+                          "failed to parse field [%.*s] of type [%.*s] in document with id '%.*s'. Preview "
+                          "of field's value: '%.*s'",
                           SLICE_ARG(path), SLICE_ARG(type), SLICE_ARG(walk->id), SLICE_ARG(shown));
 }
 
@@ -94,8 +98,10 @@ static int refuse_concrete(struct walk *walk, const struct mapping_field *object
         mapping__refuse_leaf_over_object(walk->merge, object);
         return DOCUMENT_REFUSED;
     }
-    return refuse(walk, PROBLEM_MAPPER_PARSING, "object mapping for [%.*s] tried to parse field [%.*s] as object, but found a concrete value",
-                  SLICE_ARG(object->path), SLICE_ARG(shown_name));
+    return refuse(
+        walk, PROBLEM_MAPPER_PARSING,
+        "object mapping for [%.*s] tried to parse field [%.*s] as object, but found a concrete value",
+        SLICE_ARG(object->path), SLICE_ARG(shown_name));
 }
 
 /* Whether values of a field are collected: those with a number, or of the one asked for, in whatever type. */
@@ -111,7 +117,10 @@ static int add_value(struct walk *walk, const struct mapping_field *field, const
     if (!is_wanted(walk, field))
         return 0;
     if (walk->count == DOCUMENT_VALUES_MAX)
-        return walk->lenient ? 0 : refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Limit of indexed values [%d] of a document has been exceeded", DOCUMENT_VALUES_MAX);
+        return walk->lenient ? 0
+                             : refuse(walk, PROBLEM_ILLEGAL_ARGUMENT,
+                                      "Limit of indexed values [%d] of a document has been exceeded",
+                                      DOCUMENT_VALUES_MAX);
     walk->values = arena_grow(walk->arena, walk->values, walk->count, &walk->capacity, sizeof *walk->values);
     walk->values[walk->count] = *value;
     walk->values[walk->count++].field = field->number;
@@ -148,7 +157,8 @@ static int index_scalar(struct walk *walk, const struct mapping_field *field, yy
 {
     struct value value;
     struct problem cause = {0};
-    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, walk->arena, &value, &cause);
+    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, walk->arena, &value,
+                         &cause);
     if (r == FIELD_VALUE_IGNORED)
         return 0;
     if (r == FIELD_VALUE_REFUSED)
@@ -175,7 +185,8 @@ static bool fits_tree(struct walk *walk, yyjson_val *scalar)
         return false;
     struct slice path = json_slice(scalar);
     char delimiter = walk->mapping->path_delimiter;
-    if (path.len < 2 || path.len > DOCUMENT_PATH_MAX || path.data[0] != delimiter || path.data[path.len - 1] == delimiter)
+    if (path.len < 2 || path.len > DOCUMENT_PATH_MAX || path.data[0] != delimiter ||
+        path.data[path.len - 1] == delimiter)
         return false;
     for (size_t i = 1; i < path.len; i++) {
         if (path.data[i] == delimiter && path.data[i - 1] == delimiter)
@@ -184,7 +195,8 @@ static bool fits_tree(struct walk *walk, yyjson_val *scalar)
     return slice_equal(json_string_raw(walk->json, scalar), path);
 }
 
-/* A value of the path field gets no entries while it is the document's only one and has a place in the tree. */
+/* A value of the path field gets no entries while it is the document's only one and has a place in the tree.
+ */
 static int index_path(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     if (walk->paths++ == 0 && walk->only == NULL && fits_tree(walk, scalar)) {
@@ -198,15 +210,17 @@ static int index_path(struct walk *walk, const struct mapping_field *field, yyjs
 }
 
 /* Returns: the field a copy goes to, or NULL; grown where the mapping grows. */
-static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *scalar, struct mapping_field **ret_target)
+static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *scalar,
+                            struct mapping_field **ret_target)
 {
     struct mapping_field *root = walk->type->root;
     *ret_target = field__find(root, path);
     if (*ret_target != NULL || walk->lenient || root->dynamic == DYNAMIC_FALSE)
         return 0;
     if (root->dynamic == DYNAMIC_STRICT)
-        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING, "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed", SLICE_ARG(path),
-                      SLICE_ARG(walk->type->name));
+        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING,
+                      "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
+                      SLICE_ARG(path), SLICE_ARG(walk->type->name));
     if (walk->merge == NULL)
         return WALK_UNKNOWN_FIELD;
     struct mapping_field *parent = root;
@@ -228,7 +242,8 @@ static int copy_scalar(struct walk *walk, const struct mapping_field *field, yyj
         if (target == NULL || field__is_object(target))
             continue;
         walk->copying = true;
-        r = target == walk->mapping->path_field ? index_path(walk, target, scalar) : index_scalar_all(walk, target, scalar);
+        r = target == walk->mapping->path_field ? index_path(walk, target, scalar)
+                                                : index_scalar_all(walk, target, scalar);
         walk->copying = false;
         if (r != 0)
             return r;
@@ -268,17 +283,20 @@ static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjso
     }
     if (is_new && dynamic__check(walk->merge, field, value) != 0)
         return DOCUMENT_REFUSED;
-    int r = is_path_field(walk, field) ? index_path(walk, field, value) : index_scalar_all(walk, field, value);
+    int r =
+        is_path_field(walk, field) ? index_path(walk, field, value) : index_scalar_all(walk, field, value);
     return r == 0 && field->copy_to_count > 0 && !yyjson_is_obj(value) ? copy_scalar(walk, field, value) : r;
 }
 
 static int walk_object(struct walk *walk, struct mapping_field *object, yyjson_val *value);
 
 /* A value nobody mapped: added where dynamic mapping may, refused where it must not, else passed over. */
-static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct slice name, yyjson_val *value, uint8_t dynamic)
+static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct slice name, yyjson_val *value,
+                        uint8_t dynamic)
 {
     if (dynamic == DYNAMIC_STRICT && !walk->lenient)
-        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING, "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
+        return refuse(walk, PROBLEM_STRICT_DYNAMIC_MAPPING,
+                      "mapping set to strict, dynamic introduction of [%.*s] within [%.*s] is not allowed",
                       SLICE_ARG(name), SLICE_ARG(parent->path.len > 0 ? parent->path : walk->type->name));
     if (dynamic != DYNAMIC_TRUE || walk->lenient || yyjson_is_null(value))
         return 0;
@@ -288,7 +306,8 @@ static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct 
         yyjson_arr_foreach(value, i, max, item)
         {
             struct mapping_field *field = field__child(parent, name);
-            int r = field != NULL ? walk_value(walk, field, item, SLICE_LIT("null")) : walk_unknown(walk, parent, name, item, dynamic);
+            int r = field != NULL ? walk_value(walk, field, item, SLICE_LIT("null"))
+                                  : walk_unknown(walk, parent, name, item, dynamic);
             if (r != 0)
                 return r;
         }
@@ -338,7 +357,8 @@ static int check_name(struct walk *walk, struct slice name)
     if (name.len == 0 && walk->dialect == DIALECT_7)
         problem_set(&cause, walk->arena, PROBLEM_ILLEGAL_ARGUMENT, "field name cannot be an empty string");
     else
-        problem_set(&cause, walk->arena, PROBLEM_ILLEGAL_ARGUMENT, "object field starting or ending with a [.] makes object resolution ambiguous: [%.*s]",
+        problem_set(&cause, walk->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "object field starting or ending with a [.] makes object resolution ambiguous: [%.*s]",
                     SLICE_ARG(name));
     return refuse_because(walk, &cause, "failed to parse");
 }
@@ -350,7 +370,8 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
     if (r != 0)
         return r;
     struct slice rest = name;
-    for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len && end + 1 < rest.len; rest = slice_from_offset(rest, end + 1)) {
+    for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len && end + 1 < rest.len;
+         rest = slice_from_offset(rest, end + 1)) {
         struct slice part = slice_make(rest.data, end);
         struct mapping_field *next = field__child(object, part);
         uint8_t dynamic = dynamic_of(object);
@@ -367,10 +388,12 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
             if (is_new)
                 mapping__refuse_object_over_leaf(walk->merge, next);
             return is_new ? DOCUMENT_REFUSED
-                   : walk->lenient ? 0
-                   : refuse(walk, PROBLEM_MAPPER_PARSING,
-                            "Could not dynamically add mapping for field [%.*s]. Existing mapping for [%.*s] must be of type object but found [%.*s].",
-                            SLICE_ARG(name), SLICE_ARG(next->path), SLICE_ARG(next->type_name));
+                   : walk->lenient
+                       ? 0
+                       : refuse(walk, PROBLEM_MAPPER_PARSING,
+                                "Could not dynamically add mapping for field [%.*s]. Existing mapping for "
+                                "[%.*s] must be of type object but found [%.*s].",
+                                SLICE_ARG(name), SLICE_ARG(next->path), SLICE_ARG(next->type_name));
         }
         if (!next->enabled)
             return 0;
@@ -379,7 +402,8 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
     if (rest.len > 0 && rest.data[rest.len - 1] == '.')
         rest.len--;
     struct mapping_field *field = field__child(object, rest);
-    return field != NULL ? walk_value(walk, field, value, rest) : walk_unknown(walk, object, rest, value, dynamic_of(object));
+    return field != NULL ? walk_value(walk, field, value, rest)
+                         : walk_unknown(walk, object, rest, value, dynamic_of(object));
 }
 
 /* Names of the root that are Elasticsearch's own. Returns: 0 where it is none. */
@@ -389,21 +413,27 @@ static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val 
         const char *name;
         bool in_7, in_5;
     } names[] = {
-        {"_id", true, true},      {"_index", true, true},     {"_type", true, true},    {"_routing", true, true},
-        {"_source", true, true},  {"_version", true, true},   {"_field_names", true, true}, {"_seq_no", true, false},
-        {"_ignored", true, false}, {"_ttl", false, true},     {"_parent", false, true}, {"_all", false, true},
-        {"_size", false, true},   {"_uid", false, true},      {"_timestamp", false, true},
+        {"_id", true, true},          {"_index", true, true},   {"_type", true, true},
+        {"_routing", true, true},     {"_source", true, true},  {"_version", true, true},
+        {"_field_names", true, true}, {"_seq_no", true, false}, {"_ignored", true, false},
+        {"_ttl", false, true},        {"_parent", false, true}, {"_all", false, true},
+        {"_size", false, true},       {"_uid", false, true},    {"_timestamp", false, true},
     };
     struct problem cause;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!slice_is(name, names[i].name) || !(walk->dialect == DIALECT_7 ? names[i].in_7 : names[i].in_5))
             continue;
         if (walk->dialect == DIALECT_5 && slice_is(name, "_source"))
-            return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined twice in [%.*s]", SLICE_ARG(walk->type->name));
+            return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined twice in [%.*s]",
+                          SLICE_ARG(walk->type->name));
         if (walk->dialect == DIALECT_5 && (slice_is(name, "_version") || slice_is(name, "_field_names")))
-            return refuse(walk, PROBLEM_MAPPER_PARSING, "Cannot generate dynamic mappings of type [%.*s] for [%.*s]", SLICE_ARG(name), SLICE_ARG(name));
+            return refuse(walk, PROBLEM_MAPPER_PARSING,
+                          "Cannot generate dynamic mappings of type [%.*s] for [%.*s]", SLICE_ARG(name),
+                          SLICE_ARG(name));
         problem_set(&cause, walk->arena, PROBLEM_MAPPER_PARSING,
-                    "Field [%.*s] is a metadata field and cannot be added inside a document. Use the index API request parameters.", SLICE_ARG(name));
+                    "Field [%.*s] is a metadata field and cannot be added inside a document. Use the index "
+                    "API request parameters.",
+                    SLICE_ARG(name));
         if (walk->dialect == DIALECT_7)
             return refuse_field(walk, name, name, value, &cause);
         *walk->problem = cause;
@@ -448,7 +478,8 @@ static int walk_array(struct walk *walk, struct mapping_field *field, yyjson_val
 }
 
 /* `shown_name` is what errors call it: the member's name, "null" inside of arrays. */
-static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name)
+static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value,
+                      struct slice shown_name)
 {
     bool is_object = field__is_object(field);
     if (is_object && !field->enabled)
@@ -493,25 +524,38 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
 
 static void hand_out(const struct walk *walk, struct mapping *update, struct document *ret_document)
 {
-    *ret_document = (struct document){.json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
+    *ret_document = (struct document){
+        .json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
     if (walk->path != NULL) {
         ret_document->path = json_slice(walk->path);
         ret_document->path_raw = json_string_raw(walk->json, walk->path);
     }
 }
 
-int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id, const struct json_doc *json,
-                        enum dialect dialect, struct arena *arena, struct document *ret_document, struct problem *ret_problem)
+int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
+                        const struct json_doc *json, enum dialect dialect, struct arena *arena,
+                        struct document *ret_document, struct problem *ret_problem)
 {
     REQUIRE(type == mapping_type_by_number(mapping, type->number));
-    struct walk walk = {.mapping = mapping, .type = type, .id = id, .json = json, .dialect = dialect, .arena = arena, .problem = ret_problem};
+    struct walk walk = {.mapping = mapping,
+                        .type = type,
+                        .id = id,
+                        .json = json,
+                        .dialect = dialect,
+                        .arena = arena,
+                        .problem = ret_problem};
     int r = walk_root(&walk);
     tl_cleanup(mapping_unrefp) struct mapping *update = NULL;
     if (r == WALK_UNKNOWN_FIELD) {
         if (grow_mapping(&walk, &update) != 0)
             return DOCUMENT_REFUSED;
-        walk = (struct walk){.mapping = update, .type = mapping_type_by_number(update, type->number), .id = id, .json = json,
-                             .dialect = dialect, .arena = arena, .problem = ret_problem};
+        walk = (struct walk){.mapping = update,
+                             .type = mapping_type_by_number(update, type->number),
+                             .id = id,
+                             .json = json,
+                             .dialect = dialect,
+                             .arena = arena,
+                             .problem = ret_problem};
         r = walk_root(&walk);
         INSIST(r != WALK_UNKNOWN_FIELD);
     }
@@ -521,8 +565,9 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
     return 0;
 }
 
-int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source, enum dialect dialect,
-                   struct arena *arena, struct document *ret_document, struct problem *ret_problem)
+int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
+                   struct slice source, enum dialect dialect, struct arena *arena,
+                   struct document *ret_document, struct problem *ret_problem)
 {
     struct json_doc json;
     struct problem cause;
@@ -534,15 +579,20 @@ int document_parse(const struct mapping *mapping, const struct mapping_type *typ
     return document_parse_json(mapping, type, id, &json, dialect, arena, ret_document, ret_problem);
 }
 
-int document_parse_stored(const struct mapping *mapping, const struct mapping_type *type, struct slice source, struct arena *arena,
-                          struct document *ret_document)
+int document_parse_stored(const struct mapping *mapping, const struct mapping_type *type, struct slice source,
+                          struct arena *arena, struct document *ret_document)
 {
     struct json_doc json;
     struct problem ignored;
     int r = json_parse_stored(arena, source, &json);
     if (r != 0)
         return tl_trace(r);
-    struct walk walk = {.mapping = mapping, .type = type, .json = &json, .arena = arena, .problem = &ignored, .lenient = true};
+    struct walk walk = {.mapping = mapping,
+                        .type = type,
+                        .json = &json,
+                        .arena = arena,
+                        .problem = &ignored,
+                        .lenient = true};
     r = walk_root(&walk);
     INSIST(r == 0);
     hand_out(&walk, NULL, ret_document);
@@ -562,18 +612,25 @@ static bool collect(void *context, yyjson_val *leaf)
 {
     struct walk *walk = context;
     if (yyjson_is_null(leaf)) {
-        const struct mapping_field *base = walk->only->parent != NULL && !field__is_object(walk->only->parent) ? walk->only->parent : walk->only;
+        const struct mapping_field *base = walk->only->parent != NULL && !field__is_object(walk->only->parent)
+                                               ? walk->only->parent
+                                               : walk->only;
         leaf = replace_null(walk, base);
     }
     return leaf == NULL || index_scalar(walk, walk->only, leaf) == 0;
 }
 
-size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root, struct arena *arena,
-                             struct value **ret_values)
+size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field,
+                             yyjson_val *root, struct arena *arena, struct value **ret_values)
 {
     struct json_doc json = {.root = root};
     struct problem ignored;
-    struct walk walk = {.mapping = mapping, .json = NULL, .arena = arena, .problem = &ignored, .only = field, .lenient = true};
+    struct walk walk = {.mapping = mapping,
+                        .json = NULL,
+                        .arena = arena,
+                        .problem = &ignored,
+                        .only = field,
+                        .lenient = true};
     *ret_values = NULL;
     if (field_value_kind(field) == VALUE_NONE)
         return 0;

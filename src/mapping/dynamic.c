@@ -6,17 +6,17 @@
  * where asked for, as numbers.
  */
 #include "base/check.h"
+#include "mapping/mapping_internal.h"
 #include "json/filter.h"
 #include "json/write.h"
-#include "mapping/mapping_internal.h"
 
 #include <stdlib.h>
 
 /* What was found out about a value. */
 struct finding {
-    const char *kind;     /* as templates name it: "string", "long", "double", "boolean", "date", "object" */
-    const char *type;     /* it gets by default */
-    struct slice format;  /* of dates, where it is not the default; data NULL else */
+    const char *kind;    /* as templates name it: "string", "long", "double", "boolean", "date", "object" */
+    const char *type;    /* it gets by default */
+    struct slice format; /* of dates, where it is not the default; data NULL else */
 };
 
 /* What dates are tried with where the mapping does not say. */
@@ -37,7 +37,8 @@ static size_t count_byte(struct slice text, char byte)
 static bool may_be_date(struct slice text, enum dialect dialect)
 {
     size_t enough = dialect == DIALECT_5 ? 2 : 1;
-    return count_byte(text, ':') >= enough || count_byte(text, '-') >= enough || count_byte(text, '/') >= enough;
+    return count_byte(text, ':') >= enough || count_byte(text, '-') >= enough ||
+           count_byte(text, '/') >= enough;
 }
 
 static bool is_date_of(struct slice pattern, struct slice text, struct arena *arena)
@@ -70,7 +71,8 @@ static const char *detect_number(struct slice text)
     if (slice_to_i64(text, &integer))
         return "long";
     char copy[64];
-    if (text.len == 0 || text.len >= sizeof copy || text.data[0] <= ' ' || count_byte(text, 'x') + count_byte(text, 'X') > 0)
+    if (text.len == 0 || text.len >= sizeof copy || text.data[0] <= ' ' ||
+        count_byte(text, 'x') + count_byte(text, 'X') > 0)
         return NULL;
     memcpy(copy, text.data, text.len);
     copy[text.len] = '\0';
@@ -96,7 +98,8 @@ static bool is_big_integer(yyjson_val *value)
     if (yyjson_is_uint(value))
         return yyjson_get_uint(value) > INT64_MAX;
     struct slice raw = json_slice(value);
-    return yyjson_is_raw(value) && slice_find_byte(raw, '.') == raw.len && slice_find_byte(raw, 'e') == raw.len && slice_find_byte(raw, 'E') == raw.len;
+    return yyjson_is_raw(value) && slice_find_byte(raw, '.') == raw.len &&
+           slice_find_byte(raw, 'e') == raw.len && slice_find_byte(raw, 'E') == raw.len;
 }
 
 static struct finding examine(struct merge *merge, yyjson_val *value)
@@ -133,7 +136,10 @@ static bool template_matches(yyjson_val *template, struct slice name, struct sli
         const char *member;
         bool of_path;
         bool wanted;
-    } rules[] = {{"match", false, true}, {"unmatch", false, false}, {"path_match", true, true}, {"path_unmatch", true, false}};
+    } rules[] = {{"match", false, true},
+                 {"unmatch", false, false},
+                 {"path_match", true, true},
+                 {"path_unmatch", true, false}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         yyjson_val *patterns = json_get(template, slice_from(rules[i].member));
         if (patterns != NULL && matches(patterns, rules[i].of_path ? path : name) != rules[i].wanted)
@@ -199,7 +205,8 @@ static void fill_template(struct buf *buf, yyjson_val *value, struct slice name,
 }
 
 /* The definition of a field, as JSON. */
-static void write_definition(struct buf *buf, yyjson_val *template, struct slice name, const struct finding *finding)
+static void write_definition(struct buf *buf, yyjson_val *template, struct slice name,
+                             const struct finding *finding)
 {
     if (template != NULL) {
         bool has_type = json_get_lit(template, "type") != NULL;
@@ -223,18 +230,22 @@ static void write_definition(struct buf *buf, yyjson_val *template, struct slice
 static int refuse_big_integer(struct merge *merge)
 {
     struct problem *cause = arena_alloc(merge->arena, sizeof *cause);
-    problem_set(cause, merge->arena, PROBLEM_ILLEGAL_STATE, "No matching token for number_type [BIG_INTEGER]");
+    problem_set(cause, merge->arena, PROBLEM_ILLEGAL_STATE,
+                "No matching token for number_type [BIG_INTEGER]");
     int r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "failed to parse");
     merge->problem->caused_by = cause;
     return r;
 }
 
-int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice name, yyjson_val *value, struct mapping_field **ret_field)
+int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice name, yyjson_val *value,
+                 struct mapping_field **ret_field)
 {
     struct finding finding = examine(merge, value);
     if (is_big_integer(value) && merge->dialect == DIALECT_5)
         return refuse_big_integer(merge);
-    struct slice path = parent->path.len == 0 ? name : arena_printf(merge->arena, "%.*s.%.*s", SLICE_ARG(parent->path), SLICE_ARG(name));
+    struct slice path = parent->path.len == 0 ? name
+                                              : arena_printf(merge->arena, "%.*s.%.*s",
+                                                             SLICE_ARG(parent->path), SLICE_ARG(name));
     struct buf definition = BUF_INIT(BUF_UNLIMITED);
     write_definition(&definition, find_template(merge, name, path, finding.kind), name, &finding);
     struct json_doc doc;
@@ -252,19 +263,23 @@ int dynamic__check(struct merge *merge, const struct mapping_field *field, yyjso
 {
     struct finding finding = examine(merge, value);
     struct slice path = field->path;
-    if (find_template(merge, field->name, path, finding.kind) != NULL || slice_is(field->type_name, finding.type))
+    if (find_template(merge, field->name, path, finding.kind) != NULL ||
+        slice_is(field->type_name, finding.type))
         return 0;
     static const char *const defaults[] = {"text", "long", "float", "boolean", "date"};
     bool is_default = false;
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         is_default |= slice_is(field->type_name, defaults[i]);
-    bool both_numbers = (slice_is(field->type_name, "long") || slice_is(field->type_name, "float")) && (finding.kind[0] == 'l' || strcmp(finding.kind, "double") == 0);
+    bool both_numbers = (slice_is(field->type_name, "long") || slice_is(field->type_name, "float")) &&
+                        (finding.kind[0] == 'l' || strcmp(finding.kind, "double") == 0);
     if (!is_default || (both_numbers && merge->dialect == DIALECT_5))
         return 0;
-    struct slice reason = merge->dialect == DIALECT_7
-                              ? arena_printf(merge->arena, "mapper [%.*s] cannot be changed from type [%.*s] to [%s]", SLICE_ARG(path),
-                                             SLICE_ARG(field->type_name), finding.type)
-                              : arena_printf(merge->arena, "mapper [%.*s] of different type, current_type [%.*s], merged_type [%s]", SLICE_ARG(path),
-                                             SLICE_ARG(field->type_name), finding.type);
+    struct slice reason =
+        merge->dialect == DIALECT_7
+            ? arena_printf(merge->arena, "mapper [%.*s] cannot be changed from type [%.*s] to [%s]",
+                           SLICE_ARG(path), SLICE_ARG(field->type_name), finding.type)
+            : arena_printf(merge->arena,
+                           "mapper [%.*s] of different type, current_type [%.*s], merged_type [%s]",
+                           SLICE_ARG(path), SLICE_ARG(field->type_name), finding.type);
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
 }

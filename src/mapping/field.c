@@ -119,7 +119,8 @@ int value_compare(const struct value *a, const struct value *b)
     }
 }
 
-struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name, bool is_multi)
+struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name,
+                                 bool is_multi)
 {
     struct mapping_field *field = arena_zalloc(arena, sizeof *field);
     field->name = arena_copy(arena, name);
@@ -164,7 +165,8 @@ struct mapping_field *field__multi(const struct mapping_field *field, struct sli
     return find_in(field->multi, field->multi_count, name);
 }
 
-void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count, struct mapping_field *field)
+void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count,
+                   struct mapping_field *field)
 {
     /* Lists grow at powers of two. */
     if ((*count & (*count - 1)) == 0) {

@@ -2,13 +2,14 @@
 /*
  * From a JSON scalar to the value a field indexes; see field.h.
  *
- * What Elasticsearch reads leniently is read so here: numbers as text, text as numbers, fractions cut where `coerce`
- * says so. Refusals carry the words of the parser that would have refused, Jackson's with their place.
+ * What Elasticsearch reads leniently is read so here: numbers as text, text as numbers, fractions cut where
+ * `coerce` says so. Refusals carry the words of the parser that would have refused, Jackson's with their
+ * place.
  */
 #include "base/buf.h"
+#include "mapping/mapping_internal.h"
 #include "json/scan.h"
 #include "json/write.h"
-#include "mapping/mapping_internal.h"
 
 #include <arpa/inet.h>
 #include <math.h>
@@ -29,8 +30,8 @@ struct reading {
 /* Limits of whole numbers, and how messages name their type. */
 static const struct integer_type {
     int64_t min, max;
-    const char *name;       /* "Value [x] is out of range for a long" */
-    const char *java_name;  /* "x cannot be converted to Long without data loss" */
+    const char *name;      /* "Value [x] is out of range for a long" */
+    const char *java_name; /* "x cannot be converted to Long without data loss" */
 } integer_types[] = {
     [FIELD_LONG] = {INT64_MIN, INT64_MAX, "a long", "Long"},
     [FIELD_INTEGER] = {INT32_MIN, INT32_MAX, "an integer", "Integer"},
@@ -64,7 +65,8 @@ static int refuse_token(struct reading *reading, const char *name, const char *f
         json_line_column(reading->doc->source, end, &line, &column);
         place = json_place(reading->arena, reading->doc->source, reading->dialect, line, column);
     }
-    problem_set(reading->problem, reading->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason), SLICE_ARG(place));
+    problem_set(reading->problem, reading->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason),
+                SLICE_ARG(place));
     if (name != NULL)
         reading->problem->name = slice_from(name);
     return FIELD_VALUE_REFUSED;
@@ -96,7 +98,8 @@ static struct slice scalar_text(struct reading *reading)
     if (yyjson_is_str(reading->scalar))
         return json_slice(reading->scalar);
     char text[24];
-    if (yyjson_is_sint(reading->scalar) || (yyjson_is_uint(reading->scalar) && unsafe_yyjson_get_uint(reading->scalar) <= INT64_MAX)) {
+    if (yyjson_is_sint(reading->scalar) ||
+        (yyjson_is_uint(reading->scalar) && unsafe_yyjson_get_uint(reading->scalar) <= INT64_MAX)) {
         int len = snprintf(text, sizeof text, "%lld", (long long)unsafe_yyjson_get_sint(reading->scalar));
         return arena_copy(reading->arena, slice_make(text, (size_t)len));
     }
@@ -119,12 +122,14 @@ static struct slice number_source(struct reading *reading)
 
 static int refuse_not_numeric(struct reading *reading)
 {
-    return refuse_token(reading, NULL, "Current token (%s) not numeric, can not use numeric value accessors", token_name(reading->scalar));
+    return refuse_token(reading, NULL, "Current token (%s) not numeric, can not use numeric value accessors",
+                        token_name(reading->scalar));
 }
 
 static int refuse_number_text(struct reading *reading, struct slice text, bool is_integer)
 {
-    enum problem_type type = is_integer && reading->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT;
+    enum problem_type type =
+        is_integer && reading->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_NUMBER_FORMAT;
     return refuse(reading, type, "For input string: \"%.*s\"", SLICE_ARG(text));
 }
 
@@ -163,14 +168,17 @@ static int refuse_out_of_range(struct reading *reading)
     struct slice source = number_source(reading);
     const struct integer_type *type = &integer_types[reading->field->type];
     if (reading->field->type == FIELD_SHORT)
-        return refuse_token(reading, NULL, "Numeric value (%.*s) out of range of Java short", SLICE_ARG(source));
+        return refuse_token(reading, NULL, "Numeric value (%.*s) out of range of Java short",
+                            SLICE_ARG(source));
     bool is_long = reading->field->type == FIELD_LONG;
     const char *name = reading->dialect == DIALECT_7 ? "input_coercion_exception" : NULL;
     bool is_integer = !yyjson_is_real(reading->scalar);
     if (!is_long && is_integer && reading->dialect == DIALECT_5)
         return refuse_token(reading, name, "Numeric value (%.*s) out of range of int", SLICE_ARG(source));
-    return refuse_token(reading, name, "Numeric value (%.*s) out of range of %s (%lld - %lld)", SLICE_ARG(source), is_long ? "long" : "int",
-                        is_long ? (long long)type->min : INT32_MIN, is_long ? (long long)type->max : INT32_MAX);
+    return refuse_token(reading, name, "Numeric value (%.*s) out of range of %s (%lld - %lld)",
+                        SLICE_ARG(source), is_long ? "long" : "int",
+                        is_long ? (long long)type->min : INT32_MIN,
+                        is_long ? (long long)type->max : INT32_MAX);
 }
 
 /* Takes a number with a fraction for a whole one. */
@@ -179,8 +187,8 @@ static int cut_fraction(struct reading *reading, double number, int64_t *ret_int
     if (number != trunc(number) && !reading->field->coerce) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_double_text(&buf, number);
-        int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%.*s cannot be converted to %s without data loss", SLICE_ARG(buf_view(&buf)),
-                       integer_types[reading->field->type].java_name);
+        int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%.*s cannot be converted to %s without data loss",
+                       SLICE_ARG(buf_view(&buf)), integer_types[reading->field->type].java_name);
         buf_deinit(&buf);
         return r;
     }
@@ -206,11 +214,13 @@ static int integer_from_text(struct reading *reading, struct slice text, int64_t
             return refuse_number_text(reading, text, true);
         double number = to_double(reading, text);
         if (!fits_i64(number))
-            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text), type->name);
+            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
+                          SLICE_ARG(text), type->name);
         integer = (int64_t)number;
     }
     if (integer < type->min || integer > type->max)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text), type->name);
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
+                      SLICE_ARG(text), type->name);
     *ret_integer = integer;
     return 0;
 }
@@ -226,14 +236,17 @@ static int integer_from_number(struct reading *reading, int64_t *ret_integer)
         int r = cut_fraction(reading, number, &integer);
         if (r != 0)
             return r;
-    } else if (yyjson_is_raw(reading->scalar) || (yyjson_is_uint(reading->scalar) && unsafe_yyjson_get_uint(reading->scalar) > INT64_MAX)) {
+    } else if (yyjson_is_raw(reading->scalar) ||
+               (yyjson_is_uint(reading->scalar) && unsafe_yyjson_get_uint(reading->scalar) > INT64_MAX)) {
         return refuse_out_of_range(reading);
     } else {
         integer = unsafe_yyjson_get_sint(reading->scalar);
     }
     bool is_byte = reading->field->type == FIELD_BYTE;
-    if (is_byte && (integer < type->min || integer > type->max) && integer >= INT32_MIN && integer <= INT32_MAX)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
+    if (is_byte && (integer < type->min || integer > type->max) && integer >= INT32_MIN &&
+        integer <= INT32_MAX)
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
+                      (long long)integer);
     if (integer < type->min || integer > type->max)
         return refuse_out_of_range(reading);
     *ret_integer = integer;
@@ -269,7 +282,8 @@ static int number_of_scalar(struct reading *reading, double *ret_number)
     if (yyjson_is_str(reading->scalar)) {
         struct slice text = json_slice(reading->scalar);
         if (!reading->field->coerce)
-            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String", reading->field->type == FIELD_DOUBLE ? "Double" : "Float");
+            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "%s value passed as String",
+                          reading->field->type == FIELD_DOUBLE ? "Double" : "Float");
         if (text.len == 0)
             return FIELD_VALUE_IGNORED;
         return java_double(reading, text, ret_number) ? 0 : refuse_number_text(reading, text, false);
@@ -300,7 +314,8 @@ static int refuse_infinite(struct reading *reading, const char *format, double n
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_double_text(&buf, number);
     buf_byte(&buf, '\0');
-    int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]", SLICE_ARG(reading->field->type_name), format, buf.data);
+    int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]",
+                   SLICE_ARG(reading->field->type_name), format, buf.data);
     buf_deinit(&buf);
     return r;
 }
@@ -312,9 +327,12 @@ static int read_double(struct reading *reading, struct value *value)
     if (r != 0)
         return r;
     enum field_type type = reading->field->type;
-    double rounded = type == FIELD_FLOAT ? (double)(float)number : type == FIELD_HALF_FLOAT ? round_half(number) : number;
+    double rounded = type == FIELD_FLOAT        ? (double)(float)number
+                     : type == FIELD_HALF_FLOAT ? round_half(number)
+                                                : number;
     if (!isfinite(rounded) && reading->dialect == DIALECT_7)
-        return refuse_infinite(reading, "supports only finite values", type == FIELD_FLOAT ? rounded : number);
+        return refuse_infinite(reading, "supports only finite values",
+                               type == FIELD_FLOAT ? rounded : number);
     value->kind = VALUE_F64;
     value->f64 = rounded;
     return 0;
@@ -330,7 +348,9 @@ static int read_scaled(struct reading *reading, struct value *value)
         return refuse_infinite(reading, "only supports finite values", number);
     double scaled = floor(number * reading->field->scaling_factor + 0.5);
     value->kind = VALUE_I64;
-    value->i64 = scaled >= 9223372036854775807.0 ? INT64_MAX : scaled <= -9223372036854775808.0 ? INT64_MIN : (int64_t)scaled;
+    value->i64 = scaled >= 9223372036854775807.0    ? INT64_MAX
+                 : scaled <= -9223372036854775808.0 ? INT64_MIN
+                                                    : (int64_t)scaled;
     return 0;
 }
 
@@ -342,7 +362,8 @@ static int refuse_text_of_object(struct reading *reading)
         json_locate(reading->doc, reading->scalar, &start, &end);
         json_line_column(reading->doc->source, start, &line, &column);
     }
-    return refuse(reading, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu", token_name(reading->scalar), line, column);
+    return refuse(reading, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu",
+                  token_name(reading->scalar), line, column);
 }
 
 static int read_date(struct reading *reading, struct value *value)
@@ -378,10 +399,12 @@ static int read_boolean(struct reading *reading, struct value *value)
         return 0;
     }
     if (!yyjson_is_str(reading->scalar))
-        return refuse_token(reading, NULL, "Current token (%s) not of boolean type", token_name(reading->scalar));
+        return refuse_token(reading, NULL, "Current token (%s) not of boolean type",
+                            token_name(reading->scalar));
     struct slice text = json_slice(reading->scalar);
     if (text.len != 0 && !slice_is(text, "true") && !slice_is(text, "false"))
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT,
+                      "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
     value->i64 = slice_is(text, "true");
     return 0;
 }
@@ -398,10 +421,12 @@ static int read_ip(struct reading *reading, struct value *value)
     if (is_address) {
         memcpy(copy, text.data, text.len);
         copy[text.len] = '\0';
-        is_address = inet_pton(AF_INET, copy, bytes + sizeof mapped) == 1 || inet_pton(AF_INET6, copy, bytes) == 1;
+        is_address =
+            inet_pton(AF_INET, copy, bytes + sizeof mapped) == 1 || inet_pton(AF_INET6, copy, bytes) == 1;
     }
     if (!is_address)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.",
+                      SLICE_ARG(text));
     value->kind = VALUE_BYTES;
     value->bytes = arena_copy(reading->arena, slice_make(bytes, IP_BYTES));
     return 0;
@@ -466,19 +491,21 @@ static int read_scalar(struct reading *reading, struct value *value)
     }
 }
 
-int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc, enum dialect dialect, struct arena *arena,
-                 struct value *ret_value, struct problem *ret_problem)
+int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc,
+                 enum dialect dialect, struct arena *arena, struct value *ret_value,
+                 struct problem *ret_problem)
 {
     if (scalar == NULL || yyjson_is_null(scalar))
         return FIELD_VALUE_IGNORED;
     struct reading reading = {field, scalar, doc, dialect, arena, ret_problem};
     ret_value->field = field->number;
     int r = read_scalar(&reading, ret_value);
-    return r == FIELD_VALUE_REFUSED && field->ignore_malformed && !yyjson_is_obj(scalar) ? FIELD_VALUE_IGNORED : r;
+    return r == FIELD_VALUE_REFUSED && field->ignore_malformed && !yyjson_is_obj(scalar) ? FIELD_VALUE_IGNORED
+                                                                                         : r;
 }
 
-int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect, struct arena *arena, struct value *ret_value,
-                      struct problem *ret_problem)
+int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect,
+                      struct arena *arena, struct value *ret_value, struct problem *ret_problem)
 {
     return field__value(field, scalar, NULL, dialect, arena, ret_value, ret_problem);
 }

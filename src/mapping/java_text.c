@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON values as Java prints the maps and lists it reads them into: parts of many error texts. */
 #include "base/buf.h"
-#include "json/write.h"
 #include "mapping/mapping_internal.h"
+#include "json/write.h"
 
 static void object_text(struct buf *buf, yyjson_val *object)
 {

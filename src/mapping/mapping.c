@@ -3,9 +3,9 @@
 #include "mapping/mapping.h"
 
 #include "base/check.h"
+#include "mapping/mapping_internal.h"
 #include "json/filter.h"
 #include "json/write.h"
-#include "mapping/mapping_internal.h"
 
 #include <stdarg.h>
 
@@ -61,7 +61,8 @@ static void read_limit(yyjson_val *section, const char *name, size_t *limit)
 }
 
 /* Takes nested settings over. Their values live in the mapping's arena. */
-static int take_settings(struct mapping *mapping, yyjson_val *settings, struct arena *arena, struct problem *ret_problem)
+static int take_settings(struct mapping *mapping, yyjson_val *settings, struct arena *arena,
+                         struct problem *ret_problem)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     if (settings != NULL)
@@ -71,10 +72,12 @@ static int take_settings(struct mapping *mapping, yyjson_val *settings, struct a
     yyjson_val *limits = json_get_lit(settings, "mapping");
     read_limit(limits, "total_fields", &mapping->total_fields_max);
     read_limit(limits, "depth", &mapping->depth_max);
-    return analysis_new(&mapping->arena, json_get_lit(settings, "analysis"), arena, &mapping->analysis, ret_problem);
+    return analysis_new(&mapping->arena, json_get_lit(settings, "analysis"), arena, &mapping->analysis,
+                        ret_problem);
 }
 
-int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+                struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping_alloc();
     yyjson_val *nested = settings__nest(&mapping->arena, settings);
@@ -86,10 +89,11 @@ int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_
 }
 
 /* Copies a field with all below it. Texts are shared: they are copied once more only when the arena is. */
-static struct mapping_field *copy_field(struct arena *arena, const struct mapping_field *field, struct mapping_field *parent);
+static struct mapping_field *copy_field(struct arena *arena, const struct mapping_field *field,
+                                        struct mapping_field *parent);
 
-static void copy_list(struct arena *arena, struct mapping_field *const *from, size_t count, struct mapping_field *parent,
-                      struct mapping_field ***list, size_t *ret_count)
+static void copy_list(struct arena *arena, struct mapping_field *const *from, size_t count,
+                      struct mapping_field *parent, struct mapping_field ***list, size_t *ret_count)
 {
     *list = NULL;
     *ret_count = 0;
@@ -102,7 +106,8 @@ static struct slice copy_text(struct arena *arena, struct slice text)
     return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
 }
 
-static struct mapping_field *copy_field(struct arena *arena, const struct mapping_field *field, struct mapping_field *parent)
+static struct mapping_field *copy_field(struct arena *arena, const struct mapping_field *field,
+                                        struct mapping_field *parent)
 {
     struct mapping_field *copy = arena_alloc(arena, sizeof *copy);
     *copy = *field;
@@ -113,7 +118,8 @@ static struct mapping_field *copy_field(struct arena *arena, const struct mappin
     copy->in_tree = false;
     struct field_parameter *parameters = arena_alloc(arena, field->parameter_count * sizeof *parameters);
     for (size_t i = 0; i < field->parameter_count; i++)
-        parameters[i] = (struct field_parameter){copy_text(arena, field->parameters[i].name), copy_text(arena, field->parameters[i].json)};
+        parameters[i] = (struct field_parameter){copy_text(arena, field->parameters[i].name),
+                                                 copy_text(arena, field->parameters[i].json)};
     copy->parameters = parameters;
     copy->copy_to = arena_alloc(arena, field->copy_to_count * sizeof *copy->copy_to);
     for (size_t i = 0; i < field->copy_to_count; i++)
@@ -165,7 +171,8 @@ static void copy_type(struct mapping *mapping, const struct type_record *from)
     record->date_formats_value = parse_kept(arena, record->date_formats);
     struct arena scratch = ARENA_INIT;
     struct problem ignored;
-    resolve_all(&(struct merge){.mapping = mapping, .record = record, .arena = &scratch, .problem = &ignored}, record->type.root);
+    resolve_all(&(struct merge){.mapping = mapping, .record = record, .arena = &scratch, .problem = &ignored},
+                record->type.root);
     arena_deinit(&scratch);
 }
 
@@ -179,8 +186,10 @@ struct mapping *mapping__copy(const struct mapping *base)
     INSIST(r == 0);
     arena_deinit(&scratch);
     for (size_t i = 0; i < base->number_count; i++) {
-        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity, sizeof *mapping->numbers);
-        mapping->numbers[i] = (struct numbered_field){copy_text(&mapping->arena, base->numbers[i].path), base->numbers[i].complete, NULL};
+        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity,
+                                      sizeof *mapping->numbers);
+        mapping->numbers[i] = (struct numbered_field){copy_text(&mapping->arena, base->numbers[i].path),
+                                                      base->numbers[i].complete, NULL};
     }
     mapping->number_count = base->number_count;
     mapping->path_state = base->path_state;
@@ -200,7 +209,8 @@ struct type_record *mapping__add_type(struct mapping *mapping, struct slice name
     record->type.root->type = FIELD_OBJECT;
     record->type.source_enabled = true;
     record->type.date_detection = true;
-    mapping->types = arena_grow(&mapping->arena, mapping->types, mapping->type_count, &mapping->type_capacity, sizeof *mapping->types);
+    mapping->types = arena_grow(&mapping->arena, mapping->types, mapping->type_count, &mapping->type_capacity,
+                                sizeof *mapping->types);
     mapping->types[mapping->type_count++] = record;
     return record;
 }
@@ -244,7 +254,8 @@ static int assign_number(struct sealing *sealing, struct mapping_field *field)
     if (slot == 0) {
         if (mapping->number_count >= FIELD_NUMBER_NONE)
             return refuse_seal(sealing, "Limit of field numbers [%u] has been exceeded", FIELD_NUMBER_NONE);
-        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, mapping->number_count, &mapping->number_capacity, sizeof *mapping->numbers);
+        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, mapping->number_count,
+                                      &mapping->number_capacity, sizeof *mapping->numbers);
         mapping->numbers[mapping->number_count] = (struct numbered_field){field->path, field->complete, NULL};
         slot = ++mapping->number_count;
         map_put(&mapping->by_number_path, field->path, (void *)(uintptr_t)slot);
@@ -257,12 +268,13 @@ static int assign_number(struct sealing *sealing, struct mapping_field *field)
     return 0;
 }
 
-static int refuse_other_type(struct sealing *sealing, const struct mapping_field *first, const struct mapping_field *field)
+static int refuse_other_type(struct sealing *sealing, const struct mapping_field *first,
+                             const struct mapping_field *field)
 {
     struct slice current = field__is_object(first) ? SLICE_LIT("ObjectMapper") : first->type_name;
     struct slice merged = field__is_object(field) ? SLICE_LIT("ObjectMapper") : field->type_name;
-    return refuse_seal(sealing, "mapper [%.*s] of different type, current_type [%.*s], merged_type [%.*s]", SLICE_ARG(field->path),
-                       SLICE_ARG(current), SLICE_ARG(merged));
+    return refuse_seal(sealing, "mapper [%.*s] of different type, current_type [%.*s], merged_type [%.*s]",
+                       SLICE_ARG(field->path), SLICE_ARG(current), SLICE_ARG(merged));
 }
 
 static int seal_field(struct sealing *sealing, struct mapping_field *field, size_t depth);
@@ -283,10 +295,12 @@ static int seal_field(struct sealing *sealing, struct mapping_field *field, size
     struct mapping *mapping = sealing->mapping;
     if (field->parent != NULL) {
         if (++sealing->field_count > mapping->total_fields_max)
-            return refuse_seal(sealing, "Limit of total fields [%zu] has been exceeded", mapping->total_fields_max);
+            return refuse_seal(sealing, "Limit of total fields [%zu] has been exceeded",
+                               mapping->total_fields_max);
         if (field__is_object(field) && depth > mapping->depth_max)
-            return refuse_seal(sealing, "Limit of mapping depth [%zu] has been exceeded due to object field [%.*s]", mapping->depth_max,
-                               SLICE_ARG(field->path));
+            return refuse_seal(sealing,
+                               "Limit of mapping depth [%zu] has been exceeded due to object field [%.*s]",
+                               mapping->depth_max, SLICE_ARG(field->path));
         const struct mapping_field *first = map_get(&mapping->by_path, field->path);
         if (first == NULL)
             map_put(&mapping->by_path, field->path, field);
@@ -313,7 +327,8 @@ static bool can_be_path(const struct mapping_field *field, char *delimiter)
     }
     if (field->type == FIELD_TEXT && analyzer_is_path(field->analyzer, delimiter))
         return true;
-    for (size_t i = 0; i < field->multi_count && (field->type == FIELD_TEXT || field->type == FIELD_KEYWORD); i++) {
+    for (size_t i = 0; i < field->multi_count && (field->type == FIELD_TEXT || field->type == FIELD_KEYWORD);
+         i++) {
         if (field->multi[i]->type == FIELD_TEXT && analyzer_is_path(field->multi[i]->analyzer, delimiter))
             return true;
     }
@@ -346,7 +361,8 @@ static void mark_in_tree(struct mapping_field *field)
 static void seal_path(struct mapping *mapping)
 {
     for (size_t i = 0; i < mapping->type_count && mapping->path_state == PATH_OPEN; i++) {
-        const struct mapping_field *found = find_path_field(mapping->types[i]->type.root, &mapping->path_delimiter);
+        const struct mapping_field *found =
+            find_path_field(mapping->types[i]->type.root, &mapping->path_delimiter);
         if (found != NULL) {
             mapping->path_state = PATH_CHOSEN;
             mapping->path_name = found->path;
@@ -388,7 +404,8 @@ static void share_completeness(struct mapping *mapping, struct mapping_field *fi
         share_completeness(mapping, field->multi[i]);
 }
 
-int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena,
+                  struct problem *ret_problem)
 {
     REQUIRE(!mapping->sealed);
     struct sealing sealing = {mapping, dialect, arena, ret_problem, 0};
@@ -479,7 +496,8 @@ static void visit_matching(struct matching *matching, const struct mapping_field
 {
     bool is_leaf = field->parent != NULL && !field__is_object(field);
     /* A path that several types have is visited where it was seen first. */
-    if (is_leaf && map_get(&matching->mapping->by_path, field->path) == field && json_wildcard(matching->pattern, field->path)) {
+    if (is_leaf && map_get(&matching->mapping->by_path, field->path) == field &&
+        json_wildcard(matching->pattern, field->path)) {
         matching->visit(matching->context, field);
         matching->count++;
     }
@@ -489,7 +507,8 @@ static void visit_matching(struct matching *matching, const struct mapping_field
         visit_matching(matching, field->children[i]);
 }
 
-size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit, void *context)
+size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit,
+                               void *context)
 {
     struct matching matching = {mapping, pattern, visit, context, 0};
     for (size_t i = 0; i < mapping->type_count; i++)

@@ -5,16 +5,17 @@
  * A mapping is immutable. A change (PUT _mapping, or a document with a field nobody has seen) makes a new
  * one that shares nothing with the old, so readers on other threads keep what they hold. See README.md.
  *
- * An index has types: several in the manner of 5.x, one named `_doc` in that of 7.x. A document key starts with
- * its type's number. Fields of equal path in different types are one field: they share a number and must agree.
+ * An index has types: several in the manner of 5.x, one named `_doc` in that of 7.x. A document key starts
+ * with its type's number. Fields of equal path in different types are one field: they share a number and must
+ * agree.
  */
 #ifndef TL_MAPPING_MAPPING_H
 #define TL_MAPPING_MAPPING_H
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "json/json.h"
 #include "mapping/field.h"
+#include "json/json.h"
 
 /* Outcomes. */
 enum {
@@ -34,10 +35,10 @@ enum mapping_dynamic { DYNAMIC_INHERIT, DYNAMIC_TRUE, DYNAMIC_FALSE, DYNAMIC_STR
 /* One type of an index. Belongs to its mapping. */
 struct mapping_type {
     struct slice name;
-    uint16_t number;              /* first part of its documents' keys; never reused in an index */
-    struct mapping_field *root;   /* a FIELD_OBJECT with an empty path */
+    uint16_t number;            /* first part of its documents' keys; never reused in an index */
+    struct mapping_field *root; /* a FIELD_OBJECT with an empty path */
     bool routing_required;
-    bool source_enabled;          /* accepted and rendered; a source is kept all the same */
+    bool source_enabled; /* accepted and rendered; a source is kept all the same */
     bool date_detection;
     bool numeric_detection;
 };
@@ -59,26 +60,29 @@ TL_DEFINE_FREEP(struct mapping, mapping_unref)
 /*
  * Makes the mapping that results from merging `body` into type `type`, creating the type where it is new.
  *
- * `body` is `{"properties": …}` or the same under the type's name. With an empty `type` (typeless calls) it is
- * the only type of the index, `_doc` where there is none. `creating` says it comes with PUT /{index}: errors
- * then read "Failed to parse mapping [t]: …".
+ * `body` is `{"properties": …}` or the same under the type's name. With an empty `type` (typeless calls) it
+ * is the only type of the index, `_doc` where there is none. `creating` says it comes with PUT /{index}:
+ * errors then read "Failed to parse mapping [t]: …".
  *
  * Returns: 0; MAPPING_REFUSED. *ret_mapping may be `base` itself, referenced once more, when nothing changed.
  * Owns: the caller; mapping_unref.
  */
-int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect, bool creating,
-                  struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect,
+                  bool creating, struct arena *arena, struct mapping **ret_mapping,
+                  struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * The same for the "mappings" of PUT /{index}: typeless in DIALECT_7 unless `typed` (include_type_name), a member a type in
- * DIALECT_5.
+ * The same for the "mappings" of PUT /{index}: typeless in DIALECT_7 unless `typed` (include_type_name), a
+ * member a type in DIALECT_5.
  */
 int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dialect dialect, bool typed,
-                      struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+                      struct arena *arena, struct mapping **ret_mapping,
+                      struct problem *ret_problem) TL_MUST_USE;
 
 /* Makes sure the type is there, as indexing into it does. Returns and Owns: as mapping_merge(). */
-int mapping_ensure_type(const struct mapping *base, struct slice type, enum dialect dialect, struct arena *arena,
-                        struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+int mapping_ensure_type(const struct mapping *base, struct slice type, enum dialect dialect,
+                        struct arena *arena, struct mapping **ret_mapping,
+                        struct problem *ret_problem) TL_MUST_USE;
 
 /* The catalog's form: everything, numbers included. Decoding what was encoded gives an equal mapping. */
 void mapping_encode(const struct mapping *mapping, struct buf *buf);
@@ -107,7 +111,8 @@ uint16_t mapping_field_count(const struct mapping *mapping);
  * of path. Returns: how many.
  */
 typedef void mapping_visit(void *context, const struct mapping_field *field);
-size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit, void *context);
+size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit,
+                               void *context);
 
 /*
  * The index's path field: the one whose value places a document in the tree (README.md, "The path field").
@@ -124,7 +129,8 @@ char mapping_path_delimiter(const struct mapping *mapping);
 struct mapping *mapping_close_path(const struct mapping *base);
 
 /*
- * Renders one type as GET _mapping shows it: {"dynamic": …, "properties": {…}}, keys in Elasticsearch's order.
+ * Renders one type as GET _mapping shows it: {"dynamic": …, "properties": {…}}, keys in Elasticsearch's
+ * order.
  */
 void mapping_render_type(const struct mapping *mapping, const struct mapping_type *type, enum dialect dialect,
                          struct buf *buf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a mapping, and how one is built: a copy of the old is changed in place by mapping__…() functions and
- * then sealed. Only an unsealed mapping is written to.
+ * The inside of a mapping, and how one is built: a copy of the old is changed in place by mapping__…()
+ * functions and then sealed. Only an unsealed mapping is written to.
  */
 #ifndef TL_MAPPING_MAPPING_INTERNAL_H
 #define TL_MAPPING_MAPPING_INTERNAL_H
@@ -43,23 +43,23 @@ struct mapping {
     _Atomic uint32_t references;
     bool sealed;
     struct arena arena;
-    struct slice settings;          /* JSON of what mapping_new() read, for the catalog */
+    struct slice settings; /* JSON of what mapping_new() read, for the catalog */
     struct analysis *analysis;
     size_t total_fields_max;
     size_t depth_max;
-    struct type_record **types;     /* in order of number */
+    struct type_record **types; /* in order of number */
     size_t type_count;
     size_t type_capacity;
     struct numbered_field *numbers; /* by field number */
     size_t number_count;
     size_t number_capacity;
     enum path_state path_state;
-    struct slice path_name;         /* where PATH_CHOSEN */
+    struct slice path_name; /* where PATH_CHOSEN */
     const struct mapping_field *path_field;
     char path_delimiter;
-    bool has_copies;                /* some field has copy_to */
-    struct map by_path;             /* path → field of the first type that has it */
-    struct map by_number_path;      /* path → number + 1 */
+    bool has_copies;           /* some field has copy_to */
+    struct map by_path;        /* path → field of the first type that has it */
+    struct map by_number_path; /* path → number + 1 */
 };
 
 /* What merging needs to know on its way down. */
@@ -67,11 +67,11 @@ struct merge {
     struct mapping *mapping;    /* being built */
     struct type_record *record; /* being merged into */
     enum dialect dialect;
-    struct arena *arena;        /* for problems and scratch */
+    struct arena *arena; /* for problems and scratch */
     struct problem *problem;
-    bool incomplete;            /* what is added gets entries for documents to come only */
+    bool incomplete; /* what is added gets entries for documents to come only */
     bool type_is_new;
-    bool stored;                /* the text is the catalog's: taken once, so taken now */
+    bool stored; /* the text is the catalog's: taken once, so taken now */
 };
 
 /* An unsealed copy. Owns: the caller; mapping_unref. */
@@ -80,22 +80,26 @@ struct mapping *mapping__copy(const struct mapping *base);
  * Ends building: sorts out numbers, the path field and lookups, and checks the limits.
  * Returns: 0, MAPPING_REFUSED.
  */
-int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena,
+                  struct problem *ret_problem) TL_MUST_USE;
 struct type_record *mapping__add_type(struct mapping *mapping, struct slice name);
 
 /* Merges the inside of a type: {"properties": …, "dynamic": …}. */
 int mapping__merge_root(struct merge *merge, yyjson_val *body) TL_MUST_USE;
 /* Merges one property `name` of `parent`. */
-int mapping__merge_property(struct merge *merge, struct mapping_field *parent, struct slice name, yyjson_val *definition) TL_MUST_USE;
+int mapping__merge_property(struct merge *merge, struct mapping_field *parent, struct slice name,
+                            yyjson_val *definition) TL_MUST_USE;
 /* Adds an object without anything in it, or returns the one there is. Refuses where a leaf is in the way. */
 int mapping__merge_object(struct merge *merge, struct mapping_field *parent, struct slice name,
                           struct mapping_field **ret_object) TL_MUST_USE;
 
 int mapping__refuse(struct merge *merge, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 
-struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name, bool is_multi);
+struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name,
+                                 bool is_multi);
 /* Inserts in order of name. */
-void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count, struct mapping_field *field);
+void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count,
+                   struct mapping_field *field);
 /* Returns: the child or multi-field of this name, or NULL. */
 struct mapping_field *field__child(const struct mapping_field *field, struct slice name);
 struct mapping_field *field__multi(const struct mapping_field *field, struct slice name);
@@ -111,9 +115,11 @@ static inline bool field__is_object(const struct mapping_field *field)
  * mean is worked out by field__resolve().
  */
 /* Reads all of a leaf's definition but `fields` and `copy_to` into field->parameters. */
-int field__read_parameters(struct merge *merge, struct mapping_field *field, yyjson_val *definition) TL_MUST_USE;
+int field__read_parameters(struct merge *merge, struct mapping_field *field,
+                           yyjson_val *definition) TL_MUST_USE;
 /* Takes over the parameters of `from`; refuses where one must not change. */
-int field__merge_parameters(struct merge *merge, struct mapping_field *field, const struct mapping_field *from) TL_MUST_USE;
+int field__merge_parameters(struct merge *merge, struct mapping_field *field,
+                            const struct mapping_field *from) TL_MUST_USE;
 int field__resolve(struct merge *merge, struct mapping_field *field) TL_MUST_USE;
 struct slice field__parameter(const struct mapping_field *field, const char *name);
 
@@ -144,14 +150,15 @@ int mapping__refuse_object_over_leaf(struct merge *merge, const struct mapping_f
  * As field_value_parse(); `doc` is what the scalar is part of, so that errors can say where, or NULL.
  * Objects are refused too.
  */
-int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc, enum dialect dialect,
-                 struct arena *arena, struct value *ret_value, struct problem *ret_problem) TL_MUST_USE;
+int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc,
+                 enum dialect dialect, struct arena *arena, struct value *ret_value,
+                 struct problem *ret_problem) TL_MUST_USE;
 
 /* Settings in any form as nested objects without "index."; lives in `arena`; NULL where there is nothing. */
 yyjson_val *settings__nest(struct arena *arena, yyjson_val *settings);
 
 /* Why a text is no date, in the words of java.time or Joda. */
-void date__explain(const struct date_format *format, struct slice text, enum dialect dialect, struct arena *arena,
-                   struct problem *ret_problem);
+void date__explain(const struct date_format *format, struct slice text, enum dialect dialect,
+                   struct arena *arena, struct problem *ret_problem);
 
 #endif

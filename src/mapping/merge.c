@@ -5,8 +5,8 @@
  * The copy being built is changed in place. What must not change is refused in the words of the dialect; then
  * the copy is thrown away.
  */
-#include "json/write.h"
 #include "mapping/mapping_internal.h"
+#include "json/write.h"
 
 static int merge_properties(struct merge *merge, struct mapping_field *parent, yyjson_val *properties);
 
@@ -31,10 +31,12 @@ static int merge_dynamic(struct merge *merge, struct mapping_field *object, yyjs
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         java_text(&buf, value);
         struct problem *cause = arena_alloc(merge->arena, sizeof *cause);
-        problem_set(cause, merge->arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
+        problem_set(cause, merge->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
                     SLICE_ARG(buf_view(&buf)));
         buf_deinit(&buf);
-        int r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Could not convert [dynamic.dynamic] to boolean");
+        int r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                                "Could not convert [dynamic.dynamic] to boolean");
         merge->problem->caused_by = cause;
         return r;
     }
@@ -46,11 +48,14 @@ static int merge_enabled(struct merge *merge, struct mapping_field *object, yyjs
 {
     bool enabled = true;
     if (!take_boolean(value, &enabled))
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Failed to parse value for [enabled] of field [%.*s]", SLICE_ARG(object->path));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                               "Failed to parse value for [enabled] of field [%.*s]",
+                               SLICE_ARG(object->path));
     if (is_new || object->parent == NULL) {
         object->enabled = enabled;
     } else if (enabled != object->enabled && merge->dialect == DIALECT_7) {
-        mapping__refuse(merge, PROBLEM_ILLEGAL_STATE, "the [enabled] parameter can't be updated for the object mapping [%.*s]",
+        mapping__refuse(merge, PROBLEM_ILLEGAL_STATE,
+                        "the [enabled] parameter can't be updated for the object mapping [%.*s]",
                         SLICE_ARG(object->path));
         merge->problem->name = SLICE_LIT("mapper_exception");
         return MAPPING_REFUSED;
@@ -58,14 +63,17 @@ static int merge_enabled(struct merge *merge, struct mapping_field *object, yyjs
     return 0;
 }
 
-static int refuse_unsupported(struct merge *merge, struct slice field, yyjson_val *unsupported, struct slice name)
+static int refuse_unsupported(struct merge *merge, struct slice field, yyjson_val *unsupported,
+                              struct slice name)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     java_text(&buf, unsupported);
     int r = field.data == NULL
-                ? mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Root mapping definition has unsupported parameters:  [%.*s : %.*s]",
+                ? mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                                  "Root mapping definition has unsupported parameters:  [%.*s : %.*s]",
                                   SLICE_ARG(name), SLICE_ARG(buf_view(&buf)))
-                : mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Mapping definition for [%.*s] has unsupported parameters:  [%.*s : %.*s]",
+                : mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                                  "Mapping definition for [%.*s] has unsupported parameters:  [%.*s : %.*s]",
                                   SLICE_ARG(field), SLICE_ARG(name), SLICE_ARG(buf_view(&buf)));
     buf_deinit(&buf);
     return r;
@@ -88,7 +96,8 @@ static void keep_flag(struct merge *merge, struct mapping_field *object, struct 
 }
 
 /* One member of an object's definition. */
-static int merge_object_member(struct merge *merge, struct mapping_field *object, struct slice name, yyjson_val *value, bool is_new)
+static int merge_object_member(struct merge *merge, struct mapping_field *object, struct slice name,
+                               yyjson_val *value, bool is_new)
 {
     bool flag;
     if (slice_is(name, "type"))
@@ -101,7 +110,9 @@ static int merge_object_member(struct merge *merge, struct mapping_field *object
         return merge_properties(merge, object, value);
     if (slice_is(name, "include_in_all"))
         return 0;
-    if (object->type == FIELD_NESTED && (slice_is(name, "include_in_parent") || slice_is(name, "include_in_root")) && take_boolean(value, &flag)) {
+    if (object->type == FIELD_NESTED &&
+        (slice_is(name, "include_in_parent") || slice_is(name, "include_in_root")) &&
+        take_boolean(value, &flag)) {
         keep_flag(merge, object, name, flag);
         return 0;
     }
@@ -111,25 +122,33 @@ static int merge_object_member(struct merge *merge, struct mapping_field *object
 int mapping__refuse_object_over_leaf(struct merge *merge, const struct mapping_field *field)
 {
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "can't merge a non object mapping [%.*s] with an object mapping", SLICE_ARG(field->path));
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "mapper [%.*s] of different type, current_type [%.*s], merged_type [ObjectMapper]",
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "can't merge a non object mapping [%.*s] with an object mapping",
+                               SLICE_ARG(field->path));
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                           "mapper [%.*s] of different type, current_type [%.*s], merged_type [ObjectMapper]",
                            SLICE_ARG(field->path), SLICE_ARG(field->type_name));
 }
 
 int mapping__refuse_leaf_over_object(struct merge *merge, const struct mapping_field *field)
 {
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "can't merge a non object mapping [%.*s] with an object mapping", SLICE_ARG(field->path));
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Can't merge a non object mapping [%.*s] with an object mapping [%.*s]",
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "can't merge a non object mapping [%.*s] with an object mapping",
+                               SLICE_ARG(field->path));
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                           "Can't merge a non object mapping [%.*s] with an object mapping [%.*s]",
                            SLICE_ARG(field->path), SLICE_ARG(field->path));
 }
 
 static int refuse_type_change(struct merge *merge, const struct mapping_field *field, struct slice type_name)
 {
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "mapper [%.*s] cannot be changed from type [%.*s] to [%.*s]", SLICE_ARG(field->path),
-                               SLICE_ARG(field->type_name), SLICE_ARG(type_name));
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "mapper [%.*s] of different type, current_type [%.*s], merged_type [%.*s]",
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "mapper [%.*s] cannot be changed from type [%.*s] to [%.*s]",
+                               SLICE_ARG(field->path), SLICE_ARG(field->type_name), SLICE_ARG(type_name));
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                           "mapper [%.*s] of different type, current_type [%.*s], merged_type [%.*s]",
                            SLICE_ARG(field->path), SLICE_ARG(field->type_name), SLICE_ARG(type_name));
 }
 
@@ -137,11 +156,14 @@ static int refuse_nesting_change(struct merge *merge, const struct mapping_field
 {
     const char *change = object->type == FIELD_NESTED ? "nested to non-nested" : "non-nested to nested";
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "cannot change object mapping from %s", change);
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "object mapping [%.*s] can't be changed from %s", SLICE_ARG(object->path), change);
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "cannot change object mapping from %s",
+                               change);
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "object mapping [%.*s] can't be changed from %s",
+                           SLICE_ARG(object->path), change);
 }
 
-static struct mapping_field *add_object(struct merge *merge, struct mapping_field *parent, struct slice name, enum field_type type)
+static struct mapping_field *add_object(struct merge *merge, struct mapping_field *parent, struct slice name,
+                                        enum field_type type)
 {
     struct mapping_field *object = field__new(&merge->mapping->arena, parent, name, false);
     object->type = type;
@@ -150,7 +172,8 @@ static struct mapping_field *add_object(struct merge *merge, struct mapping_fiel
     return object;
 }
 
-int mapping__merge_object(struct merge *merge, struct mapping_field *parent, struct slice name, struct mapping_field **ret_object)
+int mapping__merge_object(struct merge *merge, struct mapping_field *parent, struct slice name,
+                          struct mapping_field **ret_object)
 {
     struct mapping_field *object = field__child(parent, name);
     if (object != NULL && !field__is_object(object))
@@ -159,7 +182,8 @@ int mapping__merge_object(struct merge *merge, struct mapping_field *parent, str
     return 0;
 }
 
-static int merge_object(struct merge *merge, struct mapping_field *parent, struct slice name, enum field_type type, yyjson_val *definition)
+static int merge_object(struct merge *merge, struct mapping_field *parent, struct slice name,
+                        enum field_type type, yyjson_val *definition)
 {
     struct mapping_field *object = field__child(parent, name);
     bool is_new = object == NULL;
@@ -186,28 +210,32 @@ static struct slice successor_of_string(struct slice type_name, yyjson_val *defi
     if (!slice_is(type_name, "string"))
         return type_name;
     struct slice index = json_slice(json_get_lit(definition, "index"));
-    return slice_is(index, "not_analyzed") || slice_is(index, "no") ? SLICE_LIT("keyword") : SLICE_LIT("text");
+    return slice_is(index, "not_analyzed") || slice_is(index, "no") ? SLICE_LIT("keyword")
+                                                                    : SLICE_LIT("text");
 }
 
 static int read_copy_to(struct merge *merge, struct mapping_field *field, yyjson_val *value)
 {
     size_t count = yyjson_is_arr(value) ? yyjson_arr_size(value) : value != NULL;
     if (count > MAPPING_TOTAL_FIELDS_MAX)
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "copy_to of field [%.*s] has too many targets", SLICE_ARG(field->path));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "copy_to of field [%.*s] has too many targets",
+                               SLICE_ARG(field->path));
     field->copy_to = arena_alloc(&merge->mapping->arena, count * sizeof *field->copy_to);
     field->copy_to_count = 0;
     yyjson_val *item = yyjson_is_arr(value) ? yyjson_arr_get_first(value) : value;
     for (size_t i = 0; i < count; i++) {
         struct slice path = json_slice(item);
         if (path.len == 0)
-            return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "copy_to of field [%.*s] must name fields", SLICE_ARG(field->path));
+            return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "copy_to of field [%.*s] must name fields",
+                                   SLICE_ARG(field->path));
         field->copy_to[field->copy_to_count++] = arena_copy(&merge->mapping->arena, path);
         item = unsafe_yyjson_get_next(item);
     }
     return 0;
 }
 
-static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields, bool field_is_new);
+static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields,
+                              bool field_is_new);
 
 /* Whether documents written so far may hold values of a field added to `parent` now. */
 static bool inside_unmapped(const struct mapping_field *parent)
@@ -218,8 +246,9 @@ static bool inside_unmapped(const struct mapping_field *parent)
 }
 
 /* A leaf from its definition, not in any list yet. */
-static int read_leaf(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi, enum field_type type,
-                     struct slice type_name, yyjson_val *definition, struct mapping_field **ret_field)
+static int read_leaf(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi,
+                     enum field_type type, struct slice type_name, yyjson_val *definition,
+                     struct mapping_field **ret_field)
 {
     struct mapping_field *field = field__new(&merge->mapping->arena, parent, name, is_multi);
     field->type = type;
@@ -235,7 +264,8 @@ static int read_leaf(struct merge *merge, struct mapping_field *parent, struct s
 }
 
 /* Takes a new definition over into the leaf there is. */
-static int merge_into_leaf(struct merge *merge, struct mapping_field *field, const struct mapping_field *new, yyjson_val *definition)
+static int merge_into_leaf(struct merge *merge, struct mapping_field *field, const struct mapping_field *new,
+                           yyjson_val *definition)
 {
     if (field->type != new->type || !slice_equal(field->type_name, new->type_name))
         return refuse_type_change(merge, field, new->type_name);
@@ -248,8 +278,8 @@ static int merge_into_leaf(struct merge *merge, struct mapping_field *field, con
     return r == 0 ? merge_multi_fields(merge, field, json_get_lit(definition, "fields"), false) : r;
 }
 
-static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi, enum field_type type,
-                      struct slice type_name, yyjson_val *definition)
+static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi,
+                      enum field_type type, struct slice type_name, yyjson_val *definition)
 {
     struct mapping_field *old = is_multi ? field__multi(parent, name) : field__child(parent, name);
     struct mapping_field *new;
@@ -268,29 +298,35 @@ static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct 
 }
 
 /* Works out what a definition is of, and merges it. */
-static int merge_definition(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi, yyjson_val *definition)
+static int merge_definition(struct merge *merge, struct mapping_field *parent, struct slice name,
+                            bool is_multi, yyjson_val *definition)
 {
     struct slice type_name = json_slice(json_get_lit(definition, "type"));
     bool implied_object = json_get_lit(definition, "properties") != NULL ||
                           (yyjson_obj_size(definition) == 1 && json_get_lit(definition, "enabled") != NULL);
     if (type_name.data == NULL && !implied_object)
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "No type specified for field [%.*s]", SLICE_ARG(name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "No type specified for field [%.*s]",
+                               SLICE_ARG(name));
     if (type_name.data == NULL)
         type_name = SLICE_LIT("object");
     if (merge->dialect == DIALECT_5)
         type_name = successor_of_string(type_name, definition);
     enum field_type type;
     if (!field_type__find(type_name, &type))
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "No handler for type [%.*s] declared on field [%.*s]", SLICE_ARG(type_name), SLICE_ARG(name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                               "No handler for type [%.*s] declared on field [%.*s]", SLICE_ARG(type_name),
+                               SLICE_ARG(name));
     bool is_object = type == FIELD_OBJECT || type == FIELD_NESTED;
     if (is_object && is_multi)
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Type [%.*s] cannot be used in multi field", SLICE_ARG(type_name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Type [%.*s] cannot be used in multi field",
+                               SLICE_ARG(type_name));
     if (is_object)
         return merge_object(merge, parent, name, type, definition);
     return merge_leaf(merge, parent, name, is_multi, type, type_name, definition);
 }
 
-static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields, bool field_is_new)
+static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields,
+                              bool field_is_new)
 {
     bool before = merge->incomplete;
     /* What is added to a field that documents may have has no entries for those documents. */
@@ -301,7 +337,9 @@ static int merge_multi_fields(struct merge *merge, struct mapping_field *field, 
     yyjson_obj_foreach(fields, i, max, key, value)
     {
         if (!yyjson_is_obj(value))
-            r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "illegal field [%.*s], only fields can be specified inside fields", SLICE_ARG(json_slice(key)));
+            r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                                "illegal field [%.*s], only fields can be specified inside fields",
+                                SLICE_ARG(json_slice(key)));
         else
             r = merge_definition(merge, field, json_slice(key), true, value);
         if (r != 0)
@@ -311,14 +349,18 @@ static int merge_multi_fields(struct merge *merge, struct mapping_field *field, 
     return r;
 }
 
-int mapping__merge_property(struct merge *merge, struct mapping_field *parent, struct slice name, yyjson_val *definition)
+int mapping__merge_property(struct merge *merge, struct mapping_field *parent, struct slice name,
+                            yyjson_val *definition)
 {
     if (name.len == 0)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
     if (yyjson_is_arr(definition) && yyjson_arr_size(definition) == 0)
         return 0;
     if (!yyjson_is_obj(definition))
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Expected map for property [fields] on field [%.*s] but got a class java.lang.String", SLICE_ARG(name));
+        return mapping__refuse(
+            merge, PROBLEM_MAPPER_PARSING,
+            "Expected map for property [fields] on field [%.*s] but got a class java.lang.String",
+            SLICE_ARG(name));
     struct slice rest = name;
     for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len; rest = slice_from_offset(rest, end + 1)) {
         if (end == 0 || end + 1 == rest.len)
@@ -332,7 +374,8 @@ int mapping__merge_property(struct merge *merge, struct mapping_field *parent, s
 
 static bool is_metadata_name(struct slice name)
 {
-    static const char *const names[] = {"_id", "_index", "_type", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored"};
+    static const char *const names[] = {"_id",      "_index",  "_type",        "_routing", "_source",
+                                        "_version", "_seq_no", "_field_names", "_ignored"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (slice_is(name, names[i]))
             return true;
@@ -354,8 +397,10 @@ static int merge_properties(struct merge *merge, struct mapping_field *parent, y
         int r = 0;
         if (parent->parent == NULL && is_metadata_name(name))
             r = merge->dialect == DIALECT_7
-                    ? mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Field [%.*s] is defined more than once", SLICE_ARG(name))
-                    : mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Field [%.*s] is defined twice in [%.*s]", SLICE_ARG(name),
+                    ? mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Field [%.*s] is defined more than once",
+                                      SLICE_ARG(name))
+                    : mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                                      "Field [%.*s] is defined twice in [%.*s]", SLICE_ARG(name),
                                       SLICE_ARG(merge->record->type.name));
         if (r == 0)
             r = mapping__merge_property(merge, parent, name, value);
@@ -395,7 +440,8 @@ static int merge_routing(struct merge *merge, yyjson_val *value, bool is_new)
     bool required = is_routing_required(value);
     if (!is_new && required != merge->record->type.routing_required && merge->dialect == DIALECT_7)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "Mapper for [_routing] conflicts with existing mapper:\n\tCannot update parameter [required] from [%s] to [%s]",
+                               "Mapper for [_routing] conflicts with existing mapper:\n\tCannot update "
+                               "parameter [required] from [%s] to [%s]",
                                required ? "false" : "true", required ? "true" : "false");
     merge->record->type.routing_required = required;
     return 0;
@@ -408,18 +454,23 @@ static int merge_source(struct merge *merge, yyjson_val *value, bool is_new)
     if (!is_new && enabled != merge->record->type.source_enabled)
         return merge->dialect == DIALECT_7
                    ? mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                                     "Mapper for [_source] conflicts with existing mapper:\n\tCannot update parameter [enabled] from [%s] to [%s]",
+                                     "Mapper for [_source] conflicts with existing mapper:\n\tCannot update "
+                                     "parameter [enabled] from [%s] to [%s]",
                                      enabled ? "false" : "true", enabled ? "true" : "false")
-                   : mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Can't merge because of conflicts: [Cannot update enabled setting for [_source]]");
+                   : mapping__refuse(
+                         merge, PROBLEM_ILLEGAL_ARGUMENT,
+                         "Can't merge because of conflicts: [Cannot update enabled setting for [_source]]");
     merge->record->type.source_enabled = enabled;
-    bool plain = enabled && json_get_lit(value, "includes") == NULL && json_get_lit(value, "excludes") == NULL;
+    bool plain =
+        enabled && json_get_lit(value, "includes") == NULL && json_get_lit(value, "excludes") == NULL;
     merge->record->source = plain ? SLICE_NONE : keep_json(merge, value);
     return 0;
 }
 
 static int check_template(struct merge *merge, yyjson_val *template)
 {
-    static const char *const known[] = {"match", "unmatch", "path_match", "path_unmatch", "match_mapping_type", "match_pattern", "mapping"};
+    static const char *const known[] = {
+        "match", "unmatch", "path_match", "path_unmatch", "match_mapping_type", "match_pattern", "mapping"};
     size_t i, max;
     yyjson_val *key, *value;
     yyjson_obj_foreach(template, i, max, key, value)
@@ -428,7 +479,8 @@ static int check_template(struct merge *merge, yyjson_val *template)
         while (k < sizeof known / sizeof *known && !slice_is(json_slice(key), known[k]))
             k++;
         if (k == sizeof known / sizeof *known)
-            return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Illegal dynamic template parameter: [%.*s]", SLICE_ARG(json_slice(key)));
+            return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                                   "Illegal dynamic template parameter: [%.*s]", SLICE_ARG(json_slice(key)));
         if (slice_is(json_slice(key), "match_pattern") && slice_is(json_slice(value), "regex"))
             return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "match_pattern [regex] is not supported");
     }
@@ -440,14 +492,17 @@ static int check_template(struct merge *merge, yyjson_val *template)
 static int merge_templates(struct merge *merge, yyjson_val *templates)
 {
     if (!yyjson_is_arr(templates))
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Dynamic template syntax error. An array of named objects is expected.");
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                               "Dynamic template syntax error. An array of named objects is expected.");
     size_t i, max;
     yyjson_val *item;
     yyjson_arr_foreach(templates, i, max, item)
     {
-        yyjson_val *name = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
+        yyjson_val *name =
+            yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
         if (name == NULL || !yyjson_is_obj(name + 1))
-            return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "A dynamic template must be defined with a name");
+            return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                                   "A dynamic template must be defined with a name");
         int r = check_template(merge, name + 1);
         if (r != 0)
             return r;
@@ -465,7 +520,8 @@ static int merge_date_formats(struct merge *merge, yyjson_val *formats)
     {
         const struct date_format *format;
         if (date_format_parse(merge->arena, json_slice(item), &format) != 0)
-            return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]", SLICE_ARG(json_slice(item)));
+            return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]",
+                                   SLICE_ARG(json_slice(item)));
     }
     merge->record->date_formats = keep_json(merge, formats);
     merge->record->date_formats_value = parse_again(merge, merge->record->date_formats);
@@ -474,7 +530,8 @@ static int merge_date_formats(struct merge *merge, yyjson_val *formats)
 
 static bool is_unconfigurable(struct slice name)
 {
-    return slice_is(name, "_id") || slice_is(name, "_type") || slice_is(name, "_index") || slice_is(name, "_version");
+    return slice_is(name, "_id") || slice_is(name, "_type") || slice_is(name, "_index") ||
+           slice_is(name, "_version");
 }
 
 /* One member of the root. */

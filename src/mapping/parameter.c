@@ -6,8 +6,8 @@
  * of rendering and of conflicts.
  */
 #include "base/buf.h"
-#include "json/write.h"
 #include "mapping/mapping_internal.h"
+#include "json/write.h"
 
 #include <stdlib.h>
 
@@ -20,9 +20,9 @@
 enum parameter_kind { BOOLEAN, COUNT, FLOAT, TEXT, ANY };
 
 enum parameter_change {
-    CHANGES,          /* at will */
-    KEEPS,            /* never */
-    KEEPS_IN_7,       /* 5.x lets it change */
+    CHANGES,    /* at will */
+    KEEPS,      /* never */
+    KEEPS_IN_7, /* 5.x lets it change */
 };
 
 static const struct parameter {
@@ -31,7 +31,7 @@ static const struct parameter {
     enum parameter_kind kind;
     const char *otherwise; /* the default, as JSON; NULL where being absent is the default */
     enum parameter_change change;
-    bool values_change;    /* changing it changes what documents are indexed as */
+    bool values_change; /* changing it changes what documents are indexed as */
 } parameters[] = {
     {"boost", SCALARS, FLOAT, "1.0", CHANGES, false},
     {"index", SCALARS, BOOLEAN, "true", KEEPS, false},
@@ -94,12 +94,15 @@ static struct slice parameter_or_default(const struct mapping_field *field, cons
     return json.data != NULL ? json : slice_from(parameter->otherwise);
 }
 
-static int refuse_boolean(struct merge *merge, struct mapping_field *field, const struct parameter *parameter, struct slice text)
+static int refuse_boolean(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
+                          struct slice text)
 {
     if (merge->dialect == DIALECT_5)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Can't parse [%s] value [%.*s] for field [%.*s], expected [true] or [false]",
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "Can't parse [%s] value [%.*s] for field [%.*s], expected [true] or [false]",
                                parameter->name, SLICE_ARG(text), SLICE_ARG(field->name));
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                           "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
                            SLICE_ARG(text));
 }
 
@@ -113,8 +116,8 @@ static struct slice java_slice(struct arena *arena, yyjson_val *value)
 }
 
 /* Writes a value in its one form: "true" becomes true, "10" becomes 10. */
-static int canonical(struct merge *merge, struct mapping_field *field, const struct parameter *parameter, yyjson_val *value,
-                     struct buf *buf)
+static int canonical(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
+                     yyjson_val *value, struct buf *buf)
 {
     struct slice text = java_slice(merge->arena, value);
     uint64_t count;
@@ -126,14 +129,16 @@ static int canonical(struct merge *merge, struct mapping_field *field, const str
         return 0;
     case COUNT:
         if (!slice_to_u64(text, &count) || count > INT32_MAX)
-            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                                   SLICE_ARG(text));
         buf_u64(buf, count);
         return 0;
     case FLOAT: {
         char *end;
         double number = strtod(text.data, &end);
         if (text.len == 0 || *end != '\0')
-            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                                   SLICE_ARG(text));
         json_write_double(buf, number);
         return 0;
     }
@@ -147,24 +152,28 @@ static int canonical(struct merge *merge, struct mapping_field *field, const str
     return 0;
 }
 
-static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjson_val *definition, struct slice name)
+static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjson_val *definition,
+                          struct slice name)
 {
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "unknown parameter [%.*s] on mapper [%.*s] of type [%.*s]",
-                               SLICE_ARG(name), SLICE_ARG(field->name), SLICE_ARG(field->type_name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                               "unknown parameter [%.*s] on mapper [%.*s] of type [%.*s]", SLICE_ARG(name),
+                               SLICE_ARG(field->name), SLICE_ARG(field->type_name));
     struct buf list = BUF_INIT(BUF_UNLIMITED);
     size_t i, max;
     yyjson_val *key, *value;
     yyjson_obj_foreach(definition, i, max, key, value)
     {
         struct slice other = json_slice(key);
-        if (slice_is(other, "type") || slice_is(other, "fields") || slice_is(other, "copy_to") || find_parameter(other, field->type) != NULL)
+        if (slice_is(other, "type") || slice_is(other, "fields") || slice_is(other, "copy_to") ||
+            find_parameter(other, field->type) != NULL)
             continue;
         buf_printf(&list, " [%.*s : ", SLICE_ARG(other));
         java_text(&list, value);
         buf_byte(&list, ']');
     }
-    int r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Mapping definition for [%.*s] has unsupported parameters: %.*s",
+    int r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                            "Mapping definition for [%.*s] has unsupported parameters: %.*s",
                             SLICE_ARG(field->name), SLICE_ARG(buf_view(&list)));
     buf_deinit(&list);
     return r;
@@ -177,8 +186,8 @@ static bool is_index_word(yyjson_val *value)
     return slice_is(text, "not_analyzed") || slice_is(text, "analyzed") || slice_is(text, "no");
 }
 
-static int put_parameter(struct merge *merge, struct mapping_field *field, const struct parameter *parameter, yyjson_val *value,
-                         struct field_parameter slots[PARAMETER_COUNT])
+static int put_parameter(struct merge *merge, struct mapping_field *field, const struct parameter *parameter,
+                         yyjson_val *value, struct field_parameter slots[PARAMETER_COUNT])
 {
     if (yyjson_is_null(value))
         return 0;
@@ -191,7 +200,8 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     /* An analyzer is kept when it is the default's name too: beside a search_analyzer it must be there. */
     bool is_default = parameter->otherwise != NULL && slice_is(buf_view(&buf), parameter->otherwise);
     if (r == 0 && (!is_default || slice_is(slice_from(parameter->name), "analyzer")))
-        slots[parameter - parameters] = (struct field_parameter){slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_view(&buf))};
+        slots[parameter - parameters] = (struct field_parameter){
+            slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_view(&buf))};
     buf_deinit(&buf);
     return r;
 }
@@ -210,7 +220,8 @@ static void keep_all(struct merge *merge, struct mapping_field *field, yyjson_va
             continue;
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_write(&buf, value, merge->dialect);
-        list[field->parameter_count++] = (struct field_parameter){arena_copy(arena, name), arena_copy(arena, buf_view(&buf))};
+        list[field->parameter_count++] =
+            (struct field_parameter){arena_copy(arena, name), arena_copy(arena, buf_view(&buf))};
         buf_deinit(&buf);
     }
     field->parameters = list;
@@ -231,7 +242,8 @@ int field__read_parameters(struct merge *merge, struct mapping_field *field, yyj
         if (slice_is(name, "type") || slice_is(name, "fields") || slice_is(name, "copy_to"))
             continue;
         const struct parameter *parameter = find_parameter(name, field->type);
-        int r = parameter == NULL ? refuse_unknown(merge, field, definition, name) : put_parameter(merge, field, parameter, value, slots);
+        int r = parameter == NULL ? refuse_unknown(merge, field, definition, name)
+                                  : put_parameter(merge, field, parameter, value, slots);
         if (r != 0)
             return r;
     }
@@ -259,19 +271,21 @@ static bool must_keep(const struct merge *merge, const struct parameter *paramet
 }
 
 /* Appends one conflict in the words of the dialect. */
-static void describe_conflict(struct merge *merge, struct buf *list, const struct mapping_field *field, const struct parameter *parameter,
-                              struct slice old, struct slice new)
+static void describe_conflict(struct merge *merge, struct buf *list, const struct mapping_field *field,
+                              const struct parameter *parameter, struct slice old, struct slice new)
 {
     if (merge->dialect == DIALECT_7) {
-        buf_printf(list, "\n\tCannot update parameter [%s] from [%.*s] to [%.*s]", parameter->name, SLICE_ARG(shown(old)), SLICE_ARG(shown(new)));
+        buf_printf(list, "\n\tCannot update parameter [%s] from [%.*s] to [%.*s]", parameter->name,
+                   SLICE_ARG(shown(old)), SLICE_ARG(shown(new)));
         return;
     }
     bool is_analyzer = slice_is(slice_from(parameter->name), "analyzer");
-    buf_printf(list, "%smapper [%.*s] has different [%s]%s", list->len == 0 ? "" : ", ", SLICE_ARG(field->path), parameter->name,
-               is_analyzer ? "" : " values");
+    buf_printf(list, "%smapper [%.*s] has different [%s]%s", list->len == 0 ? "" : ", ",
+               SLICE_ARG(field->path), parameter->name, is_analyzer ? "" : " values");
 }
 
-int field__merge_parameters(struct merge *merge, struct mapping_field *field, const struct mapping_field *from)
+int field__merge_parameters(struct merge *merge, struct mapping_field *field,
+                            const struct mapping_field *from)
 {
     struct buf conflicts = BUF_INIT(BUF_UNLIMITED);
     bool values_change = false;
@@ -280,22 +294,26 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field, co
         const struct parameter *parameter = &parameters[i];
         struct slice old = parameter_or_default(field, parameter);
         struct slice new = parameter_or_default(from, parameter);
-        if (!(parameter->types & (1u << field->type)) || ((old.data == NULL) == (new.data == NULL) && slice_equal(old, new)))
+        if (!(parameter->types & (1u << field->type)) ||
+            ((old.data == NULL) == (new.data == NULL) && slice_equal(old, new)))
             continue;
         values_change |= parameter->values_change;
         if (!must_keep(merge, parameter))
             continue;
         describe_conflict(merge, &conflicts, field, parameter, old, new);
-        number_unindexed |= slice_is(slice_from(parameter->name), "index") && ((NUMBERS | T(DATE)) & (1u << field->type)) != 0;
+        number_unindexed |= slice_is(slice_from(parameter->name), "index") &&
+                            ((NUMBERS | T(DATE)) & (1u << field->type)) != 0;
     }
     int r = 0;
     if (conflicts.len > 0 && merge->dialect == DIALECT_7) {
-        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Mapper for [%.*s] conflicts with existing mapper:%.*s",
-                            SLICE_ARG(field->path), SLICE_ARG(buf_view(&conflicts)));
+        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Mapper for [%.*s] conflicts with existing mapper:%.*s", SLICE_ARG(field->path),
+                            SLICE_ARG(buf_view(&conflicts)));
     } else if (conflicts.len > 0) {
         if (number_unindexed)
             buf_printf(&conflicts, ", mapper [%.*s] has different [analyzer]", SLICE_ARG(field->path));
-        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Mapper for [%.*s] conflicts with existing mapping in other types:\n[%.*s]",
+        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Mapper for [%.*s] conflicts with existing mapping in other types:\n[%.*s]",
                             SLICE_ARG(field->path), SLICE_ARG(buf_view(&conflicts)));
     }
     buf_deinit(&conflicts);
@@ -308,7 +326,8 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field, co
     return 0;
 }
 
-static bool parameter_is(const struct mapping_field *field, const char *name, const char *json, bool otherwise)
+static bool parameter_is(const struct mapping_field *field, const char *name, const char *json,
+                         bool otherwise)
 {
     struct slice given = field__parameter(field, name);
     return given.data == NULL ? otherwise : slice_is(given, json);
@@ -321,7 +340,8 @@ static struct slice parameter_text(const struct mapping_field *field, const char
     return json.data == NULL ? SLICE_NONE : shown(json);
 }
 
-static int resolve_analyzer(struct merge *merge, const struct mapping_field *field, const char *parameter, const struct analyzer **ret_analyzer)
+static int resolve_analyzer(struct merge *merge, const struct mapping_field *field, const char *parameter,
+                            const struct analyzer **ret_analyzer)
 {
     struct slice name = parameter_text(field, parameter);
     if (name.data == NULL)
@@ -330,15 +350,21 @@ static int resolve_analyzer(struct merge *merge, const struct mapping_field *fie
     if (*ret_analyzer != NULL)
         return 0;
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "analyzer [%.*s] has not been configured in mappings", SLICE_ARG(name));
-    return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "analyzer [%.*s] not found for field [%.*s]", SLICE_ARG(name), SLICE_ARG(field->name));
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "analyzer [%.*s] has not been configured in mappings", SLICE_ARG(name));
+    return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "analyzer [%.*s] not found for field [%.*s]",
+                           SLICE_ARG(name), SLICE_ARG(field->name));
 }
 
 static int resolve_text(struct merge *merge, struct mapping_field *field)
 {
     field->analyzer = analysis_find(merge->mapping->analysis, SLICE_LIT("default"));
-    if (merge->dialect == DIALECT_5 && !merge->stored && field__parameter(field, "search_analyzer").data != NULL && field__parameter(field, "analyzer").data == NULL)
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "analyzer on field [%.*s] must be set when search_analyzer is set", SLICE_ARG(field->name));
+    if (merge->dialect == DIALECT_5 && !merge->stored &&
+        field__parameter(field, "search_analyzer").data != NULL &&
+        field__parameter(field, "analyzer").data == NULL)
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                               "analyzer on field [%.*s] must be set when search_analyzer is set",
+                               SLICE_ARG(field->name));
     int r = resolve_analyzer(merge, field, "analyzer", &field->analyzer);
     field->search_analyzer = field->analyzer;
     return r == 0 ? resolve_analyzer(merge, field, "search_analyzer", &field->search_analyzer) : r;
@@ -357,7 +383,8 @@ static int resolve_keyword(struct merge *merge, struct mapping_field *field)
         return 0;
     field->analyzer = analysis_find_normalizer(merge->mapping->analysis, name);
     if (field->analyzer == NULL)
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "normalizer [%.*s] not found for field [%.*s]", SLICE_ARG(name), SLICE_ARG(field->name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "normalizer [%.*s] not found for field [%.*s]",
+                               SLICE_ARG(name), SLICE_ARG(field->name));
     return 0;
 }
 
@@ -365,13 +392,18 @@ static int refuse_format(struct merge *merge, const struct mapping_field *field,
 {
     char bad = '?';
     for (size_t i = 0; i < pattern.len && bad == '?'; i++) {
-        if (((pattern.data[i] | 0x20) >= 'a' && (pattern.data[i] | 0x20) <= 'z') && strchr("yuMdDHhkKmsSaEZXxz", pattern.data[i]) == NULL)
+        if (((pattern.data[i] | 0x20) >= 'a' && (pattern.data[i] | 0x20) <= 'z') &&
+            strchr("yuMdDHhkKmsSaEZXxz", pattern.data[i]) == NULL)
             bad = pattern.data[i];
     }
     if (merge->dialect == DIALECT_5)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Illegal pattern component: %c", SLICE_ARG(pattern), bad);
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Error parsing [format] on field [%.*s]: Invalid format: [%.*s]: Unknown pattern letter: %c",
-                           SLICE_ARG(field->name), SLICE_ARG(pattern), bad);
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "Invalid format: [%.*s]: Illegal pattern component: %c", SLICE_ARG(pattern),
+                               bad);
+    return mapping__refuse(
+        merge, PROBLEM_ILLEGAL_ARGUMENT,
+        "Error parsing [format] on field [%.*s]: Invalid format: [%.*s]: Unknown pattern letter: %c",
+        SLICE_ARG(field->name), SLICE_ARG(pattern), bad);
 }
 
 static int resolve_date(struct merge *merge, struct mapping_field *field)
@@ -389,10 +421,14 @@ static int resolve_scaling(struct merge *merge, struct mapping_field *field)
     if (factor.data == NULL && merge->dialect == DIALECT_7)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Field [scaling_factor] is required");
     if (factor.data == NULL)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Field [%.*s] misses required parameter [scaling_factor]", SLICE_ARG(field->name));
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "Field [%.*s] misses required parameter [scaling_factor]",
+                               SLICE_ARG(field->name));
     field->scaling_factor = strtod(factor.data, NULL);
     if (!(field->scaling_factor > 0) || factor.data[0] == '"')
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "[scaling_factor] must be a positive number, got [%.*s]", SLICE_ARG(shown(factor)));
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                               "[scaling_factor] must be a positive number, got [%.*s]",
+                               SLICE_ARG(shown(factor)));
     return 0;
 }
 
@@ -408,7 +444,8 @@ static int check_null_value(struct merge *merge, struct mapping_field *field)
     if (r != FIELD_VALUE_REFUSED)
         return 0;
     *merge->problem = cause;
-    if (cause.type == PROBLEM_ILLEGAL_ARGUMENT && slice_starts_with(cause.reason, SLICE_LIT("For input string")))
+    if (cause.type == PROBLEM_ILLEGAL_ARGUMENT &&
+        slice_starts_with(cause.reason, SLICE_LIT("For input string")))
         merge->problem->type = PROBLEM_NUMBER_FORMAT;
     return MAPPING_REFUSED;
 }

@@ -3,10 +3,11 @@
  * Mappings as JSON: for clients in Elasticsearch's form, and for the catalog.
  *
  * The catalog's form is that form too, all types of it, with what clients do not see beside it:
- *   {"settings": …, "types": [{"name", "mapping", "unmapped": [path, …]}], "fields": [[path, complete], …], "path"}
+ *   {"settings": …, "types": [{"name", "mapping", "unmapped": [path, …]}], "fields": [[path, complete], …],
+ * "path"}
  */
-#include "json/write.h"
 #include "mapping/mapping_internal.h"
+#include "json/write.h"
 
 static void render_field(struct json_writer *w, const struct mapping_field *field);
 
@@ -132,7 +133,8 @@ static void render_type(struct json_writer *w, const struct type_record *record)
     json_end(w, '}');
 }
 
-void mapping_render_type(const struct mapping *mapping, const struct mapping_type *type, enum dialect dialect, struct buf *buf)
+void mapping_render_type(const struct mapping *mapping, const struct mapping_type *type, enum dialect dialect,
+                         struct buf *buf)
 {
     (void)dialect; /* both generations print a type alike */
     struct json_writer w;
@@ -232,8 +234,10 @@ static bool decode_fields(struct mapping *mapping, yyjson_val *fields)
         struct slice path = json_slice(yyjson_arr_get(item, 0));
         if (path.data == NULL || i >= FIELD_NUMBER_NONE)
             return false;
-        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity, sizeof *mapping->numbers);
-        mapping->numbers[i] = (struct numbered_field){arena_copy(&mapping->arena, path), yyjson_is_true(yyjson_arr_get(item, 1)), NULL};
+        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity,
+                                      sizeof *mapping->numbers);
+        mapping->numbers[i] = (struct numbered_field){arena_copy(&mapping->arena, path),
+                                                      yyjson_is_true(yyjson_arr_get(item, 1)), NULL};
         mapping->number_count = i + 1;
     }
     return true;
@@ -252,7 +256,8 @@ static void decode_unmapped(struct mapping_field *root, yyjson_val *paths)
     }
 }
 
-static bool decode_types(struct mapping *mapping, yyjson_val *types, struct arena *arena, struct problem *problem)
+static bool decode_types(struct mapping *mapping, yyjson_val *types, struct arena *arena,
+                         struct problem *problem)
 {
     size_t i, max;
     yyjson_val *item;
@@ -263,7 +268,8 @@ static bool decode_types(struct mapping *mapping, yyjson_val *types, struct aren
         if (name.data == NULL || !yyjson_is_obj(body) || i >= MAPPING_TYPES_MAX)
             return false;
         struct type_record *record = mapping__add_type(mapping, name);
-        struct merge merge = {mapping, record, DIALECT_7, arena, problem, .type_is_new = true, .stored = true};
+        struct merge merge = {mapping,       record, DIALECT_7, arena, problem, .type_is_new = true,
+                              .stored = true};
         if (mapping__merge_root(&merge, body) != 0)
             return false;
         decode_unmapped(record->type.root, json_get_lit(item, "unmapped"));
@@ -276,15 +282,19 @@ static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_
     struct json_doc doc;
     struct problem problem;
     struct mapping *empty;
-    if (json_parse_stored(arena, bytes, &doc) != 0 || mapping_new(json_get_lit(doc.root, "settings"), arena, &empty, &problem) != 0)
+    if (json_parse_stored(arena, bytes, &doc) != 0 ||
+        mapping_new(json_get_lit(doc.root, "settings"), arena, &empty, &problem) != 0)
         return TL_ERR_CORRUPT;
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(empty);
     mapping_unref(empty);
     struct slice path = json_slice(json_get_lit(doc.root, "path"));
-    mapping->path_state = path.data != NULL ? PATH_CHOSEN : yyjson_is_true(json_get_lit(doc.root, "path_closed")) ? PATH_CLOSED : PATH_OPEN;
+    mapping->path_state = path.data != NULL                                       ? PATH_CHOSEN
+                          : yyjson_is_true(json_get_lit(doc.root, "path_closed")) ? PATH_CLOSED
+                                                                                  : PATH_OPEN;
     if (path.data != NULL)
         mapping->path_name = arena_copy(&mapping->arena, path);
-    if (!decode_fields(mapping, json_get_lit(doc.root, "fields")) || !decode_types(mapping, json_get_lit(doc.root, "types"), arena, &problem) ||
+    if (!decode_fields(mapping, json_get_lit(doc.root, "fields")) ||
+        !decode_types(mapping, json_get_lit(doc.root, "types"), arena, &problem) ||
         mapping__seal(mapping, DIALECT_7, arena, &problem) != 0)
         return TL_ERR_CORRUPT;
     *ret_mapping = tl_steal(mapping);

@@ -4,8 +4,8 @@
  * here they become nested objects without it, of which only `analysis` and `mapping` are kept.
  */
 #include "base/buf.h"
-#include "json/write.h"
 #include "mapping/mapping_internal.h"
+#include "json/write.h"
 
 #include <stdlib.h>
 
@@ -39,7 +39,8 @@ static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings
             bool is_index = depth == 0 && parts == 0 && slice_is(path, "index");
             nest(doc, is_index ? into : object_in(doc, parent, path), value, depth + 1);
         } else if (!yyjson_is_obj(value)) {
-            yyjson_mut_obj_put(parent, yyjson_mut_strncpy(doc, path.data, path.len), yyjson_val_mut_copy(doc, value));
+            yyjson_mut_obj_put(parent, yyjson_mut_strncpy(doc, path.data, path.len),
+                               yyjson_val_mut_copy(doc, value));
         }
     }
 }

@@ -2,27 +2,29 @@
 /*
  * Changing tokens: case, accents, stop words; see analysis_internal.h.
  *
- * Case is mapped by rule for Latin, Greek, Cyrillic, Armenian and full-width letters, one character to one, as
- * Lucene does with Java's tables; other alphabets with case are rare enough to stay as they are.
+ * Case is mapped by rule for Latin, Greek, Cyrillic, Armenian and full-width letters, one character to one,
+ * as Lucene does with Java's tables; other alphabets with case are rare enough to stay as they are.
  */
 #include "mapping/analysis_internal.h"
 
 const struct slice analysis__english_stopwords[] = {
-    {"a", 1},    {"an", 2},   {"and", 3},  {"are", 3},   {"as", 2},    {"at", 2},   {"be", 2},   {"but", 3},  {"by", 2},
-    {"for", 3},  {"if", 2},   {"in", 2},   {"into", 4},  {"is", 2},    {"it", 2},   {"no", 2},   {"not", 3},  {"of", 2},
-    {"on", 2},   {"or", 2},   {"such", 4}, {"that", 4},  {"the", 3},   {"their", 5}, {"then", 4}, {"there", 5}, {"these", 5},
-    {"they", 4}, {"this", 4}, {"to", 2},   {"was", 3},   {"will", 4},  {"with", 4},
+    {"a", 1},    {"an", 2},  {"and", 3},   {"are", 3},  {"as", 2},    {"at", 2},    {"be", 2},
+    {"but", 3},  {"by", 2},  {"for", 3},   {"if", 2},   {"in", 2},    {"into", 4},  {"is", 2},
+    {"it", 2},   {"no", 2},  {"not", 3},   {"of", 2},   {"on", 2},    {"or", 2},    {"such", 4},
+    {"that", 4}, {"the", 3}, {"their", 5}, {"then", 4}, {"there", 5}, {"these", 5}, {"they", 4},
+    {"this", 4}, {"to", 2},  {"was", 3},   {"will", 4}, {"with", 4},
 };
-const size_t analysis__english_stopword_count = sizeof analysis__english_stopwords / sizeof *analysis__english_stopwords;
+const size_t analysis__english_stopword_count =
+    sizeof analysis__english_stopwords / sizeof *analysis__english_stopwords;
 
 /* Capitals and small letters that are a fixed step apart. */
 static const struct {
     uint32_t low, high; /* of the capitals */
     int step;
 } case_ranges[] = {
-    {'A', 'Z', 32},        {0xc0, 0xd6, 32},      {0xd8, 0xde, 32},      {0x386, 0x386, 38},    {0x388, 0x38a, 37},
-    {0x38c, 0x38c, 64},    {0x38e, 0x38f, 63},    {0x391, 0x3a1, 32},    {0x3a3, 0x3ab, 32},    {0x400, 0x40f, 80},
-    {0x410, 0x42f, 32},    {0x531, 0x556, 48},    {0xff21, 0xff3a, 32},  {0x10400, 0x10427, 40},
+    {'A', 'Z', 32},     {0xc0, 0xd6, 32},   {0xd8, 0xde, 32},     {0x386, 0x386, 38},     {0x388, 0x38a, 37},
+    {0x38c, 0x38c, 64}, {0x38e, 0x38f, 63}, {0x391, 0x3a1, 32},   {0x3a3, 0x3ab, 32},     {0x400, 0x40f, 80},
+    {0x410, 0x42f, 32}, {0x531, 0x556, 48}, {0xff21, 0xff3a, 32}, {0x10400, 0x10427, 40},
 };
 
 /* Stretches in which capitals and small letters alternate; `odd`: the capitals have odd numbers. */
@@ -30,10 +32,11 @@ static const struct {
     uint32_t low, high;
     bool odd;
 } case_pairs[] = {
-    {0x100, 0x12f, false}, {0x132, 0x137, false}, {0x139, 0x148, true},  {0x14a, 0x177, false}, {0x179, 0x17e, true},
-    {0x1cd, 0x1dc, true},  {0x1de, 0x1ef, false}, {0x1f8, 0x21f, false}, {0x222, 0x233, false}, {0x370, 0x373, false},
-    {0x3d8, 0x3ef, false}, {0x460, 0x481, false}, {0x48a, 0x4bf, false}, {0x4c1, 0x4ce, true},  {0x4d0, 0x52f, false},
-    {0x1e00, 0x1e95, false}, {0x1ea0, 0x1eff, false},
+    {0x100, 0x12f, false},   {0x132, 0x137, false}, {0x139, 0x148, true},  {0x14a, 0x177, false},
+    {0x179, 0x17e, true},    {0x1cd, 0x1dc, true},  {0x1de, 0x1ef, false}, {0x1f8, 0x21f, false},
+    {0x222, 0x233, false},   {0x370, 0x373, false}, {0x3d8, 0x3ef, false}, {0x460, 0x481, false},
+    {0x48a, 0x4bf, false},   {0x4c1, 0x4ce, true},  {0x4d0, 0x52f, false}, {0x1e00, 0x1e95, false},
+    {0x1ea0, 0x1eff, false},
 };
 
 static uint32_t lower(uint32_t c)
@@ -65,15 +68,17 @@ static uint32_t upper(uint32_t c)
 
 /* What the letters U+00C0 to U+017F are without their marks. */
 static const char *const folded[] = {
-    "A",  "A", "A", "A", "A", "A", "AE", "C", "E", "E", "E", "E", "I", "I",  "I",  "I", "D", "N", "O", "O", "O", "O",
-    "O",  NULL, "O", "U", "U", "U", "U", "Y", "TH", "ss", "a", "a", "a", "a",  "a",  "a", "ae", "c", "e", "e", "e", "e",
-    "i",  "i", "i", "i", "d", "n", "o", "o", "o", "o", "o", NULL, "o", "u",  "u",  "u", "u", "y", "th", "y", "A", "a",
-    "A",  "a", "A", "a", "C", "c", "C", "c", "C", "c", "C", "c", "D", "d",  "D",  "d", "E", "e", "E", "e", "E", "e",
-    "E",  "e", "E", "e", "G", "g", "G", "g", "G", "g", "G", "g", "H", "h",  "H",  "h", "I", "i", "I", "i", "I", "i",
-    "I",  "i", "I", "i", "IJ", "ij", "J", "j", "K", "k", "q", "L", "l", "L",  "l",  "L", "l", "L", "l", "L", "l", "N",
-    "n",  "N", "n", "N", "n", "'n", "N", "n", "O", "o", "O", "o", "O", "o",  "OE", "oe", "R", "r", "R", "r", "R", "r",
-    "S",  "s", "S", "s", "S", "s", "S", "s", "T", "t", "T", "t", "T", "t",  "U",  "u", "U", "u", "U", "u", "U", "u",
-    "U",  "u", "U", "u", "W", "w", "Y", "y", "Y", "Z", "z", "Z", "z", "Z",  "z",  "s",
+    "A", "A",  "A",  "A",  "A", "A",  "AE", "C",  "E",  "E", "E", "E",  "I",  "I",  "I", "I", "D", "N",
+    "O", "O",  "O",  "O",  "O", NULL, "O",  "U",  "U",  "U", "U", "Y",  "TH", "ss", "a", "a", "a", "a",
+    "a", "a",  "ae", "c",  "e", "e",  "e",  "e",  "i",  "i", "i", "i",  "d",  "n",  "o", "o", "o", "o",
+    "o", NULL, "o",  "u",  "u", "u",  "u",  "y",  "th", "y", "A", "a",  "A",  "a",  "A", "a", "C", "c",
+    "C", "c",  "C",  "c",  "C", "c",  "D",  "d",  "D",  "d", "E", "e",  "E",  "e",  "E", "e", "E", "e",
+    "E", "e",  "G",  "g",  "G", "g",  "G",  "g",  "G",  "g", "H", "h",  "H",  "h",  "I", "i", "I", "i",
+    "I", "i",  "I",  "i",  "I", "i",  "IJ", "ij", "J",  "j", "K", "k",  "q",  "L",  "l", "L", "l", "L",
+    "l", "L",  "l",  "L",  "l", "N",  "n",  "N",  "n",  "N", "n", "'n", "N",  "n",  "O", "o", "O", "o",
+    "O", "o",  "OE", "oe", "R", "r",  "R",  "r",  "R",  "r", "S", "s",  "S",  "s",  "S", "s", "S", "s",
+    "T", "t",  "T",  "t",  "T", "t",  "U",  "u",  "U",  "u", "U", "u",  "U",  "u",  "U", "u", "U", "u",
+    "W", "w",  "Y",  "y",  "Y", "Z",  "z",  "Z",  "z",  "Z", "z", "s",
 };
 
 _Static_assert(sizeof folded / sizeof *folded == 0x180 - 0xc0, "one entry for each letter");
@@ -165,7 +170,8 @@ static struct slice trimmed(struct slice text)
 
 static struct slice change_case(struct slice text, enum token_filter_kind kind, struct arena *arena)
 {
-    return is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
+    return is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena)
+                          : map_characters(text, kind, arena);
 }
 
 static bool is_stopword(const struct token_filter *filter, struct slice token, struct arena *arena)

@@ -2,9 +2,9 @@
 /*
  * Cutting texts into tokens; see analysis_internal.h.
  *
- * The standard tokenizer follows the word breaks of Unicode (UAX 29) as far as they matter to names and prose: letters
- * and digits go together, apostrophe and full stop join letters, comma and full stop join digits, the underscore
- * joins all, and each ideograph is a word.
+ * The standard tokenizer follows the word breaks of Unicode (UAX 29) as far as they matter to names and
+ * prose: letters and digits go together, apostrophe and full stop join letters, comma and full stop join
+ * digits, the underscore joins all, and each ideograph is a word.
  */
 #include "mapping/analysis_internal.h"
 
@@ -24,21 +24,18 @@ static bool is_ideograph(uint32_t c)
 /* Punctuation and symbols beyond ASCII: what is none of these is taken for a letter. */
 static bool is_symbol(uint32_t c)
 {
-    return in(c, 0x80, 0xa9) || in(c, 0xab, 0xb4) || in(c, 0xb6, 0xb9) || in(c, 0xbb, 0xbf) || c == 0xd7 || c == 0xf7 ||
-           in(c, 0x2000, 0x206f) || in(c, 0x20a0, 0x20cf) || in(c, 0x2190, 0x2bff) || in(c, 0x3000, 0x3004) ||
-           in(c, 0x3008, 0x3020) || in(c, 0xfe10, 0xfe6f) || in(c, 0xff01, 0xff0f) || in(c, 0xff1a, 0xff20) ||
-           in(c, 0xff3b, 0xff40) || in(c, 0xff5b, 0xff65) || in(c, 0xe000, 0xf8ff) || in(c, 0x1f000, 0x1faff) ||
-           in(c, 0xfff0, 0xffff) || c == 0xfeff;
+    return in(c, 0x80, 0xa9) || in(c, 0xab, 0xb4) || in(c, 0xb6, 0xb9) || in(c, 0xbb, 0xbf) || c == 0xd7 ||
+           c == 0xf7 || in(c, 0x2000, 0x206f) || in(c, 0x20a0, 0x20cf) || in(c, 0x2190, 0x2bff) ||
+           in(c, 0x3000, 0x3004) || in(c, 0x3008, 0x3020) || in(c, 0xfe10, 0xfe6f) || in(c, 0xff01, 0xff0f) ||
+           in(c, 0xff1a, 0xff20) || in(c, 0xff3b, 0xff40) || in(c, 0xff5b, 0xff65) || in(c, 0xe000, 0xf8ff) ||
+           in(c, 0x1f000, 0x1faff) || in(c, 0xfff0, 0xffff) || c == 0xfeff;
 }
 
-static enum class classify(uint32_t c)
-{
-    if (c < 0x80) {
-        if (in(c | 0x20, 'a', 'z'))
-            return LETTER;
-        return in(c, '0', '9') ? DIGIT : c == '_' ? JOINER : OTHER;
-    }
-    return is_symbol(c) ? OTHER : is_ideograph(c) ? IDEOGRAPH : LETTER;
+static enum class classify(uint32_t c) {
+    if (c < 0x80){if (in(c | 0x20, 'a', 'z')) return LETTER; return in(c, '0', '9') ? DIGIT
+                                                                    : c == '_'      ? JOINER
+                                                                                    : OTHER;}
+return is_symbol(c) ? OTHER : is_ideograph(c) ? IDEOGRAPH : LETTER;
 }
 
 static bool is_space(uint32_t c)
@@ -61,7 +58,8 @@ static bool put(struct output *out, size_t start, size_t end)
     while (start < end) {
         struct slice rest = slice_make(out->text.data + start, end - start);
         struct slice piece = utf8__head(rest, out->characters_max);
-        struct analysis_token token = {piece, out->position++, (uint32_t)start, (uint32_t)(start + piece.len)};
+        struct analysis_token token = {piece, out->position++, (uint32_t)start,
+                                       (uint32_t)(start + piece.len)};
         if (!out->visit(out->context, &token))
             return false;
         start += piece.len;
@@ -149,7 +147,8 @@ static bool run_runs(struct output *out, bool letters)
 }
 
 /* A piece of a path with the delimiter replaced. All of them stand at one position. */
-static bool put_path(struct output *out, const struct tokenizer *tokenizer, struct arena *arena, size_t start, size_t end)
+static bool put_path(struct output *out, const struct tokenizer *tokenizer, struct arena *arena, size_t start,
+                     size_t end)
 {
     struct slice piece = slice_make(out->text.data + start, end - start);
     if (tokenizer->replacement != tokenizer->delimiter) {
@@ -198,8 +197,8 @@ static bool run_path_reversed(struct output *out, const struct tokenizer *tokeni
     return true;
 }
 
-bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena, analysis_visit *visit,
-                    void *context)
+bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena,
+                    analysis_visit *visit, void *context)
 {
     struct output out = {visit, context, text, 0, tokenizer->token_characters_max};
     switch (tokenizer->kind) {
@@ -209,7 +208,8 @@ bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct
     case TOKENIZER_WHITESPACE:
         return run_runs(&out, tokenizer->kind == TOKENIZER_LETTER);
     case TOKENIZER_PATH:
-        return tokenizer->reverse ? run_path_reversed(&out, tokenizer, arena) : run_path(&out, tokenizer, arena);
+        return tokenizer->reverse ? run_path_reversed(&out, tokenizer, arena)
+                                  : run_path(&out, tokenizer, arena);
     case TOKENIZER_KEYWORD:
         break;
     }

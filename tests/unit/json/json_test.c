@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEXT(literal) {"" literal, sizeof(literal) - 1}
+#define TEXT(literal)                                                                                        \
+    {                                                                                                        \
+        "" literal, sizeof(literal) - 1                                                                      \
+    }
 
 struct recorded {
     enum dialect dialect;
@@ -27,7 +30,7 @@ static const struct recorded recorded[] = {
 static void hide_source(struct buf *out, struct slice text)
 {
     static const char mark[] = "[Source: ";
-    while (text.len > 0) {
+    while (text.data != NULL && text.len > 0) {
         if (slice_starts_with(text, slice_from(mark))) {
             const char *end = memmem(text.data, text.len, "; line", 6);
             assert_non_null(end);
@@ -55,9 +58,13 @@ static void errors_are_those_recorded(void **state)
         struct buf expected = BUF_INIT(BUF_UNLIMITED);
         struct buf actual = BUF_INIT(BUF_UNLIMITED);
         if (row->type != NULL && row->line != 0)
-            buf_printf(&expected, "%s: %s\n at [Source: \xe2\x80\xa6; line: %d, column: %d]", row->type, row->message, row->line, row->column);
+            buf_printf(&expected, "%s: %s\n at [Source: \xe2\x80\xa6; line: %d, column: %d]", row->type,
+                       row->message, row->line, row->column);
         else if (row->type != NULL)
-            buf_printf(&expected, "%s: Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes", row->type);
+            buf_printf(&expected,
+                       "%s: Compressor detection can only be called on some xcontent bytes or compressed "
+                       "xcontent bytes",
+                       row->type);
         buf_byte(&expected, '\0');
         if (r != 0) {
             struct slice name = problem.name.len > 0 ? problem.name : slice_from(problem_name(problem.type));
@@ -67,7 +74,8 @@ static void errors_are_those_recorded(void **state)
             buf_byte(&actual, '\0');
         }
         if (strcmp(expected.data, actual.data) != 0) {
-            print_error("dialect %d, %.*s\n  got      %s\n  expected %s\n", row->dialect, SLICE_ARG(row->text), actual.data, expected.data);
+            print_error("dialect %d, %.*s\n  got      %s\n  expected %s\n", row->dialect,
+                        SLICE_ARG(row->text), actual.data, expected.data);
             wrong++;
         }
         buf_deinit(&expected);
@@ -78,7 +86,8 @@ static void errors_are_those_recorded(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static int parse(struct arena *arena, struct slice text, unsigned flags, struct json_doc *ret_doc, struct problem *ret_problem)
+static int parse(struct arena *arena, struct slice text, unsigned flags, struct json_doc *ret_doc,
+                 struct problem *ret_problem)
 {
     return json_parse(arena, text, DIALECT_7, flags, ret_doc, ret_problem);
 }
@@ -145,7 +154,8 @@ static void strings_know_their_place(void **state)
     struct arena arena = ARENA_INIT;
     struct json_doc doc;
     struct problem problem;
-    struct slice text = SLICE_LIT("\xef\xbb\xbf{/*\"path\":\"no\"*/ \"x\":\"\\ud800\", // \"\n\"path\" : \"\\/a\\\"b\\u00e9/\xc3\xa9\" }");
+    struct slice text = SLICE_LIT("\xef\xbb\xbf{/*\"path\":\"no\"*/ \"x\":\"\\ud800\", // \"\n\"path\" : "
+                                  "\"\\/a\\\"b\\u00e9/\xc3\xa9\" }");
     assert_int_equal(parse(&arena, text, JSON_DOCUMENT, &doc, &problem), 0);
     yyjson_val *path = json_get_lit(doc.root, "path");
     assert_slice_equal(json_slice(path), "/a\"b\xc3\xa9/\xc3\xa9");
@@ -167,7 +177,8 @@ static void lone_surrogates_are_replaced(void **state)
         {"[\"\\ud83d\\ud83d\\ude00\"]", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
         {"[\"\\ud83d\\n\\ude00\"]", "\xef\xbf\xbd\n\xef\xbf\xbd"},
         {"[\"\\ud83dx\\ude00\"]", "\xef\xbf\xbdx\xef\xbf\xbd"},
-        {"[\"\\ud83d\\u0041\"]", "\xef\xbf\xbd" "A"},
+        {"[\"\\ud83d\\u0041\"]", "\xef\xbf\xbd"
+                                 "A"},
         {"[\"\\ud83d\\ude00\\ude00\"]", "\xf0\x9f\x98\x80\xef\xbf\xbd"},
         {"[\"\\ud800\\\\ud800\"]", "\xef\xbf\xbd\\ud800"},
         {"[\"\xed\xa0\x80\"]", "\xef\xbf\xbd"},
@@ -217,7 +228,8 @@ static void equality_is_that_of_java(void **state)
 static void every_prefix_is_refused(void **state)
 {
     (void)state;
-    static const char text[] = "{\"a\":[1,-2.5e+3,true,false,null,\"x\\u00e9\\n\xc3\xa9\"],/*c*/\"b\":{\"c\":\"\\ud83d\\ude00\"}}";
+    static const char text[] =
+        "{\"a\":[1,-2.5e+3,true,false,null,\"x\\u00e9\\n\xc3\xa9\"],/*c*/\"b\":{\"c\":\"\\ud83d\\ude00\"}}";
     struct arena arena = ARENA_INIT;
     for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++) {
         for (size_t len = 0; len < sizeof text - 1; len++) {
@@ -225,7 +237,8 @@ static void every_prefix_is_refused(void **state)
             memcpy(copy, text, len);
             struct json_doc doc;
             struct problem problem;
-            assert_int_equal(json_parse(&arena, slice_make(copy, len), dialect, 0, &doc, &problem), JSON_INVALID);
+            assert_int_equal(json_parse(&arena, slice_make(copy, len), dialect, 0, &doc, &problem),
+                             JSON_INVALID);
             assert_true(problem.reason.len > 0);
             free(copy);
             arena_reset(&arena);
@@ -237,9 +250,9 @@ static void every_prefix_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_those_recorded),   cmocka_unit_test(depth_has_a_limit),
+        cmocka_unit_test(errors_are_those_recorded),        cmocka_unit_test(depth_has_a_limit),
         cmocka_unit_test(duplicates_are_found_at_any_size), cmocka_unit_test(strings_know_their_place),
-        cmocka_unit_test(lone_surrogates_are_replaced), cmocka_unit_test(equality_is_that_of_java),
+        cmocka_unit_test(lone_surrogates_are_replaced),     cmocka_unit_test(equality_is_that_of_java),
         cmocka_unit_test(every_prefix_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

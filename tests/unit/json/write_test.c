@@ -25,11 +25,25 @@ static void doubles_print_as_java_does(void **state)
         double value;
         const char *text;
     } rows[] = {
-        {0, "0.0"}, {-0.0, "-0.0"}, {1, "1.0"}, {1.5, "1.5"}, {100000, "100000.0"}, {9999999, "9999999.0"},
-        {10000000, "1.0E7"}, {123456789, "1.23456789E8"}, {0.001, "0.001"}, {0.00099, "9.9E-4"}, {0.1, "0.1"},
-        {1e-10, "1.0E-10"}, {1.0 / 3, "0.3333333333333333"}, {1e21, "1.0E21"},
-        {1.7976931348623157e308, "1.7976931348623157E308"}, {INFINITY, "\"Infinity\""}, {-INFINITY, "\"-Infinity\""},
-        {2.5e-3, "0.0025"}, {12345.678, "12345.678"},
+        {0, "0.0"},
+        {-0.0, "-0.0"},
+        {1, "1.0"},
+        {1.5, "1.5"},
+        {100000, "100000.0"},
+        {9999999, "9999999.0"},
+        {10000000, "1.0E7"},
+        {123456789, "1.23456789E8"},
+        {0.001, "0.001"},
+        {0.00099, "9.9E-4"},
+        {0.1, "0.1"},
+        {1e-10, "1.0E-10"},
+        {1.0 / 3, "0.3333333333333333"},
+        {1e21, "1.0E21"},
+        {1.7976931348623157e308, "1.7976931348623157E308"},
+        {INFINITY, "\"Infinity\""},
+        {-INFINITY, "\"-Infinity\""},
+        {2.5e-3, "0.0025"},
+        {12345.678, "12345.678"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -57,7 +71,8 @@ static void values_are_normalised_as_recorded(void **state)
         {"{\"a\":1.50}", "{\"a\":1.5}", NULL},
         {"{\"a\":-0}", "{\"a\":0}", NULL},
         {"{\"a\":-0.0}", "{\"a\":-0.0}", NULL},
-        {"{\"a\":123456789012345678901234567890}", "{\"a\":123456789012345678901234567890}", "{\"a\":\"123456789012345678901234567890\"}"},
+        {"{\"a\":123456789012345678901234567890}", "{\"a\":123456789012345678901234567890}",
+         "{\"a\":\"123456789012345678901234567890\"}"},
         {"{\"a\":18446744073709551615}", "{\"a\":18446744073709551615}", "{\"a\":\"18446744073709551615\"}"},
         {"{ \"a\" : [ 1 ,2 ] }", "{\"a\":[1,2]}", NULL},
         {"{\"a\":\"\\u00e9\\/\\n\"}", "{\"a\":\"\xc3\xa9/\\n\"}", NULL},
@@ -70,7 +85,8 @@ static void values_are_normalised_as_recorded(void **state)
         for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++) {
             struct buf buf = BUF_INIT(BUF_UNLIMITED);
             json_write(&buf, parse(&arena, rows[i].source), dialect);
-            assert_slice_equal(buf_view(&buf), dialect == DIALECT_5 && rows[i].of_5 != NULL ? rows[i].of_5 : rows[i].of_7);
+            assert_slice_equal(buf_view(&buf),
+                               dialect == DIALECT_5 && rows[i].of_5 != NULL ? rows[i].of_5 : rows[i].of_7);
             buf_deinit(&buf);
         }
     }
@@ -83,7 +99,8 @@ static void pretty_printing_indents(void **state)
     struct arena arena = ARENA_INIT;
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_write_pretty(&buf, parse(&arena, "{\"a\":[1,{\"b\":{}}],\"c\":[]}"), DIALECT_7);
-    assert_slice_equal(buf_view(&buf), "{\n  \"a\" : [\n    1,\n    {\n      \"b\" : { }\n    }\n  ],\n  \"c\" : [ ]\n}");
+    assert_slice_equal(buf_view(&buf),
+                       "{\n  \"a\" : [\n    1,\n    {\n      \"b\" : { }\n    }\n  ],\n  \"c\" : [ ]\n}");
     buf_deinit(&buf);
     arena_deinit(&arena);
 }
@@ -194,7 +211,8 @@ static size_t split(const char *text, struct slice patterns[8])
 static void sources_are_filtered(void **state)
 {
     (void)state;
-    static const char document[] = "{\"a\":1,\"b\":{\"c\":2,\"d\":{\"e\":3}},\"l\":[{\"x\":1,\"y\":2},{\"y\":3},4],\"f.g\":5}";
+    static const char document[] =
+        "{\"a\":1,\"b\":{\"c\":2,\"d\":{\"e\":3}},\"l\":[{\"x\":1,\"y\":2},{\"y\":3},4],\"f.g\":5}";
     static const struct {
         const char *includes, *excludes, *result;
     } rows[] = {
@@ -215,11 +233,13 @@ static void sources_are_filtered(void **state)
     struct arena arena = ARENA_INIT;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct slice includes[8], excludes[8];
-        struct json_filter filter = {includes, split(rows[i].includes, includes), excludes, split(rows[i].excludes, excludes)};
+        struct json_filter filter = {includes, split(rows[i].includes, includes), excludes,
+                                     split(rows[i].excludes, excludes)};
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_filter_source(&buf, parse(&arena, document), &filter, DIALECT_7);
         if (!slice_is(buf_view(&buf), rows[i].result))
-            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes, SLICE_ARG(buf_view(&buf)), rows[i].result);
+            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes,
+                     SLICE_ARG(buf_view(&buf)), rows[i].result);
         buf_deinit(&buf);
     }
     arena_deinit(&arena);
@@ -228,7 +248,9 @@ static void sources_are_filtered(void **state)
 static void responses_are_filtered(void **state)
 {
     (void)state;
-    static const char reply[] = "{\"took\":1,\"hits\":{\"total\":2,\"hits\":[{\"_id\":\"1\",\"_source\":{\"a\":1}},{\"_id\":\"2\",\"_source\":{\"b\":2}}]},\"_shards\":{\"total\":1}}";
+    static const char reply[] =
+        "{\"took\":1,\"hits\":{\"total\":2,\"hits\":[{\"_id\":\"1\",\"_source\":{\"a\":1}},{\"_id\":\"2\",\"_"
+        "source\":{\"b\":2}}]},\"_shards\":{\"total\":1}}";
     static const struct {
         const char *patterns, *result;
     } rows[] = {
@@ -240,7 +262,8 @@ static void responses_are_filtered(void **state)
         {"**._source", "{\"hits\":{\"hits\":[{\"_source\":{\"a\":1}},{\"_source\":{\"b\":2}}]}}"},
         {"h*.h*._i*", "{\"hits\":{\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
         {"-hits", "{\"took\":1,\"_shards\":{\"total\":1}}"},
-        {"-hits.hits._source,-_shards.total", "{\"took\":1,\"hits\":{\"total\":2,\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
+        {"-hits.hits._source,-_shards.total",
+         "{\"took\":1,\"hits\":{\"total\":2,\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
         {"hits.hits,-**._source", "{\"hits\":{\"hits\":[{\"_id\":\"1\"},{\"_id\":\"2\"}]}}"},
         {"nope", "{}"},
         {"hits.nope", "{}"},
@@ -251,7 +274,8 @@ static void responses_are_filtered(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_filter_path(&buf, parse(&arena, reply), patterns, split(rows[i].patterns, patterns), DIALECT_7);
         if (!slice_is(buf_view(&buf), rows[i].result))
-            fail_msg("%s: got %.*s, expected %s", rows[i].patterns, SLICE_ARG(buf_view(&buf)), rows[i].result);
+            fail_msg("%s: got %.*s, expected %s", rows[i].patterns, SLICE_ARG(buf_view(&buf)),
+                     rows[i].result);
         buf_deinit(&buf);
     }
     arena_deinit(&arena);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Documents under mappings: which values they have, what dynamic mapping makes of them, and what is refused in
- * which words. The expected texts were given by servers of 7.10 and 5.6.
+ * Documents under mappings: which values they have, what dynamic mapping makes of them, and what is refused
+ * in which words. The expected texts were given by servers of 7.10 and 5.6.
  */
 #include "../../lib/unit.h"
 
@@ -13,27 +13,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char all_types[] =
-    "{\"properties\":{\"n\":{\"type\":\"long\"},\"i\":{\"type\":\"integer\"},\"s\":{\"type\":\"short\"},\"by\":{\"type\":\"byte\"},"
-    "\"db\":{\"type\":\"double\"},\"fl\":{\"type\":\"float\"},\"hf\":{\"type\":\"half_float\"},\"sf\":{\"type\":\"scaled_float\",\"scaling_factor\":100},"
-    "\"d\":{\"type\":\"date\"},\"d2\":{\"type\":\"date\",\"format\":\"yyyy-MM-dd\"},\"b\":{\"type\":\"boolean\"},\"ip\":{\"type\":\"ip\"},"
-    "\"bin\":{\"type\":\"binary\"},\"t\":{\"type\":\"text\"},\"k\":{\"type\":\"keyword\"},\"o\":{\"properties\":{\"x\":{\"type\":\"long\"}}},"
-    "\"ne\":{\"type\":\"nested\",\"properties\":{\"x\":{\"type\":\"long\"}}},\"nc\":{\"type\":\"long\",\"coerce\":false},"
-    "\"st\":{\"dynamic\":\"strict\",\"properties\":{}},\"df\":{\"dynamic\":\"false\",\"properties\":{}},\"gp\":{\"type\":\"geo_point\"}}}";
+static const char all_types[] = "{\"properties\":{\"n\":{\"type\":\"long\"},\"i\":{\"type\":\"integer\"},"
+                                "\"s\":{\"type\":\"short\"},\"by\":{\"type\":\"byte\"},"
+                                "\"db\":{\"type\":\"double\"},\"fl\":{\"type\":\"float\"},\"hf\":{\"type\":"
+                                "\"half_float\"},\"sf\":{\"type\":\"scaled_float\",\"scaling_factor\":100},"
+                                "\"d\":{\"type\":\"date\"},\"d2\":{\"type\":\"date\",\"format\":\"yyyy-MM-"
+                                "dd\"},\"b\":{\"type\":\"boolean\"},\"ip\":{\"type\":\"ip\"},"
+                                "\"bin\":{\"type\":\"binary\"},\"t\":{\"type\":\"text\"},\"k\":{\"type\":"
+                                "\"keyword\"},\"o\":{\"properties\":{\"x\":{\"type\":\"long\"}}},"
+                                "\"ne\":{\"type\":\"nested\",\"properties\":{\"x\":{\"type\":\"long\"}}},"
+                                "\"nc\":{\"type\":\"long\",\"coerce\":false},"
+                                "\"st\":{\"dynamic\":\"strict\",\"properties\":{}},\"df\":{\"dynamic\":"
+                                "\"false\",\"properties\":{}},\"gp\":{\"type\":\"geo_point\"}}}";
 
 /* Appends "type: reason || cause's type: reason || …", places of Jackson without their source. */
 static void describe_problem(struct buf *out, const struct problem *problem)
 {
     for (; problem != NULL; problem = problem->caused_by) {
         struct slice name = problem->name.len > 0 ? problem->name : slice_from(problem_name(problem->type));
-        const char *source = problem->reason.len == 0 ? NULL : memmem(problem->reason.data, problem->reason.len, "[Source: ", 9);
+        const char *source = problem->reason.len == 0
+                                 ? NULL
+                                 : memmem(problem->reason.data, problem->reason.len, "[Source: ", 9);
         if (source == NULL) {
             buf_printf(out, "%.*s: %.*s || ", SLICE_ARG(name), SLICE_ARG(problem->reason));
             continue;
         }
-        const char *line = memmem(source, (size_t)(problem->reason.data + problem->reason.len - source), "line: ", 6);
-        buf_printf(out, "%.*s: %.*s@%.*s || ", SLICE_ARG(name), (int)(source - problem->reason.data), problem->reason.data,
-                   (int)(problem->reason.data + problem->reason.len - line), line);
+        const char *line =
+            memmem(source, (size_t)(problem->reason.data + problem->reason.len - source), "line: ", 6);
+        buf_printf(out, "%.*s: %.*s@%.*s || ", SLICE_ARG(name), (int)(source - problem->reason.data),
+                   problem->reason.data, (int)(problem->reason.data + problem->reason.len - line), line);
     }
 }
 
@@ -43,68 +51,165 @@ struct refusal {
     const char *of_5;
 };
 
-#define FIELD_7(field, type, shown) "mapper_parsing_exception: failed to parse field [" field "] of type [" type "] in document with id '1'. Preview of field's value: '" shown "' || "
+#define FIELD_7(field, type, shown)                                                                          \
+    "mapper_parsing_exception: failed to parse field [" field "] of type [" type                             \
+    "] in document with id '1'. Preview of field's value: '" shown "' || "
 #define FIELD_5(field) "mapper_parsing_exception: failed to parse [" field "] || "
-#define DATE_7(text) FIELD_7("d", "date", text) "illegal_argument_exception: failed to parse date field [" text "] with format [strict_date_optional_time||epoch_millis] || date_time_parse_exception: Failed to parse with all enclosed parsers || "
-#define NOT_NUMERIC(token, column) "json_parse_exception: Current token (" token ") not numeric, can not use numeric value accessors\n at @line: 1, column: " column "] || "
+#define DATE_7(text)                                                                                         \
+    FIELD_7("d", "date", text)                                                                               \
+    "illegal_argument_exception: failed to parse date field [" text                                          \
+    "] with format [strict_date_optional_time||epoch_millis] || date_time_parse_exception: Failed to parse " \
+    "with all enclosed parsers || "
+#define NOT_NUMERIC(token, column)                                                                           \
+    "json_parse_exception: Current token (" token                                                            \
+    ") not numeric, can not use numeric value accessors\n at @line: 1, column: " column "] || "
 #define NO_TEXT(column) "illegal_state_exception: Can't get text on a START_OBJECT at 1:" column " || "
-#define CONCRETE(object, field) "mapper_parsing_exception: object mapping for [" object "] tried to parse field [" field "] as object, but found a concrete value || "
-#define STRICT(field, object) "strict_dynamic_mapping_exception: mapping set to strict, dynamic introduction of [" field "] within [" object "] is not allowed || "
-#define LONG_RANGE " out of range of long (-9223372036854775808 - 9223372036854775807)\n at @line: 1, column: "
-#define BAD_NAME "mapper_parsing_exception: failed to parse || illegal_argument_exception: object field starting or ending with a [.] makes object resolution ambiguous: "
+#define CONCRETE(object, field)                                                                              \
+    "mapper_parsing_exception: object mapping for [" object "] tried to parse field [" field                 \
+    "] as object, but found a concrete value || "
+#define STRICT(field, object)                                                                                \
+    "strict_dynamic_mapping_exception: mapping set to strict, dynamic introduction of [" field               \
+    "] within [" object "] is not allowed || "
+#define LONG_RANGE                                                                                           \
+    " out of range of long (-9223372036854775808 - 9223372036854775807)\n at @line: 1, column: "
+#define BAD_NAME                                                                                             \
+    "mapper_parsing_exception: failed to parse || illegal_argument_exception: object field starting or "     \
+    "ending with a [.] makes object resolution ambiguous: "
 
 static const struct refusal refusals[] = {
     {"{\"n\":1.5}", NULL, NULL},
     {"{\"n\":\"1.5\"}", NULL, NULL},
     {"{\"n\":\"\"}", NULL, NULL},
-    {"{\"n\":true}", FIELD_7("n", "long", "true") NOT_NUMERIC("VALUE_TRUE", "10"), FIELD_5("n") NOT_NUMERIC("VALUE_TRUE", "10")},
-    {"{\"n\":\"true\"}", FIELD_7("n", "long", "true") "illegal_argument_exception: For input string: \"true\" || ", FIELD_5("n") "number_format_exception: For input string: \"true\" || "},
+    {"{\"n\":true}", FIELD_7("n", "long", "true") NOT_NUMERIC("VALUE_TRUE", "10"),
+     FIELD_5("n") NOT_NUMERIC("VALUE_TRUE", "10")},
+    {"{\"n\":\"true\"}",
+     FIELD_7("n", "long", "true") "illegal_argument_exception: For input string: \"true\" || ",
+     FIELD_5("n") "number_format_exception: For input string: \"true\" || "},
     {"{\"n\":1e3}", NULL, NULL},
-    {"{\"n\":1e30}", FIELD_7("n", "long", "1.0E30") "input_coercion_exception: Numeric value (1e30)" LONG_RANGE "10] || ", FIELD_5("n") "json_parse_exception: Numeric value (1e30)" LONG_RANGE "10] || "},
-    {"{\"n\": 99999999999999999999}", FIELD_7("n", "long", "99999999999999999999") "input_coercion_exception: Numeric value (99999999999999999999)" LONG_RANGE "27] || ", FIELD_5("n") "json_parse_exception: Numeric value (99999999999999999999)" LONG_RANGE "27] || "},
-    {"{\"n\":\"99999999999999999999\"}", FIELD_7("n", "long", "99999999999999999999") "illegal_argument_exception: Value [99999999999999999999] is out of range for a long || ", FIELD_5("n") "illegal_argument_exception: Value [99999999999999999999] is out of range for a long || "},
+    {"{\"n\":1e30}",
+     FIELD_7("n", "long", "1.0E30") "input_coercion_exception: Numeric value (1e30)" LONG_RANGE "10] || ",
+     FIELD_5("n") "json_parse_exception: Numeric value (1e30)" LONG_RANGE "10] || "},
+    {"{\"n\": 99999999999999999999}",
+     FIELD_7(
+         "n", "long",
+         "99999999999999999999") "input_coercion_exception: Numeric value (99999999999999999999)" LONG_RANGE
+                                 "27] || ",
+     FIELD_5("n") "json_parse_exception: Numeric value (99999999999999999999)" LONG_RANGE "27] || "},
+    {"{\"n\":\"99999999999999999999\"}",
+     FIELD_7("n", "long", "99999999999999999999") "illegal_argument_exception: Value [99999999999999999999] "
+                                                  "is out of range for a long || ",
+     FIELD_5("n") "illegal_argument_exception: Value [99999999999999999999] is out of range for a long || "},
     {"{\"n\":\"1e3\"}", NULL, NULL},
-    {"{\"n\":\" 12\"}", FIELD_7("n", "long", " 12") "illegal_argument_exception: For input string: \" 12\" || ", FIELD_5("n") "number_format_exception: For input string: \" 12\" || "},
+    {"{\"n\":\" 12\"}",
+     FIELD_7("n", "long", " 12") "illegal_argument_exception: For input string: \" 12\" || ",
+     FIELD_5("n") "number_format_exception: For input string: \" 12\" || "},
     {"{\"n\":[null]}", NULL, NULL},
     {"{\"n\":[1,2,[3,[4]]]}", NULL, NULL},
-    {"{\"nc\":1.5}", FIELD_7("nc", "long", "1.5") "illegal_argument_exception: 1.5 cannot be converted to Long without data loss || ", FIELD_5("nc") "illegal_argument_exception: 1.5 cannot be converted to Long without data loss || "},
-    {"{\"nc\":\"12\"}", FIELD_7("nc", "long", "12") "illegal_argument_exception: Long value passed as String || ", FIELD_5("nc") "illegal_argument_exception: Long value passed as String || "},
+    {"{\"nc\":1.5}",
+     FIELD_7("nc", "long",
+             "1.5") "illegal_argument_exception: 1.5 cannot be converted to Long without data loss || ",
+     FIELD_5("nc") "illegal_argument_exception: 1.5 cannot be converted to Long without data loss || "},
+    {"{\"nc\":\"12\"}",
+     FIELD_7("nc", "long", "12") "illegal_argument_exception: Long value passed as String || ",
+     FIELD_5("nc") "illegal_argument_exception: Long value passed as String || "},
     {"{\"nc\":12.0}", NULL, NULL},
-    {"{\"i\":3000000000}", FIELD_7("i", "integer", "3000000000") "input_coercion_exception: Numeric value (3000000000) out of range of int (-2147483648 - 2147483647)\n at @line: 1, column: 16] || ", FIELD_5("i") "json_parse_exception: Numeric value (3000000000) out of range of int\n at @line: 1, column: 16] || "},
-    {"{\"i\":\"3000000000\"}", FIELD_7("i", "integer", "3000000000") "illegal_argument_exception: Value [3000000000] is out of range for an integer || ", FIELD_5("i") "illegal_argument_exception: Value [3000000000] is out of range for an integer || "},
-    {"{\"s\":40000}", FIELD_7("s", "short", "40000") "json_parse_exception: Numeric value (40000) out of range of Java short\n at @line: 1, column: 11] || ", FIELD_5("s") "json_parse_exception: Numeric value (40000) out of range of Java short\n at @line: 1, column: 11] || "},
-    {"{\"by\":128}", FIELD_7("by", "byte", "128") "illegal_argument_exception: Value [128] is out of range for a byte || ", FIELD_5("by") "illegal_argument_exception: Value [128] is out of range for a byte || "},
-    {"{\"fl\":1e39}", FIELD_7("fl", "float", "1.0E39") "illegal_argument_exception: [float] supports only finite values, but got [Infinity] || ", NULL},
-    {"{\"fl\":\"abc\"}", FIELD_7("fl", "float", "abc") "number_format_exception: For input string: \"abc\" || ", FIELD_5("fl") "number_format_exception: For input string: \"abc\" || "},
-    {"{\"db\":\"NaN\"}", FIELD_7("db", "double", "NaN") "illegal_argument_exception: [double] supports only finite values, but got [NaN] || ", NULL},
-    {"{\"db\":1e400}", FIELD_7("db", "double", "Infinity") "illegal_argument_exception: [double] supports only finite values, but got [Infinity] || ", NULL},
-    {"{\"hf\":70000}", FIELD_7("hf", "half_float", "70000") "illegal_argument_exception: [half_float] supports only finite values, but got [70000.0] || ", NULL},
-    {"{\"sf\":1e400}", FIELD_7("sf", "scaled_float", "Infinity") "illegal_argument_exception: [scaled_float] only supports finite values, but got [Infinity] || ", FIELD_5("sf") "illegal_argument_exception: [scaled_float] only supports finite values, but got [Infinity] || "},
+    {"{\"i\":3000000000}",
+     FIELD_7("i", "integer",
+             "3000000000") "input_coercion_exception: Numeric value (3000000000) out of range of int "
+                           "(-2147483648 - 2147483647)\n at @line: 1, column: 16] || ",
+     FIELD_5("i") "json_parse_exception: Numeric value (3000000000) out of range of int\n at @line: 1, "
+                  "column: 16] || "},
+    {"{\"i\":\"3000000000\"}",
+     FIELD_7(
+         "i", "integer",
+         "3000000000") "illegal_argument_exception: Value [3000000000] is out of range for an integer || ",
+     FIELD_5("i") "illegal_argument_exception: Value [3000000000] is out of range for an integer || "},
+    {"{\"s\":40000}",
+     FIELD_7("s", "short", "40000") "json_parse_exception: Numeric value (40000) out of range of Java "
+                                    "short\n at @line: 1, column: 11] || ",
+     FIELD_5("s") "json_parse_exception: Numeric value (40000) out of range of Java short\n at @line: 1, "
+                  "column: 11] || "},
+    {"{\"by\":128}",
+     FIELD_7("by", "byte", "128") "illegal_argument_exception: Value [128] is out of range for a byte || ",
+     FIELD_5("by") "illegal_argument_exception: Value [128] is out of range for a byte || "},
+    {"{\"fl\":1e39}",
+     FIELD_7(
+         "fl", "float",
+         "1.0E39") "illegal_argument_exception: [float] supports only finite values, but got [Infinity] || ",
+     NULL},
+    {"{\"fl\":\"abc\"}",
+     FIELD_7("fl", "float", "abc") "number_format_exception: For input string: \"abc\" || ",
+     FIELD_5("fl") "number_format_exception: For input string: \"abc\" || "},
+    {"{\"db\":\"NaN\"}",
+     FIELD_7("db", "double",
+             "NaN") "illegal_argument_exception: [double] supports only finite values, but got [NaN] || ",
+     NULL},
+    {"{\"db\":1e400}",
+     FIELD_7("db", "double", "Infinity") "illegal_argument_exception: [double] supports only finite values, "
+                                         "but got [Infinity] || ",
+     NULL},
+    {"{\"hf\":70000}",
+     FIELD_7("hf", "half_float", "70000") "illegal_argument_exception: [half_float] supports only finite "
+                                          "values, but got [70000.0] || ",
+     NULL},
+    {"{\"sf\":1e400}",
+     FIELD_7("sf", "scaled_float", "Infinity") "illegal_argument_exception: [scaled_float] only supports "
+                                               "finite values, but got [Infinity] || ",
+     FIELD_5("sf") "illegal_argument_exception: [scaled_float] only supports finite values, but got "
+                   "[Infinity] || "},
     {"{\"d\":\"x\"}", DATE_7("x"), FIELD_5("d") "illegal_argument_exception: Invalid format: \"x\" || "},
-    {"{\"d\":\"2020-13-01\"}", DATE_7("2020-13-01"), FIELD_5("d") "illegal_field_value_exception: Cannot parse \"2020-13-01\": Value 13 for monthOfYear must be in the range [1,12] || "},
-    {"{\"d\":\"2020-02-30\"}", DATE_7("2020-02-30"), FIELD_5("d") "illegal_field_value_exception: Cannot parse \"2020-02-30\": Value 30 for dayOfMonth must be in the range [1,29] || "},
+    {"{\"d\":\"2020-13-01\"}", DATE_7("2020-13-01"),
+     FIELD_5("d") "illegal_field_value_exception: Cannot parse \"2020-13-01\": Value 13 for monthOfYear must "
+                  "be in the range [1,12] || "},
+    {"{\"d\":\"2020-02-30\"}", DATE_7("2020-02-30"),
+     FIELD_5("d") "illegal_field_value_exception: Cannot parse \"2020-02-30\": Value 30 for dayOfMonth must "
+                  "be in the range [1,29] || "},
     {"{\"d\":true}", DATE_7("true"), FIELD_5("d") "illegal_argument_exception: Invalid format: \"true\" || "},
     {"{\"d\":123}", NULL, NULL},
-    {"{\"d\":\"\"}", FIELD_7("d", "date", "") "illegal_argument_exception: cannot parse empty date || ", FIELD_5("d") "illegal_argument_exception: Invalid format: \"\" || "},
-    {"{\"d\":\"2020-1-1\"}", DATE_7("2020-1-1"), FIELD_5("d") "illegal_argument_exception: Invalid format: \"2020-1-1\" is malformed at \"-1-1\" || "},
+    {"{\"d\":\"\"}", FIELD_7("d", "date", "") "illegal_argument_exception: cannot parse empty date || ",
+     FIELD_5("d") "illegal_argument_exception: Invalid format: \"\" || "},
+    {"{\"d\":\"2020-1-1\"}", DATE_7("2020-1-1"),
+     FIELD_5("d") "illegal_argument_exception: Invalid format: \"2020-1-1\" is malformed at \"-1-1\" || "},
     {"{\"d\":{\"a\":1}}", FIELD_7("d", "date", "{a=1}") NO_TEXT("6"), FIELD_5("d") NO_TEXT("6")},
-    {"{\"d2\":\"2020-01-01T00:00:00\"}", FIELD_7("d2", "date", "2020-01-01T00:00:00") "illegal_argument_exception: failed to parse date field [2020-01-01T00:00:00] with format [yyyy-MM-dd] || date_time_parse_exception: Text '2020-01-01T00:00:00' could not be parsed, unparsed text found at index 10 || ", FIELD_5("d2") "illegal_argument_exception: Invalid format: \"2020-01-01T00:00:00\" is malformed at \"T00:00:00\" || "},
-    {"{\"d2\":5}", FIELD_7("d2", "date", "5") "illegal_argument_exception: failed to parse date field [5] with format [yyyy-MM-dd] || date_time_parse_exception: Text '5' could not be parsed at index 0 || ", FIELD_5("d2") "illegal_argument_exception: Invalid format: \"5\" is too short || "},
-    {"{\"b\":\"maybe\"}", FIELD_7("b", "boolean", "maybe") "illegal_argument_exception: Failed to parse value [maybe] as only [true] or [false] are allowed. || ", NULL},
-    {"{\"b\":1}", FIELD_7("b", "boolean", "1") "json_parse_exception: Current token (VALUE_NUMBER_INT) not of boolean type\n at @line: 1, column: 7] || ", NULL},
+    {"{\"d2\":\"2020-01-01T00:00:00\"}",
+     FIELD_7("d2", "date", "2020-01-01T00:00:00") "illegal_argument_exception: failed to parse date field "
+                                                  "[2020-01-01T00:00:00] with format [yyyy-MM-dd] || "
+                                                  "date_time_parse_exception: Text '2020-01-01T00:00:00' "
+                                                  "could not be parsed, unparsed text found at index 10 || ",
+     FIELD_5("d2") "illegal_argument_exception: Invalid format: \"2020-01-01T00:00:00\" is malformed at "
+                   "\"T00:00:00\" || "},
+    {"{\"d2\":5}",
+     FIELD_7("d2", "date",
+             "5") "illegal_argument_exception: failed to parse date field [5] with format [yyyy-MM-dd] || "
+                  "date_time_parse_exception: Text '5' could not be parsed at index 0 || ",
+     FIELD_5("d2") "illegal_argument_exception: Invalid format: \"5\" is too short || "},
+    {"{\"b\":\"maybe\"}",
+     FIELD_7("b", "boolean", "maybe") "illegal_argument_exception: Failed to parse value [maybe] as only "
+                                      "[true] or [false] are allowed. || ",
+     NULL},
+    {"{\"b\":1}",
+     FIELD_7("b", "boolean", "1") "json_parse_exception: Current token (VALUE_NUMBER_INT) not of boolean "
+                                  "type\n at @line: 1, column: 7] || ",
+     NULL},
     {"{\"b\":\"\"}", NULL, NULL},
-    {"{\"ip\":\"x\"}", FIELD_7("ip", "ip", "x") "illegal_argument_exception: 'x' is not an IP string literal. || ", FIELD_5("ip") "illegal_argument_exception: 'x' is not an IP string literal. || "},
-    {"{\"ip\":5}", FIELD_7("ip", "ip", "5") "illegal_argument_exception: '5' is not an IP string literal. || ", FIELD_5("ip") "illegal_argument_exception: '5' is not an IP string literal. || "},
+    {"{\"ip\":\"x\"}",
+     FIELD_7("ip", "ip", "x") "illegal_argument_exception: 'x' is not an IP string literal. || ",
+     FIELD_5("ip") "illegal_argument_exception: 'x' is not an IP string literal. || "},
+    {"{\"ip\":5}",
+     FIELD_7("ip", "ip", "5") "illegal_argument_exception: '5' is not an IP string literal. || ",
+     FIELD_5("ip") "illegal_argument_exception: '5' is not an IP string literal. || "},
     {"{\"ip\":\"::1\"}", NULL, NULL},
     {"{\"bin\":\"!!\"}", NULL, NULL},
-    {"{\"k\":[[\"a\"],{\"b\":[1,2]}]}", FIELD_7("k", "keyword", "{b=[1, 2]}") NO_TEXT("13"), FIELD_5("k") NO_TEXT("13")},
+    {"{\"k\":[[\"a\"],{\"b\":[1,2]}]}", FIELD_7("k", "keyword", "{b=[1, 2]}") NO_TEXT("13"),
+     FIELD_5("k") NO_TEXT("13")},
     {"{\"k\":true}", NULL, NULL},
     {"{\"t\": {\"x\": 1}}", FIELD_7("t", "text", "{x=1}") NO_TEXT("7"), FIELD_5("t") NO_TEXT("7")},
     {"{\"o\":[1]}", CONCRETE("o", "null"), CONCRETE("o", "null")},
     {"{\"o\":\"x\"}", CONCRETE("o", "o"), CONCRETE("o", "o")},
     {"{\"o\":[null,{\"x\":1}]}", NULL, NULL},
     {"{\"o\":[[{\"x\":1}]]}", NULL, NULL},
-    {"{\"o.x\":\"q\"}", FIELD_7("o.x", "long", "q") "illegal_argument_exception: For input string: \"q\" || ", FIELD_5("o.x") "number_format_exception: For input string: \"q\" || "},
+    {"{\"o.x\":\"q\"}", FIELD_7("o.x", "long", "q") "illegal_argument_exception: For input string: \"q\" || ",
+     FIELD_5("o.x") "number_format_exception: For input string: \"q\" || "},
     {"{\"o.x\":5}", NULL, NULL},
     {"{\"ne\":5}", CONCRETE("ne", "ne"), CONCRETE("ne", "ne")},
     {"{\"st\":{\"a\":1}}", STRICT("a", "st"), STRICT("a", "st")},
@@ -112,31 +217,75 @@ static const struct refusal refusals[] = {
     {"{\"st\":{\"a\":[]}}", STRICT("a", "st"), STRICT("a", "st")},
     {"{\"st.a\":1}", STRICT("a", "st"), STRICT("a", "st")},
     {"{\"df\":{\"a\":1,\"b\":{\"c\":[1]}}}", NULL, NULL},
-    {"{\"n.x\":1}", "mapper_parsing_exception: Could not dynamically add mapping for field [n.x]. Existing mapping for [n] must be of type object but found [long]. || ", "mapper_parsing_exception: Could not dynamically add mapping for field [n.x]. Existing mapping for [n] must be of type object but found [long]. || "},
-    {"{\"n\":{\"x\":1}}", FIELD_7("n", "long", "{x=1}") NOT_NUMERIC("START_OBJECT", "7"), FIELD_5("n") NOT_NUMERIC("START_OBJECT", "7")},
-    {"{\"n\":[{\"x\":1}]}", FIELD_7("n", "long", "{x=1}") NOT_NUMERIC("START_OBJECT", "8"), FIELD_5("n") NOT_NUMERIC("START_OBJECT", "8")},
-    {"{\"\":1}", "mapper_parsing_exception: failed to parse || illegal_argument_exception: field name cannot be an empty string || ", BAD_NAME "[] || "},
+    {"{\"n.x\":1}",
+     "mapper_parsing_exception: Could not dynamically add mapping for field [n.x]. Existing mapping for [n] "
+     "must be of type object but found [long]. || ",
+     "mapper_parsing_exception: Could not dynamically add mapping for field [n.x]. Existing mapping for [n] "
+     "must be of type object but found [long]. || "},
+    {"{\"n\":{\"x\":1}}", FIELD_7("n", "long", "{x=1}") NOT_NUMERIC("START_OBJECT", "7"),
+     FIELD_5("n") NOT_NUMERIC("START_OBJECT", "7")},
+    {"{\"n\":[{\"x\":1}]}", FIELD_7("n", "long", "{x=1}") NOT_NUMERIC("START_OBJECT", "8"),
+     FIELD_5("n") NOT_NUMERIC("START_OBJECT", "8")},
+    {"{\"\":1}",
+     "mapper_parsing_exception: failed to parse || illegal_argument_exception: field name cannot be an empty "
+     "string || ",
+     BAD_NAME "[] || "},
     {"{\"a..b\":1}", BAD_NAME "[a..b] || ", BAD_NAME "[a..b] || "},
     {"{\".a\":1}", BAD_NAME "[.a] || ", BAD_NAME "[.a] || "},
     {"{\"a.\":1}", NULL, NULL},
     {"{\"  \":1}", NULL, BAD_NAME "[  ] || "},
     {"{\"new\":{\"a b\":1}}", NULL, NULL},
-    {"{\"_id\":\"x\"}", FIELD_7("_id", "_id", "x") "mapper_parsing_exception: Field [_id] is a metadata field and cannot be added inside a document. Use the index API request parameters. || ", "mapper_parsing_exception: Field [_id] is a metadata field and cannot be added inside a document. Use the index API request parameters. || "},
-    {"{\"_source\":\"x\"}", FIELD_7("_source", "_source", "x") "mapper_parsing_exception: Field [_source] is a metadata field and cannot be added inside a document. Use the index API request parameters. || ", "illegal_argument_exception: Field [_source] is defined twice in [t] || "},
-    {"{\"_ttl\":\"x\"}", NULL, "mapper_parsing_exception: Field [_ttl] is a metadata field and cannot be added inside a document. Use the index API request parameters. || "},
-    {"{\"_version\":1}", FIELD_7("_version", "_version", "1") "mapper_parsing_exception: Field [_version] is a metadata field and cannot be added inside a document. Use the index API request parameters. || ", "mapper_parsing_exception: Cannot generate dynamic mappings of type [_version] for [_version] || "},
+    {"{\"_id\":\"x\"}",
+     FIELD_7("_id", "_id", "x") "mapper_parsing_exception: Field [_id] is a metadata field and cannot be "
+                                "added inside a document. Use the index API request parameters. || ",
+     "mapper_parsing_exception: Field [_id] is a metadata field and cannot be added inside a document. Use "
+     "the index API request parameters. || "},
+    {"{\"_source\":\"x\"}",
+     FIELD_7("_source", "_source",
+             "x") "mapper_parsing_exception: Field [_source] is a metadata field and cannot be added inside "
+                  "a document. Use the index API request parameters. || ",
+     "illegal_argument_exception: Field [_source] is defined twice in [t] || "},
+    {"{\"_ttl\":\"x\"}", NULL,
+     "mapper_parsing_exception: Field [_ttl] is a metadata field and cannot be added inside a document. Use "
+     "the index API request parameters. || "},
+    {"{\"_version\":1}",
+     FIELD_7("_version", "_version",
+             "1") "mapper_parsing_exception: Field [_version] is a metadata field and cannot be added inside "
+                  "a document. Use the index API request parameters. || ",
+     "mapper_parsing_exception: Cannot generate dynamic mappings of type [_version] for [_version] || "},
     {"{\"a\":{\"_id\":\"x\"}}", NULL, NULL},
     {"{\"gp\":{\"lat\":1,\"lon\":2}}", NULL, NULL},
-    {"[1]", "mapper_parsing_exception: failed to parse || not_x_content_exception: Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes || ", "mapper_parsing_exception: failed to parse || not_x_content_exception: Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes || "},
+    {"[1]",
+     "mapper_parsing_exception: failed to parse || not_x_content_exception: Compressor detection can only be "
+     "called on some xcontent bytes or compressed xcontent bytes || ",
+     "mapper_parsing_exception: failed to parse || not_x_content_exception: Compressor detection can only be "
+     "called on some xcontent bytes or compressed xcontent bytes || "},
     /* conflicts between what one document would add */
-    {"{\"x\":1,\"y\":{\"c\":[1,2,{\"d\":null}]}}", "illegal_argument_exception: can't merge a non object mapping [y.c] with an object mapping || ", "illegal_argument_exception: Can't merge a non object mapping [y.c] with an object mapping [y.c] || "},
-    {"{\"x\":[1,\"x\"]}", "illegal_argument_exception: mapper [x] cannot be changed from type [long] to [text] || ", "illegal_argument_exception: mapper [x] of different type, current_type [long], merged_type [text] || "},
-    {"{\"x\":[\"x\",1]}", "illegal_argument_exception: mapper [x] cannot be changed from type [text] to [long] || ", "illegal_argument_exception: mapper [x] of different type, current_type [text], merged_type [long] || "},
-    {"{\"x\":[\"2020-01-01\",\"x\"]}", "illegal_argument_exception: mapper [x] cannot be changed from type [date] to [text] || ", "illegal_argument_exception: mapper [x] of different type, current_type [date], merged_type [text] || "},
-    {"{\"x\":[1,1.5]}", "illegal_argument_exception: mapper [x] cannot be changed from type [long] to [float] || ", NULL},
-    {"{\"x\":[true,\"x\"]}", "illegal_argument_exception: mapper [x] cannot be changed from type [boolean] to [text] || ", "illegal_argument_exception: mapper [x] of different type, current_type [boolean], merged_type [text] || "},
-    {"{\"x.b\":1,\"x\":5}", "illegal_argument_exception: can't merge a non object mapping [x] with an object mapping || ", "illegal_argument_exception: Can't merge a non object mapping [x] with an object mapping [x] || "},
-    {"{\"x\":1,\"x.b\":1}", "illegal_argument_exception: can't merge a non object mapping [x] with an object mapping || ", "illegal_argument_exception: mapper [x] of different type, current_type [long], merged_type [ObjectMapper] || "},
+    {"{\"x\":1,\"y\":{\"c\":[1,2,{\"d\":null}]}}",
+     "illegal_argument_exception: can't merge a non object mapping [y.c] with an object mapping || ",
+     "illegal_argument_exception: Can't merge a non object mapping [y.c] with an object mapping [y.c] || "},
+    {"{\"x\":[1,\"x\"]}",
+     "illegal_argument_exception: mapper [x] cannot be changed from type [long] to [text] || ",
+     "illegal_argument_exception: mapper [x] of different type, current_type [long], merged_type [text] || "},
+    {"{\"x\":[\"x\",1]}",
+     "illegal_argument_exception: mapper [x] cannot be changed from type [text] to [long] || ",
+     "illegal_argument_exception: mapper [x] of different type, current_type [text], merged_type [long] || "},
+    {"{\"x\":[\"2020-01-01\",\"x\"]}",
+     "illegal_argument_exception: mapper [x] cannot be changed from type [date] to [text] || ",
+     "illegal_argument_exception: mapper [x] of different type, current_type [date], merged_type [text] || "},
+    {"{\"x\":[1,1.5]}",
+     "illegal_argument_exception: mapper [x] cannot be changed from type [long] to [float] || ", NULL},
+    {"{\"x\":[true,\"x\"]}",
+     "illegal_argument_exception: mapper [x] cannot be changed from type [boolean] to [text] || ",
+     "illegal_argument_exception: mapper [x] of different type, current_type [boolean], merged_type [text] "
+     "|| "},
+    {"{\"x.b\":1,\"x\":5}",
+     "illegal_argument_exception: can't merge a non object mapping [x] with an object mapping || ",
+     "illegal_argument_exception: Can't merge a non object mapping [x] with an object mapping [x] || "},
+    {"{\"x\":1,\"x.b\":1}",
+     "illegal_argument_exception: can't merge a non object mapping [x] with an object mapping || ",
+     "illegal_argument_exception: mapper [x] of different type, current_type [long], merged_type "
+     "[ObjectMapper] || "},
 };
 
 static void refusals_are_those_of_servers(void **state)
@@ -150,15 +299,16 @@ static void refusals_are_those_of_servers(void **state)
             const char *expected = dialect == DIALECT_7 ? refusals[i].of_7 : refusals[i].of_5;
             struct document document = {0};
             struct problem problem = {0};
-            int r = document_parse(mapping, mapping_type(mapping, SLICE_LIT("t")), SLICE_LIT("1"), slice_from(refusals[i].document), dialect, &arena,
-                                   &document, &problem);
+            int r = document_parse(mapping, mapping_type(mapping, SLICE_LIT("t")), SLICE_LIT("1"),
+                                   slice_from(refusals[i].document), dialect, &arena, &document, &problem);
             struct buf actual = BUF_INIT(BUF_UNLIMITED);
             if (r != 0)
                 describe_problem(&actual, &problem);
             else
                 document_release(&document);
             if (!slice_is(buf_view(&actual), expected == NULL ? "" : expected)) {
-                print_error("%s\n  got      %.*s\n  expected %s\n", refusals[i].document, SLICE_ARG(buf_view(&actual)), expected);
+                print_error("%s\n  got      %.*s\n  expected %s\n", refusals[i].document,
+                            SLICE_ARG(buf_view(&actual)), expected);
                 wrong++;
             }
             buf_deinit(&actual);
@@ -174,18 +324,24 @@ static void dynamic_mapping_is_that_of_servers(void **state)
 {
     (void)state;
     static const char document[] =
-        "{\"a\":1,\"b\":1.5,\"c\":\"x\",\"d\":\"2020-01-01\",\"d2\":\"2020/01/01\",\"d3\":\"2020/01/01 10:00:00\",\"d4\":\"2020-01-01T10:00\",\"d5\":\"2020\","
-        "\"d6\":\"2020-01\",\"d7\":\"20200101\",\"e\":true,\"f\":null,\"g\":[],\"h\":{},\"i\":[null,1],\"j\":[[1]],\"n\":\"12\",\"o\":{\"p\":{\"q\":1}},"
-        "\"u.v\":1,\"w\":{\"x.y\":2},\"z\":\"true\",\"ac\":{\"ad\":null},\"af\":\"2020-W01\",\"ag\":\"2020-001\",\"ah\":\"12:00\",\"ai\":\"T12:00\","
-        "\"ak\":\"2020-01-01T10:00:00+01:00\",\"al\":\"2020-01-01T10:00:00.123456Z\",\"am\":\"2020-01-01 10:00\",\"ao\":\"2020/1/1\"}";
+        "{\"a\":1,\"b\":1.5,\"c\":\"x\",\"d\":\"2020-01-01\",\"d2\":\"2020/01/01\",\"d3\":\"2020/01/01 "
+        "10:00:00\",\"d4\":\"2020-01-01T10:00\",\"d5\":\"2020\","
+        "\"d6\":\"2020-01\",\"d7\":\"20200101\",\"e\":true,\"f\":null,\"g\":[],\"h\":{},\"i\":[null,1],\"j\":"
+        "[[1]],\"n\":\"12\",\"o\":{\"p\":{\"q\":1}},"
+        "\"u.v\":1,\"w\":{\"x.y\":2},\"z\":\"true\",\"ac\":{\"ad\":null},\"af\":\"2020-W01\",\"ag\":\"2020-"
+        "001\",\"ah\":\"12:00\",\"ai\":\"T12:00\","
+        "\"ak\":\"2020-01-01T10:00:00+01:00\",\"al\":\"2020-01-01T10:00:00.123456Z\",\"am\":\"2020-01-01 "
+        "10:00\",\"ao\":\"2020/1/1\"}";
 #define TEXT "{\"type\":\"text\",\"fields\":{\"keyword\":{\"type\":\"keyword\",\"ignore_above\":256}}}"
 #define D2 "{\"type\":\"date\",\"format\":\"yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis\"}"
     static const char expected[] =
-        "{\"properties\":{\"a\":{\"type\":\"long\"},\"ac\":{\"type\":\"object\"},\"af\":" TEXT ",\"ag\":" TEXT ",\"ah\":" TEXT ",\"ai\":" TEXT
-        ",\"ak\":{\"type\":\"date\"},\"al\":{\"type\":\"date\"},\"am\":" TEXT ",\"ao\":" TEXT ",\"b\":{\"type\":\"float\"},\"c\":" TEXT
-        ",\"d\":{\"type\":\"date\"},\"d2\":" D2 ",\"d3\":" D2 ",\"d4\":{\"type\":\"date\"},\"d5\":" TEXT ",\"d6\":%s,\"d7\":" TEXT
-        ",\"e\":{\"type\":\"boolean\"},\"h\":{\"type\":\"object\"},\"i\":{\"type\":\"long\"},\"j\":{\"type\":\"long\"},\"n\":" TEXT
-        ",\"o\":{\"properties\":{\"p\":{\"properties\":{\"q\":{\"type\":\"long\"}}}}},\"u\":{\"properties\":{\"v\":{\"type\":\"long\"}}},"
+        "{\"properties\":{\"a\":{\"type\":\"long\"},\"ac\":{\"type\":\"object\"},\"af\":" TEXT ",\"ag\":" TEXT
+        ",\"ah\":" TEXT ",\"ai\":" TEXT ",\"ak\":{\"type\":\"date\"},\"al\":{\"type\":\"date\"},\"am\":" TEXT
+        ",\"ao\":" TEXT ",\"b\":{\"type\":\"float\"},\"c\":" TEXT ",\"d\":{\"type\":\"date\"},\"d2\":" D2
+        ",\"d3\":" D2 ",\"d4\":{\"type\":\"date\"},\"d5\":" TEXT ",\"d6\":%s,\"d7\":" TEXT
+        ",\"e\":{\"type\":\"boolean\"},\"h\":{\"type\":\"object\"},\"i\":{\"type\":\"long\"},\"j\":{\"type\":"
+        "\"long\"},\"n\":" TEXT ",\"o\":{\"properties\":{\"p\":{\"properties\":{\"q\":{\"type\":\"long\"}}}}}"
+                                ",\"u\":{\"properties\":{\"v\":{\"type\":\"long\"}}},"
         "\"w\":{\"properties\":{\"x\":{\"properties\":{\"y\":{\"type\":\"long\"}}}}},\"z\":" TEXT "}}";
     for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++) {
         struct arena arena = ARENA_INIT;
@@ -207,29 +363,40 @@ static void templates_decide(void **state)
     struct mapping *mapping = make_mapping(
         &arena, NULL, "t",
         "{\"dynamic_date_formats\":[\"yyyy/MM\"],\"numeric_detection\":true,\"dynamic_templates\":["
-        "{\"s\":{\"match_mapping_type\":\"string\",\"mapping\":{\"type\":\"keyword\",\"fields\":{\"{name}_x\":{\"type\":\"text\"}}}}},"
-        "{\"l\":{\"match\":\"num_*\",\"unmatch\":\"*_no\",\"mapping\":{\"type\":\"{dynamic_type}\",\"index\":false}}},"
+        "{\"s\":{\"match_mapping_type\":\"string\",\"mapping\":{\"type\":\"keyword\",\"fields\":{\"{name}_"
+        "x\":{\"type\":\"text\"}}}}},"
+        "{\"l\":{\"match\":\"num_*\",\"unmatch\":\"*_no\",\"mapping\":{\"type\":\"{dynamic_type}\",\"index\":"
+        "false}}},"
         "{\"p\":{\"path_match\":\"o.*\",\"mapping\":{\"type\":\"float\"}}},"
         "{\"ob\":{\"match_mapping_type\":\"object\",\"match\":\"obj\",\"mapping\":{\"dynamic\":false}}}]}",
         DIALECT_7);
-    index_document(&arena, &mapping, "{\"s\":\"x\",\"num_a\":1,\"num_no\":2,\"o\":{\"a\":1},\"n\":\"12\",\"n2\":\"1.5\",\"dd\":\"2020/01\",\"obj\":{\"zz\":1}}", DIALECT_7);
+    index_document(&arena, &mapping,
+                   "{\"s\":\"x\",\"num_a\":1,\"num_no\":2,\"o\":{\"a\":1},\"n\":\"12\",\"n2\":\"1.5\",\"dd\":"
+                   "\"2020/01\",\"obj\":{\"zz\":1}}",
+                   DIALECT_7);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_render_type(mapping, mapping_type_at(mapping, 0), DIALECT_7, &buf);
     const char *properties = memmem(buf.data, buf.len, "\"properties\"", 12);
     assert_non_null(properties);
     assert_slice_equal(slice_make(properties, (size_t)(buf.data + buf.len - properties)),
-                       "\"properties\":{\"dd\":{\"type\":\"date\",\"format\":\"yyyy/MM\"},\"n\":{\"type\":\"long\"},\"n2\":{\"type\":\"float\"},"
-                       "\"num_a\":{\"type\":\"long\",\"index\":false},\"num_no\":{\"type\":\"long\"},\"o\":{\"properties\":{\"a\":{\"type\":\"float\"}}},"
-                       "\"obj\":{\"type\":\"object\",\"dynamic\":\"false\"},\"s\":{\"type\":\"keyword\",\"fields\":{\"s_x\":{\"type\":\"text\"}}}}}");
+                       "\"properties\":{\"dd\":{\"type\":\"date\",\"format\":\"yyyy/"
+                       "MM\"},\"n\":{\"type\":\"long\"},\"n2\":{\"type\":\"float\"},"
+                       "\"num_a\":{\"type\":\"long\",\"index\":false},\"num_no\":{\"type\":\"long\"},\"o\":{"
+                       "\"properties\":{\"a\":{\"type\":\"float\"}}},"
+                       "\"obj\":{\"type\":\"object\",\"dynamic\":\"false\"},\"s\":{\"type\":\"keyword\","
+                       "\"fields\":{\"s_x\":{\"type\":\"text\"}}}}}");
     buf_deinit(&buf);
     mapping_unref(mapping);
     arena_deinit(&arena);
 }
 
-static void print_values(struct buf *out, const struct mapping *mapping, const struct value *values, size_t count)
+static void print_values(struct buf *out, const struct mapping *mapping, const struct value *values,
+                         size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct slice path = values[i].field == FIELD_NUMBER_NONE ? SLICE_LIT("?") : mapping_field_by_number(mapping, values[i].field)->path;
+        struct slice path = values[i].field == FIELD_NUMBER_NONE
+                                ? SLICE_LIT("?")
+                                : mapping_field_by_number(mapping, values[i].field)->path;
         buf_printf(out, "%s%.*s=", i == 0 ? "" : " ", SLICE_ARG(path));
         if (values[i].kind == VALUE_I64)
             buf_i64(out, values[i].i64);
@@ -241,10 +408,14 @@ static void print_values(struct buf *out, const struct mapping *mapping, const s
 }
 
 static const char values_mapping[] =
-    "{\"properties\":{\"t\":{\"type\":\"text\",\"fields\":{\"raw\":{\"type\":\"keyword\",\"ignore_above\":5}}},\"n\":{\"type\":\"long\",\"null_value\":7},"
-    "\"off\":{\"type\":\"keyword\",\"index\":false},\"low\":{\"type\":\"keyword\",\"normalizer\":\"low\",\"copy_to\":[\"all\",\"o.copy\"]},\"all\":{\"type\":\"text\"},"
-    "\"d\":{\"type\":\"date\"},\"b\":{\"type\":\"boolean\"},\"f\":{\"type\":\"float\"},\"sf\":{\"type\":\"scaled_float\",\"scaling_factor\":10},"
-    "\"bad\":{\"type\":\"long\",\"ignore_malformed\":true},\"o\":{\"properties\":{\"x\":{\"type\":\"integer\"},\"copy\":{\"type\":\"keyword\"}}},"
+    "{\"properties\":{\"t\":{\"type\":\"text\",\"fields\":{\"raw\":{\"type\":\"keyword\",\"ignore_above\":5}}"
+    "},\"n\":{\"type\":\"long\",\"null_value\":7},"
+    "\"off\":{\"type\":\"keyword\",\"index\":false},\"low\":{\"type\":\"keyword\",\"normalizer\":\"low\","
+    "\"copy_to\":[\"all\",\"o.copy\"]},\"all\":{\"type\":\"text\"},"
+    "\"d\":{\"type\":\"date\"},\"b\":{\"type\":\"boolean\"},\"f\":{\"type\":\"float\"},\"sf\":{\"type\":"
+    "\"scaled_float\",\"scaling_factor\":10},"
+    "\"bad\":{\"type\":\"long\",\"ignore_malformed\":true},\"o\":{\"properties\":{\"x\":{\"type\":"
+    "\"integer\"},\"copy\":{\"type\":\"keyword\"}}},"
     "\"closed\":{\"enabled\":false},\"k\":{\"type\":\"keyword\"}}}";
 
 static void values_are_found(void **state)
@@ -258,7 +429,12 @@ static void values_are_found(void **state)
         {"{\"t\":[\"One\",null,\"Two\"]}", "t=one t.raw=One t=two t.raw=Two"},
         {"{\"n\":[1,null,\"2\",3.9]}", "n=1 n=7 n=2 n=3"},
         {"{\"off\":\"x\"}", ""},
-        {"{\"low\":\"\xc3\x84" "BC\"}", "low=\xc3\xa4" "bc all=\xc3\xa4" "bc o.copy=\xc3\x84" "BC"},
+        {"{\"low\":\"\xc3\x84"
+         "BC\"}",
+         "low=\xc3\xa4"
+         "bc all=\xc3\xa4"
+         "bc o.copy=\xc3\x84"
+         "BC"},
         {"{\"d\":\"2020-01-01\"}", "d=1577836800000"},
         {"{\"b\":[true,\"false\",\"\"]}", "b=1 b=0 b=0"},
         {"{\"f\":0.1,\"sf\":1.25}", "f=0.1 sf=13"},
@@ -268,27 +444,32 @@ static void values_are_found(void **state)
         {"{\"k\":[1,1.5,true,\"x\"]}", "k=1 k=1.5 k=true k=x"},
     };
     struct arena arena = ARENA_INIT;
-    struct mapping *mapping = make_mapping(&arena, "{\"index.analysis.normalizer.low.filter\":[\"lowercase\"]}", "t", values_mapping, DIALECT_7);
+    struct mapping *mapping = make_mapping(
+        &arena, "{\"index.analysis.normalizer.low.filter\":[\"lowercase\"]}", "t", values_mapping, DIALECT_7);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct document document;
         struct problem problem = {0};
         const struct mapping_type *type = mapping_type_at(mapping, 0);
-        int r = document_parse(mapping, type, SLICE_LIT("1"), slice_from(rows[i].document), DIALECT_7, &arena, &document, &problem);
+        int r = document_parse(mapping, type, SLICE_LIT("1"), slice_from(rows[i].document), DIALECT_7, &arena,
+                               &document, &problem);
         if (r != 0)
             fail_msg("%s: %.*s", rows[i].document, SLICE_ARG(problem.reason));
         assert_null(document.update);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         print_values(&buf, mapping, document.values, document.value_count);
         if (!slice_is(buf_view(&buf), rows[i].values))
-            fail_msg("%s: got %.*s, expected %s", rows[i].document, SLICE_ARG(buf_view(&buf)), rows[i].values);
+            fail_msg("%s: got %.*s, expected %s", rows[i].document, SLICE_ARG(buf_view(&buf)),
+                     rows[i].values);
         /* The stored form gives the same values, and so does asking field by field. */
         struct document stored;
-        assert_int_equal(document_parse_stored(mapping, type, slice_from(rows[i].document), &arena, &stored), 0);
+        assert_int_equal(document_parse_stored(mapping, type, slice_from(rows[i].document), &arena, &stored),
+                         0);
         assert_int_equal(stored.value_count, document.value_count);
         size_t total = 0;
         for (uint16_t number = 0; number < mapping_field_count(mapping); number++) {
             struct value *values;
-            total += document_field_values(mapping, mapping_field_by_number(mapping, number), document.json.root, &arena, &values);
+            total += document_field_values(mapping, mapping_field_by_number(mapping, number),
+                                           document.json.root, &arena, &values);
         }
         assert_int_equal(total, document.value_count);
         buf_deinit(&buf);
@@ -297,8 +478,11 @@ static void values_are_found(void **state)
     arena_deinit(&arena);
 }
 
-static const char tree_settings[] = "{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}}";
-static const char tree_mapping[] = "{\"properties\":{\"path\":{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}},\"name\":{\"type\":\"keyword\"}}}";
+static const char tree_settings[] =
+    "{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}}";
+static const char tree_mapping[] =
+    "{\"properties\":{\"path\":{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":"
+    "\"paths\"}}},\"name\":{\"type\":\"keyword\"}}}";
 
 /* Goal: a document has its place in the tree exactly when the path can be cut out and put back. */
 static void documents_find_their_place(void **state)
@@ -306,7 +490,7 @@ static void documents_find_their_place(void **state)
     (void)state;
     static const struct {
         const char *document;
-        const char *path;   /* NULL: none */
+        const char *path; /* NULL: none */
         const char *values;
     } rows[] = {
         {"{\"name\":\"b\",\"path\":\"/a/b\"}", "/a/b", "name=b"},
@@ -330,15 +514,20 @@ static void documents_find_their_place(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct document document;
         struct problem problem = {0};
-        assert_int_equal(document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), slice_from(rows[i].document), DIALECT_7, &arena, &document, &problem), 0);
+        assert_int_equal(document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"),
+                                        slice_from(rows[i].document), DIALECT_7, &arena, &document, &problem),
+                         0);
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         print_values(&buf, mapping, document.values, document.value_count);
-        if (!slice_is(buf_view(&buf), rows[i].values) || (document.path.data == NULL) != (rows[i].path == NULL))
-            fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_view(&buf)), SLICE_ARG(document.path));
+        if (!slice_is(buf_view(&buf), rows[i].values) ||
+            (document.path.data == NULL) != (rows[i].path == NULL))
+            fail_msg("%s: got %.*s, path %.*s", rows[i].document, SLICE_ARG(buf_view(&buf)),
+                     SLICE_ARG(document.path));
         if (rows[i].path != NULL) {
             assert_slice_equal(document.path, rows[i].path);
             assert_slice_equal(document.path_raw, rows[i].path);
-            assert_true(document.path_raw.data > document.json.source.data && document.path_raw.data < document.json.source.data + document.json.source.len);
+            assert_true(document.path_raw.data > document.json.source.data &&
+                        document.path_raw.data < document.json.source.data + document.json.source.len);
         }
         buf_deinit(&buf);
     }
@@ -349,8 +538,10 @@ static void documents_find_their_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_are_those_of_servers), cmocka_unit_test(dynamic_mapping_is_that_of_servers),
-        cmocka_unit_test(templates_decide),              cmocka_unit_test(values_are_found),
+        cmocka_unit_test(refusals_are_those_of_servers),
+        cmocka_unit_test(dynamic_mapping_is_that_of_servers),
+        cmocka_unit_test(templates_decide),
+        cmocka_unit_test(values_are_found),
         cmocka_unit_test(documents_find_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

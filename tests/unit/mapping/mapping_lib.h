@@ -16,7 +16,8 @@ static inline yyjson_val *parse_json(struct arena *arena, const char *text)
 }
 
 /* A mapping of one type with these settings and this body, each NULL for none. */
-static inline struct mapping *make_mapping(struct arena *arena, const char *settings, const char *type, const char *body, enum dialect dialect)
+static inline struct mapping *make_mapping(struct arena *arena, const char *settings, const char *type,
+                                           const char *body, enum dialect dialect)
 {
     struct mapping *empty, *typed, *mapping;
     struct problem problem = {0};
@@ -27,18 +28,21 @@ static inline struct mapping *make_mapping(struct arena *arena, const char *sett
     mapping_unref(empty);
     if (body == NULL)
         return typed;
-    if (mapping_merge(typed, slice_from(type), parse_json(arena, body), dialect, false, arena, &mapping, &problem) != 0)
+    if (mapping_merge(typed, slice_from(type), parse_json(arena, body), dialect, false, arena, &mapping,
+                      &problem) != 0)
         fail_msg("%s refused: %.*s", body, SLICE_ARG(problem.reason));
     mapping_unref(typed);
     return mapping;
 }
 
 /* Parses a document and takes over the mapping it grew. */
-static inline void index_document(struct arena *arena, struct mapping **mapping, const char *source, enum dialect dialect)
+static inline void index_document(struct arena *arena, struct mapping **mapping, const char *source,
+                                  enum dialect dialect)
 {
     struct document document;
     struct problem problem = {0};
-    if (document_parse(*mapping, mapping_type_at(*mapping, 0), SLICE_LIT("1"), slice_from(source), dialect, arena, &document, &problem) != 0)
+    if (document_parse(*mapping, mapping_type_at(*mapping, 0), SLICE_LIT("1"), slice_from(source), dialect,
+                       arena, &document, &problem) != 0)
         fail_msg("%s refused: %.*s", source, SLICE_ARG(problem.reason));
     if (document.update != NULL) {
         mapping_unref(*mapping);

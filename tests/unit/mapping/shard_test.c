@@ -32,8 +32,9 @@ static void djb_matches_replies_of_1_7(void **state)
         const char *id;
         uint32_t shard;
     } rows[] = {
-        {"global", 0}, {"/clinton/projects/elasticsearch", 1}, {"/clinton", 1}, {"1", 2}, {"2", 3},
-        {"/clinton/projects/elasticsearch/README.txt", 3},
+        {"global", 0},   {"/clinton/projects/elasticsearch", 1},
+        {"/clinton", 1}, {"1", 2},
+        {"2", 3},        {"/clinton/projects/elasticsearch/README.txt", 3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(shard_of_djb(slice_from(rows[i].id), 5), rows[i].shard);

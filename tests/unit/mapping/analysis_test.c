@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Analyzers: texts and their tokens, as tables; and settings that cannot be followed. */
+#include "mapping_lib.h"
+
+#include "base/buf.h"
+#include "mapping/analysis.h"
+
+#include <stdio.h>
+
+static bool print_token(void *context, const struct analysis_token *token)
+{
+    buf_printf(context, "%s%.*s", ((struct buf *)context)->len == 0 ? "" : "|", SLICE_ARG(token->text));
+    return true;
+}
+
+static void assert_tokens(const struct analyzer *analyzer, const char *text, const char *tokens)
+{
+    struct arena arena = ARENA_INIT;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    analyzer_run(analyzer, slice_from(text), &arena, print_token, &buf);
+    if (!slice_is(buf_view(&buf), tokens))
+        fail_msg("%.*s of '%s': got %.*s, expected %s", SLICE_ARG(analyzer_name(analyzer)), text,
+                 SLICE_ARG(buf_view(&buf)), tokens);
+    buf_deinit(&buf);
+    arena_deinit(&arena);
+}
+
+static void built_in_analyzers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *analyzer, *text, *tokens;
+    } rows[] = {
+        {"standard", "The 2 QUICK Brown-Foxes jumped over the lazy dog's bone.",
+         "the|2|quick|brown|foxes|jumped|over|the|lazy|dog's|bone"},
+        {"standard", "a.b.c 1.5 1,000 x.1 foo_bar _ __x example.com",
+         "a.b.c|1.5|1,000|x|1|foo_bar|__x|example.com"},
+        {"standard", "\xc3\x84rger na\xc3\xafve \xe6\x97\xa5\xe6\x9c\xac",
+         "\xc3\xa4rger|na\xc3\xafve|\xe6\x97\xa5|\xe6\x9c\xac"},
+        {"standard", "", ""},
+        {"standard", " -- ", ""},
+        {"simple", "It's 2 OK", "it|s|ok"},
+        {"whitespace", " A b\tC-d\n", "A|b|C-d"},
+        {"keyword", "A b ", "A b "},
+        {"stop", "The fox and I", "fox|i"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_tokens(analysis_find(NULL, slice_from(rows[i].analyzer)), rows[i].text, rows[i].tokens);
+    assert_null(analysis_find(NULL, SLICE_LIT("nope")));
+}
+
+static const char settings[] =
+    "{\"tokenizer\":{"
+    "\"p\":{\"type\":\"path_hierarchy\"},\"p1\":{\"type\":\"path_hierarchy\",\"skip\":1},\"p2\":{\"type\":"
+    "\"path_hierarchy\",\"skip\":\"2\"},"
+    "\"pr\":{\"type\":\"path_hierarchy\",\"reverse\":true},\"pr1\":{\"type\":\"path_hierarchy\",\"reverse\":"
+    "\"true\",\"skip\":1},"
+    "\"pd\":{\"type\":\"PathHierarchy\",\"delimiter\":\"-\",\"replacement\":\"/"
+    "\"},\"short\":{\"type\":\"standard\",\"max_token_length\":3}},"
+    "\"filter\":{\"words\":{\"type\":\"stop\",\"stopwords\":[\"x\",\"Y\"],\"ignore_case\":false},\"long\":{"
+    "\"type\":\"length\",\"min\":2,\"max\":3},\"cut\":{\"type\":\"truncate\",\"length\":2}},"
+    "\"analyzer\":{\"p\":{\"tokenizer\":\"p\"},\"p1\":{\"tokenizer\":\"p1\"},\"p2\":{\"tokenizer\":\"p2\"},"
+    "\"pr\":{\"tokenizer\":\"pr\"},\"pr1\":{\"tokenizer\":\"pr1\"},"
+    "\"pd\":{\"tokenizer\":\"pd\"},\"short\":{\"tokenizer\":\"short\"},\"low\":{\"type\":\"custom\","
+    "\"tokenizer\":\"lowercase\"},"
+    "\"chain\":{\"tokenizer\":\"whitespace\",\"filter\":[\"asciifolding\",\"uppercase\",\"reverse\"]},"
+    "\"words\":{\"tokenizer\":\"whitespace\",\"filter\":\"words\"},"
+    "\"long\":{\"tokenizer\":\"whitespace\",\"filter\":[\"long\"]},\"cut\":{\"tokenizer\":\"keyword\","
+    "\"filter\":[\"trim\",\"cut\"]},"
+    "\"std\":{\"type\":\"standard\",\"stopwords\":\"_english_\"}},"
+    "\"normalizer\":{\"n\":{\"type\":\"custom\",\"filter\":[\"lowercase\",\"asciifolding\"]}}}";
+
+static void analyzers_of_settings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *analyzer, *text, *tokens;
+    } rows[] = {
+        {"p", "/a/b/c", "/a|/a/b|/a/b/c"},
+        {"p", "/a/b/", "/a|/a/b|/a/b/"},
+        {"p", "a/b", "a|a/b"},
+        {"p", "/", "/"},
+        {"p", "//", "/|//"},
+        {"p", "", ""},
+        {"p1", "/a/b/c", "/b|/b/c"},
+        {"p1", "/a", ""},
+        {"p2", "/a/b/c/d", "/c|/c/d"},
+        {"pr", "/a/b/c", "/a/b/c|a/b/c|b/c|c"},
+        {"pr1", "/a/b/c", "/a/b/|a/b/|b/"},
+        {"pd", "one-two", "one|one/two"},
+        {"short", "abcdefgh", "abc|def|gh"},
+        {"low", "Ab1C", "ab|c"},
+        {"chain", "\xc3\xa4x \xc3\x9f", "XA|SS"},
+        {"words", "x X Y z", "X|z"},
+        {"long", "a bb ccc dddd", "bb|ccc"},
+        {"cut", "  abc ", "ab"},
+        {"std", "The Fox", "fox"},
+    };
+    struct arena arena = ARENA_INIT;
+    struct analysis *analysis;
+    struct problem problem = {0};
+    if (analysis_new(&arena, parse_json(&arena, settings), &arena, &analysis, &problem) != 0)
+        fail_msg("%.*s", SLICE_ARG(problem.reason));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_tokens(analysis_find(analysis, slice_from(rows[i].analyzer)), rows[i].text, rows[i].tokens);
+    const struct analyzer *normalizer = analysis_find_normalizer(analysis, SLICE_LIT("n"));
+    assert_slice_equal(analyzer_normalize(normalizer,
+                                          SLICE_LIT("\xc3\x84"
+                                                    "B \xc5\x81"),
+                                          &arena),
+                       "ab l");
+    char delimiter;
+    assert_true(analyzer_is_path(analysis_find(analysis, SLICE_LIT("p")), &delimiter));
+    assert_false(analyzer_is_path(analysis_find(analysis, SLICE_LIT("p1")), &delimiter));
+    assert_false(analyzer_is_path(analysis_find(analysis, SLICE_LIT("pr")), &delimiter));
+    assert_false(analyzer_is_path(analysis_find(analysis, SLICE_LIT("pd")), &delimiter));
+    arena_deinit(&arena);
+}
+
+static void settings_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings, *reason;
+    } rows[] = {
+        {"{\"analyzer\":{\"a\":{}}}", "analyzer [a] must specify either an analyzer type, or a tokenizer"},
+        {"{\"analyzer\":{\"a\":{\"type\":\"nope\"}}}", "Unknown analyzer type [nope] for [a]"},
+        {"{\"analyzer\":{\"a\":{\"tokenizer\":\"nope\"}}}",
+         "Custom Analyzer [a] failed to find tokenizer under name [nope]"},
+        {"{\"analyzer\":{\"a\":{\"tokenizer\":\"b\"}},\"tokenizer\":{\"b\":{\"type\":\"nope\"}}}",
+         "Unknown tokenizer type [nope] for [b]"},
+        {"{\"analyzer\":{\"a\":{\"tokenizer\":\"keyword\",\"filter\":[\"nope\"]}}}",
+         "Custom Analyzer [a] failed to find filter under name [nope]"},
+        {"{\"analyzer\":{\"a\":{\"tokenizer\":\"keyword\",\"char_filter\":[\"html_strip\"]}}}",
+         "analyzer [a]: char_filter is not supported"},
+        {"{\"normalizer\":{\"n\":{\"tokenizer\":\"keyword\"}}}",
+         "Custom normalizer [n] cannot configure a tokenizer"},
+        {"{\"analyzer\":{\"a\":{\"tokenizer\":\"p\"}},\"tokenizer\":{\"p\":{\"type\":\"path_hierarchy\","
+         "\"delimiter\":\"ab\"}}}",
+         "delimiter must be a one char value"},
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct analysis *analysis;
+        struct problem problem = {0};
+        assert_int_equal(
+            analysis_new(&arena, parse_json(&arena, rows[i].settings), &arena, &analysis, &problem),
+            ANALYSIS_REFUSED);
+        assert_slice_equal(problem.reason, rows[i].reason);
+    }
+    arena_deinit(&arena);
+}
+
+/* Goal: settings mean the same in all the forms clients write them. */
+static void settings_come_in_many_forms(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "{\"analysis\":{\"analyzer\":{\"a\":{\"tokenizer\":\"path_hierarchy\"}}}}",
+        "{\"index\":{\"analysis\":{\"analyzer\":{\"a\":{\"tokenizer\":\"path_hierarchy\"}}}}}",
+        "{\"index.analysis.analyzer.a.tokenizer\":\"path_hierarchy\"}",
+        "{\"analysis.analyzer.a.tokenizer\":\"path_hierarchy\"}",
+        "{\"index.analysis\":{\"analyzer.a\":{\"tokenizer\":\"path_hierarchy\"}},\"number_of_shards\":1}",
+        "{\"index\":{\"analysis.analyzer\":{\"a\":{\"tokenizer\":\"path_hierarchy\"}}}}",
+    };
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct mapping *mapping;
+        struct problem problem = {0};
+        assert_int_equal(mapping_new(parse_json(&arena, forms[i]), &arena, &mapping, &problem), 0);
+        char delimiter;
+        const struct analyzer *analyzer = mapping_analyzer(mapping, SLICE_LIT("a"));
+        if (analyzer == NULL || !analyzer_is_path(analyzer, &delimiter))
+            fail_msg("%s", forms[i]);
+        mapping_unref(mapping);
+    }
+    arena_deinit(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(built_in_analyzers),
+        cmocka_unit_test(analyzers_of_settings),
+        cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test(settings_come_in_many_forms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

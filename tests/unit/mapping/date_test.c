@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dates: reading, writing, math; and the calendar against counting days one by one. */
+#include "../../lib/unit.h"
+
+#include "base/rand.h"
+#include "mapping/date.h"
+
+#include <inttypes.h>
+
+static const struct date_format *format_of(struct arena *arena, const char *pattern)
+{
+    const struct date_format *format;
+    if (date_format_parse(arena, slice_from(pattern), &format) != 0)
+        fail_msg("no format: %s", pattern);
+    return format;
+}
+
+struct parse_row {
+    const char *format;
+    const char *text;
+    const char *iso; /* NULL: refused */
+};
+
+static const struct parse_row parses[] = {
+    {DATE_FORMAT_DEFAULT, "2020-01-02", "2020-01-02T00:00:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "2020", "2020-01-01T00:00:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "2020-03", "2020-03-01T00:00:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "2020-01-02T10", "2020-01-02T10:00:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "2020-01-02T10:11", "2020-01-02T10:11:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "2020-01-02T10:11:12.5Z", "2020-01-02T10:11:12.500Z"},
+    {DATE_FORMAT_DEFAULT, "2020-01-02T10:11:12,123456789+01:30", "2020-01-02T08:41:12.123Z"},
+    {DATE_FORMAT_DEFAULT, "2020-01-02T00:00:00-0800", "2020-01-02T08:00:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "1577836800000", "2020-01-01T00:00:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "-1", "1969-12-31T23:59:59.999Z"},
+    {DATE_FORMAT_DEFAULT, "2020-02-29", "2020-02-29T00:00:00.000Z"},
+    {DATE_FORMAT_DEFAULT, "2019-02-29", NULL},
+    {DATE_FORMAT_DEFAULT, "1900-02-29", NULL},
+    {DATE_FORMAT_DEFAULT, "2020-1-1", NULL},
+    {DATE_FORMAT_DEFAULT, "2020-01-01 10:00", NULL},
+    {DATE_FORMAT_DEFAULT, "2020-01-01T24:00", NULL},
+    {DATE_FORMAT_DEFAULT, "2020-01-01T10:60", NULL},
+    {DATE_FORMAT_DEFAULT, "2020-01-01T10:00Zx", NULL},
+    {DATE_FORMAT_DEFAULT, "2020-01-", NULL},
+    {DATE_FORMAT_DEFAULT, "", NULL},
+    {DATE_FORMAT_DEFAULT, "x", NULL},
+    {"date_optional_time", "2020-1-2T3:4", "2020-01-02T03:04:00.000Z"},
+    {"epoch_second", "1577836800", "2020-01-01T00:00:00.000Z"},
+    {"epoch_second", "1577836800.25", "2020-01-01T00:00:00.250Z"},
+    {"yyyy-MM-dd HH:mm:ss", "2020-01-02 03:04:05", "2020-01-02T03:04:05.000Z"},
+    {"yyyy-MM-dd HH:mm:ss", "2020-01-02T03:04:05", NULL},
+    {"yyyy-MM-dd HH:mm:ss", "2020-1-2 03:04:05", NULL},
+    {"dd/MM/yyyy", "31/12/2020", "2020-12-31T00:00:00.000Z"},
+    {"dd/MM/yyyy", "31/11/2020", NULL},
+    {"d.M.yyyy", "1.2.2020", "2020-02-01T00:00:00.000Z"},
+    {"yyyyMMdd", "20200102", "2020-01-02T00:00:00.000Z"},
+    {"yyyyMMdd", "2020010", NULL},
+    {"yyyyMMdd'T'HHmmssZ", "20200102T030405+0100", "2020-01-02T02:04:05.000Z"},
+    {"basic_date_time", "20200102T030405.678Z", "2020-01-02T03:04:05.678Z"},
+    {"strict_date_hour_minute", "2020-01-02T03:04", "2020-01-02T03:04:00.000Z"},
+    {"EEE, dd MMM yyyy HH:mm:ss zzz", "Thu, 02 Jan 2020 03:04:05 GMT", "2020-01-02T03:04:05.000Z"},
+    {"MMMM d, yyyy", "January 2, 2020", "2020-01-02T00:00:00.000Z"},
+    {"MM/dd/yyyy hh:mm a", "01/02/2020 12:30 AM", "2020-01-02T00:30:00.000Z"},
+    {"MM/dd/yyyy hh:mm a", "01/02/2020 12:30 pm", "2020-01-02T12:30:00.000Z"},
+    {"MM/dd/yyyy hh:mm a", "01/02/2020 13:30 PM", NULL},
+    {"yyyy-DDD", "2020-366", "2020-12-31T00:00:00.000Z"},
+    {"yyyy-DDD", "2019-366", NULL},
+    {"yy", "19", "2019-01-01T00:00:00.000Z"},
+    {"HH:mm", "10:20", "1970-01-01T10:20:00.000Z"},
+    {"yyyy-MM-dd HH:mm:ss.SSSSSS", "2020-01-02 03:04:05.123456", "2020-01-02T03:04:05.123Z"},
+    {"8yyyy-MM-dd", "2020-01-02", "2020-01-02T00:00:00.000Z"},
+    {"yyyy''MM", "2020'03", "2020-03-01T00:00:00.000Z"},
+    {"yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis", "2020/01/02", "2020-01-02T00:00:00.000Z"},
+};
+
+static void texts_are_read(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof parses / sizeof *parses; i++) {
+        int64_t millis;
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        if (date_parse(format_of(&arena, parses[i].format), slice_from(parses[i].text), false, &millis) == 0)
+            date_print_iso(&buf, millis);
+        if (!slice_is(buf_view(&buf), parses[i].iso == NULL ? "" : parses[i].iso))
+            fail_msg("%s by %s: got %.*s", parses[i].text, parses[i].format, SLICE_ARG(buf_view(&buf)));
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
+static void unknown_formats_are_refused(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {"",       "bogus", "yyyy-MM-dd'T", "yyyy[-MM]", "yyyy||",
+                                           "||yyyy", "QQ"};
+    struct arena arena = ARENA_INIT;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        const struct date_format *format;
+        int r = date_format_parse(&arena, slice_from(patterns[i]), &format);
+        if (r != DATE_INVALID && i != 4)
+            fail_msg("%s was taken", patterns[i]);
+    }
+    arena_deinit(&arena);
+}
+
+static void math_is_done(void **state)
+{
+    (void)state;
+    static const char now[] = "2020-05-15T10:20:30.400Z"; /* a Friday */
+    static const struct {
+        const char *text;
+        bool round_up;
+        int zone;
+        const char *iso;
+    } rows[] = {
+        {"now", false, 0, now},
+        {"now-1d", false, 0, "2020-05-14T10:20:30.400Z"},
+        {"now-1d/d", false, 0, "2020-05-14T00:00:00.000Z"},
+        {"now/d", true, 0, "2020-05-15T23:59:59.999Z"},
+        {"now/w", false, 0, "2020-05-11T00:00:00.000Z"},
+        {"now/M+1M-1d", false, 0, "2020-05-31T00:00:00.000Z"},
+        {"now/y", true, 0, "2020-12-31T23:59:59.999Z"},
+        {"now/h", false, 0, "2020-05-15T10:00:00.000Z"},
+        {"now+2h-30m", false, 0, "2020-05-15T11:50:30.400Z"},
+        {"now/d", false, 120, "2020-05-14T22:00:00.000Z"},
+        {"2020-01-31||+1M", false, 0, "2020-02-29T00:00:00.000Z"},
+        {"2020-01-01||+1M/d", true, 0, "2020-02-01T23:59:59.999Z"},
+        {"2020-02-29||-1y", false, 0, "2019-02-28T00:00:00.000Z"},
+        {"2020", true, 0, "2020-12-31T23:59:59.999Z"},
+        {"2020-02", true, 0, "2020-02-29T23:59:59.999Z"},
+        {"2020-02-03T10", true, 0, "2020-02-03T10:59:59.999Z"},
+        {"2020-02-03", false, 60, "2020-02-02T23:00:00.000Z"},
+        {"2020-01-01||", false, 0, "2020-01-01T00:00:00.000Z"},
+        {"now-", false, 0, NULL},
+        {"now-1", false, 0, NULL},
+        {"now-1x", false, 0, NULL},
+        {"now/2d", false, 0, NULL},
+        {"now 1d", false, 0, NULL},
+        {"nowhere", false, 0, NULL},
+        {"x||-1d", false, 0, NULL},
+    };
+    int64_t instant;
+    assert_int_equal(date_parse(date_format_default(), slice_from(now), false, &instant), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t millis;
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        if (date_parse_math(date_format_default(), slice_from(rows[i].text), instant, rows[i].round_up,
+                            rows[i].zone, &millis) == 0)
+            date_print_iso(&buf, millis);
+        if (!slice_is(buf_view(&buf), rows[i].iso == NULL ? "" : rows[i].iso))
+            fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_view(&buf)));
+        buf_deinit(&buf);
+    }
+}
+
+static void dates_are_written(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {
+        "yyyy-MM-dd HH:mm:ss",
+        "dd/MM/yyyy",
+        "yyyyMMdd'T'HHmmss.SSSZ",
+        "EEE, dd MMM yyyy HH:mm:ss zzz",
+        "MMMM d, yyyy hh:mm:ss a",
+        "yyyy-DDD HH:mm:ss",
+        "date_time",
+    };
+    struct arena arena = ARENA_INIT;
+    int64_t millis;
+    assert_int_equal(date_parse(date_format_default(), SLICE_LIT("2020-07-08T13:04:05Z"), false, &millis), 0);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        const struct date_format *format = format_of(&arena, patterns[i]);
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        int64_t again;
+        date_print(&buf, format, millis);
+        assert_int_equal(date_parse(format, buf_view(&buf), false, &again), 0);
+        if (again != millis && i != 1)
+            fail_msg("%s: %.*s", patterns[i], SLICE_ARG(buf_view(&buf)));
+        buf_deinit(&buf);
+    }
+    arena_deinit(&arena);
+}
+
+/* Goal: splitting and joining agree with counting days one by one, and with each other far away. */
+static void calendar_counts_days(void **state)
+{
+    (void)state;
+    struct date_parts expected = {.year = 1600, .month = 1, .day = 1};
+    int weekday = 6; /* 1600-01-01 was a Saturday */
+    for (int64_t day = -135140; day < 100000; day++) {
+        struct date_parts parts;
+        date_split(day * 86400000, &parts);
+        assert_true(parts.year == expected.year && parts.month == expected.month &&
+                    parts.day == expected.day);
+        assert_int_equal(date_join(&parts), day * 86400000);
+        assert_int_equal(date_weekday(day * 86400000), weekday);
+        weekday = weekday % 7 + 1;
+        if (++expected.day > date_month_days(expected.year, expected.month)) {
+            expected.day = 1;
+            expected.year += expected.month / 12;
+            expected.month = expected.month % 12 + 1;
+        }
+    }
+    struct rng rng;
+    rng_init(&rng, 1);
+    for (int i = 0; i < 100000; i++) {
+        int64_t millis = (int64_t)rng_next(&rng) / 2;
+        struct date_parts parts;
+        date_split(millis, &parts);
+        assert_true(date_join(&parts) == millis);
+    }
+}
+
+/* Goal: no text makes the arithmetic leave 64 bits (the sanitizers watch). */
+static void extremes_stay_inside(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"999999999-12-31||+999999y+999999y", "-999999999-01-01",
+                                        "now+999999w+999999w+999999w",       "999999999999999999||+999999y",
+                                        "290000000-12-31||+999999M",         "-290000000-01-01||-999999y"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        int64_t millis;
+        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), INT64_C(9000000000000000000),
+                               true, 0, &millis);
+        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), 0, false, -18 * 60, &millis);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_read),       cmocka_unit_test(unknown_formats_are_refused),
+        cmocka_unit_test(math_is_done),         cmocka_unit_test(dates_are_written),
+        cmocka_unit_test(calendar_counts_days), cmocka_unit_test(extremes_stay_inside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
