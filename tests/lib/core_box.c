@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_box.h"
+
+#include <stdio.h>
+
+#include "unit.h"
+
+#include "base/check.h"
+#include "mapping/mapping.h"
+
+void box_open(struct core_box *box)
+{
+    *box = (struct core_box){.limits = core_limits_default(), .now = BOX_START, .dialect = DIALECT_7};
+    box->store = store_open_mem();
+    effects_init(&box->effects);
+    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
+}
+
+void box_close(struct core_box *box)
+{
+    command_free(box->last);
+    core_close(box->core);
+    store_close(box->store);
+}
+
+void box_reopen(struct core_box *box)
+{
+    core_close(box->core);
+    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
+}
+
+struct command *box_run(struct core_box *box, struct command *command, uint64_t us)
+{
+    command_free(box->last);
+    box->last = NULL;
+    box->now += us;
+    command->ts = box->now;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    assert_false(list_empty(&box->effects.completed));
+    list_remove(box->effects.completed.next);
+    box->last = command;
+    box->now = core_last_ts(box->core);
+    return command;
+}
+
+struct write_item box_item(enum write_op op, const char *index, const char *type, const char *id, const char *source)
+{
+    return (struct write_item){
+        .op = op,
+        .index = slice_from(index),
+        .type = slice_from(type),
+        .id = slice_from(id),
+        .source = slice_from(source),
+        .version = VERSION_ANY,
+        .if_seq_no = SEQ_NO_ANY,
+    };
+}
+
+struct command *box_write(struct core_box *box, size_t count)
+{
+    struct command *command = command_new(COMMAND_WRITE, box->dialect);
+
+    command->write.items = arena_zalloc(&command->arena, count * sizeof(struct write_item));
+    command->write.item_count = count;
+    return command;
+}
+
+struct write_result *box_one(struct core_box *box, struct write_item item)
+{
+    struct command *command = box_write(box, 1);
+
+    command->write.items[0] = item;
+    return box_run(box, command, 1)->write.results;
+}
+
+struct write_result *box_index(struct core_box *box, const char *index, const char *id, const char *source)
+{
+    return box_one(box, box_item(WRITE_INDEX, index, "", id, source));
+}
+
+struct write_result *box_delete(struct core_box *box, const char *index, const char *id)
+{
+    return box_one(box, box_item(WRITE_DELETE, index, "", id, NULL));
+}
+
+struct write_result *box_update(struct core_box *box, const char *index, const char *id, struct write_update update)
+{
+    struct write_item item = box_item(WRITE_UPDATE, index, "", id, NULL);
+
+    item.update = &update;
+    return box_one(box, item);
+}
+
+struct command *box_index_command(struct core_box *box, enum command_type type, const char *name, const char *body)
+{
+    struct command *command = command_new(type, box->dialect);
+
+    command->index.name = slice_from(name);
+    command->index.body = slice_from(body);
+    return box_run(box, command, 1);
+}
+
+struct command *box_object_command(struct core_box *box, enum command_type type, const char *name, const char *body)
+{
+    struct command *command = command_new(type, box->dialect);
+
+    command->object.name = slice_from(name);
+    command->object.body = slice_from(body);
+    return box_run(box, command, 1);
+}
+
+const char *box_source_at(struct core_box *box, const char *index, const char *id, tl_ts ts)
+{
+    static char text[4096];
+    struct view view = {box->store, ts, NULL};
+    struct catalog *catalog;
+    const char *found = NULL;
+    struct doc doc;
+
+    assert_int_equal(catalog_load(&view, &catalog), 0);
+    const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
+    const struct mapping_type *type = entry == NULL ? NULL : mapping_type(entry->mapping, SLICE_LIT(""));
+    if (type != NULL && doc_get(&view, entry->number, type->number, slice_from(id), &doc) == 0) {
+        snprintf(text, sizeof(text), "%.*s", SLICE_ARG(doc.source));
+        doc_release(&doc);
+        found = text;
+    }
+    catalog_unref(catalog);
+    return found;
+}
+
+const char *box_source(struct core_box *box, const char *index, const char *id)
+{
+    return box_source_at(box, index, id, TL_TS_MAX);
+}
+
+uint64_t box_digest(struct core_box *box)
+{
+    uint64_t digest;
+
+    assert_int_equal(core_digest(box->core, &digest), 0);
+    return digest;
+}
+
+uint64_t box_count(struct core_box *box, const char *index)
+{
+    struct view view = {box->store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(box->core);
+    const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
+    uint64_t count = UINT64_MAX;
+
+    if (entry != NULL) {
+        assert_int_equal(doc_count(&view, entry->number, DOC_TYPE_ANY, &count), 0);
+        assert_int_equal(count, catalog_index_documents(entry));
+    }
+    catalog_unref(catalog);
+    return count;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A core over a twin store, driven one command after another: what unit tests of the core share.
+ *
+ * Each call makes a command, steps the core at the next timestamp and leaves the result in box->last, which lives until
+ * the next call.
+ */
+#ifndef TL_TESTS_LIB_CORE_BOX_H
+#define TL_TESTS_LIB_CORE_BOX_H
+
+#include "core/catalog.h"
+#include "core/core.h"
+#include "core/doc.h"
+#include "json/dialect.h"
+
+struct core_box {
+    struct store *store;
+    struct core *core;
+    struct effects effects;
+    struct core_limits limits;
+    tl_ts now;
+    enum dialect dialect;  /* of the commands that are made; DIALECT_7 at first */
+    struct command *last;
+};
+
+#define BOX_START ((tl_ts)1000 * TL_SECOND)
+
+void box_open(struct core_box *box);
+void box_close(struct core_box *box);
+/* Closes and opens the core again over the same store. */
+void box_reopen(struct core_box *box);
+
+/* Steps a command, after `us` microseconds. It becomes box->last. */
+struct command *box_run(struct core_box *box, struct command *command, uint64_t us);
+
+/* A write of one item whose fields are as a plain request has them; to be changed before it runs. */
+struct command *box_write(struct core_box *box, size_t count);
+struct write_item box_item(enum write_op op, const char *index, const char *type, const char *id, const char *source);
+/* Runs one item. Returns: its result. */
+struct write_result *box_one(struct core_box *box, struct write_item item);
+
+struct write_result *box_index(struct core_box *box, const char *index, const char *id, const char *source);
+struct write_result *box_delete(struct core_box *box, const char *index, const char *id);
+struct write_result *box_update(struct core_box *box, const char *index, const char *id, struct write_update update);
+
+/* Catalog commands. */
+struct command *box_index_command(struct core_box *box, enum command_type type, const char *name, const char *body);
+struct command *box_object_command(struct core_box *box, enum command_type type, const char *name, const char *body);
+
+/* Returns: the source of a document as of `ts`, NULL where there is none; lives until the next call. */
+const char *box_source_at(struct core_box *box, const char *index, const char *id, tl_ts ts);
+const char *box_source(struct core_box *box, const char *index, const char *id);
+uint64_t box_digest(struct core_box *box);
+uint64_t box_count(struct core_box *box, const char *index);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The core's rules for documents, each through core_step() on the twin store, and the core opened again afterwards. */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include "mapping/entry.h"
+#include "mapping/mapping.h"
+
+static void create_then_update_counts_versions(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    struct write_result *result = box_index(&box, "fs", "1", "{\"n\":1}");
+    assert_int_equal(result->outcome, WRITE_CREATED);
+    assert_int_equal(result->version, 1);
+    assert_int_equal(result->seq_no, 0);
+    assert_slice_equal(result->index, "fs");
+    assert_slice_equal(result->type, "_doc");
+    result = box_index(&box, "fs", "1", "{\"n\":2}");
+    assert_int_equal(result->outcome, WRITE_UPDATED);
+    assert_int_equal(result->version, 2);
+    assert_int_equal(result->seq_no, 1);
+    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":2}");
+    assert_int_equal(box_count(&box, "fs"), 1);
+    box_close(&box);
+}
+
+static void versions_go_on_across_a_delete_for_a_minute(void **state)
+{
+    struct core_box box;
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "fs", "1", "{}");
+    assert_int_equal(box_delete(&box, "fs", "1")->version, 2);
+    assert_null(box_source(&box, "fs", "1"));
+    assert_int_equal(box_delete(&box, "fs", "1")->outcome, WRITE_NOT_FOUND);
+    assert_int_equal(box.last->write.results->version, 3);
+    assert_int_equal(box_index(&box, "fs", "1", "{}")->version, 4);
+    assert_int_equal(box_delete(&box, "fs", "1")->version, 5);
+
+    command = box_write(&box, 1);
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{}");
+    box_run(&box, command, 60 * TL_SECOND + 1);
+    assert_int_equal(command->write.results->version, 1);
+    assert_int_equal(command->write.results->outcome, WRITE_CREATED);
+    box_close(&box);
+}
+
+static void maintenance_removes_tombstones_and_deleted_indices(void **state)
+{
+    struct core_box box;
+    size_t removed;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "fs", "1", "{\"a\":1}");
+    box_index(&box, "gone", "1", "{\"a\":1}");
+    box_delete(&box, "fs", "1");
+    box_index_command(&box, COMMAND_INDEX_DELETE, "gone", NULL);
+    uint64_t digest = box_digest(&box);
+
+    assert_int_equal(core_maintain(box.core, box.now + 1, 100, &removed), 0);
+    assert_int_equal(removed, 0);
+    assert_int_equal(box_digest(&box), digest);
+    box.now += 61 * TL_SECOND;
+    assert_int_equal(core_maintain(box.core, box.now, 100, &removed), 0);
+    assert_int_equal(removed, 2); /* the tombstone and its mark */
+    assert_int_equal(store_set_history_low(box.store, box.now), 0);
+    assert_int_equal(core_maintain(box.core, ++box.now, 100, &removed), 0);
+    assert_true(removed >= 4); /* document, entries, counter, mark */
+    assert_int_equal(core_maintain(box.core, ++box.now, 100, &removed), 0);
+    assert_int_equal(removed, 0);
+    digest = box_digest(&box);
+    box_reopen(&box);
+    assert_int_equal(box_digest(&box), digest);
+    box_close(&box);
+}
+
+static void a_past_timestamp_reads_the_past(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "fs", "1", "{\"n\":1}");
+    tl_ts first = box.now;
+    box_index(&box, "fs", "1", "{\"n\":2}");
+    tl_ts second = box.now;
+    box_delete(&box, "fs", "1");
+    assert_string_equal(box_source_at(&box, "fs", "1", first), "{\"n\":1}");
+    assert_string_equal(box_source_at(&box, "fs", "1", second), "{\"n\":2}");
+    assert_null(box_source(&box, "fs", "1"));
+    assert_null(box_source_at(&box, "fs", "1", first - 1));
+    box_close(&box);
+}
+
+static struct write_item versioned(const char *id, enum version_type type, int64_t version)
+{
+    struct write_item item = box_item(WRITE_INDEX, "v", "", id, "{}");
+
+    item.version_type = type;
+    item.version = version;
+    return item;
+}
+
+static void version_rules(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(box_one(&box, versioned("1", VERSION_EXTERNAL, 5))->version, 5);
+    struct write_result *result = box_one(&box, versioned("1", VERSION_EXTERNAL, 5));
+    assert_int_equal(result->conflict, CONFLICT_EXTERNAL);
+    assert_int_equal(result->version, 5);
+    assert_slice_equal(result->problem.reason,
+                       "[1]: version conflict, current version [5] is higher or equal to the one provided [5]");
+    assert_int_equal(box_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 5))->version, 5);
+    assert_int_equal(box_one(&box, versioned("1", VERSION_EXTERNAL_GTE, 4))->conflict, CONFLICT_EXTERNAL_GTE);
+    assert_int_equal(box_one(&box, versioned("1", VERSION_FORCE, 3))->version, 3);
+    assert_int_equal(box_one(&box, versioned("1", VERSION_INTERNAL, 3))->version, 4);
+    assert_int_equal(box_one(&box, versioned("1", VERSION_INTERNAL, 3))->conflict, CONFLICT_VERSION);
+    assert_int_equal(box_one(&box, versioned("2", VERSION_EXTERNAL, INT64_MAX))->version, INT64_MAX);
+    assert_int_equal(box_index(&box, "v", "2", "{}")->outcome, WRITE_FAILED);
+    box_close(&box);
+}
+
+static void compare_and_set(void **state)
+{
+    struct core_box box;
+    struct write_item item = box_item(WRITE_INDEX, "v", "", "1", "{}");
+    (void)state;
+
+    box_open(&box);
+    item.if_seq_no = 0;
+    item.if_primary_term = 1;
+    assert_int_equal(box_one(&box, item)->conflict, CONFLICT_MISSING);
+    box_index(&box, "v", "1", "{}");
+    assert_int_equal(box_one(&box, item)->version, 2);
+    struct write_result *result = box_one(&box, item);
+    assert_int_equal(result->conflict, CONFLICT_SEQ_NO);
+    assert_slice_equal(result->problem.reason, "[1]: version conflict, required seqNo [0], primary term [1]. current document "
+                                               "has seqNo [1] and primary term [1]");
+    box_close(&box);
+}
+
+static void create_refuses_what_exists(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box.dialect = DIALECT_5;
+    assert_int_equal(box_one(&box, box_item(WRITE_CREATE, "fs", "lock", "global", "{}"))->outcome, WRITE_CREATED);
+    struct write_result *result = box_one(&box, box_item(WRITE_CREATE, "fs", "lock", "global", "{}"));
+    assert_int_equal(result->conflict, CONFLICT_EXISTS);
+    assert_slice_equal(result->problem.reason,
+                       "[lock][global]: version conflict, document already exists (current version [1])");
+    assert_int_equal(result->shard_count, 5);
+    assert_non_null(strstr(result->problem.details.data, "\"shard\":\"2\",\"index\":\"fs\""));
+    box_close(&box);
+}
+
+static void types_are_apart(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box.dialect = DIALECT_5;
+    box_one(&box, box_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
+    assert_int_equal(box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":2}"))->version, 1);
+    assert_int_equal(box_count(&box, "fs"), 2);
+    assert_int_equal(box_one(&box, box_item(WRITE_DELETE, "fs", "a", "1", NULL))->outcome, WRITE_DELETED);
+    assert_int_equal(box_count(&box, "fs"), 1);
+    box_close(&box);
+}
+
+static void typeless_means_the_only_type(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box.dialect = DIALECT_5;
+    box_one(&box, box_item(WRITE_INDEX, "fs", "lock", "1", "{\"v\":1}"));
+    box.dialect = DIALECT_7;
+    assert_int_equal(box_index(&box, "fs", "1", "{\"v\":2}")->version, 2);
+    assert_slice_equal(box.last->write.results->type, "lock");
+    box_close(&box);
+}
+
+static void a_bulk_sees_its_own_items(void **state)
+{
+    struct core_box box;
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    command = box_write(&box, 5);
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+    command->write.items[1] = box_item(WRITE_CREATE, "fs", "", "1", "{\"n\":2}");
+    command->write.items[2] = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":3}");
+    command->write.items[3] = box_item(WRITE_DELETE, "fs", "", "1", NULL);
+    command->write.items[4] = box_item(WRITE_CREATE, "fs", "", "1", "{\"n\":4}");
+    box_run(&box, command, 1);
+    assert_int_equal(command->write.results[0].outcome, WRITE_CREATED);
+    assert_int_equal(command->write.results[1].conflict, CONFLICT_EXISTS);
+    assert_int_equal(command->write.results[2].version, 2);
+    assert_int_equal(command->write.results[3].outcome, WRITE_DELETED);
+    assert_int_equal(command->write.results[4].version, 4);
+    assert_int_equal(command->write.results[4].seq_no, 3);
+    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":4}");
+    assert_int_equal(box_count(&box, "fs"), 1);
+    box_close(&box);
+}
+
+static void an_atomic_bulk_is_all_or_nothing(void **state)
+{
+    struct core_box box;
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "fs", "2", "{\"n\":0}");
+    uint64_t digest = box_digest(&box);
+    for (int good = 0; good < 2; good++) {
+        command = box_write(&box, 3);
+        command->write.atomic = true;
+        command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+        command->write.items[1] = box_item(WRITE_INDEX, "new", "", "1", "{\"field\":1}");
+        command->write.items[2] = box_item(good ? WRITE_INDEX : WRITE_CREATE, "fs", "", "2", "{\"n\":2}");
+        box_run(&box, command, 1);
+        assert_int_equal(command->write.rolled_back, !good);
+        if (!good) {
+            assert_int_equal(command->write.results[2].conflict, CONFLICT_EXISTS);
+            assert_null(box_source(&box, "fs", "1"));
+            assert_int_equal(box_digest(&box), digest);
+        }
+    }
+    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":1}");
+    assert_string_equal(box_source(&box, "fs", "2"), "{\"n\":2}");
+    assert_int_equal(box_count(&box, "new"), 1);
+    digest = box_digest(&box);
+    box_reopen(&box);
+    assert_int_equal(box_digest(&box), digest);
+    box_close(&box);
+}
+
+static void updates_merge_and_notice_noops(void **state)
+{
+    struct core_box box;
+    struct write_update update = {.doc = SLICE_LIT("{\"a\":2}"), .detect_noop = true, .want_source = true};
+    (void)state;
+
+    box_open(&box);
+    struct write_result *result = box_update(&box, "u", "1", update);
+    assert_int_equal(result->outcome, WRITE_FAILED);
+    assert_int_equal(result->problem.type, PROBLEM_DOCUMENT_MISSING);
+    assert_slice_equal(result->problem.reason, "[_doc][1]: document missing");
+    update.doc_as_upsert = true;
+    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
+    result = box_update(&box, "u", "1", update);
+    assert_int_equal(result->outcome, WRITE_NOOP);
+    assert_int_equal(result->version, 1);
+    assert_slice_equal(result->source, "{\"a\":2}");
+    update.detect_noop = false;
+    assert_int_equal(box_update(&box, "u", "1", update)->version, 2);
+    update.doc = SLICE_LIT("{\"b\":{\"c\":1}}");
+    assert_slice_equal(box_update(&box, "u", "1", update)->source, "{\"a\":2,\"b\":{\"c\":1}}");
+    box_close(&box);
+}
+
+static void what_does_not_fit_the_mapping_is_refused(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "m", "1", "{\"n\":1}");
+    uint64_t digest = box_digest(&box);
+    struct write_result *result = box_index(&box, "m", "2", "{\"n\":\"abc\"}");
+    assert_int_equal(result->outcome, WRITE_FAILED);
+    assert_int_equal(result->problem.type, PROBLEM_MAPPER_PARSING);
+    assert_slice_equal(result->problem.caused_by->reason, "For input string: \"abc\"");
+    assert_int_equal(box_digest(&box), digest);
+    box_close(&box);
+}
+
+static void ids_have_a_length(void **state)
+{
+    struct core_box box;
+    char id[514];
+    (void)state;
+
+    memset(id, 'x', sizeof(id));
+    id[513] = '\0';
+    box_open(&box);
+    assert_slice_equal(box_index(&box, "i", id, "{}")->problem.reason,
+                       "id is too long, must be no longer than 512 bytes but was: 513");
+    id[512] = '\0';
+    assert_int_equal(box_index(&box, "i", id, "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(box_index(&box, "i", "", "{}")->outcome, WRITE_FAILED);
+    box_close(&box);
+}
+
+/* How many hits a term has. */
+static size_t hits_of(struct core_box *box, const char *index, const char *path, const char *term)
+{
+    struct view view = {box->store, TL_TS_MAX, NULL};
+    struct catalog *catalog = core_catalog(box->core);
+    const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
+    const struct mapping_field *field = mapping_field(entry->mapping, slice_from(path));
+    struct value value = {.field = field->number, .kind = VALUE_BYTES, .bytes = slice_from(term)};
+    struct entry_range range = {.index = entry->number, .field = field->number, .low = &value, .high = &value};
+    struct entry_scan *scan = entry_scan_new(&view, &range);
+    struct entry_hit hit;
+    struct doc doc;
+    size_t count = 0;
+
+    while (entry_scan_next(scan, &hit) == 0) {
+        if (doc_get_key(&view, entry->number, hit.document_key, &doc) != 0)
+            continue;
+        count += doc.batch == hit.batch;
+        doc_release(&doc);
+    }
+    entry_scan_free(scan);
+    catalog_unref(catalog);
+    return count;
+}
+
+static void entries_follow_their_documents(void **state)
+{
+    struct core_box box;
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "e", "1", "{\"name\":\"bill\"}");
+    box_index(&box, "e", "2", "{\"name\":\"bill\"}");
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 2);
+    box_index(&box, "e", "1", "{\"name\":\"hillary\"}");
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 1);
+    box_delete(&box, "e", "2");
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 0);
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "hillary"), 1);
+
+    command = box_write(&box, 200);
+    for (size_t i = 0; i < 200; i++) {
+        char *id = arena_alloc(&command->arena, 16);
+        snprintf(id, 16, "%zu", i);
+        command->write.items[i] = box_item(WRITE_INDEX, "e", "", id, "{\"name\":\"many\"}");
+    }
+    box_run(&box, command, 1);
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
+    box_index(&box, "e", "7", "{\"name\":\"bill\"}");
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 199);
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "hillary"), 0);
+    box_close(&box);
+}
+
+static void a_closed_index_takes_no_write(void **state)
+{
+    struct core_box box;
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "c", "1", "{}");
+    command = command_new(COMMAND_INDEX_STATE, DIALECT_7);
+    command->index.name = SLICE_LIT("c");
+    command->index.close = true;
+    box_run(&box, command, 1);
+    assert_int_equal(box_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
+    box_reopen(&box);
+    assert_int_equal(box_index(&box, "c", "2", "{}")->problem.type, PROBLEM_INDEX_CLOSED);
+    box_close(&box);
+}
+
+static void a_missing_index_is_made_but_not_by_a_delete(void **state)
+{
+    struct core_box box;
+    struct write_item item = box_item(WRITE_DELETE, "fresh", "", "1", NULL);
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(box_one(&box, item)->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    item.version_type = VERSION_EXTERNAL;
+    item.version = 3;
+    assert_int_equal(box_one(&box, item)->version, 3);
+    assert_int_equal(box_index(&box, "Upper", "1", "{}")->problem.type, PROBLEM_INVALID_INDEX_NAME);
+    box_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(create_then_update_counts_versions),
+        cmocka_unit_test(versions_go_on_across_a_delete_for_a_minute),
+        cmocka_unit_test(maintenance_removes_tombstones_and_deleted_indices),
+        cmocka_unit_test(a_past_timestamp_reads_the_past),
+        cmocka_unit_test(version_rules),
+        cmocka_unit_test(compare_and_set),
+        cmocka_unit_test(create_refuses_what_exists),
+        cmocka_unit_test(types_are_apart),
+        cmocka_unit_test(typeless_means_the_only_type),
+        cmocka_unit_test(a_bulk_sees_its_own_items),
+        cmocka_unit_test(an_atomic_bulk_is_all_or_nothing),
+        cmocka_unit_test(updates_merge_and_notice_noops),
+        cmocka_unit_test(what_does_not_fit_the_mapping_is_refused),
+        cmocka_unit_test(ids_have_a_length),
+        cmocka_unit_test(entries_follow_their_documents),
+        cmocka_unit_test(a_closed_index_takes_no_write),
+        cmocka_unit_test(a_missing_index_is_made_but_not_by_a_delete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
