@@ -8,9 +8,8 @@
  *   DIR/rocks/   RocksDB's own files
  *
  * SYNCED is written after each sync and never synced itself, so what it says is true or modest, and after
- * anything but a power cut it is exact. RocksDB takes the first damaged record of its log for the end of
- * the log, as it must after a power cut; a store that comes back with less than SYNCED says has lost
- * acknowledged writes, and is refused instead of going on without them.
+ * anything but a power cut it is exact. A store that comes back with less than it says has lost
+ * acknowledged writes (rocks_open.c).
  */
 #ifndef TL_STORE_ROCKS_DIR_H
 #define TL_STORE_ROCKS_DIR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store on RocksDB, as its own files see it: store_rocks.c (life, writing, reading),
- * rocks_batch.c, rocks_iter.c (scans) and rocks_upkeep.c (history, compaction, checking, figures).
+ * rocks_open.c, rocks_batch.c, rocks_iter.c (scans) and rocks_upkeep.c (history, compaction, checking, figures).
  */
 #ifndef TL_STORE_ROCKS_INTERNAL_H
 #define TL_STORE_ROCKS_INTERNAL_H
@@ -52,6 +52,10 @@ void rocks__say(char **ret_reason, const char *format, ...) TL_PRINTF(2, 3);
 
 /* Frees RocksDB's message and keeps a copy of the first. Returns: the fatal code it means. */
 int rocks__fail(struct rocks_store *rocks, char *error) TL_MUST_USE;
+
+/* rocks_open.c */
+int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason) TL_MUST_USE;
+void rocks__close_database(struct rocks_store *rocks);
 
 /*
  * Turns off RocksDB's counters for the calling thread. They are kept in thread-local storage and cost a

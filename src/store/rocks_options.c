@@ -115,11 +115,8 @@ static void set_durability(rocksdb_options_t *options)
 {
     /* store_write() leaves the log in memory; store_sync() writes and syncs it for a group of batches. */
     rocksdb_options_set_manual_wal_flush(options, 1);
-    /*
-     * After a power cut the log may have holes in what was not synced; it ends at the first. That a hole
-     * does not reach into what was synced is checked against SYNCED (rocks_dir.h).
-     */
-    rocksdb_options_set_wal_recovery_mode(options, rocksdb_point_in_time_recovery);
+    /* The strict way; rocks_open.c decides when the other is right. */
+    rocksdb_options_set_wal_recovery_mode(options, rocksdb_tolerate_corrupted_tail_records_recovery);
     rocksdb_options_set_paranoid_checks(options, 1);
     /*
      * Atomic flush is off: the log is on, it is synced before a flush that could get ahead of it is
@@ -194,6 +191,13 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
         ret_options->families[space] = family;
         ret_options->family_names[space] = profiles[space].family;
     }
+}
+
+void rocks_options_set_log_may_end_early(struct rocks_options *options, bool may)
+{
+    rocksdb_options_set_wal_recovery_mode(options->database,
+                                          may ? rocksdb_point_in_time_recovery
+                                              : rocksdb_tolerate_corrupted_tail_records_recovery);
 }
 
 void rocks_options_set_uncompressed(struct rocks_options *options)

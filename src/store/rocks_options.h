@@ -40,6 +40,11 @@ struct rocks_options {
  * Owns: the caller; rocks_options_deinit.
  */
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings);
+/*
+ * Whether a damaged record ends the log there (true), or only one that is cut off at the very end does and
+ * anything else is an error.
+ */
+void rocks_options_set_log_may_end_early(struct rocks_options *options, bool may);
 /* For a RocksDB that was built without LZ4 or ZSTD (Debian's has both). */
 void rocks_options_set_uncompressed(struct rocks_options *options);
 void rocks_options_deinit(struct rocks_options *options);

@@ -64,11 +64,7 @@ static char *rocks_reason(struct store *store)
 static void rocks_close(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
-    for (int space = 0; space < SPACE_COUNT; space++)
-        if (rocks->families[space] != NULL)
-            rocksdb_column_family_handle_destroy(rocks->families[space]);
-    if (rocks->db != NULL)
-        rocksdb_close(rocks->db);
+    rocks__close_database(rocks);
     for (int i = 0; i < ROCKS_READ_SLOTS; i++)
         rocksdb_readoptions_destroy(rocks->slots[i].options);
     rocksdb_readoptions_destroy(rocks->plain_read_options);
@@ -101,53 +97,6 @@ static struct rocks_store *rocks_new(const struct store_options *settings, const
     pthread_mutex_init(&rocks->history_lock, NULL);
     pthread_mutex_init(&rocks->reason_lock, NULL);
     return rocks;
-}
-
-static char *try_open(struct rocks_store *rocks, bool read_only)
-{
-    const struct rocks_options *options = &rocks->options;
-    const char *path = rocks->dir.rocks_path != NULL ? rocks->dir.rocks_path : "/memory";
-    const rocksdb_options_t *families[SPACE_COUNT];
-    memcpy(families, options->families, sizeof families);
-    char *error = NULL;
-    if (read_only)
-        rocks->db = rocksdb_open_for_read_only_column_families(options->database, path, SPACE_COUNT,
-                                                               options->family_names, families,
-                                                               rocks->families, 0, &error);
-    else
-        rocks->db = rocksdb_open_column_families(options->database, path, SPACE_COUNT, options->family_names,
-                                                 families, rocks->families, &error);
-    if (error != NULL)
-        rocks->db = NULL;
-    return error;
-}
-
-static int open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
-{
-    char *error = try_open(rocks, read_only);
-    /* A RocksDB built without LZ4 or ZSTD says so only now. */
-    if (error != NULL && strstr(error, "is not linked with the binary") != NULL) {
-        rocksdb_free(error);
-        rocks_options_set_uncompressed(&rocks->options);
-        error = try_open(rocks, read_only);
-    }
-    if (error == NULL)
-        return 0;
-    rocks__say(ret_reason, "%s", error);
-    return rocks__fail(rocks, error);
-}
-
-/* What was synced must be there (rocks_dir.h). */
-static int check_synced(struct rocks_store *rocks, char **ret_reason)
-{
-    uint64_t expected = rocks_dir_synced(&rocks->dir);
-    uint64_t found = rocksdb_get_latest_sequence_number(rocks->db);
-    if (found >= expected)
-        return 0;
-    rocks__say(ret_reason,
-               "acknowledged writes are missing: the log ends at change %llu, but was synced up to %llu",
-               (unsigned long long)found, (unsigned long long)expected);
-    return TL_ERR_CORRUPT;
 }
 
 /* Writing */
@@ -277,9 +226,7 @@ static int open_all(struct rocks_store *rocks, const struct store_options *setti
     else
         rocks->dir.fresh = true;
     if (r == 0)
-        r = open_database(rocks, settings->read_only, ret_reason);
-    if (r == 0)
-        r = check_synced(rocks, ret_reason);
+        r = rocks__open_database(rocks, settings->read_only, ret_reason);
     if (r == 0)
         r = rocks__load_history_low(rocks);
     if (r == 0 && !settings->in_memory)

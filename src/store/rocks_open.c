@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening RocksDB so that no acknowledged write is lost unnoticed.
+ *
+ * - After a kill the log is whole, but for a record cut off at its end. The strict recovery takes that.
+ * - After a power cut what was not synced may have holes, and the strict recovery refuses. The other one
+ *   takes the first damaged record for the end of the log, which is right if the damage lies behind what was
+ *   synced, and would silently drop acknowledged writes if it does not. It is tried read-only first, which
+ *   changes nothing on disk, and used only if it finds everything that SYNCED says was synced.
+ * - Damage in what was synced is refused with the reason, and leaves the files as they are.
+ */
+#include "base/alloc.h"
+#include "store/rocks_internal.h"
+
+void rocks__close_database(struct rocks_store *rocks)
+{
+    for (int space = 0; space < SPACE_COUNT; space++)
+        if (rocks->families[space] != NULL)
+            rocksdb_column_family_handle_destroy(rocks->families[space]);
+    memset(rocks->families, 0, sizeof rocks->families);
+    if (rocks->db != NULL)
+        rocksdb_close(rocks->db);
+    rocks->db = NULL;
+}
+
+/* Returns: RocksDB's message, NULL when it is open. */
+static char *try_open(struct rocks_store *rocks, bool read_only)
+{
+    const struct rocks_options *options = &rocks->options;
+    const char *path = rocks->dir.rocks_path != NULL ? rocks->dir.rocks_path : "/memory";
+    const rocksdb_options_t *families[SPACE_COUNT];
+    memcpy(families, options->families, sizeof families);
+    char *error = NULL;
+    if (read_only)
+        rocks->db = rocksdb_open_for_read_only_column_families(options->database, path, SPACE_COUNT,
+                                                               options->family_names, families,
+                                                               rocks->families, 0, &error);
+    else
+        rocks->db = rocksdb_open_column_families(options->database, path, SPACE_COUNT, options->family_names,
+                                                 families, rocks->families, &error);
+    if (error != NULL)
+        rocks->db = NULL;
+    return error;
+}
+
+static int check_synced(struct rocks_store *rocks, char **ret_reason)
+{
+    uint64_t expected = rocks_dir_synced(&rocks->dir);
+    uint64_t found = rocksdb_get_latest_sequence_number(rocks->db);
+    if (found >= expected)
+        return 0;
+    rocks__say(ret_reason,
+               "acknowledged writes are missing: the log ends at change %llu, but was synced up to %llu",
+               (unsigned long long)found, (unsigned long long)expected);
+    return TL_ERR_CORRUPT;
+}
+
+static int fail_open(struct rocks_store *rocks, char *error, char **ret_reason)
+{
+    rocks__say(ret_reason, "%s", error);
+    return rocks__fail(rocks, error);
+}
+
+/* Opens and checks one way. */
+static int open_checked(struct rocks_store *rocks, bool read_only, char **ret_reason)
+{
+    char *error = try_open(rocks, read_only);
+    return error != NULL ? fail_open(rocks, error, ret_reason) : check_synced(rocks, ret_reason);
+}
+
+/* Opens with the log ending at its first damaged record, if nothing that was synced lies behind it. */
+static int open_with_shorter_log(struct rocks_store *rocks, bool read_only, char **ret_reason)
+{
+    rocks_options_set_log_may_end_early(&rocks->options, true);
+    int r = open_checked(rocks, true, ret_reason);
+    if (r < 0 || read_only)
+        return r;
+    rocks__close_database(rocks);
+    return open_checked(rocks, false, ret_reason);
+}
+
+int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
+{
+    char *error = try_open(rocks, read_only);
+    /* A RocksDB built without LZ4 or ZSTD says so only now. */
+    if (error != NULL && strstr(error, "is not linked with the binary") != NULL) {
+        rocksdb_free(error);
+        rocks_options_set_uncompressed(&rocks->options);
+        error = try_open(rocks, read_only);
+    }
+    if (error == NULL)
+        return check_synced(rocks, ret_reason);
+    if (strncmp(error, "Corruption", strlen("Corruption")) != 0)
+        return fail_open(rocks, error, ret_reason);
+    rocksdb_free(error);
+    return open_with_shorter_log(rocks, read_only, ret_reason);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store on RocksDB where it differs from its twin: the data directory, reopening, damage, full slots.
+ * That it answers as the twin does is tested by tests/sim/store_diff.c.
+ */
+#include "../../lib/unit.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "store/store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fixture {
+    char directory[64];
+    struct store *store;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+    strcpy(f->directory, "/tmp/store_rocks_test.XXXXXX");
+    *state = f;
+    return mkdtemp(f->directory) == NULL;
+}
+
+static void remove_tree(const char *path)
+{
+    DIR *listing = opendir(path);
+    for (struct dirent *entry; listing != NULL && (entry = readdir(listing)) != NULL;) {
+        char child[512];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(child, sizeof child, "%s/%s", path, entry->d_name);
+        if (entry->d_type == DT_DIR)
+            remove_tree(child);
+        else
+            unlink(child);
+    }
+    if (listing != NULL)
+        closedir(listing);
+    rmdir(path);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->store);
+    remove_tree(f->directory);
+    mem_free(f);
+    return 0;
+}
+
+static int open_again(struct fixture *f, bool read_only, char **ret_reason)
+{
+    struct store_options options = {.directory = slice_from(f->directory), .read_only = read_only};
+    store_close(f->store);
+    f->store = NULL;
+    return store_open_rocks(&options, &f->store, ret_reason);
+}
+
+static void must_open(struct fixture *f, bool read_only)
+{
+    char *reason = NULL;
+    int r = open_again(f, read_only, &reason);
+    if (r != 0)
+        fail_msg("open: %s", reason);
+}
+
+/* Asserts that opening fails so, and that the reason holds a word. */
+static void assert_refused(struct fixture *f, bool read_only, int code, const char *word)
+{
+    char *reason = NULL;
+    assert_int_equal(open_again(f, read_only, &reason), code);
+    assert_non_null(reason);
+    if (strstr(reason, word) == NULL)
+        fail_msg("the reason '%s' does not hold '%s'", reason, word);
+    mem_free(reason);
+}
+
+static void write_text(const struct fixture *f, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", f->directory, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Writes `count` keys k0, k1, ... in one batch each, into a versioned space and SPACE_SYSTEM. */
+static void write_keys(struct fixture *f, tl_ts first, int count)
+{
+    struct store_batch *batch = store_batch_new(f->store);
+    for (int i = 0; i < count; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "k%d", i);
+        store_batch_clear(batch);
+        store_batch_begin(batch, first + (tl_ts)i);
+        store_batch_put(batch, SPACE_DOCUMENTS, slice_from(key), slice_from("a value to be found again"));
+        store_batch_put(batch, SPACE_SYSTEM, slice_from("last"), slice_from(key));
+        assert_int_equal(store_write(f->store, batch), 0);
+    }
+    store_batch_free(batch);
+}
+
+static size_t count_keys(struct fixture *f, enum store_space space)
+{
+    size_t count = 0;
+    struct store_iter *iter = store_iter_new(f->store, space, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        count++;
+    assert_int_equal(store_iter_status(iter), 0);
+    store_iter_free(iter);
+    return count;
+}
+
+/* Goal: one process at a time; the second is told why, also a checker beside a server. */
+static void directory_is_held_alone(void **state)
+{
+    struct fixture *f = *state;
+    must_open(f, false);
+    struct fixture second = *f;
+    second.store = NULL;
+    assert_refused(&second, false, TL_ERR_BUSY, "in use");
+    assert_refused(&second, true, TL_ERR_BUSY, f->directory);
+    must_open(f, false);
+}
+
+/* Goal: formats we do not know, or cannot read, and other people's directories are left alone. */
+static void foreign_directories_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    assert_refused(f, true, TL_ERR_IO, "not a data directory");
+    must_open(f, false);
+    store_close(f->store);
+    f->store = NULL;
+    write_text(f, "FORMAT", "tidelock 2\n");
+    assert_refused(f, false, TL_ERR_VERSION, "format 2");
+    write_text(f, "FORMAT", "tidelock x\n");
+    assert_refused(f, false, TL_ERR_CORRUPT, "FORMAT");
+    write_text(f, "FORMAT", "");
+    assert_refused(f, false, TL_ERR_CORRUPT, "FORMAT");
+    write_text(f, "FORMAT", "tidelock 1\n");
+    must_open(f, false);
+    struct fixture other;
+    strcpy(other.directory, "/proc/self");
+    other.store = NULL;
+    assert_refused(&other, false, TL_ERR_IO, "not a data directory");
+    strcpy(other.directory, "/nonexistent/parent/data");
+    assert_refused(&other, false, TL_ERR_IO, "/nonexistent/parent/data");
+}
+
+/* Goal: what was synced is there after reopening, its past and the cut-off too, and reading only works. */
+static void reopening_keeps_everything(void **state)
+{
+    struct fixture *f = *state;
+    must_open(f, false);
+    write_keys(f, 100, 50);
+    write_keys(f, 200, 60);
+    assert_int_equal(store_set_history_low(f->store, 120), 0);
+    assert_int_equal(store_compact(f->store), 0);
+    write_keys(f, 300, 70);
+    assert_int_equal(store_sync(f->store), 0);
+    for (int read_only = 0; read_only < 2; read_only++) {
+        must_open(f, read_only);
+        assert_int_equal(store_history_low(f->store), 120);
+        assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 70);
+        assert_int_equal(count_keys(f, SPACE_SYSTEM), 1);
+        struct store_value value;
+        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 119, SLICE_LIT("k1"), &value), STORE_TOO_OLD);
+        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 150, SLICE_LIT("k55"), &value), STORE_NOT_FOUND);
+        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 150, SLICE_LIT("k49"), &value), 0);
+        store_value_release(&value);
+        assert_int_equal(store_verify(f->store, NULL), 0);
+        struct store_stats stats;
+        store_stats(f->store, &stats);
+        assert_true(stats.disk_bytes > 0 && stats.memory_bytes > 0);
+    }
+    struct store_batch *batch = store_batch_new(f->store);
+    store_batch_begin(batch, 1000);
+    store_batch_put(batch, SPACE_TREE, SLICE_LIT("k"), SLICE_LIT("v"));
+    assert_true(store_write(f->store, batch) < 0);
+    char *reason = store_reason(f->store);
+    assert_non_null(reason);
+    mem_free(reason);
+    store_batch_free(batch);
+}
+
+/* The path of the largest of RocksDB's files with this ending. */
+static void find_file(const struct fixture *f, const char *ending, char ret_path[512])
+{
+    char directory[128];
+    snprintf(directory, sizeof directory, "%s/rocks", f->directory);
+    DIR *listing = opendir(directory);
+    off_t largest = -1;
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        size_t len = strlen(entry->d_name);
+        char path[512];
+        struct stat status;
+        if (len < strlen(ending) || strcmp(entry->d_name + len - strlen(ending), ending) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+        if (stat(path, &status) == 0 && status.st_size > largest) {
+            largest = status.st_size;
+            strcpy(ret_path, path);
+        }
+    }
+    closedir(listing);
+    assert_true(largest > 0);
+}
+
+static void damage_file(const char *path, off_t offset)
+{
+    int fd = open(path, O_RDWR);
+    char byte;
+    assert_int_equal(pread(fd, &byte, 1, offset), 1);
+    byte = (char)~byte;
+    assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
+    close(fd);
+}
+
+/* Goal: one flipped bit of stored data is found by a check and by a read, as an error. */
+static void damaged_data_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    must_open(f, false);
+    write_keys(f, 100, 2000);
+    assert_int_equal(store_compact(f->store), 0);
+    store_close(f->store);
+    f->store = NULL;
+    char path[512];
+    find_file(f, ".sst", path);
+    damage_file(path, 1000);
+    must_open(f, true);
+    char *reason = NULL;
+    assert_int_equal(store_verify(f->store, &reason), TL_ERR_CORRUPT);
+    assert_non_null(strstr(reason, "documents"));
+    mem_free(reason);
+    size_t corrupt = 0;
+    for (int i = 0; i < 2000; i++) {
+        char key[16];
+        struct store_value value;
+        snprintf(key, sizeof key, "k%d", i);
+        int r = store_get(f->store, SPACE_DOCUMENTS, TL_TS_MAX, slice_from(key), &value);
+        assert_true(r == 0 || r == TL_ERR_CORRUPT);
+        corrupt += r == TL_ERR_CORRUPT;
+        if (r == 0)
+            store_value_release(&value);
+    }
+    assert_true(corrupt > 0 && corrupt < 2000);
+    struct store_iter *iter = store_iter_new(f->store, SPACE_DOCUMENTS, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
+    for (store_iter_seek_first(iter); store_iter_valid(iter);)
+        store_iter_next(iter);
+    assert_int_equal(store_iter_status(iter), TL_ERR_CORRUPT);
+    store_iter_free(iter);
+}
+
+/* Leaves a store with 100 synced batches as a kill leaves it; closing in good order would flush the log. */
+static void write_and_die(struct fixture *f)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        must_open(f, false);
+        write_keys(f, 100, 100);
+        _exit(store_sync(f->store) == 0 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* Goal: damage in the part of the log that was synced is an error, each time, and changes nothing. */
+static void lost_acknowledged_writes_are_an_error(void **state)
+{
+    struct fixture *f = *state;
+    char path[512];
+    struct stat log;
+    write_and_die(f);
+    find_file(f, ".log", path);
+    assert_int_equal(stat(path, &log), 0);
+    damage_file(path, log.st_size / 2);
+    assert_refused(f, false, TL_ERR_CORRUPT, "acknowledged writes are missing");
+    assert_refused(f, false, TL_ERR_CORRUPT, "acknowledged writes are missing");
+    assert_refused(f, true, TL_ERR_CORRUPT, "acknowledged writes are missing");
+    damage_file(path, log.st_size / 2); /* the bit back */
+    must_open(f, false);
+    assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 100);
+}
+
+/* Goal: whatever lies behind what was synced is dropped: half a record, or a whole one of nonsense. */
+static void torn_tails_are_dropped(void **state)
+{
+    struct fixture *f = *state;
+    char tail[64];
+    memset(tail, 1, sizeof tail); /* as a record: type 1, 257 bytes long; or with a length that fits: 20 */
+    for (int whole = 0; whole < 2; whole++) {
+        char path[512];
+        tail[4] = whole ? 20 : 1;
+        tail[5] = whole ? 0 : 1;
+        write_and_die(f);
+        find_file(f, ".log", path);
+        int fd = open(path, O_WRONLY | O_APPEND);
+        assert_int_equal(write(fd, tail, sizeof tail), sizeof tail);
+        close(fd);
+        must_open(f, true);
+        assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 100);
+        must_open(f, false);
+        assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 100);
+        store_close(f->store);
+        f->store = NULL;
+        remove_tree(f->directory);
+    }
+}
+
+/* Goal: more readers at once than slots still read right: values stay pinned after their slot is free. */
+static void values_outlive_later_reads(void **state)
+{
+    struct fixture *f = *state;
+    must_open(f, false);
+    write_keys(f, 100, 200);
+    struct store_value values[200];
+    for (int i = 0; i < 200; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "k%d", i);
+        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, TL_TS_MAX, slice_from(key), &values[i]), 0);
+    }
+    assert_int_equal(store_compact(f->store), 0);
+    for (int i = 0; i < 200; i++) {
+        assert_slice_equal(values[i].bytes, "a value to be found again");
+        store_value_release(&values[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(directory_is_held_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(foreign_directories_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(reopening_keeps_everything, setup, teardown),
+        cmocka_unit_test_setup_teardown(damaged_data_is_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(lost_acknowledged_writes_are_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(torn_tails_are_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_outlive_later_reads, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
