@@ -140,8 +140,7 @@ static int toss_levels(struct omap *map)
 
 static struct omap_entry *entry_new(int levels, struct slice key)
 {
-    struct omap_entry *entry =
-        mem_alloc(sizeof *entry + (size_t)levels * sizeof entry->next[0] + key.len);
+    struct omap_entry *entry = mem_alloc(sizeof *entry + (size_t)levels * sizeof entry->next[0] + key.len);
     *entry = (struct omap_entry){.key_len = key.len, .levels = levels};
     if (key.len > 0)
         memcpy(key_bytes(entry), key.data, key.len);

@@ -77,8 +77,8 @@ static void undo_push(struct overlay *overlay, enum store_space space, struct sl
         overlay->undo_capacity = overlay->undo_capacity ? overlay->undo_capacity * 2 : 16;
         overlay->undo = mem_realloc(overlay->undo, overlay->undo_capacity * sizeof *overlay->undo);
     }
-    overlay->undo[overlay->undo_count++] = (struct undo){
-        space, slice_dup(key), before == NULL ? SLICE_NONE : slice_dup(omap_value(before))};
+    overlay->undo[overlay->undo_count++] =
+        (struct undo){space, slice_dup(key), before == NULL ? SLICE_NONE : slice_dup(omap_value(before))};
 }
 
 /* What an entry counts for in `bytes`. */
@@ -153,7 +153,8 @@ int overlay_get(const struct overlay *overlay, enum store_space space, struct sl
 
 void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context)
 {
-    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = omap_next(entry))
+    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
+         entry = omap_next(entry))
         visit(context, omap_key(entry), overlay__value(entry));
 }
 

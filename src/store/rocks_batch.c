@@ -111,7 +111,9 @@ static void sort_changes(struct rocks_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         const struct change_place *place = &batch->places[i];
         const char *bytes = batch->bytes.data + place->offset;
-        batch->sorted[i] = (struct change){place->space, place->deletes, (uint32_t)i,
+        batch->sorted[i] = (struct change){place->space,
+                                           place->deletes,
+                                           (uint32_t)i,
                                            {bytes, place->key_len},
                                            {bytes + place->key_len, place->value_len}};
         in_order = in_order && (i == 0 || compare_changes(&batch->sorted[i - 1], &batch->sorted[i]) < 0);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { FORMAT_NUMBER = 1, FORMAT_BYTES_MAX = 64 };
@@ -192,6 +193,14 @@ uint64_t rocks_dir_synced(const struct rocks_dir *dir)
     if (dir->synced_fd < 0 || pread(dir->synced_fd, words, sizeof words, 0) != sizeof words)
         return 0;
     return words[0] == ~words[1] ? words[0] : 0;
+}
+
+uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir)
+{
+    struct statvfs status;
+    if (dir->lock_fd < 0 || fstatvfs(dir->lock_fd, &status) != 0)
+        return UINT64_MAX;
+    return (uint64_t)status.f_bavail * status.f_frsize;
 }
 
 uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir)

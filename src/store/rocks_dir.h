@@ -46,6 +46,9 @@ void rocks_dir_note_synced(const struct rocks_dir *dir, uint64_t sequence);
 /* Returns: the sequence number last noted, 0 where none is known. */
 uint64_t rocks_dir_synced(const struct rocks_dir *dir);
 
+/* Bytes free to us on its file system; UINT64_MAX where there is none, or nobody can tell. */
+uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir);
+
 /* Bytes that the files of RocksDB take on disk. */
 uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store on RocksDB, as its own files see it: store_rocks.c (life, writing, reading),
- * rocks_open.c, rocks_batch.c, rocks_iter.c (scans) and rocks_upkeep.c (history, compaction, checking, figures).
+ * rocks_open.c, rocks_batch.c, rocks_iter.c (scans) and rocks_upkeep.c (history, compaction, checking,
+ * figures).
  */
 #ifndef TL_STORE_ROCKS_INTERNAL_H
 #define TL_STORE_ROCKS_INTERNAL_H
@@ -70,7 +71,8 @@ static inline void rocks__quiet(void)
 struct store_batch *rocks__batch_new(struct store *store);
 void rocks__batch_free(struct store_batch *batch);
 void rocks__batch_clear(struct store_batch *batch);
-void rocks__batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+void rocks__batch_put(struct store_batch *batch, enum store_space space, struct slice key,
+                      struct slice value);
 void rocks__batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 /* Returns: the batch for RocksDB, in order of space and key. It lives until the batch is cleared or freed. */
 rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *batch);
@@ -93,5 +95,6 @@ int rocks__compact(struct store *store) TL_MUST_USE;
 int rocks__flush(struct store *store) TL_MUST_USE;
 int rocks__verify(struct store *store, char **ret_reason) TL_MUST_USE;
 void rocks__stats(struct store *store, struct store_stats *ret_stats);
+uint64_t rocks__free_bytes(const struct store *store);
 
 #endif

@@ -108,7 +108,8 @@ int rocks__compact(struct store *store)
 
 /* Checking */
 
-/* Walks all versions of a space, past the cache, so that every data block is read and its checksum checked. */
+/* Walks all versions of a space, past the cache, so that every data block is read and its checksum checked.
+ */
 static int verify_space(struct rocks_store *rocks, enum store_space space, char **ret_error)
 {
     static const char oldest[ROCKS_TS_BYTES] = {0};
@@ -165,4 +166,9 @@ void rocks__stats(struct store *store, struct store_stats *ret_stats)
     ret_stats->memory_bytes = rocksdb_cache_get_usage(rocks->options.cache) +
                               property_sum(rocks, "rocksdb.size-all-mem-tables") +
                               property_sum(rocks, "rocksdb.estimate-table-readers-mem");
+}
+
+uint64_t rocks__free_bytes(const struct store *store)
+{
+    return rocks_dir_free_bytes(&((const struct rocks_store *)store)->dir);
 }

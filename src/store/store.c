@@ -226,3 +226,8 @@ void store_stats(struct store *store, struct store_stats *ret_stats)
     *ret_stats = (struct store_stats){0, 0};
     store->ops->stats(store, ret_stats);
 }
+
+uint64_t store_free_bytes(const struct store *store)
+{
+    return store->ops->free_bytes(store);
+}

@@ -42,11 +42,11 @@ struct store_batch;
 struct store_iter;
 
 struct store_options {
-    struct slice directory;      /* of the data; created when missing. Ignored by the twin */
-    size_t cache_bytes;          /* block cache, index and filter blocks included; default 64 MiB */
-    size_t write_buffer_bytes;   /* all memtables together; default 64 MiB */
-    bool read_only;              /* for `tidelock check` */
-    bool in_memory;              /* RocksDB on its memory environment; for tests */
+    struct slice directory;    /* of the data; created when missing. Ignored by the twin */
+    size_t cache_bytes;        /* block cache, index and filter blocks included; default 64 MiB */
+    size_t write_buffer_bytes; /* all memtables together; default 64 MiB */
+    bool read_only;            /* for `tidelock check` */
+    bool in_memory;            /* RocksDB on its memory environment; for tests */
 };
 
 /*
@@ -56,7 +56,8 @@ struct store_options {
  *          TL_ERR_IO, TL_ERR_CORRUPT. `ret_reason` (may be NULL) then says why, to be freed by mem_free.
  * Owns: the caller; store_close.
  */
-int store_open_rocks(const struct store_options *options, struct store **ret_store, char **ret_reason) TL_MUST_USE;
+int store_open_rocks(const struct store_options *options, struct store **ret_store,
+                     char **ret_reason) TL_MUST_USE;
 
 /*
  * Opens an empty twin in memory. Writes since the last store_sync() are lost by store_mem_crash().
@@ -102,7 +103,7 @@ int store_write(struct store *store, struct store_batch *batch) TL_MUST_USE;
 
 /*
  * Makes everything written before the call durable. May run beside store_write() on another thread.
- * Returns: 0 or TL_ERR_IO; after an error nothing may be acknowledged any more.
+ * Returns: 0, TL_ERR_IO or TL_ERR_NO_SPACE; after an error nothing may be acknowledged any more.
  */
 int store_sync(struct store *store) TL_MUST_USE;
 
@@ -122,7 +123,8 @@ static inline void store_value_release(struct store_value *value)
 
 /*
  * Reads one key as of `ts` (ignored in SPACE_SYSTEM).
- * Returns: 0, STORE_NOT_FOUND, STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller releases *ret_value.
+ * Returns: 0, STORE_NOT_FOUND, STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller releases
+ * *ret_value.
  */
 int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key,
               struct store_value *ret_value) TL_MUST_USE;
@@ -169,5 +171,13 @@ struct store_stats {
     uint64_t memory_bytes; /* cache and memtables */
 };
 void store_stats(struct store *store, struct store_stats *ret_stats);
+
+/*
+ * Bytes free on the file system of the data directory; UINT64_MAX for a store in memory. RocksDB cannot go on
+ * after its log met a full disk, so the writer refuses changes while this is below STORE_RESERVE_BYTES
+ * (README.md, "A full disk").
+ */
+uint64_t store_free_bytes(const struct store *store);
+#define STORE_RESERVE_BYTES ((uint64_t)256 << 20)
 
 #endif

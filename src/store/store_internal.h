@@ -43,7 +43,8 @@ struct store_ops {
     struct store_batch *(*batch_new)(struct store *store);
     void (*batch_free)(struct store_batch *batch);
     void (*batch_clear)(struct store_batch *batch);
-    void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+    void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key,
+                      struct slice value);
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
     int (*write)(struct store *store, struct store_batch *batch);
     int (*sync)(struct store *store);
@@ -63,6 +64,7 @@ struct store_ops {
     int (*flush)(struct store *store);
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);
+    uint64_t (*free_bytes)(const struct store *store);
 };
 
 static inline bool store__space_is_versioned(enum store_space space)

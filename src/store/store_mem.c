@@ -342,8 +342,7 @@ static int mem_get(struct store *store, enum store_space space, tl_ts ts, struct
     struct buf escaped = BUF_INIT(BUF_UNLIMITED);
     escape_key(&escaped, key);
     pthread_rwlock_rdlock(&mem->lock);
-    const struct omap_entry *entry =
-        find_version(&mem->spaces[space], &escaped, read_limit(mem, space, ts));
+    const struct omap_entry *entry = find_version(&mem->spaces[space], &escaped, read_limit(mem, space, ts));
     int r = STORE_NOT_FOUND;
     if (entry != NULL && !entry_deleted(entry)) {
         struct slice value = slice_from_offset(omap_value(entry), 1);
@@ -362,7 +361,8 @@ static struct store_iter *mem_iter_new(struct store *store, enum store_space spa
 {
     struct mem_store *mem = mem_of(store);
     struct mem_iter *iter = mem_zalloc(sizeof *iter);
-    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped, &iter->key, &iter->value, &iter->scratch};
+    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped,
+                          &iter->key,   &iter->value, &iter->scratch};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         *bufs[i] = BUF_INIT(BUF_UNLIMITED);
     if (lower.len > 0)
@@ -383,7 +383,8 @@ static void mem_iter_free(struct store_iter *base)
     pthread_rwlock_wrlock(&mem->lock);
     mem->iter_count--;
     pthread_rwlock_unlock(&mem->lock);
-    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped, &iter->key, &iter->value, &iter->scratch};
+    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped,
+                          &iter->key,   &iter->value, &iter->scratch};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         buf_deinit(bufs[i]);
     mem_free(iter);
@@ -570,6 +571,12 @@ static void mem_stats(struct store *store, struct store_stats *ret_stats)
     pthread_rwlock_unlock(&mem->lock);
 }
 
+static uint64_t mem_free_bytes(const struct store *store)
+{
+    (void)store;
+    return UINT64_MAX;
+}
+
 static const struct store_ops mem_ops = {
     .close = mem_close,
     .reason = mem_reason,
@@ -594,6 +601,7 @@ static const struct store_ops mem_ops = {
     .flush = mem_flush,
     .verify = mem_verify,
     .stats = mem_stats,
+    .free_bytes = mem_free_bytes,
 };
 
 struct store *store_open_mem(void)

@@ -216,11 +216,13 @@ static const struct store_ops rocks_ops = {
     .flush = rocks__flush,
     .verify = rocks__verify,
     .stats = rocks__stats,
+    .free_bytes = rocks__free_bytes,
 };
 
 static int open_all(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
 {
     int r = 0;
+    rocks__quiet();
     if (!settings->in_memory)
         r = rocks_dir_open(settings->directory, settings->read_only, &rocks->dir, ret_reason);
     else

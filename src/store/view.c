@@ -22,11 +22,11 @@ struct view_iter {
     const struct omap *map;         /* NULL: no overlay; then only `base` is used */
     const struct omap_entry *entry; /* NULL: the overlay has no more in this direction */
     enum direction direction;
-    enum source source;             /* which cursor is the current position */
-    bool hides;                     /* the overlay's entry has the store's key too */
-    struct buf lower;               /* copies of the bounds; empty: open */
+    enum source source; /* which cursor is the current position */
+    bool hides;         /* the overlay's entry has the store's key too */
+    struct buf lower;   /* copies of the bounds; empty: open */
     struct buf upper;
-    struct buf turn;                /* the key the cursors turn round at */
+    struct buf turn; /* the key the cursors turn round at */
 };
 
 int view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value)
@@ -83,8 +83,7 @@ static void advance_base(struct view_iter *iter)
 
 static void advance_entry(struct view_iter *iter)
 {
-    iter->entry =
-        within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
+    iter->entry = within(iter, iter->direction == FORWARD ? omap_next(iter->entry) : omap_prev(iter->entry));
 }
 
 /* Where the overlay's cursor lies, in the direction of travel: before (<0), at, or after the store's. */

@@ -23,10 +23,12 @@ struct view {
 };
 
 /* As store_get(). A value from the overlay lives until the overlay changes. */
-int view_get(const struct view *view, enum store_space space, struct slice key, struct store_value *ret_value) TL_MUST_USE;
+int view_get(const struct view *view, enum store_space space, struct slice key,
+             struct store_value *ret_value) TL_MUST_USE;
 
 /* As the store_iter functions, over the merged view. */
-struct view_iter *view_iter_new(const struct view *view, enum store_space space, struct slice lower, struct slice upper);
+struct view_iter *view_iter_new(const struct view *view, enum store_space space, struct slice lower,
+                                struct slice upper);
 void view_iter_free(struct view_iter *iter);
 void view_iter_seek_first(struct view_iter *iter);
 void view_iter_seek_last(struct view_iter *iter);
@@ -54,7 +56,8 @@ size_t overlay_count(const struct overlay *overlay);
  * Looks a key up in the overlay alone.
  * Returns: 0 and the value (data NULL: deleted), or STORE_NOT_FOUND when it says nothing of the key.
  */
-int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key, struct slice *ret_value) TL_MUST_USE;
+int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key,
+                struct slice *ret_value) TL_MUST_USE;
 /* Calls `visit` for each of its writes in one space, in order of key; value data NULL: deleted. */
 typedef void overlay_visit(void *context, struct slice key, struct slice value);
 void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context);

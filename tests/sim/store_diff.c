@@ -43,7 +43,8 @@ struct run {
 
 static _Noreturn void fail(const struct run *run, const char *what)
 {
-    fprintf(stderr, "store_diff: seed %llu, step %d: %s differs\n", (unsigned long long)run->seed, run->step, what);
+    fprintf(stderr, "store_diff: seed %llu, step %d: %s differs\n", (unsigned long long)run->seed, run->step,
+            what);
     char *reason = store_reason(run->rocks);
     if (reason != NULL)
         fprintf(stderr, "store_diff: RocksDB says: %s\n", reason);
@@ -115,7 +116,8 @@ static void write_batch(struct run *run)
             store_batch_put(run->rocks_batch, space, key, value);
         }
     }
-    expect(run, store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,
+    expect(run,
+           store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,
            "write");
 }
 
@@ -165,7 +167,8 @@ static void compare_position(struct run *run, const struct walk *walk)
     if (!valid)
         return;
     expect(run, slice_equal(view_iter_key(walk->twin), view_iter_key(walk->rocks)), "key of an iterator");
-    expect(run, slice_equal(view_iter_value(walk->twin), view_iter_value(walk->rocks)), "value of an iterator");
+    expect(run, slice_equal(view_iter_value(walk->twin), view_iter_value(walk->rocks)),
+           "value of an iterator");
 }
 
 static void walk_seek(struct run *run, struct walk *walk)
