@@ -2,8 +2,9 @@
 /*
  * Inspecting a store; see inspect.h.
  *
- * Entries are compared both ways without a table of all: every entry that a document must have is looked up, and then
- * all entries of current versions are counted. When none was missing and the numbers are equal, there is none too many.
+ * Entries are compared both ways without a table of all: for each field, the entries that documents must have are counted
+ * and their hashes added up, and so are those that are there. Equal sums of 128 bits mean equal sets; only for a field where
+ * they differ is each entry looked for by itself, to say which one is missing.
  */
 #include "cli/inspect.h"
 
@@ -17,6 +18,17 @@
 
 enum { FAULTS_TOLD_MAX = 20 };
 
+/* A set of entries, as far as two sets can be told apart. */
+struct entry_sum {
+    uint64_t count;
+    uint64_t hashes[2];
+};
+
+struct field_sums {
+    struct entry_sum expected;
+    struct entry_sum found;
+};
+
 /* One index while it is inspected. */
 struct index_inspection {
     struct inspection *all;
@@ -26,7 +38,8 @@ struct index_inspection {
     size_t seq_no_count;
     size_t seq_no_capacity;
     uint64_t documents;
-    uint64_t expected;    /* entries that the documents must have */
+    struct field_sums *fields; /* by number */
+    int naming;                /* the field whose missing entries are being named; -1: none */
 };
 
 void inspect_fault(struct inspection *inspection, const char *format, ...)
@@ -51,15 +64,30 @@ static void note_seq_no(struct index_inspection *in, int64_t seq_no)
     in->seq_nos[in->seq_no_count++] = seq_no;
 }
 
-/* Entries as bytes, to drop equal ones: a word that a text has twice has one entry. */
+static void sum_add(struct entry_sum *sum, struct slice value, struct slice document_key, uint64_t batch)
+{
+    uint64_t v = slice_hash(value);
+    uint64_t d = slice_hash(document_key);
+    uint64_t mixed = (v ^ (d + batch) * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+    sum->count++;
+    sum->hashes[0] += mixed ^ mixed >> 29;
+    mixed = (d ^ (v + batch) * 0xd6e8feb86659fd93u) * 0x94d049bb133111ebu;
+    sum->hashes[1] += mixed ^ mixed >> 31;
+}
+
+/* A value with its encoded form, to drop equal ones: a word that a text has twice has one entry. */
 struct expected_entry {
-    struct slice bytes; /* field and encoded value */
+    struct slice bytes;
     const struct value *value;
 };
 
 static int compare_expected(const void *a, const void *b)
 {
-    return slice_compare(((const struct expected_entry *)a)->bytes, ((const struct expected_entry *)b)->bytes);
+    const struct expected_entry *x = a;
+    const struct expected_entry *y = b;
+    if (x->value->field != y->value->field)
+        return x->value->field < y->value->field ? -1 : 1;
+    return slice_compare(x->bytes, y->bytes);
 }
 
 static size_t collect_expected(struct index_inspection *in, const struct document *document, struct expected_entry *to)
@@ -71,7 +99,6 @@ static size_t collect_expected(struct index_inspection *in, const struct documen
         if (field == NULL || !field_has_entries(field))
             continue;
         struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-        buf_u32be(&bytes, value->field);
         (void)entry_value_encode(&bytes, value);
         to[count++] = (struct expected_entry){arena_copy(&in->arena, buf_view(&bytes)), value};
         buf_deinit(&bytes);
@@ -79,39 +106,56 @@ static size_t collect_expected(struct index_inspection *in, const struct documen
     qsort(to, count, sizeof *to, compare_expected);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (i == 0 || compare_expected(&to[i - 1], &to[i]) != 0)
+        if (i == 0 || compare_expected(&to[kept - 1], &to[i]) != 0)
             to[kept++] = to[i];
     return kept;
 }
 
-static int check_entries(struct index_inspection *in, struct slice document_key, struct slice id, const struct doc *doc,
-                         const struct document *document)
+static int name_missing(struct index_inspection *in, struct slice document_key, struct slice id, uint64_t batch,
+                        const struct value *value)
+{
+    int r = entry_find(in->all->view, in->index->number, document_key, value, batch);
+    if (r == ENTRY_SCAN_END) {
+        const struct mapping_field *field = mapping_field_by_number(in->index->mapping, value->field);
+        inspect_fault(in->all, "index %.*s, document %.*s: an entry of field %.*s is missing", SLICE_ARG(in->index->name),
+                      SLICE_ARG(id), SLICE_ARG(field->path));
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int expect_entries(struct index_inspection *in, struct slice document_key, struct slice id, const struct doc *doc,
+                          const struct document *document)
 {
     struct expected_entry *expected = arena_alloc(&in->arena, (document->value_count + 1) * sizeof *expected);
     size_t count = collect_expected(in, document, expected);
     for (size_t i = 0; i < count; i++) {
-        int r = entry_find(in->all->view, in->index->number, document_key, expected[i].value, doc->batch);
-        if (r < 0)
-            return tl_trace(r);
-        if (r == ENTRY_SCAN_END) {
-            const struct mapping_field *field = mapping_field_by_number(in->index->mapping, expected[i].value->field);
-            inspect_fault(in->all, "index %.*s, document %.*s: an entry of field %.*s is missing", SLICE_ARG(in->index->name),
-                          SLICE_ARG(id), SLICE_ARG(field->path));
+        int field = expected[i].value->field;
+        if (in->naming < 0) {
+            sum_add(&in->fields[field].expected, expected[i].bytes, document_key, doc->batch);
+        } else if (field == in->naming) {
+            int r = name_missing(in, document_key, id, doc->batch, expected[i].value);
+            if (r != 0)
+                return tl_trace(r);
         }
     }
-    in->expected += count;
     return 0;
+}
+
+static void check_record(struct index_inspection *in, struct slice id, const struct doc *doc)
+{
+    in->documents++;
+    note_seq_no(in, doc->seq_no);
+    if (doc->version < 1 || doc->seq_no < 0 || doc->seq_no >= catalog_index_next_seq_no(in->index))
+        inspect_fault(in->all, "index %.*s, document %.*s: version %" PRId64 " or sequence number %" PRId64 " cannot be",
+                      SLICE_ARG(in->index->name), SLICE_ARG(id), doc->version, doc->seq_no);
 }
 
 static int check_document(struct index_inspection *in, uint16_t type, struct slice id, const struct doc *doc)
 {
     const struct mapping_type *mapped = mapping_type_by_number(in->index->mapping, type);
     arena_reset(&in->arena);
-    in->documents++;
-    note_seq_no(in, doc->seq_no);
-    if (doc->version < 1 || doc->seq_no < 0 || doc->seq_no >= catalog_index_next_seq_no(in->index))
-        inspect_fault(in->all, "index %.*s, document %.*s: version %" PRId64 " or sequence number %" PRId64 " cannot be",
-                      SLICE_ARG(in->index->name), SLICE_ARG(id), doc->version, doc->seq_no);
+    if (in->naming < 0)
+        check_record(in, id, doc);
     if (mapped == NULL) {
         inspect_fault(in->all, "index %.*s, document %.*s: its type %u is not in the mapping", SLICE_ARG(in->index->name),
                       SLICE_ARG(id), type);
@@ -127,7 +171,7 @@ static int check_document(struct index_inspection *in, uint16_t type, struct sli
         return tl_trace(r);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     entry_document_key(&key, type, id);
-    r = check_entries(in, buf_view(&key), id, doc, &document);
+    r = expect_entries(in, buf_view(&key), id, doc, &document);
     buf_deinit(&key);
     document_release(&document);
     return r;
@@ -186,40 +230,58 @@ static int judge_entry(struct index_inspection *in, const struct entry_hit *hit,
     return 0;
 }
 
-static int check_all_entries(struct index_inspection *in)
+static int sum_entries(struct index_inspection *in)
 {
     tl_cleanup(entry_scan_freep) struct entry_scan *walk = entry_walk_new(in->all->view, in->index->number);
-    uint64_t current_count = 0;
     for (;;) {
         uint16_t number;
         struct entry_hit hit;
         bool current;
         int r = entry_walk_next(walk, &number, &hit);
         if (r == ENTRY_SCAN_END)
-            break;
+            return 0;
         if (r != 0 || (r = judge_entry(in, &hit, &current)) != 0)
             return tl_trace(r);
         const struct mapping_field *field = mapping_field_by_number(in->index->mapping, number);
         in->all->entries++;
         in->all->stale += !current;
-        current_count += current && field != NULL && field_has_entries(field);
+        if (current && field != NULL && field_has_entries(field))
+            sum_add(&in->fields[number].found, hit.value, hit.document_key, hit.batch);
     }
-    if (current_count > in->expected)
-        inspect_fault(in->all, "index %.*s: %" PRIu64 " entries name values that their documents do not have",
-                      SLICE_ARG(in->index->name), current_count - in->expected);
-    return 0;
+}
+
+static int check_field(struct index_inspection *in, uint16_t number)
+{
+    const struct field_sums *sums = &in->fields[number];
+    if (memcmp(&sums->expected, &sums->found, sizeof sums->found) == 0)
+        return 0;
+    const struct mapping_field *field = mapping_field_by_number(in->index->mapping, number);
+    inspect_fault(in->all, "index %.*s, field %.*s: %" PRIu64 " entries are there, %" PRIu64 " must be, and they differ",
+                  SLICE_ARG(in->index->name), SLICE_ARG(field->path), sums->found.count, sums->expected.count);
+    in->naming = number;
+    return check_documents(in);
+}
+
+static int inspect_parts(struct index_inspection *in)
+{
+    int r = check_documents(in);
+    if (r != 0)
+        return tl_trace(r);
+    check_numbers(in);
+    r = sum_entries(in);
+    for (uint16_t field = 0; r == 0 && field < mapping_field_count(in->index->mapping); field++)
+        r = check_field(in, field);
+    return r;
 }
 
 int inspect_index(struct inspection *inspection, const struct catalog_index *index)
 {
-    struct index_inspection in = {.all = inspection, .index = index, .arena = ARENA_INIT};
-    int r = check_documents(&in);
-    if (r == 0) {
-        check_numbers(&in);
-        r = check_all_entries(&in);
-    }
+    struct index_inspection in = {.all = inspection, .index = index, .arena = ARENA_INIT, .naming = -1};
+    in.fields = mem_zalloc(mapping_field_count(index->mapping) * sizeof *in.fields);
+    int r = inspect_parts(&in);
     inspection->documents += in.documents;
     arena_deinit(&in.arena);
     mem_free(in.seq_nos);
+    mem_free(in.fields);
     return r == 0 ? 0 : tl_trace(r);
 }
