@@ -98,6 +98,12 @@ static void make_key(struct writing *work, struct writing_item *at)
     at->key = doc_key(bytes, at->index->number, at->type->number, at->item->id);
 }
 
+/* A typeless request means `_doc`, which in turn means an index's only type, whatever its name (mapping.h). */
+static struct slice type_wanted(const struct writing_item *at)
+{
+    return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
+}
+
 int writing__find(struct writing *work, struct writing_item *at)
 {
     int r = find_index(work, at);
@@ -106,7 +112,7 @@ int writing__find(struct writing *work, struct writing_item *at)
         r = find_routing(work, at);
     if (r != 0)
         return r;
-    at->type = mapping_type(at->index->mapping, at->item->type);
+    at->type = mapping_type(at->index->mapping, type_wanted(at));
     writing__name(work, at);
     r = check_routing(work, at);
     if (r == 0 && at->type != NULL)
@@ -120,18 +126,17 @@ static void find_again(struct writing *work, struct writing_item *at, uint32_t n
     at->index = catalog_index_by_number(work->core->catalog, number);
     if (at->alias != NULL)
         at->alias = catalog_index_alias(at->index, at->item->index);
-    at->type = mapping_type(at->index->mapping, at->item->type);
+    at->type = mapping_type(at->index->mapping, type_wanted(at));
 }
 
 int writing__ensure_type(struct writing *work, struct writing_item *at)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
-    struct slice name = at->item->type;
 
     if (at->type != NULL)
         return 0;
-    if (mapping_ensure_type(at->index->mapping, name.len > 0 ? name : SLICE_LIT("_doc"), work->run->dialect,
-                            work->run->arena, &mapping, &at->result->problem) != 0)
+    if (mapping_ensure_type(at->index->mapping, type_wanted(at), work->run->dialect, work->run->arena, &mapping,
+                            &at->result->problem) != 0)
         return WRITE_ITEM_FAILED;
     uint32_t number = at->index->number;
     core__put_mapping(work->core, number, mapping);

@@ -194,6 +194,23 @@ static void typeless_means_the_only_type(void **state)
     box_close(&box);
 }
 
+/* Goal: beside several types a typeless write goes to `_doc`, and does not lose its way to a type that has no name. */
+static void typeless_beside_many_types_means_doc(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box.dialect = DIALECT_5;
+    box_one(&box, box_item(WRITE_INDEX, "fs", "a", "1", "{\"v\":1}"));
+    box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"v\":1}"));
+    box.dialect = DIALECT_7;
+    assert_int_equal(box_index(&box, "fs", "1", "{\"v\":2}")->outcome, WRITE_CREATED);
+    assert_slice_equal(box.last->write.results->type, "_doc");
+    assert_int_equal(box_index(&box, "fs", "1", "{\"v\":3}")->version, 2);
+    box_close(&box);
+}
+
 static void a_bulk_sees_its_own_items(void **state)
 {
     struct core_box box;
@@ -408,6 +425,7 @@ int main(void)
         cmocka_unit_test(create_refuses_what_exists),
         cmocka_unit_test(types_are_apart),
         cmocka_unit_test(typeless_means_the_only_type),
+        cmocka_unit_test(typeless_beside_many_types_means_doc),
         cmocka_unit_test(a_bulk_sees_its_own_items),
         cmocka_unit_test(an_atomic_bulk_is_all_or_nothing),
         cmocka_unit_test(updates_merge_and_notice_noops),
