@@ -442,11 +442,13 @@ struct mapping *mapping_close_path(const struct mapping *base)
  */
 const struct mapping_type *mapping_type(const struct mapping *mapping, struct slice name)
 {
+    if (name.len == 0)
+        name = SLICE_LIT("_doc");
     for (size_t i = 0; i < mapping->type_count; i++) {
         if (slice_equal(mapping->types[i]->type.name, name))
             return &mapping->types[i]->type;
     }
-    bool typeless = name.len == 0 || slice_is(name, "_doc");
+    bool typeless = slice_is(name, "_doc");
     return typeless && mapping->type_count == 1 ? &mapping->types[0]->type : NULL;
 }
 
