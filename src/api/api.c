@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "api/api_internal.h"
+#include "api/dialect.h"
 #include "api/media.h"
 #include "api/problem_reply.h"
 #include "api/reply.h"
@@ -221,30 +222,52 @@ static int prepare(struct request *request, const struct route_match *match)
 {
     int r;
     struct exchange *exchange = request->exchange;
+    if ((r = decode_parts(request, match)) != 0)
+        return r;
+    if (match->form == FORM_SHARED && !request->form.compatible_8)
+        request->dialect = dialect_of_indices(request->api, request->parts[PART_INDEX]);
     if ((r = params_parse(request->arena, exchange->query, &request->params, &request->problem)) != 0)
         return REQUEST_REFUSED;
     if ((r = media_check(request)) != 0)
         return r;
-    if ((r = read_form(request)) != 0 || (r = decode_parts(request, match)) != 0)
+    if ((r = read_form(request)) != 0)
         return r;
     return read_owner(request);
 }
 
+/*
+ * Finds the row. In 5.6 each method has a trie of its own: a path that other methods lead somewhere with is then
+ * read as one with an index in its first place, or leads nowhere.
+ */
+static int find_row(struct request *request, struct route_match *ret_match)
+{
+    const struct route_table *routes = request->api->routes;
+    struct exchange *exchange = request->exchange;
+    int r = route_find(routes, exchange->method, exchange->path, false, ret_match);
+    if (r == 0 && ret_match->form == FORM_TYPED)
+        request->dialect = DIALECT_5;
+    if (r == 0 && ret_match->route != NULL)
+        return 0;
+    if (!request->form.compatible_8 && (r != 0 || ret_match->form == FORM_SHARED))
+        request->dialect = dialect_of_indices(request->api, SLICE_NONE);
+    if (request->dialect == DIALECT_7 || exchange->method == HTTP_OTHER || exchange->method == HTTP_OPTIONS)
+        return r != 0 ? reply_no_handler(request) : reply_wrong_method(request, ret_match->methods, SLICE_NONE);
+    if (route_find(routes, exchange->method, exchange->path, true, ret_match) != 0)
+        return reply_no_handler(request);
+    return 0;
+}
+
 static int dispatch(struct request *request)
 {
-    struct exchange *exchange = request->exchange;
     struct route_match match;
     media_accept(request);
-    if (route_find(request->api->routes, exchange->method, exchange->path, &match) != 0)
-        return reply_no_handler(request);
+    int r = find_row(request, &match);
+    if (r != 0)
+        return r;
     request->route = match.route;
     if (match.form == FORM_TYPED)
         request->dialect = DIALECT_5;
-    if (match.route == NULL && request->dialect == DIALECT_5 && exchange->method != HTTP_OTHER)
-        return reply_no_handler(request);
-    if (match.route == NULL)
-        return reply_wrong_method(request, match.methods, SLICE_NONE);
-    int r = prepare(request, &match);
+    r = prepare(request, &match);
     if (r != 0) {
         request->transaction = SLICE_NONE; /* it has not passed the gate */
         return r;

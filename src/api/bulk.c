@@ -76,31 +76,44 @@ static int write_entry(struct request *request, const struct bulk_request *bulk,
     return r;
 }
 
-static bool any_failed(const struct write_command *write)
+/*
+ * What became of each action of the body: the core's results (NULL: it was not asked), and between them those that it
+ * never saw.
+ */
+static struct write_result *all_results(struct request *request, const struct bulk *bulk, const struct write_result *results)
 {
-    for (size_t i = 0; i < write->item_count; i++)
-        if (write->results[i].outcome == WRITE_FAILED)
-            return true;
-    return false;
+    struct write_result *all = arena_zalloc(request->arena, (bulk->count + 1) * sizeof *all);
+    size_t next = 0;
+    for (size_t i = 0; i < bulk->count; i++) {
+        if (bulk->actions[i].refused.type == PROBLEM_NONE) {
+            if (results != NULL)
+                all[i] = results[next++];
+            continue;
+        }
+        all[i].outcome = WRITE_FAILED;
+        all[i].problem = bulk->actions[i].refused;
+    }
+    return all;
 }
 
-static int bulk_done(struct request *request, struct command *command)
+static int bulk_reply(struct request *request, const struct bulk_request *bulk, const struct write_result *results,
+                      bool rolled_back)
 {
-    const struct bulk_request *bulk = request->context;
-    struct write_command *write = &command->write;
+    struct write_result *all = all_results(request, &bulk->bulk, results);
     struct buf *buf = &request->exchange->response;
-    bool comma = false;
-    request->exchange->status = write->rolled_back ? 409 : 200;
-    buf_printf(buf, "{\"took\":%llu,\"errors\":%s,%s\"items\":[",
-               (unsigned long long)(monotonic_ms() - bulk->started_ms), any_failed(write) ? "true" : "false",
-               write->rolled_back ? "\"rolled_back\":true," : "");
-    for (size_t i = 0; i < write->item_count; i++) {
-        if (write->rolled_back && write->results[i].outcome != WRITE_FAILED)
+    bool failed = false, comma = false;
+    for (size_t i = 0; i < bulk->bulk.count; i++)
+        failed = failed || all[i].outcome == WRITE_FAILED;
+    request->exchange->status = rolled_back ? 409 : 200;
+    buf_printf(buf, "{\"took\":%llu,\"errors\":%s,%s\"items\":[", (unsigned long long)(monotonic_ms() - bulk->started_ms),
+               failed ? "true" : "false", rolled_back ? "\"rolled_back\":true," : "");
+    for (size_t i = 0; i < bulk->bulk.count; i++) {
+        if (rolled_back && all[i].outcome != WRITE_FAILED)
             continue;
         if (comma)
             buf_byte(buf, ',');
         comma = true;
-        int r = write_entry(request, bulk, &write->items[i], &bulk->bulk.actions[i], &write->results[i], buf);
+        int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], &all[i], buf);
         if (r != 0)
             return r;
     }
@@ -108,21 +121,42 @@ static int bulk_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
+static int bulk_done(struct request *request, struct command *command)
+{
+    return bulk_reply(request, request->context, command->write.results, command->write.rolled_back);
+}
+
 /* --- The request --------------------------------------------------------------------------------------------------- */
+
+/* The items that the core gets to see, in the command's arena. Returns: how many. */
+static size_t items_for_core(struct command *command, const struct bulk *bulk, bool parse)
+{
+    struct write_item *items = arena_alloc(&command->arena, (bulk->count + 1) * sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; i < bulk->count; i++) {
+        if (bulk->actions[i].refused.type != PROBLEM_NONE)
+            continue;
+        items[count] = bulk->items[i];
+        if (parse && items[count].source.data != NULL)
+            write_item_parse(&items[count], command->dialect, &command->arena);
+        count++;
+    }
+    command->write.items = items;
+    return count;
+}
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk, bool atomic)
 {
     struct command *command = write_command_new(request, &bulk->options, 0);
-    size_t count = bulk->bulk.count;
     command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
-    command->write.items = bulk->bulk.items;
-    command->write.item_count = count;
     command->write.atomic = atomic;
-    for (size_t i = 0; i < count && request->exchange->body.len <= BULK_PARSE_BYTES_MAX; i++)
-        if (command->write.items[i].source.data != NULL)
-            write_item_parse(&command->write.items[i], command->dialect, &command->arena);
+    command->write.item_count =
+        items_for_core(command, &bulk->bulk, request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
     request->context = bulk;
-    return request_submit(request, command, bulk_done);
+    if (command->write.item_count == bulk->bulk.count || (!atomic && command->write.item_count > 0))
+        return request_submit(request, command, bulk_done);
+    command_free(command); /* nothing is left to do, or not all of it can be done */
+    return bulk_reply(request, bulk, NULL, atomic);
 }
 
 static int read_defaults(struct request *request, struct bulk_defaults *defaults, bool *ret_atomic)

@@ -71,7 +71,7 @@ static int read_number(struct bulk_parser *parser, struct slice name, struct sli
 {
     int64_t value;
     if (!slice_to_i64(text, &value))
-        return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        return request_refuse(parser->request, action->typed ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT, "For input string: \"%.*s\"", SLICE_ARG(text));
     if (slice_is(name, "if_seq_no")) {
         item->if_seq_no = value;
     } else if (slice_is(name, "if_primary_term")) {
@@ -108,9 +108,15 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         item->type = text;
     } else if (slice_is(name, "_id")) {
         item->id = text;
-        action->empty_id = text.len == 0;
-    } else if (slice_is(name, "routing") || slice_is(name, "parent") || (old && (slice_is(name, "_routing") || slice_is(name, "_parent")))) {
+    } else if (slice_is(name, "routing") || (old && slice_is(name, "_routing"))) {
         item->routing = text;
+    } else if (old && (slice_is(name, "parent") || slice_is(name, "_parent"))) {
+        problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "can't specify parent if no parent field has been configured");
+    } else if (slice_is(name, "pipeline")) {
+        if (text.len > 0 && !slice_is(text, "_none"))
+            problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                        "pipeline with id [%.*s] does not exist", SLICE_ARG(text));
     } else if (slice_is(name, "op_type") || (old && slice_is(name, "opType"))) {
         item->op = item->op == WRITE_INDEX && slice_is(text, "create") ? WRITE_CREATE : item->op;
     } else if (is_one_of(name, numbers) || (old && is_one_of(name, numbers_5))) {
@@ -124,7 +130,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         item->require_alias = slice_is(text, "true");
     } else if (slice_is(name, "lease")) {
         item->lease = text;
-    } else if (!slice_is(name, "pipeline") && !(old && is_one_of(name, ignored_5))) {
+    } else if (!(old && is_one_of(name, ignored_5))) {
         return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
                               "Action/metadata line [%zu] contains an unknown parameter [%.*s]", parser->line,
                               SLICE_ARG(name));

@@ -22,7 +22,7 @@ struct bulk_action {
     const struct slice *fields;
     size_t field_count;
     bool typed;                  /* names a type: replied to as 5.6 does */
-    bool empty_id;               /* "_id": "" */
+    struct problem refused;      /* fails before the core sees it; else PROBLEM_NONE */
 };
 
 struct bulk {

@@ -50,8 +50,9 @@ int write_item_read(struct request *request, struct write_item *item, struct wri
     item->type = request_part(request, PART_TYPE);
     item->id = request_part(request, PART_ID);
     item->routing = request_param(request, "routing");
-    if (item->routing.len == 0)
-        item->routing = request_param(request, "parent");
+    if (request_param(request, "parent").len > 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "can't specify parent if no parent field has been configured");
     int r = request_long(request, "version", &item->version);
     if (r != 0 || (r = doc_version_type(request, request_param(request, "version_type"), &item->version_type)) != 0 ||
         (r = read_numbers(request, item)) != 0)
@@ -63,7 +64,7 @@ static int read_op_type(struct request *request, struct write_item *item)
 {
     struct slice text = request_param(request, "op_type");
     bool create_path = item->op == WRITE_CREATE;
-    if (text.data == NULL)
+    if (text.data == NULL || (create_path && request->dialect == DIALECT_5))
         return 0;
     bool is_create = text.len == 6 && strncasecmp(text.data, "create", 6) == 0;
     bool is_index = text.len == 5 && strncasecmp(text.data, "index", 5) == 0;

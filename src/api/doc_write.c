@@ -52,12 +52,22 @@ static int read_active_shards(struct request *request, struct write_options *opt
     return 0;
 }
 
+/* There are no pipelines, so no name names one. */
+static int check_pipeline(struct request *request)
+{
+    struct slice name = request_param(request, "pipeline");
+    if (name.len == 0 || slice_is(name, "_none"))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist", SLICE_ARG(name));
+}
+
 int write_options_read(struct request *request, struct write_options *ret_options)
 {
     int64_t timeout = WRITE_TIMEOUT_DEFAULT_US;
     *ret_options = (struct write_options){.timeout = request_param(request, "timeout")};
     int r = request_time(request, "timeout", &timeout);
-    if (r != 0 || (r = read_refresh(request, ret_options)) != 0 || (r = read_active_shards(request, ret_options)) != 0)
+    if (r != 0 || (r = check_pipeline(request)) != 0 || (r = read_refresh(request, ret_options)) != 0 ||
+        (r = read_active_shards(request, ret_options)) != 0)
         return r;
     ret_options->timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
     ret_options->lease = request_param(request, "lease");
@@ -196,8 +206,9 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
         validate_compare_and_set(item, asked, validation);
     else if (item->op != WRITE_UPDATE)
         validate_version_range(item, asked, validation);
-    validate_id_length(item, dialect, validation);
-    if (item->id_generated && dialect == DIALECT_5 && (asked->version || item->version_type != VERSION_INTERNAL))
+    if (item->op != WRITE_DELETE)
+        validate_id_length(item, dialect, validation);
+    if (item->id_generated && dialect == DIALECT_5 && (item->op == WRITE_CREATE || asked->version || item->version_type != VERSION_INTERNAL))
         validation_add(validation, "an id must be provided if version type or value are set");
     if (item->op == WRITE_UPDATE)
         validate_update(item, asked, dialect, validation);

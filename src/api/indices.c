@@ -50,6 +50,16 @@ static bool mappings_are_typed(yyjson_val *mappings)
     return true;
 }
 
+/* Whose index it will be: mappings tell; without any, what the server's indices are. */
+static enum dialect creating_dialect(struct request *request, yyjson_val *mappings)
+{
+    if (request_param(request, "include_type_name").data != NULL || request->form.compatible_8)
+        return DIALECT_7;
+    if (yyjson_obj_size(mappings) == 0)
+        return request->dialect;
+    return mappings_are_typed(mappings) ? DIALECT_5 : DIALECT_7;
+}
+
 static int broken_body(struct request *request)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
@@ -79,13 +89,12 @@ int handle_index_create(struct request *request)
         return r;
     if ((r = request_json(request, 0, &doc)) != 0)
         return r == REQUEST_REFUSED ? broken_body(request) : r;
-    bool named = request_param(request, "include_type_name").data != NULL;
-    bool old = !named && mappings_are_typed(json_get_lit(doc.root, "mappings"));
-    struct command *command = command_new(COMMAND_INDEX_CREATE, old ? DIALECT_5 : DIALECT_7);
+    enum dialect dialect = creating_dialect(request, json_get_lit(doc.root, "mappings"));
+    struct command *command = command_new(COMMAND_INDEX_CREATE, dialect);
     command->index = (struct index_command){.name = request_part(request, PART_INDEX),
                                             .body = doc.root == NULL ? SLICE_NONE : request_body(request),
                                             .uuid = id_random(&request->api->ids, &command->arena),
-                                            .include_type_name = typed || old};
+                                            .include_type_name = typed || dialect == DIALECT_5};
     return request_submit(request, command, create_done);
 }
 
@@ -188,6 +197,24 @@ int handle_index_close(struct request *request)
 
 /* --- Exist and show ------------------------------------------------------------------------------------------------- */
 
+/* 5.6 has calls behind names that begin with '_', and says so of those it has not. */
+static int check_reserved_name(struct request *request)
+{
+    struct slice name = request_part(request, PART_INDEX);
+    if (name.len == 0 || name.data[0] != '_' || slice_is(name, "_all"))
+        return 0;
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    if (request->dialect == DIALECT_5)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No endpoint or operation is available at [%.*s]",
+                              SLICE_ARG(name));
+    r = request_refuse(request, PROBLEM_INVALID_INDEX_NAME, "Invalid index name [%.*s], must not start with '_'.",
+                       SLICE_ARG(name));
+    problem_details(&request->problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":\"%.*s\"", SLICE_ARG(name));
+    return r;
+}
+
 int handle_index_exists(struct request *request)
 {
     static const struct catalog_options options = {.allow_no_indices = true,
@@ -197,7 +224,7 @@ int handle_index_exists(struct request *request)
     struct index_set set;
     bool ignored = false;
     int r = request_bool(request, "local", &ignored);
-    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+    if (r != 0 || (r = check_reserved_name(request)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     return reply_empty(request, 200);
 }
@@ -295,17 +322,8 @@ int handle_index_get(struct request *request)
         return r;
     if (request_param(request, "include_type_name").data != NULL)
         view.include_type_name = &typed;
-    struct slice name = request_part(request, PART_INDEX);
-    if ((r = read_features(request, &view)) != 0)
+    if ((r = read_features(request, &view)) != 0 || (r = check_reserved_name(request)) != 0)
         return r;
-    if (name.len > 0 && name.data[0] == '_' && !slice_is(name, "_all")) {
-        if ((r = request_accept(request)) != 0)
-            return r;
-        r = request_refuse(request, PROBLEM_INVALID_INDEX_NAME, "Invalid index name [%.*s], must not start with '_'.",
-                           SLICE_ARG(name));
-        problem_details(&request->problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":\"%.*s\"", SLICE_ARG(name));
-        return r;
-    }
     if ((r = index_set_read(request, &options, &set)) != 0)
         return r;
     reply_begin(request, 200, &writer);

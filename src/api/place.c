@@ -68,7 +68,7 @@ size_t place_behind(const struct json_doc *doc, size_t offset)
 
 struct slice place_first_value(struct slice text)
 {
-    size_t end = skip_value(text, 0);
+    size_t end = skip_value(text, slice_starts_with(text, SLICE_LIT("\xef\xbb\xbf")) ? 3 : 0);
     return slice_make(text.data, end < text.len ? end : text.len);
 }
 

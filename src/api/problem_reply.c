@@ -75,6 +75,16 @@ void problem_write_item(struct json_writer *writer, const struct problem *proble
     json_end(writer, '}');
 }
 
+/* What ?error_trace=true shows in place of a stack of Java. */
+static void write_trace(struct json_writer *writer, const struct problem *problem)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    buf_printf(&text, "%s[%.*s]", problem_name(problem->type), SLICE_ARG(problem->reason));
+    json_key(writer, "stack_trace");
+    json_string(writer, buf_view(&text));
+    buf_deinit(&text);
+}
+
 static void write_remote_cause(struct json_writer *writer, const char *action)
 {
     struct buf reason = BUF_INIT(BUF_UNLIMITED);
@@ -98,17 +108,14 @@ static void write_with_root_cause(struct json_writer *writer, const struct probl
         write_remote_cause(writer, remote_action);
     else
         write_members(writer, root_cause(problem));
+    if (trace)
+        write_trace(writer, root_cause(problem));
     json_end(writer, '}');
     json_end(writer, ']');
     write_members(writer, problem);
     write_causes(writer, problem);
-    if (trace) {
-        struct buf text = BUF_INIT(BUF_UNLIMITED);
-        buf_printf(&text, "%s[%.*s]", problem_name(problem->type), SLICE_ARG(problem->reason));
-        json_key(writer, "stack_trace");
-        json_string(writer, buf_view(&text));
-        buf_deinit(&text);
-    }
+    if (trace)
+        write_trace(writer, problem);
     json_end(writer, '}');
 }
 
@@ -117,10 +124,18 @@ void problem_write(struct json_writer *writer, const struct problem *problem)
     write_with_root_cause(writer, problem, false, NULL);
 }
 
+/* 5.6 takes a body that is no JSON for a fault of its own. */
+static int status_of(const struct problem *problem, enum dialect dialect)
+{
+    if (problem->type == PROBLEM_JSON_PARSE && problem->status == 0 && dialect == DIALECT_5)
+        return 500;
+    return problem_status(problem);
+}
+
 void problem_reply(struct request *request, const struct problem *problem)
 {
     struct json_writer writer;
-    int status = problem_status(problem);
+    int status = status_of(problem, request->dialect);
     request->form.bare = false;
     request->form.filter_path = SLICE_NONE; /* errors are shown whole */
     request->exchange->content_type = NULL;

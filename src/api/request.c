@@ -47,7 +47,11 @@ int request_long(struct request *request, const char *name, int64_t *ret_value)
 
 int request_time(struct request *request, const char *name, int64_t *ret_value)
 {
-    return params_time(&request->params, name, request->arena, ret_value, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+    if (params_time(&request->params, name, request->arena, ret_value, &request->problem) == 0)
+        return 0;
+    if (request->dialect == DIALECT_5)
+        request->problem.type = PROBLEM_PARSE;
+    return REQUEST_REFUSED;
 }
 
 /* The row's parameters and the names of its path's parts. */
@@ -134,6 +138,7 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
         return too_old(request, ts);
     request->view = (struct view){request->api->store, ts, NULL};
     request->pinned = true;
+    catalog_unref(tl_steal(request->catalog));
     int r = catalog_load(&request->view, &request->catalog);
     if (r > 0)
         return too_old(request, ts);
@@ -143,6 +148,7 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
 /* The locks of a read inside a transaction are granted. */
 static int read_locked(struct request *request, struct command *command)
 {
+    catalog_unref(tl_steal(request->catalog)); /* of before the locks */
     request->view = (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay};
     request->overlay = command->txn_lock.overlay;
     command->txn_lock.overlay = NULL;

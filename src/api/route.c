@@ -102,18 +102,20 @@ void route_table_free(struct route_table *table)
     mem_free(table);
 }
 
-static const struct route_node *node_find(const struct route_node *node, const struct slice *segments, size_t count)
+/* `methods`: of which the node must have one. */
+static const struct route_node *node_find(const struct route_node *node, const struct slice *segments, size_t count,
+                                          unsigned methods)
 {
     if (count == 0)
-        return node->methods != 0 ? node : NULL;
+        return (node->methods & methods) != 0 ? node : NULL;
     for (const struct route_node *child = node->first_child; child != NULL; child = child->next_sibling)
         if (slice_equal(child->segment, *segments)) {
-            const struct route_node *found = node_find(child, segments + 1, count - 1);
+            const struct route_node *found = node_find(child, segments + 1, count - 1, methods);
             if (found != NULL)
                 return found;
             break;
         }
-    return node->variable == NULL ? NULL : node_find(node->variable, segments + 1, count - 1);
+    return node->variable == NULL ? NULL : node_find(node->variable, segments + 1, count - 1, methods);
 }
 
 static enum route_part part_of(struct slice braced)
@@ -150,14 +152,14 @@ static bool split_path(struct slice path, struct slice *segments, size_t *ret_co
     return true;
 }
 
-int route_find(const struct route_table *table, enum http_method method, struct slice path,
+int route_find(const struct route_table *table, enum http_method method, struct slice path, bool by_method,
                struct route_match *ret_match)
 {
     struct slice segments[ROUTE_SEGMENTS_MAX];
     size_t count;
     if (!split_path(path, segments, &count))
         return ROUTE_NONE;
-    const struct route_node *node = node_find(&table->root, segments, count);
+    const struct route_node *node = node_find(&table->root, segments, count, by_method ? 1u << method : ~0u);
     if (node == NULL)
         return ROUTE_NONE;
     *ret_match = (struct route_match){.route = node->rows[method], .methods = node->methods};

@@ -75,10 +75,11 @@ struct route_table *route_table_new(void);
 void route_table_free(struct route_table *table);
 
 /*
- * Finds the row for a path. `method` may be HTTP_OTHER, which no row has.
+ * Finds the row for a path. `method` may be HTTP_OTHER, which no row has. With `by_method` only patterns that have the
+ * method count, as in 5.6; else a path is found by its segments alone.
  * Returns: 0, with ret_match->route NULL where only other methods lead somewhere; ROUTE_NONE.
  */
-int route_find(const struct route_table *table, enum http_method method, struct slice path,
+int route_find(const struct route_table *table, enum http_method method, struct slice path, bool by_method,
                struct route_match *ret_match) TL_MUST_USE;
 
 const char *route_part_name(enum route_part part);

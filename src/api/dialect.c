@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dialect of calls whose path does not tell.
+ */
+#include "api/dialect.h"
+
+#include "api/api_internal.h"
+#include "core/catalog.h"
+#include "json/filter.h"
+
+/* What has been seen of some indices. */
+struct survey {
+    size_t typed;
+    size_t typeless;
+};
+
+static void survey_add(struct survey *survey, const struct catalog_index *index)
+{
+    if (index->dialect == DIALECT_5)
+        survey->typed++;
+    else
+        survey->typeless++;
+}
+
+/* Looks until the first typeless one, which settles it. */
+static void survey_all(struct survey *survey, const struct catalog *catalog, struct slice pattern)
+{
+    for (size_t i = 0; i < catalog_index_count(catalog) && survey->typeless == 0; i++) {
+        const struct catalog_index *index = catalog_index_at(catalog, i);
+        bool meant = json_wildcard(pattern, index->name);
+        for (size_t k = 0; k < index->alias_count && !meant; k++)
+            meant = json_wildcard(pattern, index->aliases[k].name);
+        if (meant)
+            survey_add(survey, index);
+    }
+}
+
+static void survey_name(struct survey *survey, const struct catalog *catalog, struct slice name)
+{
+    const struct catalog_index *index = catalog_index(catalog, name);
+    if (index != NULL)
+        survey_add(survey, index);
+    else if (slice_find_byte(name, '*') < name.len || catalog_has_alias(catalog, name))
+        survey_all(survey, catalog, name);
+}
+
+enum dialect dialect_of_indices(struct api *api, struct slice expression)
+{
+    struct survey survey = {0, 0};
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(api->journal);
+    while (expression.len > 0 && survey.typeless == 0) {
+        size_t len = slice_find_byte(expression, ',');
+        survey_name(&survey, catalog, slice_make(expression.data, len));
+        expression = slice_from_offset(expression, len + 1);
+    }
+    if (survey.typed + survey.typeless == 0)
+        survey_all(&survey, catalog, SLICE_LIT("*"));
+    return survey.typed > 0 && survey.typeless == 0 ? DIALECT_5 : DIALECT_7;
+}
