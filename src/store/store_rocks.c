@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "store/rocks_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 void rocks__say(char **ret_reason, const char *format, ...)
