@@ -51,7 +51,7 @@ struct exchange {
     struct slice path;         /* as sent, percent escapes included, without the query */
     struct slice query;        /* after the '?', as sent; data NULL: no '?' */
     struct slice body;         /* whole; empty: none */
-    bool lone;                 /* no other request was in flight on this server when this one came in */
+    bool lone;                 /* no other request is in flight, and none of another connection came in of late */
 
     /* The response. */
     int status;

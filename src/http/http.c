@@ -96,6 +96,18 @@ static enum MHD_Result suspend(struct carrier *carrier)
     return MHD_YES;
 }
 
+/*
+ * Whether this connection is the only one that has asked for anything of late. How many requests are in flight does not
+ * tell: those of other connections of this polling thread lie in their sockets, unread, until it comes to them.
+ */
+static bool alone_of_late(struct http *http, const struct connection *connection)
+{
+    uint64_t now = http_now_ms();
+    uint64_t slot = (uint64_t)(connection - http->connections) + 1;
+    uint64_t last = atomic_exchange_explicit(&http->last_request, now << SLOT_BITS | slot, memory_order_relaxed);
+    return (last & (((uint64_t)1 << SLOT_BITS) - 1)) == slot || now - (last >> SLOT_BITS) > LONE_AFTER_MS;
+}
+
 static void hand_over(struct carrier *carrier)
 {
     struct http *http = carrier->http;
@@ -103,7 +115,7 @@ static void hand_over(struct carrier *carrier)
     connection_set_carrier(carrier->connection, carrier);
     connection_enter(carrier->connection, PHASE_WORKING, 0);
     size_t others = atomic_fetch_add_explicit(&http->in_flight, 1, memory_order_relaxed);
-    carrier->exchange.lone = others == 0;
+    carrier->exchange.lone = alone_of_late(http, carrier->connection) && others == 0;
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
     atomic_store(&carrier->state, CARRIER_HANDLING);
     http->handler.handle(http->handler.context, &carrier->exchange);

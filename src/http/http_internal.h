@@ -74,6 +74,11 @@ struct carrier {
     struct carrier *next;  /* in the pool */
 };
 
+enum {
+    SLOT_BITS = 24,     /* of http.last_request */
+    LONE_AFTER_MS = 10, /* another connection's request is forgotten after this long */
+};
+
 struct http {
     struct http_options options;
     struct http_handler handler;
@@ -88,6 +93,7 @@ struct http {
     _Atomic size_t streams;
     _Atomic size_t body_bytes;
     _Atomic uint64_t requests;
+    _Atomic uint64_t last_request; /* when (ms) and on which connection (slot + 1, in SLOT_BITS) the last one came in */
 
     pthread_mutex_t pool_lock;
     struct carrier *pool;
