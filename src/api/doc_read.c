@@ -223,6 +223,17 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
+/* Of a typeless request; _mget shows the type that the index really has, and null where it has none yet. */
+static void write_type(const struct doc_query *query, const struct doc_found *found, struct buf *buf)
+{
+    if (!query->in_mget)
+        buf_lit(buf, "\"_doc\"");
+    else if (found->type == NULL)
+        buf_lit(buf, "null");
+    else
+        buf_json_string(buf, found->type->name);
+}
+
 static void write_head(struct request *request, const struct doc_query *query, const struct doc_found *found,
                        struct buf *buf)
 {
@@ -230,9 +241,10 @@ static void write_head(struct request *request, const struct doc_query *query, c
     buf_json_string(buf, found->index->name);
     if (request->dialect == DIALECT_5) {
         buf_lit(buf, ",\"_type\":");
-        buf_json_string(buf, found->found ? found->type->name : query->type);
+        buf_json_string(buf, found->type != NULL ? found->type->name : query->type);
     } else if (!request->form.compatible_8) {
-        buf_lit(buf, ",\"_type\":\"_doc\"");
+        buf_lit(buf, ",\"_type\":");
+        write_type(query, found, buf);
     }
     buf_lit(buf, ",\"_id\":");
     buf_json_string(buf, query->id);
@@ -443,10 +455,9 @@ int handle_doc_get(struct request *request)
 
 static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found)
 {
-    if (request->dialect == DIALECT_5)
-        return reply_empty(request, 404);
-    return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "Document not found [%.*s]/[_doc]/[%.*s]",
-                          SLICE_ARG(found->index->name), SLICE_ARG(query->id));
+    struct slice type = request->dialect == DIALECT_5 ? query->type : SLICE_LIT("_doc");
+    return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "Document not found [%.*s]/[%.*s]/[%.*s]",
+                          SLICE_ARG(found->index->name), SLICE_ARG(type), SLICE_ARG(query->id));
 }
 
 static int source_run(struct request *request)

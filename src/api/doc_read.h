@@ -24,6 +24,7 @@ struct doc_query {
     const struct slice *stored_fields;
     size_t stored_field_count; /* 0: none asked for */
     bool no_fields;            /* stored_fields=_none_ */
+    bool in_mget;
 };
 
 /* What was found. */

@@ -208,7 +208,7 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
         validate_version_range(item, asked, validation);
     if (item->op != WRITE_DELETE)
         validate_id_length(item, dialect, validation);
-    if (item->id_generated && dialect == DIALECT_5 && (item->op == WRITE_CREATE || asked->version || item->version_type != VERSION_INTERNAL))
+    if (item->id_generated && dialect == DIALECT_5 && (asked->version || item->version_type != VERSION_INTERNAL))
         validation_add(validation, "an id must be provided if version type or value are set");
     if (item->op == WRITE_UPDATE)
         validate_update(item, asked, dialect, validation);

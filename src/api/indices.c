@@ -89,6 +89,8 @@ int handle_index_create(struct request *request)
         return r;
     if ((r = request_json(request, 0, &doc)) != 0)
         return r == REQUEST_REFUSED ? broken_body(request) : r;
+    if (typed && json_get_lit(json_get_lit(doc.root, "mappings"), "") != NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
     enum dialect dialect = creating_dialect(request, json_get_lit(doc.root, "mappings"));
     struct command *command = command_new(COMMAND_INDEX_CREATE, dialect);
     command->index = (struct index_command){.name = request_part(request, PART_INDEX),

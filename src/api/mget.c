@@ -261,6 +261,7 @@ int handle_mget(struct request *request)
     int r = doc_read_params(request, &mget->defaults);
     if (r != 0)
         return r;
+    mget->defaults.in_mget = true;
     mget->defaults.index = request_part(request, PART_INDEX);
     mget->defaults.type = request_part(request, PART_TYPE);
     if ((r = read_body(request, mget)) != 0 || (r = request_accept(request)) != 0 || (r = validate(request, mget)) != 0)

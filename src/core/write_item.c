@@ -7,6 +7,8 @@
 #include "core/update.h"
 #include "core/write_internal.h"
 
+#include "mapping/shard.h"
+
 /* --- Index, type, routing ------------------------------------------------------------------------------------------------ */
 
 /* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
@@ -363,12 +365,38 @@ static int remove_document(struct writing *work, struct writing_item *at)
     return r;
 }
 
+/*
+ * Whether the request would have been sent to the shard that has the document. In Elasticsearch it is not there for
+ * anybody who names another routing.
+ */
+static bool routing_leads_there(const struct writing_item *at)
+{
+    struct slice asked = at->routing.len > 0 ? at->routing : at->item->id;
+    struct slice kept = at->old.routing.len > 0 ? at->old.routing : at->item->id;
+
+    return shard_of(asked, at->index->shard_count) == shard_of(kept, at->index->shard_count);
+}
+
+/* A delete that finds nothing and leaves what is there alone. */
+static int miss_document(struct writing *work, struct writing_item *at)
+{
+    struct doc doc = {.deleted = true};
+
+    at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
+    int r = take_version(work, at, &doc);
+    if (r == 0)
+        tell(at, WRITE_NOT_FOUND, &doc);
+    return r;
+}
+
 static int run_delete(struct writing *work, struct writing_item *at)
 {
     int r = writing__ensure_type(work, at);
 
     if (r == 0)
         r = writing__load(work, at);
+    if (r == 0 && at->state.live && !routing_leads_there(at))
+        return miss_document(work, at);
     if (r == 0)
         r = writing__check_version(work, at, false);
     return r == 0 ? remove_document(work, at) : r;
