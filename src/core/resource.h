@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of things that can be locked: everything, indices, directories, documents. README-locks.md, "Resources".
+ *
+ * A resource exists while somebody holds or awaits it or something below it (invariant 8). It keeps what the lock
+ * table needs to decide at one node: how many holds have each bit, who holds, who waits.
+ */
+#ifndef TL_CORE_RESOURCE_H
+#define TL_CORE_RESOURCE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/slice.h"
+
+/* A path goes this deep at most: deeper documents lie in their ancestor at this depth, deeper locks are refused. */
+#define RESOURCE_LEVELS_MAX 4096
+
+/* What a hold or a request puts on a resource. The order matters: intention + 3 is the mode it announces. */
+enum lock_bit { LOCK_BIT_IS, LOCK_BIT_IU, LOCK_BIT_IX, LOCK_BIT_S, LOCK_BIT_U, LOCK_BIT_X, LOCK_BIT_COUNT };
+
+enum resource_kind { RESOURCE_ALL, RESOURCE_INDEX, RESOURCE_DIRECTORY, RESOURCE_DOCUMENT };
+
+/* Names a resource. index empty: everything; path data NULL: no directory; id data NULL: no document. */
+struct resource_name {
+    struct slice index;
+    struct slice path; /* of a document: where it lies */
+    struct slice type;
+    struct slice id;
+};
+
+struct lock_queue;
+
+struct resource {
+    struct resource *parent; /* NULL: everything. A document's is the directory it lies in, or its index */
+    struct resource *home;   /* what its name is unique in: the parent, or a document's index */
+    struct resource *chain;  /* next in the table's bucket */
+    struct list holds;       /* struct lock_hold by `of_resource`, oldest first */
+    struct lock_queue *queue; /* NULL: nobody waits */
+    uint64_t number;         /* never used again; names the resource in hashes, for they must not see addresses */
+    uint64_t hash;
+    uint64_t seen_epoch;     /* resource_see() */
+    uint32_t held[LOCK_BIT_COUNT]; /* invariant 3 */
+    uint32_t refs;           /* children, holds, wants */
+    uint32_t name_len;       /* of a document: type and id together */
+    uint16_t type_len;
+    uint8_t kind;
+    uint8_t seen_bits;
+    char name[];
+};
+
+struct resource_table {
+    struct resource *root;
+    struct resource **buckets;
+    size_t bucket_count; /* power of two */
+    size_t count;        /* the root is not counted */
+    uint64_t last_number;
+    uint64_t epoch;
+};
+
+void resource_table_init(struct resource_table *table);
+/* Requires: nothing but the root is left. */
+void resource_table_deinit(struct resource_table *table);
+
+/*
+ * Finds or makes a resource and what is above it. A document that is in the table already stays where it lies.
+ * Owns: the caller one reference; resource_unref().
+ */
+struct resource *resource_open(struct resource_table *table, const struct resource_name *name);
+
+static inline struct resource *resource_ref(struct resource *resource)
+{
+    resource->refs++;
+    return resource;
+}
+
+/* Gives a reference back; the resource and what is above it go when nothing needs them. */
+void resource_unref(struct resource_table *table, struct resource *resource);
+
+/* Looking without making. Each returns NULL where there is nothing. */
+struct resource *resource_index(const struct resource_table *table, struct slice index);
+struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
+                                   struct slice id);
+struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name);
+
+/*
+ * The segments of a path: "/" first, then the names between its slashes; starts at resource_path().
+ * Returns: false at the end, and below RESOURCE_LEVELS_MAX.
+ */
+struct resource_path {
+    struct slice left;
+    size_t level;
+};
+static inline struct resource_path resource_path(struct slice path)
+{
+    return (struct resource_path){path, 0};
+}
+bool resource_path_next(struct resource_path *path, struct slice *ret_segment);
+/* Returns: false when a path has more than RESOURCE_LEVELS_MAX levels. */
+bool resource_path_fits(struct slice path);
+
+/* Hangs a document under another place. Requires: no bits of it count anywhere above. */
+void resource_move(struct resource_table *table, struct resource *document, struct slice path);
+
+/* Returns: whether `above` is `resource` or lies above it. */
+bool resource_covers(const struct resource *above, const struct resource *resource);
+
+/* Marks: whether a (resource, bit) is met for the first time since resource_new_epoch(). */
+void resource_new_epoch(struct resource_table *table);
+bool resource_see(const struct resource_table *table, struct resource *resource, enum lock_bit bit);
+
+/* Order of the tree: parents first, then by name; directories before documents. Returns: <0, 0, >0. */
+int resource_compare(const struct resource *a, const struct resource *b);
+
+/* The parts of a name; path and what else must be put together live in `arena`. */
+struct resource_name resource_name(const struct resource *resource, struct arena *arena);
+
+/* "everything", "fs", "fs:/clinton", "fs/1", "fs/type/1": how stories and messages call it. */
+void resource_print(const struct resource *resource, struct buf *buf);
+void resource_name_print(const struct resource_name *name, struct buf *buf);
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: the cases of README-locks.md that a person would try first, and its extremes: many waiters, deep paths.
+ * Method: a table, a handful of owners, each case told in order. tests/sim/lock_sim.c covers the rest by chance.
+ */
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "core/lock.h"
+
+enum { OWNERS = 4 };
+
+struct fixture {
+    struct lock_table table;
+    struct lock_owner owners[OWNERS]; /* 3 belongs to 0 */
+    size_t circles;
+    size_t circle_length;
+    const struct lock_owner *victim;
+};
+
+static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+                        bool requeued)
+{
+    (void)steps;
+    (void)requeued;
+    struct fixture *f = context;
+    f->circles++;
+    f->circle_length = count;
+    f->victim = lock_request_owner(victim);
+}
+
+static void setup(struct fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    lock_table_init(&f->table, &(struct lock_hooks){.deadlock = on_deadlock, .context = f});
+    lock_table_at(&f->table, 100);
+    for (size_t i = 0; i < OWNERS; i++)
+        lock_owner_init(&f->table, &f->owners[i], i == 3 ? &f->owners[0] : NULL, NULL);
+}
+
+static void teardown(struct fixture *f)
+{
+    for (size_t i = 0; i < OWNERS; i++)
+        lock_release_all(&f->table, &f->owners[i]);
+    for (size_t i = 0; i < OWNERS; i++)
+        lock_owner_deinit(&f->owners[i]);
+    assert_true(lock_table_idle(&f->table));
+    lock_table_deinit(&f->table);
+}
+
+/* "everything", "fs", "fs:/a/b", "fs/1" or "fs:/a/b#1" (document 1, which lies in /a/b). */
+static struct resource_name named(const char *text)
+{
+    struct slice all = slice_from(text);
+    struct resource_name name = {0};
+    if (slice_is(all, "everything"))
+        return name;
+    size_t colon = slice_find_byte(all, ':');
+    size_t hash = slice_find_byte(all, '#');
+    size_t end = colon < hash ? colon : hash;
+    name.index = slice_make(all.data, end);
+    if (colon < all.len)
+        name.path = slice_make(all.data + colon + 1, hash - colon - 1);
+    if (hash < all.len) {
+        name.type = SLICE_LIT("_doc");
+        name.id = slice_from_offset(all, hash + 1);
+    }
+    return name;
+}
+
+static struct lock_request *request_of(struct fixture *f, size_t owner, enum lock_mode mode, const char *name)
+{
+    struct lock_want want = {named(name), mode, false};
+    return lock_request_new(&f->table, &f->owners[owner], &want, 1, f);
+}
+
+/* Asks without waiting, keeps what is granted. */
+static int try_lock(struct fixture *f, size_t owner, enum lock_mode mode, const char *name)
+{
+    struct lock_request *request = request_of(f, owner, mode, name);
+    int outcome = lock_request_start(request, false);
+    lock_request_free(request);
+    lock_table_check(&f->table);
+    return outcome;
+}
+
+static struct lock_request *wait_lock(struct fixture *f, size_t owner, enum lock_mode mode, const char *name)
+{
+    struct lock_request *request = request_of(f, owner, mode, name);
+    assert_int_equal(lock_request_start(request, true), LOCK_WAITS);
+    lock_table_check(&f->table);
+    return request;
+}
+
+static bool release(struct fixture *f, size_t owner, const char *text)
+{
+    struct resource_name name = named(text);
+    return lock_release(&f->table, &f->owners[owner], &name);
+}
+
+/* The next granted request must be this one. */
+static void assert_granted(struct fixture *f, struct lock_request *request)
+{
+    assert_ptr_equal(lock_table_next_granted(&f->table), request);
+    assert_int_equal(lock_request_state(request), LOCK_STATE_GRANTED);
+    lock_request_free(request);
+}
+
+static void test_modes(void **state)
+{
+    (void)state;
+    static const bool together[3][3] = {{true, true, false}, {true, false, false}, {false, false, false}};
+    static const char *const pairs[][2] = {
+        {"fs#1", "fs#1"},           {"fs:/a", "fs:/a"},  {"fs", "fs"},          {"everything", "everything"},
+        {"everything", "fs"},       {"everything", "fs#1"}, {"fs", "fs:/a/b"},  {"fs", "fs#1"},
+        {"fs:/", "fs:/a"},          {"fs:/a", "fs:/a/b/c"}, {"fs:/a", "fs:/a/b#1"}, {"fs:/a//b/", "fs:/a/b"},
+    };
+    struct fixture f;
+    setup(&f);
+    for (size_t pair = 0; pair < sizeof pairs / sizeof pairs[0]; pair++)
+        for (int held = 0; held < 3; held++)
+            for (int asked = 0; asked < 3; asked++)
+                for (int swap = 0; swap < 2; swap++) {
+                    assert_int_equal(try_lock(&f, 1, LOCK_S + held, pairs[pair][swap]), LOCK_GRANTED);
+                    int expected = together[held][asked] ? LOCK_GRANTED : LOCK_CONFLICT;
+                    assert_int_equal(try_lock(&f, 2, LOCK_S + asked, pairs[pair][!swap]), expected);
+                    lock_release_all(&f.table, &f.owners[1]);
+                    lock_release_all(&f.table, &f.owners[2]);
+                }
+    teardown(&f);
+}
+
+static void test_unrelated(void **state)
+{
+    (void)state;
+    static const char *const all[] = {"fs:/a/b", "fs:/a/c", "fs:/ab", "fs:/b", "fs:/a#1", "fs#2", "other"};
+    struct fixture f;
+    setup(&f);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        assert_int_equal(try_lock(&f, i % 3, LOCK_X, all[i]), LOCK_GRANTED);
+    teardown(&f);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_S, "fs#1"), LOCK_GRANTED);
+    struct lock_request *exclusive = wait_lock(&f, 1, LOCK_X, "fs");
+    /* Goes with what is held, but not with what waits ahead. */
+    assert_int_equal(try_lock(&f, 2, LOCK_S, "fs#1"), LOCK_CONFLICT);
+    struct lock_request *shared = wait_lock(&f, 2, LOCK_S, "fs#1");
+    assert_int_equal(lock_request_ahead(shared), 1);
+    assert_true(release(&f, 0, "fs#1"));
+    assert_granted(&f, exclusive);
+    assert_null(lock_table_next_granted(&f.table));
+    assert_true(release(&f, 1, "fs"));
+    assert_granted(&f, shared);
+    teardown(&f);
+}
+
+static void test_upgrade(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_S, "fs#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 1, LOCK_S, "fs#1"), LOCK_GRANTED);
+    struct lock_request *other = wait_lock(&f, 2, LOCK_X, "fs#1");
+    struct lock_request *upgrade = wait_lock(&f, 0, LOCK_X, "fs#1");
+    assert_true(lock_request_upgrade(upgrade));
+    assert_true(release(&f, 1, "fs#1"));
+    assert_granted(&f, upgrade);
+    assert_false(release(&f, 1, "fs#1"));
+    assert_int_equal(f.owners[0].lock_count, 1);
+    /* What is held is taken again at once, whoever waits. */
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "fs#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 0, LOCK_S, "fs#1"), LOCK_GRANTED);
+    assert_true(release(&f, 0, "fs#1"));
+    assert_granted(&f, other);
+    teardown(&f);
+}
+
+static void test_deadlocks(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    /* Both would upgrade. */
+    assert_int_equal(try_lock(&f, 0, LOCK_S, "fs#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 1, LOCK_S, "fs#1"), LOCK_GRANTED);
+    struct lock_request *first = wait_lock(&f, 0, LOCK_X, "fs#1");
+    struct lock_request *second = request_of(&f, 1, LOCK_X, "fs#1");
+    assert_int_equal(lock_request_start(second, true), LOCK_DEADLOCK);
+    lock_request_free(second);
+    assert_int_equal(f.circle_length, 2);
+    lock_release_all(&f.table, &f.owners[1]);
+    assert_granted(&f, first);
+    lock_release_all(&f.table, &f.owners[0]);
+
+    /* Three, and the youngest is not the one that closes the circle. */
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "fs#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 1, LOCK_X, "fs:/a"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 2, LOCK_X, "other"), LOCK_GRANTED);
+    struct lock_request *a = wait_lock(&f, 1, LOCK_S, "fs#1");
+    struct lock_request *b = wait_lock(&f, 2, LOCK_S, "fs:/a/b#7");
+    struct lock_request *c = wait_lock(&f, 0, LOCK_S, "other#1");
+    assert_int_equal(f.circles, 2);
+    assert_int_equal(f.circle_length, 3);
+    assert_ptr_equal(f.victim, &f.owners[2]);
+    assert_ptr_equal(lock_table_next_victim(&f.table), b);
+    lock_request_free(b);
+    lock_release_all(&f.table, &f.owners[2]);
+    assert_granted(&f, c);
+    lock_release_all(&f.table, &f.owners[0]);
+    assert_granted(&f, a);
+    teardown(&f);
+}
+
+/* Two who take U first cannot do that. */
+static void test_update(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 2, LOCK_S, "fs#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 0, LOCK_U, "fs#1"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 0, LOCK_U, "fs:/d"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 2, LOCK_S, "fs:/d/e#2"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 1, LOCK_U, "fs:/d/e#2"), LOCK_CONFLICT);
+    struct lock_request *second = wait_lock(&f, 1, LOCK_U, "fs#1");
+    struct lock_request *write = wait_lock(&f, 0, LOCK_X, "fs#1");
+    assert_true(release(&f, 2, "fs#1"));
+    assert_granted(&f, write);
+    assert_true(release(&f, 0, "fs#1"));
+    assert_granted(&f, second);
+    assert_int_equal(f.circles, 0);
+    teardown(&f);
+}
+
+static void test_session_of_transaction(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 3, LOCK_X, "fs:/a#1"), LOCK_GRANTED);
+    /* The session does not pass its transaction. */
+    assert_int_equal(try_lock(&f, 0, LOCK_S, "fs:/a#1"), LOCK_CONFLICT);
+    struct lock_want want = {named("fs:/a#2"), LOCK_X, false};
+    assert_true(lock_table_free_for(&f.table, &f.owners[0], &want));
+    assert_false(lock_table_free_for(&f.table, &f.owners[1], &want));
+    assert_false(lock_table_free_for(&f.table, NULL, &want));
+    want.on = named("fs:/b#2");
+    assert_true(lock_table_free_for(&f.table, NULL, &want));
+    teardown(&f);
+}
+
+static void test_tokens(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_U, "fs:/a"), LOCK_GRANTED);
+    struct resource_name below = named("fs:/a/b#1");
+    struct resource_name beside = named("fs:/b#2");
+    struct lock_owner *owner = NULL;
+    assert_true(lock_table_token(&f.table, 100, &below, &owner));
+    assert_ptr_equal(owner, &f.owners[0]);
+    assert_false(lock_table_token(&f.table, 100, &beside, NULL));
+    assert_false(lock_table_token(&f.table, 99, &below, NULL));
+    lock_table_at(&f.table, 200);
+    /* Taking it again changes nothing, taking more of it does. */
+    assert_int_equal(try_lock(&f, 0, LOCK_S, "fs:/a"), LOCK_GRANTED);
+    assert_true(lock_table_token(&f.table, 100, &below, NULL));
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a"), LOCK_GRANTED);
+    assert_true(lock_table_token(&f.table, 200, &below, NULL));
+    assert_false(lock_table_token(&f.table, 100, &below, NULL));
+    teardown(&f);
+}
+
+/* A set is granted whole: while one part is not free nothing of it is held. */
+static void test_sets(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    struct lock_want wants[2] = {{named("fs#1"), LOCK_X, false}, {named("fs#2"), LOCK_X, false}};
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "fs#2"), LOCK_GRANTED);
+    struct lock_request *set = lock_request_new(&f.table, &f.owners[1], wants, 2, NULL);
+    assert_int_equal(lock_request_start(set, false), LOCK_CONFLICT);
+    struct lock_conflict conflicts[4];
+    assert_int_equal(lock_request_conflicts(set, conflicts, 4), 1);
+    assert_ptr_equal(conflicts[0].owner, &f.owners[0]);
+    assert_int_equal(lock_request_start(set, true), LOCK_WAITS);
+    assert_int_equal(f.owners[1].lock_count, 0);
+    assert_true(release(&f, 0, "fs#2"));
+    assert_granted(&f, set);
+    assert_int_equal(f.owners[1].lock_count, 2);
+    teardown(&f);
+}
+
+/* A document that moves takes its locks and its waiters along. */
+static void test_move(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a#1"), LOCK_GRANTED);
+    struct lock_request *waits = wait_lock(&f, 1, LOCK_X, "fs:/a#1");
+    assert_int_equal(try_lock(&f, 2, LOCK_X, "fs:/a"), LOCK_CONFLICT);
+    struct resource_name name = named("fs:/a#1");
+    lock_table_move(&f.table, &name, SLICE_LIT("/b"));
+    lock_table_check(&f.table);
+    assert_int_equal(try_lock(&f, 2, LOCK_X, "fs:/a"), LOCK_GRANTED);
+    assert_int_equal(try_lock(&f, 2, LOCK_X, "fs:/b"), LOCK_CONFLICT);
+    assert_true(release(&f, 0, "fs#1"));
+    assert_granted(&f, waits);
+    assert_int_equal(try_lock(&f, 2, LOCK_X, "fs:/b"), LOCK_CONFLICT);
+    teardown(&f);
+}
+
+enum { CROWD = 10000 };
+
+/* Ten thousand wait for one document: each hand-over grants the next and no other. */
+static void test_crowd(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    struct lock_owner *crowd = mem_alloc(CROWD * sizeof *crowd);
+    struct lock_request **requests = mem_alloc(CROWD * sizeof *requests);
+    struct lock_want want = {named("fs:/a/b#1"), LOCK_X, false};
+    struct lock_want own = {named("mine"), LOCK_S, false};
+    for (size_t i = 0; i < CROWD; i++) {
+        lock_owner_init(&f.table, &crowd[i], NULL, NULL);
+        struct lock_request *first = lock_request_new(&f.table, &crowd[i], &own, 1, NULL);
+        assert_int_equal(lock_request_start(first, false), LOCK_GRANTED);
+        lock_request_free(first);
+        requests[i] = lock_request_new(&f.table, &crowd[i], &want, 1, NULL);
+        assert_int_equal(lock_request_start(requests[i], true), i == 0 ? LOCK_GRANTED : LOCK_WAITS);
+        if (i > 0)
+            assert_int_equal(lock_request_ahead(requests[i]), i - 1);
+    }
+    lock_request_free(requests[0]);
+    for (size_t i = 0; i < CROWD; i++) {
+        lock_release_all(&f.table, &crowd[i]);
+        lock_owner_deinit(&crowd[i]);
+        if (i + 1 < CROWD)
+            assert_granted(&f, requests[i + 1]);
+        assert_null(lock_table_next_granted(&f.table));
+    }
+    mem_free(crowd);
+    mem_free(requests);
+    teardown(&f);
+}
+
+static void test_deep_path(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    static char path[3 * RESOURCE_LEVELS_MAX + 3 + 1];
+    size_t len = 0;
+    for (int i = 0; i <= RESOURCE_LEVELS_MAX; i++)
+        len += (size_t)snprintf(path + len, sizeof path - len, "/%d", i % 10);
+    assert_true(resource_path_fits(slice_make(path, len - 2)));
+    assert_false(resource_path_fits(slice_make(path, len)));
+    struct lock_want want = {{SLICE_LIT("fs"), slice_make(path, len - 2), SLICE_NONE, SLICE_NONE}, LOCK_X, false};
+    struct lock_request *request = lock_request_new(&f.table, &f.owners[0], &want, 1, NULL);
+    assert_int_equal(lock_request_start(request, false), LOCK_GRANTED);
+    lock_request_free(request);
+    assert_int_equal(try_lock(&f, 1, LOCK_S, "fs:/0/1/2"), LOCK_CONFLICT);
+    assert_int_equal(try_lock(&f, 1, LOCK_X, "fs:/1"), LOCK_GRANTED);
+    /* A document deeper than that lies in the deepest directory there is. */
+    want.on.path = slice_make(path, len);
+    want.on.type = SLICE_LIT("_doc");
+    want.on.id = SLICE_LIT("1");
+    assert_false(lock_table_free_for(&f.table, NULL, &want));
+    teardown(&f);
+}
+
+static void assert_printed(const char *name, const char *expected)
+{
+    struct resource_table table;
+    resource_table_init(&table);
+    struct resource_name parts = named(name);
+    struct resource *resource = resource_open(&table, &parts);
+    struct buf buf = BUF_INIT(1000);
+    resource_print(resource, &buf);
+    assert_slice_equal(buf_view(&buf), expected);
+    buf_deinit(&buf);
+    resource_unref(&table, resource);
+    resource_table_deinit(&table);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_printed("everything", "everything");
+    assert_printed("fs", "fs");
+    assert_printed("fs:", "fs:/");
+    assert_printed("fs://a/./b%2f//c\xff/", "fs:/a/./b%2f/c\xff");
+    assert_printed("fs:/a#1", "fs/1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modes),    cmocka_unit_test(test_unrelated),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_upgrade),
+        cmocka_unit_test(test_deadlocks), cmocka_unit_test(test_update),
+        cmocka_unit_test(test_session_of_transaction), cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_sets),     cmocka_unit_test(test_move),
+        cmocka_unit_test(test_crowd),    cmocka_unit_test(test_deep_path),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
