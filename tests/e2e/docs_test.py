@@ -122,6 +122,9 @@ def run_page(path):
                     print("%s:%d: $ %s\n  expected:\n    %s\n  got:\n    %s" % (
                         os.path.relpath(path, ROOT), number, command, "\n    ".join(expected), output.replace("\n", "\n    ")))
         shell.close()
+        if server.process.poll() is not None:
+            failures += 1
+            print("the server ended with status %d: %s" % (server.process.returncode, server.errors()))
     shutil.rmtree(folder, ignore_errors=True)
     return count, failures
 

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`tidelock lock`: the command lives no longer than the lock, and the lock no longer than the command.
+
+Processes are killed and stopped on purpose; whether a command still runs is read from a file to which it keeps adding.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+
+TICKING = 'while :; do echo x >>"$0"; sleep 0.02; done'
+
+
+def wait_for(condition, what, seconds=10):
+    end = time.time() + seconds
+    while not condition():
+        if time.time() > end:
+            raise AssertionError("in vain: waited for " + what)
+        time.sleep(0.01)
+
+
+class LockCase(unittest.TestCase):
+    """Each case has a server and a folder."""
+
+    def setUp(self):
+        self.server = Server().start()
+        self.folder = tempfile.mkdtemp(prefix="tidelock-lock-")
+        self.server.must("PUT", "/fs/_doc/1", {"n": 1})
+
+    def tearDown(self):
+        self.server.close()
+        shutil.rmtree(self.folder)
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([PROGRAM, "lock", "--url", self.server.url, *arguments], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, **options)
+
+    def run_lock(self, *arguments, **options):
+        job = self.start(*arguments, **options)
+        out, errors = job.communicate(timeout=60)
+        return job.returncode, out, errors
+
+    def ticking(self, name, *arguments):
+        """A command under a lock that keeps adding to a file. Returns: process, file."""
+        path = os.path.join(self.folder, name)
+        job = self.start(*arguments, "--", "sh", "-c", TICKING, path)
+        wait_for(lambda: os.path.exists(path), "the command to start")
+        return job, path
+
+    def assert_still(self, path):
+        before = os.path.getsize(path)
+        time.sleep(0.2)
+        self.assertEqual(os.path.getsize(path), before, "the command still runs")
+
+    def held(self):
+        return self.server.request("GET", "/_cat/locks").body.strip() != b""
+
+
+class LockCommand(LockCase):
+    def test_exit_status_passes_through(self):
+        self.assertEqual(self.run_lock("fs", "--", "true")[0], 0)
+        self.assertEqual(self.run_lock("fs", "--", "sh", "-c", "exit 7")[0], 7)
+        self.assertEqual(self.run_lock("fs", "--", "sh", "-c", "kill -TERM $$")[0], 128 + signal.SIGTERM)
+        self.assertEqual(self.run_lock("fs", "--", "/no/such/program")[0], 127)
+        self.assertFalse(self.held())
+
+    def test_environment_and_binding(self):
+        status, out, errors = self.run_lock("fs:/clinton", "--", "sh", "-c", "echo $TIDELOCK_SESSION $TIDELOCK_FENCING_TOKEN")
+        self.assertEqual(status, 0, errors)
+        session, token = out.split()
+        self.assertGreater(int(token), 10 ** 15)
+        self.assertTrue(session)
+        script = ('curl -s -o /dev/null -w "%{http_code} " -XPUT "$TIDELOCK_URL/fs/_doc/1?timeout=0s" -H "Content-Type: application/json" -d "{}";'
+                  'curl -s -o /dev/null -w "%{http_code}" -XPUT "$TIDELOCK_URL/fs/_doc/1?timeout=0s&session=$TIDELOCK_SESSION" '
+                  '-H "Content-Type: application/json" -d "{}"')
+        self.assertEqual(self.run_lock("fs", "--", "sh", "-c", script)[1], "409 200")
+
+    def test_not_granted_in_time(self):
+        job, _ = self.ticking("held", "--name", "first", "fs")
+        begin = time.time()
+        status, _, errors = self.run_lock("--wait", "300ms", "fs:/clinton", "--", "true")
+        self.assertEqual(status, 75)
+        self.assertIn("held by first", errors)
+        self.assertGreater(time.time() - begin, 0.25)
+        self.assertEqual(self.run_lock("--wait", "0s", "--shared", "/", "--", "true")[0], 75)
+        job.terminate()
+        self.assertEqual(job.wait(10), 128 + signal.SIGTERM)
+
+    def test_waits_in_order(self):
+        job, _ = self.ticking("first", "fs")
+        second = self.start("--wait", "20s", "fs", "--", "true")
+        time.sleep(0.1)
+        self.assertIsNone(second.poll())
+        job.terminate()
+        self.assertEqual(second.wait(10), 0)
+        job.communicate()
+        second.communicate()
+
+    def test_shared(self):
+        job, _ = self.ticking("shared", "--shared", "fs")
+        self.assertEqual(self.run_lock("--shared", "--wait", "0s", "fs", "--", "true")[0], 0)
+        self.assertEqual(self.run_lock("--wait", "0s", "fs", "--", "true")[0], 75)
+        job.terminate()
+        job.communicate()
+
+    def test_dies_with_its_parent(self):
+        job, path = self.ticking("parent", "fs")
+        job.kill()
+        job.communicate()
+        wait_for(lambda: not self.held(), "the lock to go", 5)
+        time.sleep(0.1)
+        self.assert_still(path)
+
+    def test_what_it_started_dies_too(self):
+        path = os.path.join(self.folder, "grandchild")
+        job = self.start("fs", "--", "sh", "-c", "(%s) & wait" % TICKING, path)
+        wait_for(lambda: os.path.exists(path), "the command to start")
+        job.kill()
+        job.communicate()
+        time.sleep(0.3)
+        self.assert_still(path)
+
+    def test_nothing_is_left_behind(self):
+        path = os.path.join(self.folder, "left")
+        self.assertEqual(self.run_lock("fs", "--", "sh", "-c", "(%s) & exit 0" % TICKING, path)[0], 0)
+        self.assertFalse(self.held())
+        if os.path.exists(path):
+            self.assert_still(path)
+
+    def test_signals_pass_through(self):
+        path = os.path.join(self.folder, "signals")
+        script = 'trap "echo usr1 >>$0" USR1; trap "echo term >>$0; exit 3" TERM; echo ready >>"$0"; while :; do sleep 0.02; done'
+        job = self.start("fs", "--", "sh", "-c", script, path)
+        wait_for(lambda: os.path.exists(path) and "ready" in open(path).read(), "the command to start")
+        job.send_signal(signal.SIGUSR1)
+        wait_for(lambda: "usr1" in open(path).read(), "SIGUSR1 to arrive")
+        job.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait(10), 3)
+        self.assertIn("term", open(path).read())
+        job.communicate()
+
+    def test_session_broken_by_force(self):
+        job, path = self.ticking("forced", "fs")
+        session = self.server.must("GET", "/_session")["sessions"][0]["session"]
+        self.server.must("DELETE", "/_session/%s?force=true" % session)
+        self.assertEqual(job.wait(10), 128 + signal.SIGTERM)
+        self.assertIn("the session is lost", job.communicate()[1])
+        self.assert_still(path)
+
+    def test_transaction(self):
+        script = 'curl -s -o /dev/null -XPUT "$TIDELOCK_URL/fs/_doc/%s?transaction=$TIDELOCK_TRANSACTION" -H "Content-Type: application/json" -d "{}"; exit %d'
+        self.assertEqual(self.run_lock("--transaction", "fs", "--", "sh", "-c", script % ("kept", 0))[0], 0)
+        self.assertEqual(self.run_lock("--transaction", "fs", "--", "sh", "-c", script % ("dropped", 5))[0], 5)
+        self.assertEqual(self.server.ask("GET", "/fs/_doc/kept")[0], 200)
+        self.assertEqual(self.server.ask("GET", "/fs/_doc/dropped")[0], 404)
+
+
+class LockWhileTheServerIsAway(LockCase):
+    def test_stopped_before_the_lease_runs_out(self):
+        job, path = self.ticking("away", "--ttl", "2s", "fs")
+        time.sleep(1)
+        begin = time.time()
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        try:
+            status = job.wait(10)
+            took = time.time() - begin
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
+        self.assertEqual(status, 128 + signal.SIGTERM)
+        self.assertLess(took, 2)
+        self.assertIn("does not answer", job.communicate()[1])
+        self.assert_still(path)
+
+    def test_killed_when_it_does_not_heed(self):
+        path = os.path.join(self.folder, "stubborn")
+        job = self.start("--ttl", "2s", "fs", "--", "sh", "-c", 'trap "" TERM; ' + TICKING, path)
+        wait_for(lambda: os.path.exists(path), "the command to start")
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        begin = time.time()
+        try:
+            status = job.wait(10)
+            took = time.time() - begin
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
+        self.assertEqual(status, 128 + signal.SIGKILL)
+        self.assertLess(took, 2)
+        job.communicate()
+        self.assert_still(path)
+
+    def test_server_restarts(self):
+        job, path = self.ticking("restart", "--ttl", "20s", "fs")
+        self.server.port_wanted = self.server.port
+        self.server.kill()
+        self.server.start()
+        size = os.path.getsize(path)
+        wait_for(lambda: os.path.getsize(path) > size + 20, "the command to go on")
+        self.assertTrue(self.held())
+        self.assertEqual(self.run_lock("--wait", "0s", "fs", "--", "true")[0], 75)
+        job.terminate()
+        self.assertEqual(job.wait(10), 128 + signal.SIGTERM)
+        job.communicate()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, warnings="ignore")
