@@ -237,10 +237,13 @@ struct slice json_string_raw(const struct json_doc *doc, yyjson_val *value)
 /* Returns: the offset behind a comment that begins at `at`. */
 static size_t skip_comment(struct slice text, size_t at)
 {
-    bool line = text.data[at + 1] == '/';
-    const char *end = line ? memchr(text.data + at, '\n', text.len - at)
-                           : memmem(text.data + at + 2, text.len - at - 2, "*/", 2);
-    return end == NULL ? text.len : (size_t)(end - text.data) + (line ? 1 : 2);
+    if (text.data[at + 1] == '/') {
+        while (at < text.len && text.data[at] != '\n' && text.data[at] != '\r')
+            at++;
+        return at;
+    }
+    const char *end = memmem(text.data + at + 2, text.len - at - 2, "*/", 2);
+    return end == NULL ? text.len : (size_t)(end - text.data) + 2;
 }
 
 /* Returns: the offset behind the token at `at`: a string, a bracket, or a run of other characters. */
