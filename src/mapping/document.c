@@ -195,18 +195,12 @@ static bool fits_tree(struct walk *walk, yyjson_val *scalar)
     return slice_equal(json_string_raw(walk->json, scalar), path);
 }
 
-/* A value of the path field gets no entries while it is the document's only one and has a place in the tree.
- */
+/* A value of the path field gives the document its place, while it is the only one and fit for the tree. */
 static int index_path(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
-    if (walk->paths++ == 0 && walk->only == NULL && fits_tree(walk, scalar)) {
-        walk->path = scalar;
-        return 0;
-    }
-    yyjson_val *first = walk->path;
-    walk->path = NULL;
-    int r = first == NULL ? 0 : index_scalar_all(walk, field, first);
-    return r == 0 ? index_scalar_all(walk, field, scalar) : r;
+    bool only_one = walk->paths++ == 0 && walk->only == NULL;
+    walk->path = only_one && fits_tree(walk, scalar) ? scalar : NULL;
+    return index_scalar_all(walk, field, scalar);
 }
 
 /* Returns: the field a copy goes to, or NULL; grown where the mapping grows. */

@@ -24,7 +24,7 @@ struct document {
     /*
      * Its place in the tree; data NULL where the index is no tree, or the document has not exactly one value
      * of the path field that is written "/a/b": with a delimiter in front and none at the end, no empty name,
-     * no JSON escape. Such a document has entries for the path field like for any other.
+     * no JSON escape. Such a path can be cut out of the source and put back byte for byte.
      */
     struct slice path;
     struct slice path_raw; /* the same bytes where they stand in json.source, without the quotes */

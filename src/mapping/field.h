@@ -68,8 +68,7 @@ struct mapping_field {
     bool indexed;    /* `index` is not false: term queries are allowed on it */
     bool doc_values; /* accepted and rendered */
     bool complete;   /* every indexed value of every document has its entry; else queries must scan */
-    bool in_tree;    /* the path field or derived from it: only documents without a place in the tree have
-                        entries */
+    bool in_tree;    /* the path field, or a multi-field of it */
     bool ignore_malformed;
     bool coerce;
     bool enabled;  /* of objects: false leaves the inside unparsed */
@@ -107,7 +106,7 @@ enum value_kind field_value_kind(const struct mapping_field *field);
 /* Returns: whether entries of this field exist and find every document. */
 static inline bool field_has_entries(const struct mapping_field *field)
 {
-    return field->number != FIELD_NUMBER_NONE && field->complete && !field->in_tree;
+    return field->number != FIELD_NUMBER_NONE && field->complete;
 }
 
 /* Outcomes of field_value_parse(). */

@@ -192,7 +192,6 @@ struct mapping *mapping__copy(const struct mapping *base)
                                                       base->numbers[i].complete, NULL};
     }
     mapping->number_count = base->number_count;
-    mapping->path_state = base->path_state;
     mapping->path_name = copy_text(&mapping->arena, base->path_name);
     for (size_t i = 0; i < base->type_count; i++)
         copy_type(mapping, base->types[i]);
@@ -360,15 +359,13 @@ static void mark_in_tree(struct mapping_field *field)
 /* Chooses the path field once, and marks it in every type. */
 static void seal_path(struct mapping *mapping)
 {
-    for (size_t i = 0; i < mapping->type_count && mapping->path_state == PATH_OPEN; i++) {
+    for (size_t i = 0; i < mapping->type_count && mapping->path_name.data == NULL; i++) {
         const struct mapping_field *found =
             find_path_field(mapping->types[i]->type.root, &mapping->path_delimiter);
-        if (found != NULL) {
-            mapping->path_state = PATH_CHOSEN;
+        if (found != NULL)
             mapping->path_name = found->path;
-        }
     }
-    if (mapping->path_state != PATH_CHOSEN)
+    if (mapping->path_name.data == NULL)
         return;
     for (size_t i = 0; i < mapping->type_count; i++) {
         struct mapping_field *field = field__find(mapping->types[i]->type.root, mapping->path_name);
@@ -422,19 +419,6 @@ int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *a
     seal_path(mapping);
     mapping->sealed = true;
     return 0;
-}
-
-struct mapping *mapping_close_path(const struct mapping *base)
-{
-    struct mapping *mapping = mapping__copy(base);
-    struct arena arena = ARENA_INIT;
-    struct problem ignored;
-    mapping->path_state = PATH_CLOSED;
-    mapping->path_name = SLICE_NONE;
-    int r = mapping__seal(mapping, DIALECT_7, &arena, &ignored);
-    INSIST(r == 0); /* the base passed the same limits */
-    arena_deinit(&arena);
-    return mapping;
 }
 
 /*

@@ -122,13 +122,6 @@ const struct mapping_field *mapping_path_field(const struct mapping *mapping);
 char mapping_path_delimiter(const struct mapping *mapping);
 
 /*
- * Makes the same mapping without a path field, now and for ever: for an index that had documents before a
- * mapping brought a path field, since those have no place in the tree.
- * Requires: no document was written under `base` yet. Owns: the caller; mapping_unref.
- */
-struct mapping *mapping_close_path(const struct mapping *base);
-
-/*
  * Renders one type as GET _mapping shows it: {"dynamic": …, "properties": {…}}, keys in Elasticsearch's
  * order.
  */

@@ -36,9 +36,6 @@ struct numbered_field {
     const struct mapping_field *field; /* of the first type that has it; NULL once no type has */
 };
 
-/* Whether the index has a path field: open until a mapping brings one, then for ever that one. */
-enum path_state { PATH_OPEN, PATH_CHOSEN, PATH_CLOSED };
-
 struct mapping {
     _Atomic uint32_t references;
     bool sealed;
@@ -53,8 +50,8 @@ struct mapping {
     struct numbered_field *numbers; /* by field number */
     size_t number_count;
     size_t number_capacity;
-    enum path_state path_state;
-    struct slice path_name; /* where PATH_CHOSEN */
+    struct slice
+        path_name; /* of the path field; data NULL until a mapping brings one, then for ever that one */
     const struct mapping_field *path_field;
     char path_delimiter;
     bool has_copies;           /* some field has copy_to */

@@ -216,8 +216,7 @@ void mapping_encode(const struct mapping *mapping, struct buf *buf)
     }
     json_end(&w, ']');
     encode_fields(&w, mapping);
-    render_flag(&w, "path_closed", mapping->path_state == PATH_CLOSED, true);
-    if (mapping->path_state == PATH_CHOSEN) {
+    if (mapping->path_name.data != NULL) {
         json_key(&w, "path");
         json_string(&w, mapping->path_name);
     }
@@ -288,9 +287,6 @@ static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(empty);
     mapping_unref(empty);
     struct slice path = json_slice(json_get_lit(doc.root, "path"));
-    mapping->path_state = path.data != NULL                                       ? PATH_CHOSEN
-                          : yyjson_is_true(json_get_lit(doc.root, "path_closed")) ? PATH_CLOSED
-                                                                                  : PATH_OPEN;
     if (path.data != NULL)
         mapping->path_name = arena_copy(&mapping->arena, path);
     if (!decode_fields(mapping, json_get_lit(doc.root, "fields")) ||

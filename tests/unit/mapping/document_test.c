@@ -341,7 +341,7 @@ static void dynamic_mapping_is_that_of_servers(void **state)
         ",\"d3\":" D2 ",\"d4\":{\"type\":\"date\"},\"d5\":" TEXT ",\"d6\":%s,\"d7\":" TEXT
         ",\"e\":{\"type\":\"boolean\"},\"h\":{\"type\":\"object\"},\"i\":{\"type\":\"long\"},\"j\":{\"type\":"
         "\"long\"},\"n\":" TEXT ",\"o\":{\"properties\":{\"p\":{\"properties\":{\"q\":{\"type\":\"long\"}}}}}"
-                                ",\"u\":{\"properties\":{\"v\":{\"type\":\"long\"}}},"
+        ",\"u\":{\"properties\":{\"v\":{\"type\":\"long\"}}},"
         "\"w\":{\"properties\":{\"x\":{\"properties\":{\"y\":{\"type\":\"long\"}}}}},\"z\":" TEXT "}}";
     for (enum dialect dialect = 0; dialect < DIALECT_COUNT; dialect++) {
         struct arena arena = ARENA_INIT;
@@ -493,15 +493,16 @@ static void documents_find_their_place(void **state)
         const char *path; /* NULL: none */
         const char *values;
     } rows[] = {
-        {"{\"name\":\"b\",\"path\":\"/a/b\"}", "/a/b", "name=b"},
-        {"{\"path\":\"/a\"}", "/a", ""},
-        {"{\"path\":\"/\xc3\xa4/b\"}", "/\xc3\xa4/b", ""},
+        {"{\"name\":\"b\",\"path\":\"/a/b\"}", "/a/b", "name=b path=/a/b path.tree=/a path.tree=/a/b"},
+        {"{\"path\":\"/a\"}", "/a", "path=/a path.tree=/a"},
+        {"{\"path\":\"/\xc3\xa4/b\"}", "/\xc3\xa4/b",
+         "path=/\xc3\xa4/b path.tree=/\xc3\xa4 path.tree=/\xc3\xa4/b"},
         {"{\"path\":\"a/b\"}", NULL, "path=a/b path.tree=a path.tree=a/b"},
         {"{\"path\":\"/a/\"}", NULL, "path=/a/ path.tree=/a path.tree=/a/"},
         {"{\"path\":\"/a//b\"}", NULL, "path=/a//b path.tree=/a path.tree=/a/ path.tree=/a//b"},
         {"{\"path\":\"\\/a\"}", NULL, "path=/a path.tree=/a"},
         {"{\"path\":[\"/a\",\"/b\"]}", NULL, "path=/a path.tree=/a path=/b path.tree=/b"},
-        {"{\"path\":[\"/a\"]}", "/a", ""},
+        {"{\"path\":[\"/a\"]}", "/a", "path=/a path.tree=/a"},
         {"{\"path\":null}", NULL, ""},
         {"{\"path\":\"/\"}", NULL, "path=/ path.tree=/"},
     };

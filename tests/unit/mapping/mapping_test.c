@@ -34,7 +34,7 @@ static const struct merge_row merges[] = {
      CANNOT "n" FROM_7
             "[index] from [true] to [false]\n\tCannot update parameter [store] from [false] to [true]",
      CANNOT "n" FROM_5 "mapper [n] has different [index] values, mapper [n] has different [store] values, "
-                       "mapper [n] has different [analyzer]]"},
+            "mapper [n] has different [analyzer]]"},
     {P("\"n\":{\"type\":\"long\",\"coerce\":false}"), NULL, NULL},
     {P("\"n\":{\"type\":\"long\",\"null_value\":4}"), CANNOT "n" FROM_7 "[null_value] from [null] to [4]",
      NULL},
@@ -496,7 +496,7 @@ static void type_names_are_checked(void **state)
     arena_deinit(&arena);
 }
 
-/* Goal: the path field, once chosen, stays; an index that must not have one never gets one. */
+/* Goal: the path field, once chosen, stays. */
 static void path_field_is_chosen_once(void **state)
 {
     (void)state;
@@ -519,16 +519,6 @@ static void path_field_is_chosen_once(void **state)
     assert_slice_equal(mapping_path_field(next)->path, "p");
     assert_false(mapping_field(next, SLICE_LIT("a"))->in_tree);
     mapping_unref(next);
-    struct mapping *closed = mapping_close_path(mapping);
-    assert_null(mapping_path_field(closed));
-    assert_false(mapping_field(closed, SLICE_LIT("p.tree"))->in_tree);
-    assert_int_equal(mapping_merge(closed, SLICE_LIT("file"),
-                                   parse_json(&arena, P("\"a\":{\"type\":\"path\"}")), DIALECT_5, false,
-                                   &arena, &next, &problem),
-                     0);
-    assert_null(mapping_path_field(next));
-    mapping_unref(next);
-    mapping_unref(closed);
     mapping_unref(mapping);
     arena_deinit(&arena);
 }
