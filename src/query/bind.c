@@ -208,8 +208,10 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
     struct field_collector found = {.binder = binder};
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     if (query->field.len > 0 && query->field.data[0] == '_' && field == NULL) {
+        if (slice_is(query->field, "_source"))
+            return bind__refuse_plain(binder, "The _source field is not searchable");
         bool everywhere = slice_is(query->field, "_id") || slice_is(query->field, "_index") || slice_is(query->field, "_type") ||
-                          slice_is(query->field, "_source") || slice_is(query->field, "_seq_no") || slice_is(query->field, "_version");
+                          slice_is(query->field, "_seq_no") || slice_is(query->field, "_version");
         *ret_matcher = everywhere ? all(binder, query->boost) : none(binder);
         if (slice_is(query->field, "_routing"))
             *ret_matcher = bind__new(binder, MATCHER_ROUTING, query->boost);

@@ -56,7 +56,8 @@ static int refuse_value(struct binder *binder, const struct mapping_field *field
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Can't parse boolean value [%.*s], expected [true] or [false]", SLICE_ARG(text));
     if (field->type == FIELD_IP)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
-    bind__refuse(binder, cause->type, "%.*s", SLICE_ARG(cause->reason));
+    bool number = slice_starts_with(cause->reason, SLICE_LIT("For input string"));
+    bind__refuse(binder, number ? PROBLEM_NUMBER_FORMAT : cause->type, "%.*s", SLICE_ARG(cause->reason));
     binder->problem->caused_by->name = cause->name;
     return QUERY_REFUSED;
 }
@@ -190,7 +191,7 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
 /* --- Ranges ------------------------------------------------------------------------------------------------- */
 
 /* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside. */
-static int integer_bound(struct binder *binder, const struct query *query, yyjson_val *scalar, bool high, struct matcher *matcher)
+static int integer_bound(struct binder *binder, yyjson_val *scalar, bool high, struct matcher *matcher)
 {
     struct slice text = query__scalar_text(binder->arena, scalar);
     int64_t exact;
@@ -205,7 +206,6 @@ static int integer_bound(struct binder *binder, const struct query *query, yyjso
         }
         exact = whole >= 9.2233720368547758e18 ? INT64_MAX : whole <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)whole;
     }
-    (void)query;
     (high ? &matcher->range.high : &matcher->range.low)->i64 = exact;
     return 0;
 }
@@ -255,7 +255,7 @@ static int bind_bound(struct binder *binder, const struct query *query, const st
                             .kind = field != NULL ? (uint8_t)field_value_kind(field) : VALUE_I64};
     *(high ? &matcher->range.has_high : &matcher->range.has_low) = true;
     if (field == NULL || is_integer_field(field))
-        return integer_bound(binder, query, scalar, high, matcher);
+        return integer_bound(binder, scalar, high, matcher);
     if (field->type == FIELD_DATE)
         return date_value(binder, field, query, scalar, high ? !exclusive : exclusive, &bound->i64);
     if (field->type == FIELD_SCALED_FLOAT)

@@ -250,11 +250,10 @@ static void write_head(const struct fetcher *fetcher, const struct subject *subj
     buf_lit(buf, "{\"_index\":");
     buf_slice(buf, fetcher->index_json);
     if (fetcher->ids) {
-        buf_lit(buf, ",\"_type\":");
-        if (type != NULL)
-            buf_json_string(buf, type->name);
-        else
-            buf_lit(buf, "\"_doc\"");
+        if (!fetcher->context->no_types) {
+            buf_lit(buf, ",\"_type\":");
+            buf_json_string(buf, type != NULL ? type->name : SLICE_LIT("_doc"));
+        }
         buf_lit(buf, ",\"_id\":");
         buf_json_string(buf, subject->id);
     }

@@ -80,6 +80,22 @@ struct query *query_filtered(struct arena *arena, struct query *query, struct qu
     return both;
 }
 
+struct query *query_both(struct arena *arena, struct query *a, struct query *b)
+{
+    struct query *both = query__new(arena, QUERY_BOOL);
+    query__list_add(arena, &both->boolean.filter, a);
+    query__list_add(arena, &both->boolean.filter, b);
+    return both;
+}
+
+struct query *query_either(struct arena *arena, struct query *a, struct query *b)
+{
+    struct query *either = query__new(arena, QUERY_BOOL);
+    query__list_add(arena, &either->boolean.should, a);
+    query__list_add(arena, &either->boolean.should, b);
+    return either;
+}
+
 struct query *query_from_lucene(struct arena *arena, struct slice text, const struct lucene_options *options)
 {
     struct query *query = query__new(arena, QUERY_LUCENE);

@@ -71,14 +71,6 @@ struct score_function {
     const struct query_script *script; /* NULL: none */
 };
 
-/* A script as a request gives it. */
-struct query_script {
-    struct slice source; /* data NULL: `id` names a stored one */
-    struct slice id;
-    struct slice lang;   /* empty: none named */
-    struct slice params; /* JSON object; data NULL: none */
-};
-
 struct query {
     enum query_kind kind;
     double boost;

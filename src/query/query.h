@@ -39,6 +39,14 @@ struct query_parser {
  */
 int query_parse(struct query_parser *parser, yyjson_val *value, struct query **ret_query) TL_MUST_USE;
 
+/* A script as a request gives it. */
+struct query_script {
+    struct slice source; /* data NULL: `id` names a stored one */
+    struct slice id;
+    struct slice lang;   /* empty: none named */
+    struct slice params; /* JSON object; data NULL: none */
+};
+
 /* How a query string is read: the parameters beside q=, or the members of query_string. */
 struct lucene_options {
     struct slice default_field; /* empty: every field */
@@ -56,6 +64,9 @@ struct query *query_match_all(struct arena *arena);
 struct query *query_types(struct arena *arena, const struct slice *types, size_t count);
 /* `query` (NULL: everything) where `filter` (NULL: no filter) holds too; the filter leaves scores alone. */
 struct query *query_filtered(struct arena *arena, struct query *query, struct query *filter);
+/* Filters joined: both hold, one of them holds. */
+struct query *query_both(struct arena *arena, struct query *a, struct query *b);
+struct query *query_either(struct arena *arena, struct query *a, struct query *b);
 
 /*
  * Values that a terms query wants looked up in a document, `{"terms": {"user": {"index": …, "id": …, "path": …}}}`. The

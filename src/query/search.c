@@ -92,6 +92,15 @@ static int bind_part(struct search *search, struct part *part)
     return r;
 }
 
+/* 5.6 shows the query where 7.10 shows the cause. */
+static void word_as_old(const struct search *search, struct problem *problem)
+{
+    struct slice prefix = SLICE_LIT("failed to create query: ");
+    if (search->context->dialect != DIALECT_5 || search->request->query == NULL || !slice_starts_with(problem->reason, prefix))
+        return;
+    problem->reason = arena_printf(search->context->arena, "%s%.*s", prefix.data, SLICE_ARG(query__render(search->context->arena, search->request->query)));
+}
+
 static int begin_part(struct search *search, struct part *part, const struct search_index *index)
 {
     struct problem problem = {0};
@@ -99,8 +108,10 @@ static int begin_part(struct search *search, struct part *part, const struct sea
     part->binder = (struct binder){.arena = search->context->arena, .index = index, .context = search->context,
                                    .scores = search->scored, .problem = &problem};
     int r = bind_part(search, part);
-    if (r == QUERY_REFUSED)
+    if (r == QUERY_REFUSED) {
+        word_as_old(search, &problem);
         return refuse_part(search, part, &problem, false);
+    }
     if (r == 0)
         r = query_weigh(&part->binder, search->context->view);
     if (r != 0)
@@ -272,10 +283,17 @@ static int walk_result(int r)
     return r == WALK_END ? 0 : r == WALK_TOO_OLD ? SEARCH_TOO_OLD : r;
 }
 
-static int make_plan(struct search *search, struct part *part, struct arena *arena, size_t candidates_max, struct plan *ret_plan)
+/* `reads` is how many documents a scan would read. */
+static int make_plan(struct search *search, struct part *part, struct arena *arena, size_t candidates_max, uint64_t reads, struct plan *ret_plan)
 {
     *ret_plan = (struct plan){.kind = PLAN_SCAN};
-    return search->context->full_scan ? 0 : plan_make(part->matcher, part->index, search->context->view, arena, candidates_max, ret_plan);
+    if (search->context->full_scan)
+        return 0;
+    if (search->context->short_only && candidates_max > SEARCH_SHORT_DOCUMENTS)
+        candidates_max = SEARCH_SHORT_DOCUMENTS;
+    int r = plan_make(part->matcher, part->index, search->context->view, arena, candidates_max, ret_plan);
+    bool scan = ret_plan->kind == PLAN_SCAN && reads > SEARCH_SHORT_DOCUMENTS;
+    return r == 0 && scan && search->context->short_only ? SEARCH_LONG : r;
 }
 
 /* --- Collecting --------------------------------------------------------------------------------------------------------- */
@@ -303,7 +321,7 @@ static int collect_part(struct search *search, struct part *part, struct kept_hi
     uint16_t type;
     float score = 0;
     int error = 0;
-    int r = make_plan(search, part, &arena, PLAN_CANDIDATES_MAX, &plan);
+    int r = make_plan(search, part, &arena, PLAN_CANDIDATES_MAX, part->index->document_count, &plan);
     if (r == 0)
         walk_begin(&walk, &plan, search->context->view, part->index->number, SLICE_NONE);
     while (r == 0 && (r = walk_next(&walk, &type, &id, &doc)) == 0) {
@@ -490,7 +508,8 @@ static int stream_run(struct search *search, struct stream *stream)
     for (; stream->part < search->part_count; stream->part++) {
         struct part *part = &search->parts[stream->part];
         struct walk walk;
-        int r = stream->planned ? 0 : make_plan(search, part, &stream->arena, stream->candidates_max, &stream->plan);
+        uint64_t reads = part->matcher->kind == MATCHER_ALL && !stream->count_rest ? stream->skip + stream->want : part->index->document_count;
+        int r = stream->planned ? 0 : make_plan(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
         if (r != 0)
             return r;
         stream->planned = true;

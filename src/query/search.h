@@ -25,6 +25,7 @@ struct query_script;
 #define SEARCH_TOTAL_DEFAULT 10000           /* track_total_hits of 7.x */
 #define SEARCH_INDICES_MAX 10000
 #define SEARCH_SORT_BYTES_MAX (256u << 20)   /* sort values held at once */
+#define SEARCH_SHORT_DOCUMENTS 1000          /* what a short search may read at most */
 #define SEARCH_CURSOR_WINDOW 20000           /* hits of a sorted cursor found in one pass */
 #define SEARCH_RESPONSE_BYTES_MAX (2ul << 30)
 #define SEARCH_SCRIPT_FIELDS_MAX 32          /* index.max_script_fields */
@@ -63,6 +64,8 @@ struct search_context {
     const atomic_bool *cancelled;   /* NULL: cannot be cancelled */
     int64_t (*clock_us)(void);      /* monotonic, for `timeout`; NULL: no timeout */
     bool full_scan;                 /* never use entries: for tests */
+    bool short_only;                /* SEARCH_LONG instead of a search that reads many documents */
+    bool no_types;                  /* hits have no _type, as in 8.x */
     search_compile *compile;        /* NULL: scripts are refused */
     void *compile_user;
 };
@@ -72,6 +75,7 @@ enum {
     SEARCH_REFUSED = 1,   /* the problem says why */
     SEARCH_CANCELLED = 2,
     SEARCH_TOO_OLD = 3,   /* the view's timestamp is below the history cut-off */
+    SEARCH_LONG = 4,      /* context->short_only, and it is not short: nothing has been done */
 };
 
 enum search_relation { RELATION_EQ, RELATION_GTE };
@@ -93,7 +97,7 @@ void search_result_deinit(struct search_result *result);
 /*
  * Searches.
  * Returns: 0; SEARCH_REFUSED with *ret_problem (a search_phase_execution_exception where an index refused);
- *          SEARCH_CANCELLED; SEARCH_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ *          SEARCH_CANCELLED; SEARCH_TOO_OLD; SEARCH_LONG; TL_ERR_IO, TL_ERR_CORRUPT.
  * Owns: the caller; search_result_deinit, also after failures.
  */
 int search_run(const struct search_context *context, const struct search_request *request, struct search_result *ret_result,

@@ -121,17 +121,7 @@ int subject_run_script(struct subject *subject, const struct script *script, str
     int r = script_run_value(script, &limits, &subject->arena, ret_value, &problem);
     if (r > 0 && subject->problem == NULL) {
         subject->problem = arena_alloc(subject->problems, sizeof problem);
-        *subject->problem = problem;
-        subject->problem->reason = arena_copy(subject->problems, problem.reason);
-        subject->problem->details = arena_copy(subject->problems, problem.details);
-        for (struct problem *p = subject->problem; p->caused_by != NULL; p = p->caused_by) {
-            struct problem *cause = arena_alloc(subject->problems, sizeof *cause);
-            *cause = *p->caused_by;
-            cause->name = arena_copy(subject->problems, cause->name);
-            cause->reason = arena_copy(subject->problems, cause->reason);
-            cause->details = arena_copy(subject->problems, cause->details);
-            p->caused_by = cause;
-        }
+        problem_copy(subject->problem, &problem, subject->problems);
     }
     return r;
 }
