@@ -11,6 +11,8 @@
 #include "api/media.h"
 #include "api/problem_reply.h"
 #include "api/reply.h"
+#include "api/searches.h"
+#include "api/task.h"
 #include "api/url.h"
 #include "base/alloc.h"
 
@@ -67,6 +69,8 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     api->gate = gate_new();
     int r = workers_open(api->options.worker_count, &api->workers);
     if (r == 0)
+        r = searches_open(api, &api->searches);
+    if (r == 0)
         r = attachments_open(journal, &api->attachments);
     if (r == 0 && api->options.data_directory.len > 0)
         r = file_scripts_open(journal, api->options.data_directory, &api->file_scripts);
@@ -81,6 +85,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
 void api_stop(struct api *api)
 {
     attachments_stop(api->attachments);
+    tasks_stop(searches_tasks(api->searches));
 }
 
 void api_close(struct api *api)
@@ -89,7 +94,10 @@ void api_close(struct api *api)
         return;
     attachments_close(api->attachments);
     file_scripts_close(api->file_scripts);
+    if (api->searches != NULL)
+        tasks_stop(searches_tasks(api->searches));
     workers_close(api->workers);
+    searches_close(api->searches);
     gate_free(api->gate);
     route_table_free(api->routes);
     id_source_deinit(&api->ids);

@@ -15,6 +15,11 @@
 #include "api/request.h"
 #include "api/worker.h"
 
+/* What this node is called where Elasticsearch has ids of nodes. */
+#define API_NODE_ID "tidelock00000000000000"
+
+struct searches;
+
 struct api {
     struct journal *journal;
     struct store *store;
@@ -26,6 +31,7 @@ struct api {
     struct file_scripts *file_scripts; /* NULL: none are watched */
     struct id_source ids;
     pthread_mutex_t waiting_lock; /* guards request->waiting of all requests */
+    struct searches *searches;    /* scrolls, points in time, tasks, compiled scripts */
     char cluster_uuid[ID_BYTES + 1];
 };
 

@@ -255,7 +255,6 @@ int handle_cluster_settings_put(struct request *request)
 
 /* --- State and nodes ------------------------------------------------------------------------------------------------------ */
 
-#define NODE_ID "tidelock00000000000000"
 
 /* Where clients reach this node: the address that this one came by. */
 static struct slice publish_address(struct request *request)
@@ -284,12 +283,12 @@ int handle_cluster_state(struct request *request)
     }
     if (cat_name_matches(metrics, SLICE_LIT("master_node"))) {
         json_key(&writer, "master_node");
-        json_string(&writer, SLICE_LIT(NODE_ID));
+        json_string(&writer, SLICE_LIT(API_NODE_ID));
     }
     if (cat_name_matches(metrics, SLICE_LIT("nodes"))) {
         json_key(&writer, "nodes");
         json_begin(&writer, '{');
-        json_key(&writer, NODE_ID);
+        json_key(&writer, API_NODE_ID);
         json_begin(&writer, '{');
         json_key(&writer, "name");
         json_string(&writer, request->api->options.node_name);
@@ -314,7 +313,7 @@ int handle_nodes(struct request *request)
     reply_begin(request, 200, &writer);
     buf_lit(writer.buf, "{\"_nodes\":{\"total\":1,\"successful\":1,\"failed\":0},\"cluster_name\":");
     buf_json_string(writer.buf, request->api->options.cluster_name);
-    buf_lit(writer.buf, ",\"nodes\":{\"" NODE_ID "\":{\"name\":");
+    buf_lit(writer.buf, ",\"nodes\":{\"" API_NODE_ID "\":{\"name\":");
     buf_json_string(writer.buf, request->api->options.node_name);
     buf_lit(writer.buf, ",\"transport_address\":");
     buf_json_string(writer.buf, address);

@@ -28,8 +28,13 @@ static bool is_java(const struct problem *problem)
     }
 }
 
+/*
+ * Returns: the problem whose members "root_cause" shows. A search_phase_execution_exception stands for what its shards say.
+ */
 static const struct problem *root_cause(const struct problem *problem)
 {
+    if (problem->type == PROBLEM_SEARCH_PHASE_EXECUTION && problem->caused_by != NULL)
+        return root_cause(problem->caused_by);
     if (is_java(problem)) {
         while (problem->type == PROBLEM_X_CONTENT_PARSE && problem->caused_by != NULL &&
                problem->caused_by->type == PROBLEM_X_CONTENT_PARSE)
@@ -56,10 +61,31 @@ static void write_members(struct json_writer *writer, const struct problem *prob
     }
 }
 
+/*
+ * The cause of a failed search is shown among its failed shards already, and then once more where it is Java's own, both as
+ * the cause and as the cause of that.
+ */
+static void write_search_causes(struct json_writer *writer, const struct problem *cause)
+{
+    if (!is_java(cause))
+        return;
+    for (int i = 0; i < 2; i++) {
+        json_key(writer, "caused_by");
+        json_begin(writer, '{');
+        write_members(writer, cause);
+    }
+    json_end(writer, '}');
+    json_end(writer, '}');
+}
+
 static void write_causes(struct json_writer *writer, const struct problem *problem)
 {
     if (problem->caused_by == NULL)
         return;
+    if (problem->type == PROBLEM_SEARCH_PHASE_EXECUTION) {
+        write_search_causes(writer, problem->caused_by);
+        return;
+    }
     json_key(writer, "caused_by");
     json_begin(writer, '{');
     write_members(writer, problem->caused_by);

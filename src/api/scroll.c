@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scrolls: a search read page by page at the timestamp at which it began.
+ *
+ * A page is written by a worker straight from the documents behind the last one; nothing is read twice.
+ */
+#include "api/api_internal.h"
+#include "api/handlers.h"
+#include "api/searches.h"
+
+struct scroll_job {
+    struct search_keep *keep; /* entered, or not in the table yet */
+    struct slice id;
+    uint64_t keep_alive_us;
+    bool total_as_int;
+    int64_t begun_us;
+};
+
+static int reply_page(struct request *request, struct scroll_job *job, struct search_result *result)
+{
+    struct json_writer writer;
+    struct search_call *call = &job->keep->call;
+    unsigned shards = call->shard_count;
+    bool as_int = call->total_as_int;
+    if (call->old && result->hit_count == 0 && job->id.data != NULL)
+        call->shard_count = 0; /* 1.x: no shard had anything left */
+    call->total_as_int = as_int || job->total_as_int;
+    reply_begin(request, 200, &writer);
+    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us), job->keep->id, SLICE_NONE);
+    call->shard_count = shards;
+    call->total_as_int = as_int;
+    return REQUEST_DONE;
+}
+
+static int read_page(struct request *request, struct scroll_job *job)
+{
+    struct search_keep *keep = job->keep;
+    struct search_result result;
+    struct arena arena = ARENA_INIT;
+    keep->call.context.arena = &arena; /* what binding makes is needed for this page only */
+    request->exchange->timestamp = keep->call.view.ts;
+    int r = search_next(&keep->call.context, &keep->call.search, keep->cursor, &result, &request->problem);
+    if (r == 0)
+        reply_page(request, job, &result);
+    else if (r == SEARCH_REFUSED)
+        search_keep_problem(request);
+    search_result_deinit(&result);
+    arena_deinit(&arena);
+    keep->call.context.arena = keep->call.arena;
+    return r;
+}
+
+/* --- Beginning ------------------------------------------------------------------------------------------------------------- */
+
+static int refuse_too_many(struct request *request)
+{
+    return request_refuse(request, PROBLEM_LIMIT_EXCEEDED,
+                          "Trying to create too many scroll contexts. Must be less than or equal to: [%d]. This limit can be set by "
+                          "changing the [search.max_open_scroll_context] setting.",
+                          CONTEXTS_SCROLL_MAX);
+}
+
+static int first_page(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct searches *searches = request->api->searches;
+    int r = search_call_open(&job->keep->call, &request->problem);
+    bool added = false;
+    job->keep->call.context.no_types = request->form.compatible_8;
+    if (r == 0 && job->keep->call.old && job->keep->call.search.size > 0) {
+        int64_t pages = (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
+        job->keep->call.search.size = pages > SEARCH_WINDOW_MAX ? SEARCH_WINDOW_MAX : (int32_t)pages;
+    }
+    if (r == 0)
+        r = read_page(request, job);
+    added = r == 0 && search_keep_add(searches, job->keep, job->keep_alive_us) == 0;
+    if (r == 0 && !added)
+        r = refuse_too_many(request);
+    else if (r != 0)
+        r = search_outcome(request, r);
+    if (r == REQUEST_REFUSED)
+        search_keep_problem(request);
+    search_keep_unref(searches, job->keep);
+    return r;
+}
+
+/* The view is there: the scroll pins it for itself. */
+static int scroll_ready(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct search_keep *keep = job->keep;
+    if (request->overlay != NULL || journal_pin(request->api->journal, request->view.ts) != 0) {
+        search_keep_unref(request->api->searches, keep);
+        return request->overlay != NULL ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a transaction that has written cannot scroll")
+                                        : search_outcome(request, SEARCH_TOO_OLD);
+    }
+    keep->call.view = request->view;
+    keep->call.catalog = catalog_ref(request->catalog);
+    return request_work(request, first_page);
+}
+
+static int read_begin(struct request *request, struct scroll_job *job)
+{
+    struct search_call *call = &job->keep->call;
+    int r = search_keep_alive(request, request_param(request, "scroll"), "scroll", &job->keep_alive_us);
+    if (r == 0)
+        r = search_call_init(request, &job->keep->arena, call);
+    if (r == 0)
+        r = search_call_body(request, call, request_body(request), false);
+    if (r == 0)
+        r = search_call_params(request, call, true);
+    if (r == 0 && call->search.size > SEARCH_WINDOW_MAX)
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                           "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. Scroll batch sizes cost as much "
+                           "memory as result windows so they are controlled by the [index.max_result_window] index level setting.",
+                           SEARCH_WINDOW_MAX, call->search.size);
+    return r == 0 ? request_accept(request) : r;
+}
+
+int scroll_begin(struct request *request)
+{
+    struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
+    struct lock_target *targets = NULL;
+    size_t count = 0;
+    request->context = job;
+    job->begun_us = search_clock_us();
+    job->keep = search_keep_new(request->api->searches, CONTEXT_SCROLL);
+    job->keep->cursor = search_cursor_new();
+    int r = read_begin(request, job);
+    if (r == 0)
+        r = search_call_targets(request, &job->keep->call, &targets, &count);
+    if (r == 0)
+        return request_read(request, targets, count, scroll_ready);
+    search_keep_problem(request);
+    search_keep_unref(request->api->searches, job->keep);
+    return r;
+}
+
+/* --- Going on ---------------------------------------------------------------------------------------------------------------- */
+
+static int next_page(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct searches *searches = request->api->searches;
+    uint64_t number = 0;
+    int r = search_keep_enter(searches, CONTEXT_SCROLL, job->id, job->keep_alive_us, &job->keep, &number);
+    if (r == CONTEXT_BAD_ID)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Cannot parse scroll id");
+    if (r != 0) {
+        search_keep_missing(request, number);
+        return REQUEST_REFUSED;
+    }
+    r = read_page(request, job);
+    search_keep_leave(searches, job->keep);
+    return r == 0 ? REQUEST_DONE : search_outcome(request, r);
+}
+
+/* A body is JSON, or, as in 1.x, the id and nothing else. */
+static int read_ids(struct request *request, struct slice **ret_ids, size_t *ret_count, struct slice *ret_scroll)
+{
+    struct json_doc doc;
+    struct slice body = request_body(request);
+    *ret_count = 0;
+    if (body.len > 0 && body.data[0] != '{' && body.data[0] != ' ' && body.data[0] != '\n') {
+        *ret_count = search_request_split(request->arena, body, ret_ids);
+        return 0;
+    }
+    int r = request_json(request, 0, &doc);
+    if (r != 0 || doc.root == NULL)
+        return r;
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(doc.root, index, count, key, value)
+    {
+        if (slice_is(json_slice(key), "scroll") && yyjson_is_str(value)) {
+            *ret_scroll = json_slice(value);
+        } else if (slice_is(json_slice(key), "scroll_id")) {
+            size_t items = yyjson_is_arr(value) ? unsafe_yyjson_get_len(value) : 1;
+            yyjson_val *item = yyjson_is_arr(value) ? unsafe_yyjson_get_first(value) : value;
+            *ret_ids = arena_alloc(request->arena, (items + 1) * sizeof **ret_ids);
+            for (size_t i = 0; i < items; i++, item = unsafe_yyjson_get_next(item)) {
+                if (!yyjson_is_str(item))
+                    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "scroll_id array element should only contain scroll_id");
+                (*ret_ids)[(*ret_count)++] = json_slice(item);
+            }
+        } else {
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "Unknown parameter [%.*s] in request body or parameter is of the wrong type[%s] ", SLICE_ARG(json_slice(key)),
+                                  yyjson_is_obj(value) ? "START_OBJECT" : yyjson_is_arr(value) ? "START_ARRAY" : "VALUE_STRING");
+        }
+    }
+    return 0;
+}
+
+static struct slice named_id(const struct request *request)
+{
+    struct slice id = request_part(request, PART_SCROLL_ID);
+    return id.data != NULL ? id : request_param(request, "scroll_id");
+}
+
+int handle_scroll(struct request *request)
+{
+    struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
+    struct slice *ids = NULL, scroll = request_param(request, "scroll");
+    size_t count = 0;
+    request->context = job;
+    job->begun_us = search_clock_us();
+    int r = read_ids(request, &ids, &count, &scroll);
+    if (r == 0)
+        r = request_bool(request, "rest_total_hits_as_int", &job->total_as_int);
+    if (r == 0 && scroll.data != NULL)
+        r = search_keep_alive(request, scroll, "scroll", &job->keep_alive_us);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    job->id = count > 0 ? ids[0] : named_id(request);
+    if (job->id.data == NULL)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: scrollId is missing;");
+    return request_work(request, next_page);
+}
+
+/* --- Clearing ------------------------------------------------------------------------------------------------------------------ */
+
+static int reply_cleared(struct request *request, size_t freed)
+{
+    struct json_writer writer;
+    reply_begin(request, freed > 0 ? 200 : 404, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "succeeded");
+    json_bool(&writer, true);
+    json_key(&writer, "num_freed");
+    json_u64(&writer, freed);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_scroll_clear(struct request *request)
+{
+    struct slice *ids = NULL, scroll = SLICE_NONE;
+    size_t count = 0, freed = 0;
+    int r = read_ids(request, &ids, &count, &scroll);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    if (count == 0)
+        count = search_request_split(request->arena, named_id(request), &ids);
+    if (count == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no scroll ids specified;");
+    for (size_t i = 0; i < count; i++)
+        freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, slice_is(ids[i], "_all") ? SLICE_LIT("") : ids[i]);
+    return reply_cleared(request, freed);
+}
+
+/* --- Points in time --------------------------------------------------------------------------------------------------------------- */
+
+static int pit_ready(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct search_keep *keep = job->keep;
+    struct json_writer writer;
+    int r = REQUEST_REFUSED;
+    if (journal_pin(request->api->journal, request->view.ts) == 0) {
+        keep->call.view = (struct view){request->api->store, request->view.ts, NULL};
+        keep->call.catalog = catalog_ref(request->catalog);
+        r = search_call_open(&keep->call, &request->problem);
+        r = r == 0 ? 0 : search_outcome(request, r);
+        if (r == 0 && search_keep_add(request->api->searches, keep, job->keep_alive_us) != 0)
+            r = refuse_too_many(request);
+    } else {
+        r = search_outcome(request, SEARCH_TOO_OLD);
+    }
+    if (r == 0) {
+        reply_begin(request, 200, &writer);
+        json_begin(&writer, '{');
+        json_key(&writer, "id");
+        json_string(&writer, keep->id);
+        json_end(&writer, '}');
+    } else if (r > 0) {
+        search_keep_problem(request);
+    }
+    search_keep_unref(request->api->searches, keep);
+    return r;
+}
+
+int handle_pit_open(struct request *request)
+{
+    struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
+    struct slice keep_alive = request_param(request, "keep_alive");
+    request->context = job;
+    if (keep_alive.data == NULL)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: [keep_alive] is not specified;");
+    job->keep = search_keep_new(request->api->searches, CONTEXT_PIT);
+    int r = search_keep_alive(request, keep_alive, "keep_alive", &job->keep_alive_us);
+    if (r == 0)
+        r = search_call_init(request, &job->keep->arena, &job->keep->call);
+    if (r == 0)
+        r = request_accept(request);
+    if (r == 0)
+        return request_read(request, NULL, 0, pit_ready);
+    search_keep_unref(request->api->searches, job->keep);
+    return r;
+}
+
+int handle_pit_close(struct request *request)
+{
+    struct json_doc doc;
+    int r = request_json(request, 0, &doc);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    yyjson_val *id = json_get_lit(doc.root, "id");
+    if (!yyjson_is_str(id))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "point in time id is not provided");
+    return reply_cleared(request, search_keep_clear(request->api->searches, CONTEXT_PIT, json_slice(id)));
+}
