@@ -131,9 +131,9 @@ static int expect_entries(struct index_inspection *in, struct slice document_key
     for (size_t i = 0; i < count; i++) {
         int field = expected[i].value->field;
         if (in->naming < 0) {
-            sum_add(&in->fields[field].expected, expected[i].bytes, document_key, doc->batch);
+            sum_add(&in->fields[field].expected, expected[i].bytes, document_key, doc_entry_batch(doc, (uint16_t)field));
         } else if (field == in->naming) {
-            int r = name_missing(in, document_key, id, doc->batch, expected[i].value);
+            int r = name_missing(in, document_key, id, doc_entry_batch(doc, (uint16_t)field), expected[i].value);
             if (r != 0)
                 return tl_trace(r);
         }
@@ -145,7 +145,7 @@ static void check_record(struct index_inspection *in, struct slice id, const str
 {
     in->documents++;
     note_seq_no(in, doc->seq_no);
-    if (doc->version < 1 || doc->seq_no < 0 || doc->seq_no >= catalog_index_next_seq_no(in->index))
+    if (doc->version < 0 || doc->seq_no < 0 || doc->seq_no >= catalog_index_next_seq_no(in->index))
         inspect_fault(in->all, "index %.*s, document %.*s: version %" PRId64 " or sequence number %" PRId64 " cannot be",
                       SLICE_ARG(in->index->name), SLICE_ARG(id), doc->version, doc->seq_no);
 }
@@ -216,13 +216,13 @@ static void check_numbers(struct index_inspection *in)
 }
 
 /* Says whether an entry speaks of the present version of its document. */
-static int judge_entry(struct index_inspection *in, const struct entry_hit *hit, bool *ret_current)
+static int judge_entry(struct index_inspection *in, uint16_t field, const struct entry_hit *hit, bool *ret_current)
 {
     struct doc doc;
     int r = doc_get_key(in->all->view, in->index->number, hit->document_key, &doc);
     if (r < 0)
         return tl_trace(r);
-    *ret_current = r == 0 && doc.batch == hit->batch;
+    *ret_current = r == 0 && doc_entry_batch(&doc, field) == hit->batch;
     if (!*ret_current && hit->batch == 0)
         inspect_fault(in->all, "index %.*s: an entry is left of a version that is gone", SLICE_ARG(in->index->name));
     if (r == 0)
@@ -240,7 +240,7 @@ static int sum_entries(struct index_inspection *in)
         int r = entry_walk_next(walk, &number, &hit);
         if (r == ENTRY_SCAN_END)
             return 0;
-        if (r != 0 || (r = judge_entry(in, &hit, &current)) != 0)
+        if (r != 0 || (r = judge_entry(in, number, &hit, &current)) != 0)
             return tl_trace(r);
         const struct mapping_field *field = mapping_field_by_number(in->index->mapping, number);
         in->all->entries++;

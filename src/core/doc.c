@@ -2,14 +2,14 @@
 /*
  * Document records. README.md, "Document record":
  *
- *     ts (u64be) · flags (1) · version (varint) · seq_no (varint) · [batch (varint)] · [routing] · [lease] · source
+ *     ts (u64be) · flags (1) · version (varint) · seq_no (varint) · [batch (varint)] · [singles] · [routing] · [lease] · source
  *
- * Routing and lease are a length (varint) and their bytes. The timestamp comes first at a fixed place, so that a
+ * Singles, routing and lease are a length (varint) and their bytes. The timestamp comes first at a fixed place, so that a
  * transaction can stamp its records when it commits.
  */
 #include "core/doc.h"
 
-enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_FLAGS = 15 };
+enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_FLAGS = 31 };
 
 enum { DOC_TS_BYTES = 8 };
 
@@ -51,7 +51,8 @@ static void encode_text(struct buf *buf, struct slice text)
 void doc_encode(struct buf *buf, const struct doc *doc)
 {
     unsigned flags = (doc->deleted ? DOC_DELETED : 0u) | (doc->batch != 0 ? DOC_BATCH : 0u) |
-                     (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u);
+                     (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u) |
+                     (doc->singles.len != 0 ? DOC_SINGLES : 0u);
 
     buf_u64be(buf, doc->ts);
     buf_byte(buf, (char)flags);
@@ -59,6 +60,8 @@ void doc_encode(struct buf *buf, const struct doc *doc)
     buf_varint(buf, (uint64_t)doc->seq_no);
     if (doc->batch != 0)
         buf_varint(buf, doc->batch);
+    if (doc->singles.len != 0)
+        encode_text(buf, doc->singles);
     encode_text(buf, doc->routing);
     encode_text(buf, doc->lease);
     if (!doc->deleted)
@@ -84,6 +87,7 @@ int doc_decode(struct slice record, struct doc *ret_doc)
         return tl_trace(TL_ERR_CORRUPT);
     unsigned flags = (unsigned char)flag_byte.data[0];
     if ((flags & ~(unsigned)DOC_FLAGS) != 0 || ((flags & DOC_BATCH) != 0 && !slice_take_varint(&rest, &doc.batch)) ||
+        !decode_text(&rest, (flags & DOC_SINGLES) != 0, &doc.singles) || doc.singles.len % 2 != 0 ||
         !decode_text(&rest, (flags & DOC_ROUTING) != 0, &doc.routing) ||
         !decode_text(&rest, (flags & DOC_LEASE) != 0, &doc.lease))
         return tl_trace(TL_ERR_CORRUPT);
@@ -93,6 +97,14 @@ int doc_decode(struct slice record, struct doc *ret_doc)
     doc.source = rest;
     *ret_doc = doc;
     return 0;
+}
+
+bool doc_has_single(const struct doc *doc, uint16_t field)
+{
+    for (size_t i = 0; i + 1 < doc->singles.len; i += 2)
+        if ((uint16_t)((unsigned char)doc->singles.data[i] << 8 | (unsigned char)doc->singles.data[i + 1]) == field)
+            return true;
+    return false;
 }
 
 void doc_stamp(char *record, tl_ts ts)

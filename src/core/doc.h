@@ -27,7 +27,8 @@ struct doc {
     tl_ts ts;          /* of the commit that wrote it */
     int64_t version;
     int64_t seq_no;
-    uint64_t batch;    /* of its entries (mapping/entry.h): 0 singles */
+    uint64_t batch;    /* of its entries (mapping/entry.h): 0 singles, else chunks of this batch, except for: */
+    struct slice singles; /* fields (u16be each, in order) whose entries are singles all the same; empty: none */
     bool deleted;      /* a tombstone: no source */
     struct slice routing; /* data NULL: none */
     struct slice lease;   /* session it lives with; data NULL: none */
@@ -52,10 +53,17 @@ struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id
 /* Returns: false where `key` is no document's key. */
 bool doc_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type, struct slice *ret_id);
 
-/* Appends a record; ts, version, seq_no, batch, deleted, routing, lease and source of `doc` count. */
+/* Appends a record; ts, version, seq_no, batch, singles, deleted, routing, lease and source of `doc` count. */
 void doc_encode(struct buf *buf, const struct doc *doc);
 /* Returns: 0 with slices into `record`, or TL_ERR_CORRUPT. */
 int doc_decode(struct slice record, struct doc *ret_doc) TL_MUST_USE;
+/* Returns: whether the entries of a field are singles although the document has chunks. */
+bool doc_has_single(const struct doc *doc, uint16_t field);
+/* Returns: the batch that an entry of this field must have to speak of this version. */
+static inline uint64_t doc_entry_batch(const struct doc *doc, uint16_t field)
+{
+    return doc->batch == 0 || doc_has_single(doc, field) ? 0 : doc->batch;
+}
 /* Overwrites the timestamp of an encoded record: a transaction knows it only when it commits. */
 void doc_stamp(char *record, tl_ts ts);
 

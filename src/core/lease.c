@@ -76,34 +76,57 @@ struct ending {
     size_t count;
 };
 
-/* Adds a document, unless it is gone, lives with another session by now, or is spared. */
-static int add_item(struct core *core, struct slice session, struct slice key, write_spare *spare, void *context,
-                    struct ending *ending)
+/* The document of a key as the unit sees it. Returns: 0; DOC_NOT_FOUND; fatal codes. */
+static int look(struct core *core, struct slice key, struct doc *ret_doc)
 {
-    const struct catalog_index *index;
-    const struct mapping_type *type;
-    uint32_t number;
-    uint16_t type_number;
+    const struct doc *pending = map_get(&core->pending, key);
+    struct view view = core__view(core, NULL);
+    uint32_t index;
+    uint16_t type;
     struct slice id;
 
-    if (!doc_key_parse(key, &number, &type_number, &id))
+    if (!doc_key_parse(key, &index, &type, &id))
         return tl_trace(TL_ERR_CORRUPT);
-    index = catalog_index_by_number(core->catalog, number);
-    type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-    if (type == NULL || index->closed || (spare != NULL && spare(context, number, type_number, id)))
-        return 0;
-    const struct doc *pending = map_get(&core->pending, key);
-    if (pending != NULL && (pending->deleted || !slice_equal(pending->lease, session)))
-        return 0;
+    if (pending == NULL)
+        return doc_get(&view, index, type, id, ret_doc);
+    *ret_doc = *pending;
+    return pending->deleted ? DOC_NOT_FOUND : 0;
+}
+
+/* The item that deletes a document; it names the document's own routing, as whoever deletes it must. */
+static void add_item(struct core *core, const struct catalog_index *index, const struct mapping_type *type, struct slice id,
+                     struct slice routing, struct ending *ending)
+{
     ending->items[ending->count++] = (struct write_item){
         .op = WRITE_DELETE,
         .index = arena_copy(&core->arena, index->name),
         .type = arena_copy(&core->arena, type->name),
         .id = id,
-        .routing = SLICE_LIT("lease"), /* where routing is required, any will do: the document is known by its id */
+        .routing = arena_copy(&core->arena, routing),
         .version = VERSION_ANY,
         .if_seq_no = SEQ_NO_ANY,
     };
+}
+
+/* Adds a marked document, unless it is gone, lives with another session by now, or is spared. */
+static int add_marked(struct core *core, struct slice session, struct slice key, write_spare *spare, void *context,
+                      struct ending *ending)
+{
+    uint32_t number;
+    uint16_t type_number;
+    struct slice id;
+    struct doc doc;
+    int r = look(core, key, &doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    doc_key_parse(key, &number, &type_number, &id);
+    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
+    if (type != NULL && !index->closed && slice_equal(doc.lease, session) &&
+        (spare == NULL || !spare(context, number, type_number, id)))
+        add_item(core, index, type, id, doc.routing, ending);
+    doc_release(&doc);
     return 0;
 }
 
@@ -121,7 +144,7 @@ int write__end_lease(struct core *core, struct slice session, write_spare *spare
         return 0;
     ending.items = arena_zalloc(&core->arena, marked.count * sizeof(*ending.items));
     for (size_t i = 0; i < marked.count && r == 0; i++)
-        r = add_item(core, session, marked.keys[i], spare, context, &ending);
+        r = add_marked(core, session, marked.keys[i], spare, context, &ending);
     if (r != 0)
         return tl_trace(r);
     struct write_run run = {.dialect = DIALECT_5, .items = ending.items, .count = ending.count, .arena = &core->arena};

@@ -12,46 +12,6 @@
 #include "core/maintain.h"
 #include "mapping/shard.h"
 
-/* --- Entries ------------------------------------------------------------------------------------------------------ */
-
-struct entry_set *writing__entries(struct writing *work, uint32_t index)
-{
-    struct write_entries *entries = work->entries;
-
-    while (entries != NULL && entries->set.index != index)
-        entries = entries->next;
-    if (entries == NULL) {
-        entries = arena_zalloc(&work->core->scratch, sizeof(*entries));
-        entry_set_init(&entries->set, &work->core->scratch, index, work->batch);
-        entries->next = work->entries;
-        work->entries = entries;
-    }
-    return &entries->set;
-}
-
-static void put_entry(void *context, struct slice key, struct slice value)
-{
-    sink_put(context, SPACE_ENTRIES, key, value);
-}
-
-static void remove_entry(void *context, struct slice key)
-{
-    sink_delete(context, SPACE_ENTRIES, key);
-}
-
-/* Writes out the entries collected so far. What the scratch arena held is gone after it. */
-static void flush_entries(struct writing *work)
-{
-    struct entry_sink sink = {put_entry, remove_entry, &work->sink};
-
-    for (struct write_entries *entries = work->entries; entries != NULL; entries = entries->next)
-        entry_set_emit(&entries->set, &sink);
-    work->entries = NULL;
-    arena_reset(&work->core->scratch);
-    if (work->batch != 0)
-        work->batch = work->core->ts | ++work->flushes << 53;
-}
-
 /* --- Recording ------------------------------------------------------------------------------------------------------ */
 
 /* In a transaction a count's change is kept in its overlay, and folded in when it commits. */
@@ -173,7 +133,7 @@ static int run_items(struct writing *work, bool *failed)
             *failed = true;
         }
         if (work->core->scratch.used > WRITE_SCRATCH_BYTES_MAX)
-            flush_entries(work);
+            writing__flush_entries(work);
     }
     return 0;
 }
@@ -195,7 +155,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     REQUIRE(core->open);
     r = run_items(&work, &failed);
     if (r == 0)
-        flush_entries(&work);
+        writing__flush_entries(&work);
     buf_deinit(&work.record);
     if (r == 0 && failed && run->atomic && run->overlay == NULL)
         core__abandon(core);

@@ -12,6 +12,8 @@
 
 /* From this many items on a command writes its entries in chunks. */
 #define WRITE_CHUNK_ITEMS_MIN 32
+/* Fields of a document of a bulk that go over to singles one by one; beyond, all do. */
+#define WRITE_SINGLES_MAX 32
 /* Bytes of parsed documents after which a command's entries are written out. */
 #define WRITE_SCRATCH_BYTES_MAX ((size_t)32 << 20)
 
@@ -19,7 +21,7 @@ enum {
     WRITE_ITEM_FAILED = 1, /* the result says why */
 };
 
-/* The entries of one index that a run has collected and not yet written. */
+/* The entries of one index and one batch that a run has collected and not yet written. */
 struct write_entries {
     struct write_entries *next;
     struct entry_set set;
@@ -69,8 +71,16 @@ int writing__load(struct writing *work, struct writing_item *at) TL_MUST_USE;
 /* Checks the version rules; on a conflict fills the result. */
 int writing__check_version(struct writing *work, struct writing_item *at, bool create) TL_MUST_USE;
 
-/* The entries of an index in this run. */
-struct entry_set *writing__entries(struct writing *work, uint32_t index);
+/*
+ * Collects what becomes of a document's entries when `doc` with these values replaces at->old, and says in doc->batch and
+ * doc->singles which shape they then have. Requires: doc->ts and doc->source are set.
+ */
+int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document,
+                            struct doc *doc) TL_MUST_USE;
+/* The same when a document is deleted. */
+int writing__remove_entries(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Writes out the entries collected so far. What the scratch arena held is gone after it. */
+void writing__flush_entries(struct writing *work);
 /* Records what the run made of a document: in the sink, the pending documents, the counters, the lease marks. */
 int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc) TL_MUST_USE;
 /* Fills what a result says of the index and type. */

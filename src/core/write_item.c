@@ -239,33 +239,6 @@ static int parse(struct writing *work, struct writing_item *at, struct slice sou
     return 0;
 }
 
-/* The indexed values of the version before, where its entries have to go. */
-static int old_values(struct writing *work, struct writing_item *at, struct document *ret_document)
-{
-    *ret_document = (struct document){0};
-    if (!at->state.live || at->old.batch != 0)
-        return 0;
-    return document_parse_stored(at->index->mapping, at->type, at->old.source, &work->core->scratch, ret_document);
-}
-
-static int collect_entries(struct writing *work, struct writing_item *at, const struct document *document,
-                           struct slice source)
-{
-    struct entry_set *set = writing__entries(work, at->index->number);
-    struct slice document_key = slice_from_offset(at->key, DOC_KEY_PREFIX_BYTES - 2);
-    struct document old;
-    int r;
-
-    if (at->state.live && at->old.batch == 0 && set->batch == 0 && slice_equal(at->old.source, source))
-        return 0;
-    r = old_values(work, at, &old);
-    if (r < 0)
-        return tl_trace(r);
-    entry_set_write(set, document_key, document->values, document->value_count, old.values, old.value_count, at->old.batch);
-    document_release(&old);
-    return 0;
-}
-
 /* Fills what every change tells. */
 static void tell(struct writing_item *at, enum write_outcome outcome, const struct doc *doc)
 {
@@ -293,11 +266,11 @@ static int take_version(struct writing *work, struct writing_item *at, struct do
 static int put(struct writing *work, struct writing_item *at, const struct document *document, struct slice source,
                struct slice lease)
 {
-    struct doc doc = {.routing = at->routing, .lease = lease, .source = source, .batch = work->batch};
+    struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
     int r = take_version(work, at, &doc);
 
     if (r == 0)
-        r = collect_entries(work, at, document, source);
+        r = writing__change_entries(work, at, document, &doc);
     if (r == 0)
         r = writing__record(work, at, &doc);
     if (r == 0)
@@ -347,19 +320,13 @@ static int run_index(struct writing *work, struct writing_item *at)
 /* Deletes what is there, if anything: a tombstone is written in either case. */
 static int remove_document(struct writing *work, struct writing_item *at)
 {
-    struct slice document_key = slice_from_offset(at->key, DOC_KEY_PREFIX_BYTES - 2);
     struct doc doc = {.deleted = true};
-    struct document old;
     int r = take_version(work, at, &doc);
 
     if (r == 0)
-        r = old_values(work, at, &old);
-    if (r != 0)
-        return r;
-    if (at->state.live)
-        entry_set_delete(writing__entries(work, at->index->number), document_key, old.values, old.value_count, at->old.batch);
-    document_release(&old);
-    r = writing__record(work, at, &doc);
+        r = writing__remove_entries(work, at);
+    if (r == 0)
+        r = writing__record(work, at, &doc);
     if (r == 0)
         tell(at, at->state.live ? WRITE_DELETED : WRITE_NOT_FOUND, &doc);
     return r;

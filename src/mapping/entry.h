@@ -10,8 +10,9 @@
  *   a chunk, written by bulk loads: one key for up to ENTRY_CHUNK_MAX documents of a batch that share a value,
  *   never changed, left behind as stale when its documents change.
  *
- * A document's version has all its entries in one shape. Its record says which, as its *batch*: 0 for singles, else
- * the number the bulk load gave to entry_set_init(). An entry of another batch than the record's is stale.
+ * In a document's version each field has its entries in one shape. Its record says which, as its *batch*: 0 for singles,
+ * else the number the bulk load gave to entry_set_init(), with the fields named that have gone over to singles since
+ * (doc_entry_batch() in core/doc.h). An entry of another batch than its field's is stale.
  */
 #ifndef TL_MAPPING_ENTRY_H
 #define TL_MAPPING_ENTRY_H

@@ -342,7 +342,7 @@ static size_t hits_of(struct core_box *box, const char *index, const char *path,
     while (entry_scan_next(scan, &hit) == 0) {
         if (doc_get_key(&view, entry->number, hit.document_key, &doc) != 0)
             continue;
-        count += doc.batch == hit.batch;
+        count += doc_entry_batch(&doc, field->number) == hit.batch;
         doc_release(&doc);
     }
     entry_scan_free(scan);
@@ -376,7 +376,18 @@ static void entries_follow_their_documents(void **state)
     assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
     box_index(&box, "e", "7", "{\"name\":\"bill\"}");
     assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 199);
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 1);
     assert_int_equal(hits_of(&box, "e", "name.keyword", "hillary"), 0);
+    box_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"x\"}");
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "bill"), 0);
+    assert_int_equal(hits_of(&box, "e", "other.keyword", "x"), 1);
+    box_index(&box, "e", "7", "{\"other\":\"y\"}");
+    box_index(&box, "e", "7", "{\"name\":\"many\",\"other\":\"y\"}");
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 200);
+    box_delete(&box, "e", "7");
+    assert_int_equal(hits_of(&box, "e", "name.keyword", "many"), 199);
+    assert_int_equal(hits_of(&box, "e", "other.keyword", "y"), 0);
     box_close(&box);
 }
 
