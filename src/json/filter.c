@@ -3,6 +3,7 @@
 #include "json/filter.h"
 
 #include "base/check.h"
+#include "json/keys.h"
 #include "json/write.h"
 
 bool json_wildcard(struct slice pattern, struct slice text)
@@ -116,17 +117,22 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
 {
     size_t path_len = f->path.len;
     bool comma = false;
+    struct json_members members;
+    json_members_init(&members, object);
     size_t i, max;
     yyjson_val *key, *value;
     buf_byte(f->out, '{');
     yyjson_obj_foreach(object, i, max, key, value)
     {
+        if (json_members_get(&members, json_slice(key)) != value)
+            continue; /* a later member of this name replaces it */
         if (path_len > 0)
             buf_byte(&f->path, '.');
         buf_slice(&f->path, json_slice(key));
         comma |= filter_member(f, key, value, included, comma);
         f->path.len = path_len;
     }
+    json_members_deinit(&members);
     buf_byte(f->out, '}');
     return comma;
 }

@@ -37,6 +37,8 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
     buf_byte(buf, '{');
     yyjson_obj_foreach(base, i, max, key, value)
     {
+        if (json_members_get(&of_base, json_slice(key)) != value)
+            continue; /* a later member of this name replaces it */
         yyjson_val *other = json_members_get(&of_patch, json_slice(key));
         put_key(buf, key, &comma);
         if (other != NULL)
@@ -46,7 +48,8 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
     }
     yyjson_obj_foreach(patch, i, max, key, value)
     {
-        if (json_members_get(&of_base, json_slice(key)) != NULL)
+        if (json_members_get(&of_base, json_slice(key)) != NULL ||
+            json_members_get(&of_patch, json_slice(key)) != value)
             continue;
         put_key(buf, key, &comma);
         json_write(buf, value, dialect);

@@ -167,6 +167,24 @@ static void paths_go_through_arrays_and_dots(void **state)
     arena_deinit(&arena);
 }
 
+/* Goal: of members of one name, which 5.x lets in, the last counts. */
+static void repeated_members_count_once(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct slice includes[] = {SLICE_LIT("a"), SLICE_LIT("x")};
+    struct json_filter filter = {includes, 2, NULL, 0};
+    yyjson_val *document = parse(&arena, "{\"x\":1,\"x\":2}");
+    json_filter_source(&buf, document, &filter, DIALECT_5);
+    assert_slice_equal(buf_view(&buf), "{\"x\":2}");
+    buf_clear(&buf);
+    assert_true(json_merge(&buf, document, parse(&arena, "{\"y\":3,\"y\":4}"), DIALECT_5));
+    assert_slice_equal(buf_view(&buf), "{\"x\":2,\"y\":4}");
+    buf_deinit(&buf);
+    arena_deinit(&arena);
+}
+
 static void merging_keeps_order_and_notices_noops(void **state)
 {
     (void)state;
@@ -299,6 +317,7 @@ int main(void)
         cmocka_unit_test(pretty_printing_indents),
         cmocka_unit_test(writer_puts_commas),
         cmocka_unit_test(paths_go_through_arrays_and_dots),
+        cmocka_unit_test(repeated_members_count_once),
         cmocka_unit_test(merging_keeps_order_and_notices_noops),
         cmocka_unit_test(sources_are_filtered),
         cmocka_unit_test(responses_are_filtered),
