@@ -137,7 +137,7 @@ int handle_mapping_get(struct request *request)
         json_key_slice(&writer, index->name);
         json_begin(&writer, '{');
         json_key(&writer, "mappings");
-        mapping_render(index->mapping, index->dialect, index_is_typed(index, named ? &typed : NULL), writer.buf);
+        index_render_mapping(index, named ? &typed : NULL, writer.buf);
         writer.comma = true;
         json_end(&writer, '}');
     }

@@ -5,6 +5,7 @@
 #include "api/index_set.h"
 
 #include "api/api_internal.h"
+#include "mapping/mapping.h"
 
 /* --- Options ----------------------------------------------------------------------------------------------------- */
 
@@ -87,6 +88,12 @@ unsigned index_set_copies(const struct index_set *set)
 bool index_is_typed(const struct catalog_index *index, const bool *include_type_name)
 {
     return include_type_name != NULL ? *include_type_name : index->dialect == DIALECT_5;
+}
+
+void index_render_mapping(const struct catalog_index *index, const bool *include_type_name, struct buf *buf)
+{
+    bool typed = index_is_typed(index, include_type_name);
+    mapping_render(index->mapping, typed ? index->dialect : DIALECT_7, typed, buf);
 }
 
 /* --- One command an index ------------------------------------------------------------------------------------------ */

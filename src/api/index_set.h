@@ -47,4 +47,7 @@ unsigned index_set_primaries(const struct index_set *set);
 /* Returns: whether an index is shown with its types; `include_type_name` decides, else who made it. */
 bool index_is_typed(const struct catalog_index *index, const bool *include_type_name);
 
+/* Appends an index's mapping in the form that index_is_typed() says. */
+void index_render_mapping(const struct catalog_index *index, const bool *include_type_name, struct buf *buf);
+
 #endif

@@ -266,7 +266,7 @@ static void write_index(struct request *request, const struct catalog_index *ind
     }
     if (view->mappings) {
         json_key(writer, "mappings");
-        mapping_render(index->mapping, index->dialect, index_is_typed(index, view->include_type_name), writer->buf);
+        index_render_mapping(index, view->include_type_name, writer->buf);
         writer->comma = true;
     }
     if (view->settings) {

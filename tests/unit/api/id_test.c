@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ids: length, alphabet, order and uniqueness, also when the clock stands or goes back.
+ */
+#include "../../lib/unit.h"
+
+#include "api/id.h"
+
+static void test_documents(void **state)
+{
+    struct id_source source;
+    struct arena arena = ARENA_INIT;
+    struct slice last = SLICE_NONE;
+    (void)state;
+    id_source_init(&source, 1);
+    for (uint64_t i = 0; i < 1000; i++) {
+        struct slice id = id_document(&source, i < 500 ? 1000000 + i : 900000, &arena);
+        assert_int_equal(id.len, ID_DOCUMENT_BYTES);
+        assert_false(slice_equal(id, last));
+        last = id;
+    }
+    arena_deinit(&arena);
+    id_source_deinit(&source);
+}
+
+static void test_random(void **state)
+{
+    struct id_source one, other;
+    struct arena arena = ARENA_INIT;
+    (void)state;
+    id_source_init(&one, 7);
+    id_source_init(&other, 7);
+    struct slice first = id_random(&one, &arena);
+    assert_int_equal(first.len, ID_BYTES);
+    assert_true(slice_equal(first, id_random(&other, &arena)));
+    assert_false(slice_equal(first, id_random(&one, &arena)));
+    for (size_t i = 0; i < first.len; i++)
+        assert_non_null(strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", first.data[i]));
+    arena_deinit(&arena);
+    id_source_deinit(&one);
+    id_source_deinit(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documents), cmocka_unit_test(test_random)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

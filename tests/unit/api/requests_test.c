@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests through the whole api, in-process: dialects, errors in one shape, forms of replies, owners, streams, and that every
+ * request is settled once whatever happens. What the documents' replies look like in full, the recordings tell
+ * (tests/golden).
+ */
+#include <stdio.h>
+
+#include "../../lib/api_box.h"
+#include "../../lib/unit.h"
+
+#include "base/alloc.h"
+
+static struct api_box box;
+
+static int setup(void **state)
+{
+    (void)state;
+    api_box_open(&box);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    api_box_close(&box);
+    return 0;
+}
+
+/* --- Dialects -------------------------------------------------------------------------------------------------------- */
+
+static void test_typed_and_typeless(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "PUT", "/a/_doc/1", "{\"n\":1}", 201,
+                   "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
+                   "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
+    api_box_expect(&box, "PUT", "/b/t/1", "{\"n\":1}", 201,
+                   "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
+                   "\"total\":2,\"successful\":1,\"failed\":0},\"created\":true}");
+    api_box_expect(&box, "GET", "/a/_doc/1", NULL, 200,
+                   "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,\"_primary_term\":1,"
+                   "\"found\":true,\"_source\":{\"n\":1}}");
+    api_box_expect(&box, "GET", "/b/t/1", NULL, 200,
+                   "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"found\":true,\"_source\":{\"n\":1}}");
+}
+
+/* A shared path follows the indices it is about. */
+static void test_shared_paths(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "PUT", "/typeless/_doc/1", "{\"n\":1}", 201, "*");
+    api_box_expect(&box, "PUT", "/typed/t/1", "{\"n\":1}", 201, "*");
+    api_box_expect(&box, "GET", "/typeless/_mapping", NULL, 200,
+                   "{\"typeless\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
+    api_box_expect(&box, "GET", "/typed/_mapping", NULL, 200,
+                   "{\"typed\":{\"mappings\":{\"t\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}}");
+    api_box_expect(&box, "GET", "/typed/_mapping?include_type_name=false", NULL, 200,
+                   "{\"typed\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
+}
+
+static void test_eight(void **state)
+{
+    (void)state;
+    struct box_exchange *sent = box_exchange_new("PUT", "/eight/_doc/1", "{}");
+    box_exchange_header(sent, "Content-Type", "application/vnd.elasticsearch+json; compatible-with=8");
+    box_exchange_header(sent, "Accept", "application/vnd.elasticsearch+json; compatible-with=8");
+    box_exchange_start(&box, sent);
+    box_exchange_wait(sent);
+    assert_int_equal(sent->exchange.status, 201);
+    assert_string_equal(sent->exchange.content_type, "application/vnd.elasticsearch+json;compatible-with=8");
+    buf_byte(&sent->exchange.response, '\0');
+    assert_null(strstr(sent->exchange.response.data, "_type"));
+    bool product = false;
+    for (size_t i = 0; i < sent->exchange.header_count; i++)
+        product = product || strcmp(sent->exchange.headers[i].name, "X-Elastic-Product") == 0;
+    assert_true(product);
+    box_exchange_free(sent);
+}
+
+/* --- Errors ------------------------------------------------------------------------------------------------------------ */
+
+static void test_errors(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "GET", "/none/_doc/1", NULL, 404,
+                   "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index [none]\",*");
+    api_box_expect(&box, "GET", "/none/t/1", NULL, 404,
+                   "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index\",*");
+    api_box_expect(&box, "PUT", "/_bulk/x/y/z", "{}", 400,
+                   "{\"error\":\"no handler found for uri [/_bulk/x/y/z] and method [PUT]\"}");
+    api_box_expect(&box, "PATCH", "/_bulk", NULL, 405,
+                   "{\"error\":\"Incorrect HTTP method for uri [/_bulk] and method [PATCH], allowed: [*");
+    api_box_expect(&box, "GET", "/i/_doc/%", NULL, 405, "{\"error\":\"unterminated escape sequence at end of string: %, *");
+    api_box_expect(&box, "GET", "/i/_doc/1?realtime=maybe", NULL, 400,
+                   "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Failed to parse value "
+                   "[maybe] as only [true] or [false] are allowed.\"}],*");
+    api_box_expect(&box, "PUT", "/i/_doc/1", NULL, 400,
+                   "{\"error\":{\"root_cause\":[{\"type\":\"parse_exception\",\"reason\":\"request body is required\"}],*");
+}
+
+static void test_media_types(void **state)
+{
+    static const struct {
+        const char *type;
+        int status;
+    } cases[] = {{"text/plain", 406},        {"application/json; charset=utf-8", 201}, {"application/JSON", 200},
+                 {"application/x-ndjson", 200}, {"bogus", 400},                           {"", 400},
+                 {"application/cbor", 406},  {"application/vnd.elasticsearch+json;compatible-with=7", 200}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct box_exchange *sent = box_exchange_new("PUT", "/media/_doc/1", "{}");
+        box_exchange_header(sent, "Content-Type", cases[i].type);
+        box_exchange_start(&box, sent);
+        box_exchange_wait(sent);
+        if (sent->exchange.status != cases[i].status)
+            fail_msg("%s: got %d, expected %d", cases[i].type, sent->exchange.status, cases[i].status);
+        box_exchange_free(sent);
+    }
+}
+
+/* --- Forms of replies ------------------------------------------------------------------------------------------------------ */
+
+static void test_forms(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "PUT", "/forms/_doc/1", "{\"a\": 1, \"b\": {\"c\": [1, 2]}}", 201, "*");
+    api_box_expect(&box, "GET", "/forms/_source/1", NULL, 200, "{\"a\": 1, \"b\": {\"c\": [1, 2]}}");
+    api_box_expect(&box, "GET", "/forms/_source/1?pretty", NULL, 200,
+                   "{\n  \"a\" : 1,\n  \"b\" : {\n    \"c\" : [\n      1,\n      2\n    ]\n  }\n}\n");
+    api_box_expect(&box, "GET", "/forms/_doc/1?filter_path=_id,_source.b", NULL, 200,
+                   "{\"_id\":\"1\",\"_source\":{\"b\":{\"c\":[1,2]}}}");
+    api_box_expect(&box, "GET", "/forms/_source/1?format=yaml", NULL, 200, "---\na: 1\nb:\n  c:\n  - 1\n  - 2\n");
+    api_box_expect(&box, "GET", "/_cat/count/forms?h=count", NULL, 200, "1\n");
+    api_box_expect(&box, "GET", "/_cat/count/forms?h=count&format=json", NULL, 200, "[{\"count\":\"1\"}]");
+    api_box_expect(&box, "GET", "/_cat/indices/forms?h=i,dc&v", NULL, 200, "i     dc\nforms  1\n");
+}
+
+/* --- Writing ---------------------------------------------------------------------------------------------------------------- */
+
+static void test_bulk(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "POST", "/bulk/_bulk?filter_path=errors,items.*.status",
+                   "{\"index\":{\"_id\":\"1\"}}\n{\"a\":1}\n{\"create\":{\"_id\":\"1\"}}\n{\"a\":2}\n"
+                   "{\"delete\":{\"_id\":\"2\"}}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"b\":1}}\n",
+                   200,
+                   "{\"errors\":true,\"items\":[{\"index\":{\"status\":201}},{\"create\":{\"status\":409}},"
+                   "{\"delete\":{\"status\":404}},{\"update\":{\"status\":200}}]}");
+    api_box_expect(&box, "POST", "/bulk/_bulk", "{\"index\":{}}\n{}", 400, "*");
+    api_box_expect(&box, "POST", "/_bulk", "{\"index\":{\"_index\":\"bulk\",\"foo\":1}}\n{}\n", 400, "*");
+    api_box_expect(&box, "POST", "/bulk/_bulk?filter_path=errors,items.*.error.reason",
+                   "{\"index\":{\"_id\":\"3\",\"pipeline\":\"p\"}}\n{}\n{\"index\":{\"_id\":\"4\"}}\n{}\n", 200,
+                   "{\"errors\":true,\"items\":[{\"index\":{\"error\":{\"reason\":\"pipeline with id [p] does not exist\"}}}]}");
+    assert_int_equal(api_box_ask(&box, "GET", "/bulk/_doc/4", NULL, NULL), 200);
+    assert_int_equal(api_box_ask(&box, "GET", "/bulk/_doc/3", NULL, NULL), 404);
+}
+
+static void test_atomic_bulk(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=rolled_back,items.*.status",
+                   "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"update\":{\"_id\":\"9\"}}\n{\"doc\":{}}\n", 409,
+                   "{\"rolled_back\":true,\"items\":[{\"update\":{\"status\":404}}]}");
+    assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 404);
+    api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=rolled_back,items.*.status",
+                   "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\",\"pipeline\":\"p\"}}\n{}\n", 409,
+                   "{\"rolled_back\":true,\"items\":[{\"index\":{\"status\":400}}]}");
+    assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 404);
+    assert_int_equal(api_box_ask(&box, "POST", "/atomic/_bulk?atomic=true", "{\"index\":{\"_id\":\"1\"}}\n{}\n", NULL), 200);
+    assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 200);
+}
+
+/* --- Time -------------------------------------------------------------------------------------------------------------------- */
+
+static void test_time(void **state)
+{
+    char target[128];
+    (void)state;
+    struct box_exchange *sent = box_exchange_new("PUT", "/time/_doc/1", "{\"v\":1}");
+    box_exchange_start(&box, sent);
+    box_exchange_wait(sent);
+    tl_ts first = sent->exchange.timestamp;
+    assert_true(first > 0);
+    box_exchange_free(sent);
+    assert_int_equal(api_box_ask(&box, "PUT", "/time/_doc/1", "{\"v\":2}", NULL), 200);
+
+    snprintf(target, sizeof target, "/time/_source/1?timestamp=%llu", (unsigned long long)first);
+    api_box_expect(&box, "GET", target, NULL, 200, "{\"v\":1}");
+    api_box_expect(&box, "GET", "/time/_source/1", NULL, 200, "{\"v\":2}");
+    snprintf(target, sizeof target, "/time/_source/1?timestamp=%llu", (unsigned long long)(first - 1));
+    assert_int_equal(api_box_ask(&box, "GET", target, NULL, NULL), 404);
+    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?timestamp=1", NULL, NULL), 410);
+    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?timestamp=9000000000000000", NULL, NULL), 400);
+    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?timestamp=x", NULL, NULL), 400);
+    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?as_of=yesterday", NULL, NULL), 400);
+    assert_int_equal(api_box_ask(&box, "GET", "/time/_source/1?as_of=1970-01-02", NULL, NULL), 410);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_typed_and_typeless), cmocka_unit_test(test_shared_paths), cmocka_unit_test(test_eight),
+        cmocka_unit_test(test_errors),             cmocka_unit_test(test_media_types),  cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_bulk),               cmocka_unit_test(test_atomic_bulk),  cmocka_unit_test(test_time),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

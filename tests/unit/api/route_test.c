@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The route table: fixed segments before parts, going back where the fixed ones lead nowhere, methods, splitting.
+ */
+#include "../../lib/unit.h"
+
+#include "api/handlers.h"
+#include "api/route.h"
+
+static struct route_table *table;
+
+static int setup(void **state)
+{
+    (void)state;
+    table = route_table_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    route_table_free(table);
+    return 0;
+}
+
+static struct route_match find(enum http_method method, const char *path, request_handler *expected)
+{
+    struct route_match match;
+    assert_int_equal(route_find(table, method, slice_from(path), false, &match), 0);
+    if (expected == NULL)
+        assert_null(match.route);
+    else if (match.route == NULL || match.route->handler != expected)
+        fail_msg("%s leads to %s", path, match.route == NULL ? "no method" : match.route->pattern);
+    return match;
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    struct route_match match = find(HTTP_GET, "/fs/_doc/%2Fa%2Fb", handle_doc_get);
+    assert_slice_equal(match.parts[PART_INDEX], "fs");
+    assert_slice_equal(match.parts[PART_ID], "%2Fa%2Fb");
+    assert_null(match.parts[PART_TYPE].data);
+    match = find(HTTP_POST, "/fs/lock/1/_update", handle_doc_update);
+    assert_slice_equal(match.parts[PART_TYPE], "lock");
+    assert_int_equal(match.form, FORM_TYPED);
+    match = find(HTTP_GET, "/", handle_info);
+    assert_null(match.parts[PART_INDEX].data);
+}
+
+/* /fs/_doc/1/_update: below the fixed "_doc" there is nothing, below {type} there is. */
+static void test_goes_back(void **state)
+{
+    (void)state;
+    struct route_match match = find(HTTP_POST, "/fs/_doc/1/_update", handle_doc_update);
+    assert_slice_equal(match.parts[PART_TYPE], "_doc");
+    find(HTTP_PUT, "/fs/_bulk", handle_bulk);
+    find(HTTP_PUT, "/fs/lock/_bulk", handle_bulk);
+}
+
+static void test_methods(void **state)
+{
+    (void)state;
+    struct route_match match = find(HTTP_PUT, "/fs/_update/1", NULL);
+    assert_int_equal(match.methods, 1u << HTTP_POST);
+    assert_int_equal(match.form, FORM_TYPELESS);
+    match = find(HTTP_OTHER, "/_bulk", NULL);
+    assert_int_equal(match.methods, (1u << HTTP_POST) | (1u << HTTP_PUT));
+    /* method by method, as 5.6 looks: /_bulk is then an index */
+    assert_int_equal(route_find(table, HTTP_DELETE, SLICE_LIT("/_bulk"), true, &match), 0);
+    assert_ptr_equal(match.route->handler, handle_index_delete);
+    assert_int_equal(route_find(table, HTTP_POST, SLICE_LIT("/"), true, &match), ROUTE_NONE);
+}
+
+static void test_split(void **state)
+{
+    struct route_match match;
+    (void)state;
+    find(HTTP_PUT, "/fs/_doc/1/", handle_doc_index);
+    find(HTTP_GET, "//", handle_info);
+    assert_int_equal(route_find(table, HTTP_PUT, SLICE_LIT("//fs/_doc/5"), false, &match), ROUTE_NONE);
+    assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("/a/b/c/d/e"), false, &match), ROUTE_NONE);
+    assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("/1/2/3/4/5/6/7/8/9/10/11/12/13/14"), false, &match), ROUTE_NONE);
+    assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("x"), false, &match), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_goes_back),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_split),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
