@@ -38,7 +38,9 @@ struct file_scripts {
 /* "judge-lock.groovy" is the script "judge-lock" in groovy. Returns: false for files that are no scripts. */
 static bool split_name(struct slice file, struct slice *ret_name, struct slice *ret_lang)
 {
-    const char *dot = file.len == 0 ? NULL : memrchr(file.data, '.', file.len);
+    if (file.data == NULL || file.len == 0)
+        return false;
+    const char *dot = memrchr(file.data, '.', file.len);
     if (dot == NULL || dot == file.data)
         return false;
     *ret_name = slice_make(file.data, (size_t)(dot - file.data));
