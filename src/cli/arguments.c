@@ -19,42 +19,33 @@ static void variable_name(const char *option, char *to, size_t room)
         to[i] = to[i] == '-' ? '_' : (char)toupper((unsigned char)to[i]);
 }
 
-static size_t option_count(const struct argp *argp)
+static bool is_last(const struct argp_option *option)
 {
-    size_t count = 0;
-    while (argp->options != NULL && (argp->options[count].name != NULL || argp->options[count].key != 0 ||
-                                     argp->options[count].doc != NULL))
-        count++;
-    return count;
+    return option->name == NULL && option->key == 0 && option->doc == NULL;
+}
+
+/* Hands the parser what the environment says, as argp does with what the command line says. */
+static void parse_environment(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+    struct argp_state state = {
+        .root_argp = argp, .argc = argc, .argv = argv, .flags = flags, .input = input,
+        .name = argv[0], .err_stream = stderr, .out_stream = stdout,
+    };
+    for (const struct argp_option *option = argp->options; !is_last(option); option++) {
+        char name[64];
+        if (option->name == NULL || option->arg == NULL)
+            continue;
+        variable_name(option->name, name, sizeof name);
+        char *value = getenv(name);
+        if (value != NULL && *value != '\0')
+            (void)argp->parser(option->key, value, &state);
+    }
 }
 
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
-    size_t options = option_count(argp);
-    char **all = mem_alloc((options + (size_t)argc + 1) * sizeof *all);
-    char **made = mem_zalloc((options + 1) * sizeof *made);
-    int count = 0;
-    size_t made_count = 0;
-    all[count++] = argv[0];
-    for (size_t i = 0; i < options; i++) {
-        char name[64];
-        if (argp->options[i].name == NULL || argp->options[i].arg == NULL)
-            continue;
-        variable_name(argp->options[i].name, name, sizeof name);
-        const char *value = getenv(name);
-        if (value == NULL || *value == '\0')
-            continue;
-        if (asprintf(&made[made_count], "--%s=%s", argp->options[i].name, value) < 0)
-            abort();
-        all[count++] = made[made_count++];
-    }
-    for (int i = 1; i < argc; i++)
-        all[count++] = argv[i];
-    all[count] = NULL;
-    argp_parse(argp, count, all, flags, NULL, input);
-    /* `made` stays: options point into it for as long as the process lives. */
-    mem_free(all);
-    mem_free(made);
+    parse_environment(argp, argc, argv, flags, input);
+    argp_parse(argp, argc, argv, flags, NULL, input);
 }
 
 struct unit {

@@ -12,7 +12,8 @@
 
 /*
  * argp_parse() with the environment in front: for each long option NAME with a value, TIDELOCK_NAME (capitals, '_' for
- * '-') is read as if it were given first, so that the command line wins. Ends the process on --help and wrong usage.
+ * '-') is handed to the parser first, so that the command line wins. Requires: argp->options, and no child parsers.
+ * Ends the process on --help and wrong usage.
  */
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 
