@@ -138,7 +138,7 @@ class Import(unittest.TestCase):
             assert server.must("GET", "/_cat/count/fs?format=json")[0]["count"] == str(count)
             expect(run("import", root, "--index", "fs", "--root", "/clinton", "--quiet", server=server), 0,
                    "0 documents created in 'fs', 0 updated, %d already there" % count)
-            expect(run("import", root, "--index", "fs", "--root", "/clinton", "--update", "-j", "1", server=server), 0,
+            expect(run("import", root, "--index", "fs", "--root", "/clinton", "--update", "-j", "1", "--contents", server=server), 0,
                    "0 documents created in 'fs', %d updated" % count)
             for name in ("quote\".txt", "new\nline", "ümlaut", "*", "broken\ufffd.txt", "link", "fifo"):
                 hits = server.must("POST", "/fs/_search", {"query": {"term": {"path": "/clinton/" + name}}})["hits"]["hits"]

@@ -70,6 +70,7 @@ class Server:
         return self.start()
 
     def close(self):
+        """Ends it; it must end as it should, which under a sanitizer says that it found nothing."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
@@ -77,6 +78,8 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+            assert self.process.returncode == 0, "the server ended with status %d: %s" % (
+                self.process.returncode, self.errors()[-4000:])
         self.log.close()
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
