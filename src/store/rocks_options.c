@@ -208,6 +208,11 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
     }
 }
 
+bool rocks_options_space_is_filtered(enum store_space space)
+{
+    return profiles[space].filter;
+}
+
 void rocks_options_set_log_may_end_early(struct rocks_options *options, bool may)
 {
     rocksdb_options_set_wal_recovery_mode(options->database,

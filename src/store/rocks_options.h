@@ -40,6 +40,8 @@ struct rocks_options {
  * Owns: the caller; rocks_options_deinit.
  */
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings);
+/* Whether single reads of a space go through filters. */
+bool rocks_options_space_is_filtered(enum store_space space);
 /*
  * Whether a damaged record ends the log there (true), or only one that is cut off at the very end does and
  * anything else is an error.

@@ -131,15 +131,45 @@ static int verify_space(struct rocks_store *rocks, enum store_space space, char 
     return *ret_error == NULL ? 0 : -1;
 }
 
+static int verify_key(struct store *store, enum store_space space, const struct store_iter *iter)
+{
+    struct store_value value;
+    int r = store_get(store, space, TL_TS_MAX, store_iter_key(iter), &value);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : TL_ERR_CORRUPT;
+    bool equal = slice_equal(value.bytes, store_iter_value(iter));
+    store_value_release(&value);
+    return equal ? 0 : TL_ERR_CORRUPT;
+}
+
+/* Looks each key up, which reads the filters, and finds them wrong if they hide it. */
+static int verify_lookups(struct store *store, enum store_space space)
+{
+    struct store_iter *iter = store_iter_new(store, space, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
+    int r = 0;
+    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
+        r = verify_key(store, space, iter);
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    return r;
+}
+
 int rocks__verify(struct store *store, char **ret_reason)
 {
     struct rocks_store *rocks = rocks_of(store);
     for (int space = 0; space < SPACE_COUNT; space++) {
+        const char *name = rocks->options.family_names[space];
         char *error = NULL;
-        if (verify_space(rocks, space, &error) == 0)
-            continue;
-        rocks__say(ret_reason, "%s: %s", rocks->options.family_names[space], error);
-        return rocks__fail(rocks, error);
+        if (verify_space(rocks, space, &error) != 0) {
+            rocks__say(ret_reason, "%s: %s", name, error);
+            return rocks__fail(rocks, error);
+        }
+        int r = rocks_options_space_is_filtered(space) ? verify_lookups(store, space) : 0;
+        if (r != 0) {
+            rocks__say(ret_reason, "%s: a key that a scan finds cannot be read", name);
+            return tl_trace(r);
+        }
     }
     return 0;
 }

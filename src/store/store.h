@@ -163,7 +163,7 @@ tl_ts store_history_low(const struct store *store);
 int store_compact(struct store *store) TL_MUST_USE;
 int store_flush(struct store *store) TL_MUST_USE;
 
-/* Reads every block and verifies its checksum. Returns: 0, TL_ERR_CORRUPT, TL_ERR_IO. */
+/* Reads every block, verifies its checksum, and looks every key up. Returns: 0, TL_ERR_CORRUPT, TL_ERR_IO. */
 int store_verify(struct store *store, char **ret_reason) TL_MUST_USE;
 
 struct store_stats {
