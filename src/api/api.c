@@ -233,7 +233,7 @@ static int prepare(struct request *request, const struct route_match *match)
     if ((r = decode_parts(request, match)) != 0)
         return r;
     if (match->form == FORM_SHARED && !request->form.compatible_8)
-        request->dialect = dialect_of_indices(request->api, request->parts[PART_INDEX]);
+        request->dialect = dialect_of_indices(request, request->parts[PART_INDEX]);
     if ((r = params_parse(request->arena, exchange->query, &request->params, &request->problem)) != 0)
         return REQUEST_REFUSED;
     if ((r = media_check(request)) != 0)
@@ -257,7 +257,7 @@ static int find_row(struct request *request, struct route_match *ret_match)
     if (r == 0 && ret_match->route != NULL)
         return 0;
     if (!request->form.compatible_8 && (r != 0 || ret_match->form == FORM_SHARED))
-        request->dialect = dialect_of_indices(request->api, SLICE_NONE);
+        request->dialect = dialect_of_indices(request, SLICE_NONE);
     if (request->dialect == DIALECT_7 || exchange->method == HTTP_OTHER || exchange->method == HTTP_OPTIONS)
         return r != 0 ? reply_no_handler(request) : reply_wrong_method(request, ret_match->methods, SLICE_NONE);
     if (route_find(routes, exchange->method, exchange->path, true, ret_match) != 0)
@@ -275,6 +275,7 @@ static int dispatch(struct request *request)
     request->route = match.route;
     if (match.form == FORM_TYPED)
         request->dialect = DIALECT_5;
+    dialect_note(request, match.form);
     r = prepare(request, &match);
     if (r != 0) {
         request->transaction = SLICE_NONE; /* it has not passed the gate */

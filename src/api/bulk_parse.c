@@ -30,6 +30,8 @@ static int take_line(struct bulk_parser *parser, struct slice *ret_line)
     if (parser->rest.len == 0)
         return BULK_END;
     size_t len = slice_find_byte(parser->rest, '\n');
+    if (len == parser->rest.len && parser->defaults->type.len > 0 && parser->bulk->count == 0)
+        return BULK_END; /* 5.6 passes over it, and has no requests then */
     if (len == parser->rest.len)
         return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
                               "The bulk request must be terminated by a newline [\\n]");

@@ -44,10 +44,27 @@ static void survey_name(struct survey *survey, const struct catalog *catalog, st
         survey_all(survey, catalog, name);
 }
 
-enum dialect dialect_of_indices(struct api *api, struct slice expression)
+/* What a connection's note may say. */
+enum { NOTE_NOTHING, NOTE_TYPELESS, NOTE_TYPED };
+
+void dialect_note(struct request *request, enum route_form form)
+{
+    if (request->exchange->connection_note == NULL || (form != FORM_TYPED && form != FORM_TYPELESS))
+        return;
+    atomic_store_explicit(request->exchange->connection_note, form == FORM_TYPED ? NOTE_TYPED : NOTE_TYPELESS,
+                          memory_order_relaxed);
+}
+
+static bool noted_as_typed(const struct request *request)
+{
+    return request->exchange->connection_note != NULL &&
+           atomic_load_explicit(request->exchange->connection_note, memory_order_relaxed) == NOTE_TYPED;
+}
+
+enum dialect dialect_of_indices(struct request *request, struct slice expression)
 {
     struct survey survey = {0, 0};
-    tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(api->journal);
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
     while (expression.len > 0 && survey.typeless == 0) {
         size_t len = slice_find_byte(expression, ',');
         survey_name(&survey, catalog, slice_make(expression.data, len));
@@ -55,5 +72,7 @@ enum dialect dialect_of_indices(struct api *api, struct slice expression)
     }
     if (survey.typed + survey.typeless == 0)
         survey_all(&survey, catalog, SLICE_LIT("*"));
-    return survey.typed > 0 && survey.typeless == 0 ? DIALECT_5 : DIALECT_7;
+    if (survey.typed + survey.typeless == 0)
+        return noted_as_typed(request) ? DIALECT_5 : DIALECT_7;
+    return survey.typeless == 0 ? DIALECT_5 : DIALECT_7;
 }

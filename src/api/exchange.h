@@ -16,6 +16,8 @@
 #ifndef TL_API_EXCHANGE_H
 #define TL_API_EXCHANGE_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/types.h"
@@ -51,6 +53,11 @@ struct exchange {
     struct slice path;         /* as sent, percent escapes included, without the query */
     struct slice query;        /* after the '?', as sent; data NULL: no '?' */
     struct slice body;         /* whole; empty: none */
+    /*
+     * A byte of the api's that lives as long as the connection, 0 at first; NULL: there is none. For hints only: proxies
+     * share connections among clients.
+     */
+    _Atomic unsigned char *connection_note;
     bool lone;                 /* no other request is in flight, and none of another connection came in of late */
 
     /* The response. */

@@ -115,6 +115,7 @@ static void hand_over(struct carrier *carrier)
     connection_set_carrier(carrier->connection, carrier);
     connection_enter(carrier->connection, PHASE_WORKING, 0);
     size_t others = atomic_fetch_add_explicit(&http->in_flight, 1, memory_order_relaxed);
+    carrier->exchange.connection_note = &carrier->connection->note;
     carrier->exchange.lone = alone_of_late(http, carrier->connection) && others == 0;
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
     atomic_store(&carrier->state, CARRIER_HANDLING);
