@@ -142,7 +142,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
     if (!carrier->head_seen) {
         carrier->head_seen = true;
         intake_head(carrier, method);
-        return MHD_YES;
+        if (carrier->refusal.type == PROBLEM_NONE || !intake_is_asked_first(carrier))
+            return MHD_YES;
+        /* Who asks first is told no at once; who does not gets to read the refusal only once the body is sent. */
+        response_refuse(carrier);
+        return response_queue(carrier);
     }
     if (*data_len > 0) {
         bool go_on = intake_body(carrier, (struct slice){data, *data_len});

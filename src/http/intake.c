@@ -75,6 +75,12 @@ static void check_encoding(struct carrier *carrier)
     carrier->refusal.status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
+bool intake_is_asked_first(struct carrier *carrier)
+{
+    const char *expect = header(carrier, MHD_HTTP_HEADER_EXPECT);
+    return expect != NULL && strcasecmp(expect, "100-continue") == 0;
+}
+
 void intake_head(struct carrier *carrier, const char *method)
 {
     struct exchange *exchange = &carrier->exchange;

@@ -142,7 +142,7 @@ class Server:
                     if not part:
                         break
                     received += part
-            except socket.timeout:
+            except (socket.timeout, ConnectionResetError):
                 pass
             return received
 
