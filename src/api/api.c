@@ -5,8 +5,10 @@
 #include "api/api.h"
 
 #include <sys/random.h>
+#include <time.h>
 
 #include "api/api_internal.h"
+#include "api/date_name.h"
 #include "api/dialect.h"
 #include "api/media.h"
 #include "api/problem_reply.h"
@@ -193,6 +195,18 @@ static int decode_parts(struct request *request, const struct route_match *match
     return 0;
 }
 
+/* "<logs-{now/d}>" in the place of an index is a name with a date in it. */
+static int resolve_date_names(struct request *request)
+{
+    struct slice *index = &request->parts[PART_INDEX];
+    if (index->data == NULL || slice_find_byte(*index, '<') == index->len)
+        return 0;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t millis = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return date_name_resolve(request->arena, *index, millis, index, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+}
+
 static int read_form(struct request *request)
 {
     struct reply_form *form = &request->form;
@@ -230,7 +244,7 @@ static int prepare(struct request *request, const struct route_match *match)
 {
     int r;
     struct exchange *exchange = request->exchange;
-    if ((r = decode_parts(request, match)) != 0)
+    if ((r = decode_parts(request, match)) != 0 || (r = resolve_date_names(request)) != 0)
         return r;
     if (match->form == FORM_SHARED && !request->form.compatible_8)
         request->dialect = dialect_of_indices(request, request->parts[PART_INDEX]);

@@ -44,7 +44,8 @@ static int read_conflicts(struct request *request, struct by_query *by, struct s
 static int set_docs_max(struct request *request, struct by_query *by, int64_t number)
 {
     if (number < 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] parameter cannot be negative, found [%lld]", (long long)number);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] parameter cannot be negative, found [%lld]",
+                              by->call.dialect == DIALECT_7 ? "max_docs" : "size", (long long)number);
     if (by->docs_max >= 0 && by->docs_max != number)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] set to two different values [%lld] and [%lld]",
                               (long long)by->docs_max, (long long)number);

@@ -88,12 +88,13 @@ static struct query *fail(struct lucene *p, const char *expecting)
                                             : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";
     struct problem *cause = arena_zalloc(p->arena, sizeof *cause);
     cause->type = PROBLEM_PARSE;
+    cause->name = SLICE_LIT("parse_exception"); /* Lucene's, which is no root cause */
     if (p->at >= p->text.len)
         cause->reason = arena_printf(p->arena, "Encountered \"<EOF>\" at line 1, column %zu.\nWas expecting one of:\n%s", p->text.len,
                                      expecting);
     else
         cause->reason = arena_printf(p->arena, form, SLICE_ARG(found), SLICE_ARG(found), p->at, expecting);
-    *p->problem = (struct problem){.type = PROBLEM_PARSE, .caused_by = cause};
+    *p->problem = (struct problem){.type = PROBLEM_PARSE, .name = cause->name, .caused_by = cause};
     p->problem->reason = arena_printf(p->arena, "Cannot parse '%.*s': %.*s", SLICE_ARG(p->text), SLICE_ARG(cause->reason));
     return query_match_all(p->arena);
 }
