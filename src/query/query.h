@@ -85,7 +85,7 @@ typedef int terms_fetch(void *context, const struct terms_lookup *lookup, struct
 int query_resolve_lookups(struct query *query, struct arena *arena, terms_fetch *fetch, void *context,
                           struct problem *ret_problem) TL_MUST_USE;
 
-/* Line and column, from 1, of a value in its text; behind an object or array with `end`. */
+/* Line and column, from 1, of a value in its text; with `end`, of the bracket that closes an object or array. */
 void query_position(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column);
 
 /* Elasticsearch's " did you mean [x]?" for a name nobody knows; empty where nothing is near. */
