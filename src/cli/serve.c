@@ -237,7 +237,7 @@ static int server_open(struct server *server, struct serve_options *o)
 
 /*
  * Requests in flight get their grace; then what still waits (for a lock, for changes) is told that the server stops,
- * which the journal and the api do when they are closed; then connections go.
+ * which the journal does when it stops and the api when it is closed; then connections go.
  */
 static void server_close(struct server *server, uint64_t grace_us)
 {
@@ -247,9 +247,10 @@ static void server_close(struct server *server, uint64_t grace_us)
             log_warning("some requests did not end in time; they are refused");
     }
     if (server->journal != NULL)
-        journal_close(server->journal);
+        journal_stop(server->journal);
     api_close(server->api);
     http_close(server->http);
+    journal_close(server->journal);
     if (server->core != NULL)
         core_close(server->core);
     store_close(server->store);

@@ -24,11 +24,17 @@ struct journal_options {
 
 /*
  * Starts the journal over an opened core, beginning with a RESTART command.
- * Returns: 0 or a fatal code. Owns: the caller; journal_close(), which completes the core's waiting commands, syncs,
- * and leaves core and store for the caller to close.
+ * Returns: 0 or a fatal code. Owns: the caller; journal_close(), which leaves core and store for the caller to close.
  */
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
                        struct journal **ret_journal) TL_MUST_USE;
+/*
+ * Ends the taking of commands: what waits in the core is completed with PROBLEM_STOPPING, and so is what is submitted from now
+ * on. Reads, pins and unpins still work, so those who hold pins can let go of them. Called again it does nothing.
+ */
+void journal_stop(struct journal *journal);
+
+/* Stops it and frees it. Requires: nothing is pinned. NULL is fine. */
 void journal_close(struct journal *journal);
 
 /*

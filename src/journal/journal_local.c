@@ -540,17 +540,25 @@ static void stop_core(struct journal *journal)
     finish(journal, &group, core_last_ts(journal->core));
 }
 
+void journal_stop(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    bool stopped = journal->stopping;
+    journal->stopping = true;
+    pthread_cond_broadcast(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (stopped)
+        return;
+    for (unsigned i = 0; i < journal->worker_count; i++)
+        pthread_join(journal->workers[i], NULL);
+    stop_core(journal);
+}
+
 void journal_close(struct journal *journal)
 {
     if (journal == NULL)
         return;
-    pthread_mutex_lock(&journal->queue_lock);
-    journal->stopping = true;
-    pthread_cond_broadcast(&journal->queue_filled);
-    pthread_mutex_unlock(&journal->queue_lock);
-    for (unsigned i = 0; i < journal->worker_count; i++)
-        pthread_join(journal->workers[i], NULL);
-    stop_core(journal);
+    journal_stop(journal);
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);
     pins_deinit(&journal->pins);

@@ -192,6 +192,16 @@ class BadInput(unittest.TestCase):
                 s.close()
 
 
+class Stop(unittest.TestCase):
+    def test_with_open_scrolls(self):
+        """A server that is told to stop ends in good order, whatever it keeps for its clients."""
+        with Server() as server:
+            server.must("POST", "/_bulk", "".join('{"index":{"_index":"kept","_id":"%d"}}\n{"a":1}\n' % i for i in range(20)))
+            server.must("POST", "/kept/_search?scroll=5m&size=2", {"query": {"match_all": {}}})
+            server.must("POST", "/kept/_pit?keep_alive=5m")
+            self.assertEqual(server.stop(), 0)
+
+
 class FullDisk(unittest.TestCase):
     def test_refuses_and_recovers(self):
         """The reserve is larger than the disk: writes are refused, reads go on; with a small one they work again."""
