@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "unit.h"
 
@@ -151,6 +152,22 @@ void box_exchange_wait(struct box_exchange *sent)
     while (!sent->answered && !sent->closed)
         pthread_cond_wait(&sent->wake, &sent->lock);
     pthread_mutex_unlock(&sent->lock);
+}
+
+bool box_exchange_wait_ms(struct box_exchange *sent, unsigned ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&sent->lock);
+    while (!sent->answered && !sent->closed)
+        if (pthread_cond_timedwait(&sent->wake, &sent->lock, &until) != 0)
+            break;
+    bool came = sent->answered || sent->closed;
+    pthread_mutex_unlock(&sent->lock);
+    return came;
 }
 
 static size_t count_lines(const struct buf *buf)

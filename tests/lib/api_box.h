@@ -43,6 +43,8 @@ void box_exchange_header(struct box_exchange *sent, const char *name, const char
 void box_exchange_start(struct api_box *box, struct box_exchange *sent);
 /* Waits for the answer, or for the stream's end. */
 void box_exchange_wait(struct box_exchange *sent);
+/* The same for at most `ms` milliseconds. Returns: whether it came. */
+bool box_exchange_wait_ms(struct box_exchange *sent, unsigned ms);
 /* Waits until a stream has `lines` lines. */
 void box_exchange_wait_lines(struct box_exchange *sent, size_t lines);
 /* The connection breaks. */
