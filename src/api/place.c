@@ -54,8 +54,9 @@ static size_t skip_value(struct slice text, size_t offset)
         } else if (c == ',' || c == ':') {
             at++;
         } else {
-            while (at < text.len && strchr(",:]}[{\" \t\r\n", text.data[at]) == NULL)
+            do
                 at++;
+            while (at < text.len && strchr(",:]}[{\" \t\r\n", text.data[at]) == NULL);
         }
     } while (depth > 0 && at < text.len);
     return at;

@@ -56,6 +56,7 @@ static void test_first_value(void **state)
     first_value("", "");
     first_value("[1,[2]] ,", "[1,[2]]");
     first_value("\xef\xbb\xbf{} y", "\xef\xbb\xbf{}");
+    assert_int_equal(place_first_value(slice_make("{\"a\":\0x}", 8)).len, 8);
 }
 
 int main(void)
