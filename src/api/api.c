@@ -14,7 +14,6 @@
 #include "api/problem_reply.h"
 #include "api/reply.h"
 #include "api/searches.h"
-#include "api/task.h"
 #include "api/url.h"
 #include "base/alloc.h"
 
@@ -87,7 +86,12 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
 void api_stop(struct api *api)
 {
     attachments_stop(api->attachments);
-    tasks_stop(searches_tasks(api->searches));
+    searches_stop(api->searches);
+}
+
+void api_cancel(struct api *api)
+{
+    searches_cancel(api->searches);
 }
 
 void api_close(struct api *api)
@@ -96,8 +100,6 @@ void api_close(struct api *api)
         return;
     attachments_close(api->attachments);
     file_scripts_close(api->file_scripts);
-    if (api->searches != NULL)
-        tasks_stop(searches_tasks(api->searches));
     workers_close(api->workers);
     searches_close(api->searches);
     gate_free(api->gate);

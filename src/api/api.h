@@ -24,9 +24,15 @@ void api_close(struct api *api);
 
 /*
  * Ends the responses that stay open, so that connections can come to rest before api_close(): sessions that are attached
- * are left to their leases. Requests are still answered.
+ * are left to their leases; scrolls, points in time and tasks that nobody waits for end. Requests are still answered.
  */
 void api_stop(struct api *api);
+
+/*
+ * Ends what takes long: searches that run, by-query tasks. Ensures: no task runs; once the requests in flight have been
+ * answered, nothing of the api is pinned in the journal, which may then be closed.
+ */
+void api_cancel(struct api *api);
 
 /*
  * Handles one request; never blocks for long: short reads are answered at once, writes go to the journal, long reads

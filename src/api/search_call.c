@@ -464,7 +464,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
     call->context = (struct search_context){.arena = call->arena, .view = &call->view, .indices = indices, .index_count = count,
                                             .dialect = call->dialect, .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
                                             .node = SLICE_LIT(API_NODE_ID), .clock_us = search_clock_us,
-                                            .compile = compile, .compile_user = call};
+                                            .cancelled = searches_cancelled(call->api->searches), .compile = compile, .compile_user = call};
     call->context.index_count = 0;
     for (size_t i = 0; i < count; i++) {
         if (targets[i].index->closed && call->options.ignore_unavailable)

@@ -17,7 +17,9 @@ struct searches {
     pthread_mutex_t lock;
     pthread_cond_t wake;       /* of the reaper, to end */
     pthread_t reaper;
-    bool stopping;
+    bool stopping;             /* of the reaper */
+    bool closed;               /* to new contexts */
+    atomic_bool cancelled;     /* searches that run end soon */
     struct list contexts;      /* in order of creation */
     size_t counts[CONTEXT_KIND_COUNT];
     uint64_t last_number;
@@ -89,7 +91,7 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
     size_t limit = keep->kind == CONTEXT_SCROLL ? CONTEXTS_SCROLL_MAX : CONTEXTS_PIT_MAX;
     int r = CONTEXT_TOO_MANY;
     pthread_mutex_lock(&searches->lock);
-    if (searches->counts[keep->kind] < limit) {
+    if (searches->counts[keep->kind] < limit && !searches->closed) {
         searches->counts[keep->kind]++;
         keep->references++;
         keep->keep_alive_us = keep_alive_us;
@@ -273,6 +275,28 @@ void searches_close(struct searches *searches)
 struct tasks *searches_tasks(struct searches *searches)
 {
     return searches->tasks;
+}
+
+void searches_stop(struct searches *searches)
+{
+    pthread_mutex_lock(&searches->lock);
+    searches->closed = true;
+    pthread_mutex_unlock(&searches->lock);
+    clear(searches, is_any, NULL);
+    tasks_stop(searches->tasks, false);
+}
+
+void searches_cancel(struct searches *searches)
+{
+    atomic_store(&searches->cancelled, true);
+    searches_stop(searches);
+    tasks_stop(searches->tasks, true);
+    tasks_wait(searches->tasks);
+}
+
+const atomic_bool *searches_cancelled(const struct searches *searches)
+{
+    return &searches->cancelled;
 }
 
 /* --- Keep-alive ------------------------------------------------------------------------------------------------------------- */

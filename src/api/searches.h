@@ -9,6 +9,7 @@
 #define TL_API_SEARCHES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "api/search_call.h"
 
@@ -25,6 +26,13 @@ int searches_open(struct api *api, struct searches **ret_searches) TL_MUST_USE;
 /* Requires: no request is at work. NULL is fine. */
 void searches_close(struct searches *searches);
 struct tasks *searches_tasks(struct searches *searches);
+
+/* The server stops: contexts end, and so do tasks that nobody waits for. Searches go on. */
+void searches_stop(struct searches *searches);
+/* It stops now: searches that run are cancelled, and tasks are, and waited for. */
+void searches_cancel(struct searches *searches);
+/* Returns: what long searches look at to see whether they are cancelled. */
+const atomic_bool *searches_cancelled(const struct searches *searches);
 
 /* As script_compile, from a cache that all threads share. */
 int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,

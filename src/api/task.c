@@ -37,10 +37,17 @@ struct tasks *tasks_new(struct api *api)
     return tasks;
 }
 
-static void task_free(struct task *task)
+/* What the work held, such as pinned history, is let go as soon as it is done. */
+static void release_context(struct task *task)
 {
     if (task->free != NULL)
         task->free(task->context);
+    task->free = NULL;
+}
+
+static void task_free(struct task *task)
+{
+    release_context(task);
     mem_free((void *)(uintptr_t)task->status.data);
     mem_free((void *)(uintptr_t)task->result.data);
     mem_free((void *)(uintptr_t)task->error.data);
@@ -55,16 +62,26 @@ void task_discard(struct task *task)
     task_free(task);
 }
 
-void tasks_stop(struct tasks *tasks)
+void tasks_stop(struct tasks *tasks, bool all)
 {
     pthread_mutex_lock(&tasks->lock);
     tasks->closing = true;
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
+        if (task->done || (task->waited_for && !all))
+            continue;
         atomic_store(&task->cancelled, true);
         pthread_cond_broadcast(&task->wake);
     }
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void tasks_wait(struct tasks *tasks)
+{
+    pthread_mutex_lock(&tasks->lock);
+    while (tasks->running > 0)
+        pthread_cond_wait(&tasks->quiet, &tasks->lock);
     pthread_mutex_unlock(&tasks->lock);
 }
 
@@ -72,11 +89,8 @@ void tasks_free(struct tasks *tasks)
 {
     if (tasks == NULL)
         return;
-    tasks_stop(tasks);
-    pthread_mutex_lock(&tasks->lock);
-    while (tasks->running > 0)
-        pthread_cond_wait(&tasks->quiet, &tasks->lock);
-    pthread_mutex_unlock(&tasks->lock);
+    tasks_stop(tasks, true);
+    tasks_wait(tasks);
     list_for_each_safe(link, following, &tasks->items)
     {
         list_remove(link);
@@ -129,8 +143,9 @@ static void *task_main(void *user)
 {
     struct task *task = user;
     struct tasks *tasks = task->tasks;
-    bool waited_for = task->request != NULL;
+    bool waited_for = task->waited_for;
     task->run(task);
+    release_context(task);
     pthread_mutex_lock(&tasks->lock);
     task->done = true;
     pthread_cond_broadcast(&task->ended);
@@ -154,6 +169,7 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
     pthread_attr_t attributes;
     pthread_mutex_lock(&tasks->lock);
     bool full = tasks->running >= TASKS_RUNNING_MAX || tasks->closing;
+    task->waited_for = task->request != NULL;
     if (!full) {
         tasks->running++;
         list_append(&tasks->items, &task->link);

@@ -24,8 +24,10 @@ struct task;
 /* Owns: the caller; tasks_free, which cancels what runs and waits for it. NULL is fine. */
 struct tasks *tasks_new(struct api *api);
 void tasks_free(struct tasks *tasks);
-/* Cancels what runs, and lets who waits for it go. */
-void tasks_stop(struct tasks *tasks);
+/* Cancels what nobody waits for, or everything; no task begins any more. */
+void tasks_stop(struct tasks *tasks, bool all);
+/* Waits until none runs. */
+void tasks_wait(struct tasks *tasks);
 
 struct task {
     struct tasks *tasks;
@@ -40,9 +42,11 @@ struct task {
 
     /* The work; runs on the task's thread, and leaves what it has come to in `result` or `problem`. */
     void (*run)(struct task *task);
-    void (*free)(void *context);
+    void (*free)(void *context); /* once it has run */
     void *context;
     struct request *request;   /* who waits for it; NULL: nobody. Gone once `run` has answered it */
+
+    bool waited_for;           /* by a request */
 
     /* Guarded by the tasks' lock: */
     struct list link;

@@ -235,6 +235,9 @@ static int server_open(struct server *server, struct serve_options *o)
     return open_http(server, &o->http);
 }
 
+/* What has been cancelled ends within this time. */
+#define CANCELLED_US (2 * TL_SECOND)
+
 /*
  * Requests in flight get their grace; then what still waits (for a lock, for changes) is told that the server stops,
  * which the journal does when it stops and the api when it is closed; then connections go.
@@ -243,8 +246,11 @@ static void server_close(struct server *server, uint64_t grace_us)
 {
     if (server->http != NULL) {
         http_quiesce(server->http);
+        api_stop(server->api);
         if (!http_drain(server->http, grace_us))
             log_warning("some requests did not end in time; they are refused");
+        api_cancel(server->api);
+        (void)http_drain(server->http, CANCELLED_US);
     }
     if (server->journal != NULL)
         journal_stop(server->journal);
