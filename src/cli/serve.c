@@ -19,6 +19,11 @@
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"debug", "info", "warning", "error"};
 
+enum {
+    TRIM_SECONDS = 10,
+    FREE_BYTES_KEPT = 32 << 20, /* of the heap, for what comes next */
+};
+
 struct serve_options {
     const char *data;
     char *host;
@@ -192,6 +197,14 @@ static void tune_allocator(void)
     (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
 }
 
+/* Gives memory that was freed in pieces back to the system, when there is much of it: after a bulk load, say. */
+static void give_back_memory(void)
+{
+    struct mallinfo2 heap = mallinfo2();
+    if (heap.fordblks > FREE_BYTES_KEPT)
+        (void)malloc_trim(0);
+}
+
 static int complain(int code, const char *what, char *reason)
 {
     log_error("%s: %s", what, reason != NULL ? reason : error_text(code));
@@ -271,6 +284,18 @@ static sigset_t stop_signals(void)
     return signals;
 }
 
+/* Returns: the signal that ends the server. */
+static int wait_for_stop(const sigset_t *signals)
+{
+    const struct timespec period = {.tv_sec = TRIM_SECONDS};
+    for (;;) {
+        int got = sigtimedwait(signals, NULL, &period);
+        if (got > 0)
+            return got;
+        give_back_memory();
+    }
+}
+
 static void announce(const struct server *server, const char *host)
 {
     bool v6 = strchr(host, ':') != NULL;
@@ -317,7 +342,7 @@ int command_serve(int argc, char **argv)
     arguments_parse(&argp, argc, argv, 0, &o);
     share(&o);
 
-    /* Blocked before any thread starts, so that all threads inherit it and only sigwait() sees them. */
+    /* Blocked before any thread starts, so that all threads inherit it and only wait_for_stop() sees them. */
     sigset_t signals = stop_signals();
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
@@ -327,10 +352,8 @@ int command_serve(int argc, char **argv)
 
     int r = server_open(&server, &o);
     if (r == 0) {
-        int got;
         announce(&server, o.host);
-        sigwait(&signals, &got);
-        log_info("stopping: %s", strsignal(got));
+        log_info("stopping: %s", strsignal(wait_for_stop(&signals)));
     }
     server_close(&server, o.grace_us);
     mem_free(o.host);
