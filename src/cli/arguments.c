@@ -86,7 +86,8 @@ size_t arguments_size(const struct argp_state *state, const char *option, const 
 {
     static const struct unit units[] = {
         {"", 1},         {"b", 1},        {"k", 1 << 10},          {"kb", 1 << 10},
-        {"m", 1 << 20},  {"mb", 1 << 20}, {"g", UINT64_C(1) << 30}, {"gb", UINT64_C(1) << 30}, {NULL, 1},
+        {"m", 1 << 20},  {"mb", 1 << 20}, {"g", UINT64_C(1) << 30}, {"gb", UINT64_C(1) << 30},
+        {"t", UINT64_C(1) << 40}, {"tb", UINT64_C(1) << 40}, {NULL, 1},
     };
     uint64_t value = 0;
     if (!with_unit(text, units, &value))

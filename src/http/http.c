@@ -141,10 +141,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
         return MHD_NO;
     if (!carrier->head_seen) {
         carrier->head_seen = true;
-        intake_head(carrier, method);
-        if (carrier->refusal.type == PROBLEM_NONE || !intake_is_asked_first(carrier))
+        if (intake_head(carrier, method))
             return MHD_YES;
-        /* Who asks first is told no at once; who does not gets to read the refusal only once the body is sent. */
         response_refuse(carrier);
         return response_queue(carrier);
     }

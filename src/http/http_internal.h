@@ -146,9 +146,8 @@ bool stream_connection_done(struct carrier *carrier);
 
 /* intake.c: from the wire to the handler. */
 void intake_begin(struct carrier *carrier, const char *uri);
-void intake_head(struct carrier *carrier, const char *method);
-/* Returns: whether the client waits to hear that its body is wanted (Expect: 100-continue). */
-bool intake_is_asked_first(struct carrier *carrier);
+/* Returns: false when the refusal is to be answered at once, without the body. */
+bool intake_head(struct carrier *carrier, const char *method) TL_MUST_USE;
 /* Returns: false when the connection is to be broken: too much of a refused body. */
 bool intake_body(struct carrier *carrier, struct slice bytes) TL_MUST_USE;
 /* Unpacks the body and fills the exchange, or sets the refusal. */

@@ -3,7 +3,8 @@
  * Intake: requests from the wire to the handler.
  *
  * A request that will be refused is still read (and dropped) up to a point, so that its sender, who is busy writing,
- * gets to see the answer instead of a broken connection.
+ * gets to see the answer instead of a broken connection. One that waits to be told to go on (Expect: 100-continue), or
+ * that announces more than we would drop, is answered at once.
  */
 #include "http/http_internal.h"
 #include "http/inflate.h"
@@ -75,13 +76,7 @@ static void check_encoding(struct carrier *carrier)
     carrier->refusal.status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
-bool intake_is_asked_first(struct carrier *carrier)
-{
-    const char *expect = header(carrier, MHD_HTTP_HEADER_EXPECT);
-    return expect != NULL && strcasecmp(expect, "100-continue") == 0;
-}
-
-void intake_head(struct carrier *carrier, const char *method)
+bool intake_head(struct carrier *carrier, const char *method)
 {
     struct exchange *exchange = &carrier->exchange;
     exchange->method_name = arena_copy(&exchange->arena, slice_from(method));
@@ -91,11 +86,13 @@ void intake_head(struct carrier *carrier, const char *method)
     uint64_t length;
     const char *text = header(carrier, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (text == NULL || !slice_to_u64(slice_from(text), &length) || length == 0)
-        return;
-    if (length > carrier->http->options.body_bytes_max)
+        return true;
+    if (length > carrier->http->options.body_bytes_max) {
         refuse_too_large(carrier);
-    else
-        (void)buf_reserve(&carrier->body, length + 1 < BODY_RESERVE_MAX ? length + 1 : BODY_RESERVE_MAX);
+        return length <= DROPPED_BYTES_MAX && header(carrier, MHD_HTTP_HEADER_EXPECT) == NULL;
+    }
+    (void)buf_reserve(&carrier->body, length + 1 < BODY_RESERVE_MAX ? length + 1 : BODY_RESERVE_MAX);
+    return true;
 }
 
 /* Counts bytes against what all requests may hold together. */

@@ -331,6 +331,11 @@ static void test_body_too_large(void **state)
     expect_on(fd, "\r\n0\r\n\r\n", "HTTP/1.1 413 ", "\"status\":413}");
     close(fd);
     mem_free(body);
+
+    /* Told before it is sent, or more than anybody would wait for: answered without it. */
+    expect(*state, "PUT /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 400000\r\n\r\n", "HTTP/1.1 413 ",
+           "\"status\":413}");
+    expect(*state, "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n{", "HTTP/1.1 413 ", "\"status\":413}");
 }
 
 static void test_bodies_together(void **state)
