@@ -296,6 +296,7 @@ void http_close(struct http *http)
     http_quiesce(http);
     REQUIRE(atomic_load(&http->in_flight) == 0 && atomic_load(&http->streams) == 0);
     (void)http_drain(http, CLOSE_PATIENCE_MS * TL_MS);
+    watch_end(http); /* it may be about to return from resuming a connection that is over already */
     MHD_stop_daemon(http->daemon);
     http_free(http);
 }

@@ -125,6 +125,9 @@ uint64_t http_now_ms(void);
 
 /* watch.c: hang-ups and time limits. */
 int watch_start(struct http *http) TL_MUST_USE;
+/* Ends the watcher's thread; connections can still be opened and closed. */
+void watch_end(struct http *http);
+/* The same, and gives back its descriptors: the polling threads must be gone. */
 void watch_stop(struct http *http);
 int watch_add(struct http *http, uint32_t slot);
 /* Ends connections that wait for a request: their reading side is closed. */

@@ -206,15 +206,20 @@ int watch_start(struct http *http)
     return 0;
 }
 
+void watch_end(struct http *http)
+{
+    if (!http->watching)
+        return;
+    atomic_store(&http->stopping, true);
+    ssize_t written = write(http->watch_wake, &(uint64_t){1}, sizeof(uint64_t));
+    INSIST(written == sizeof(uint64_t));
+    pthread_join(http->watcher, NULL);
+    http->watching = false;
+}
+
 void watch_stop(struct http *http)
 {
-    if (http->watching) {
-        atomic_store(&http->stopping, true);
-        ssize_t written = write(http->watch_wake, &(uint64_t){1}, sizeof(uint64_t));
-        INSIST(written == sizeof(uint64_t));
-        pthread_join(http->watcher, NULL);
-        http->watching = false;
-    }
+    watch_end(http);
     if (http->watch_epoll >= 0)
         close(http->watch_epoll);
     if (http->watch_wake >= 0)
