@@ -60,7 +60,7 @@ static int open_last_ts(struct core *core, tl_ts counted)
         if (!sound)
             return tl_trace(TL_ERR_CORRUPT);
     }
-    core->last_ts = written > counted ? written : counted;
+    core->last_ts = core->written_ts = written > counted ? written : counted;
     return 0;
 }
 
@@ -176,6 +176,7 @@ int core__commit(struct core *core)
     if (store_batch_count(core->batch) > 0) {
         if (!named)
             write_last_ts(core);
+        core->written_ts = core->ts;
         r = store_write(core->store, core->batch);
     }
     end_unit(core);

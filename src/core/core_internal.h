@@ -26,6 +26,7 @@ struct core {
     struct core_limits limits;
     struct effects *effects;      /* of the step at hand; NULL between steps */
     tl_ts last_ts;                /* invariant 1 */
+    tl_ts written_ts;             /* of the last unit that wrote anything: what last_ts is after a restart */
 
     /* The unit at hand. */
     bool open;

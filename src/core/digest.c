@@ -4,7 +4,7 @@
  * store they have and however often they were opened again.
  *
  * Documents are added up, so the order in which they are met does not matter. Tombstones belong to the state as
- * long as their versions count; entries are hints and do not.
+ * long as their versions counted for the last change; entries are hints and do not.
  */
 #include "core/core_internal.h"
 #include "core/doc.h"
@@ -29,7 +29,7 @@ static int digest_document(struct core *core, struct slice key, struct slice rec
         return tl_trace(TL_ERR_CORRUPT);
     if (catalog_index_by_number(core->catalog, index) == NULL)
         return 0;
-    if (doc.deleted && core->last_ts - doc.ts > core->limits.tombstone_us)
+    if (doc.deleted && core->written_ts - doc.ts > core->limits.tombstone_us)
         return 0;
     *sum += mix(slice_hash(key), slice_hash(record));
     return 0;

@@ -269,7 +269,7 @@ static int change_chunked(struct writing *work, struct writing_item *at, const s
 
 int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document, struct doc *doc)
 {
-    bool twice = work->batch != 0 && at->state.live && at->old.ts == doc->ts;
+    bool twice = work->batch != 0 && at->has_old && at->old.ts == doc->ts;
     uint64_t batch = twice ? 0 : work->batch;
     struct values singles;
     int r;
@@ -285,6 +285,10 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
     if (r != 0)
         return tl_trace(r);
     doc->batch = batch;
+    if (batch != 0 && singles.count > 0) { /* all singles of the run are in one set, which knows their order */
+        entry_set_delete(entries_of(work, at->index->number, 0), document_key(at), singles.items, singles.count, 0);
+        singles.count = 0;
+    }
     entry_set_write(entries_of(work, at->index->number, batch), document_key(at), document->values,
                     document->value_count, singles.items, singles.count, 0);
     return 0;

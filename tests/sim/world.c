@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { TWIN, ROCKS };
+
+static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
+
+void world_fail(const struct world *world, const char *format, ...)
+{
+    char text[8192] = "";
+    va_list arguments;
+
+    fflush(stdout);
+    fprintf(stderr, "sim: seed %llu, step %d: ", (unsigned long long)world->seed, world->step);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    if (world->op != NULL)
+        gen_describe(world->op, text, sizeof(text));
+    fprintf(stderr, "\n  %s\n  again: sim --tell %llu\n", text, (unsigned long long)world->seed);
+    exit(1);
+}
+
+static int below(struct world *world, int bound)
+{
+    return (int)rng_below(&world->rng, (uint64_t)bound);
+}
+
+static bool one_in(struct world *world, int n)
+{
+    return below(world, n) == 0;
+}
+
+/* --- Hosts ------------------------------------------------------------------------------------------------------ */
+
+static void open_core(struct world *world, struct host *host)
+{
+    struct core_limits limits = core_limits_default();
+
+    if (core_open(host->store, &limits, &host->core) != 0)
+        world_fail(world, "%s: the core does not open", host->name);
+}
+
+static void open_rocks(struct world *world, struct host *host)
+{
+    struct store_options options = {.in_memory = world->rocks == WORLD_ROCKS_IN_MEMORY,
+                                    .directory = slice_from(world->directory)};
+    char *reason = NULL;
+
+    if (store_open_rocks(&options, &host->store, &reason) != 0)
+        world_fail(world, "RocksDB does not open: %s", reason);
+}
+
+static void open_hosts(struct world *world)
+{
+    world->host_count = world->rocks == WORLD_TWIN_ONLY ? 1 : 2;
+    world->hosts[TWIN] = (struct host){.name = "twin", .store = store_open_mem()};
+    open_core(world, &world->hosts[TWIN]);
+    if (world->host_count == 1)
+        return;
+    snprintf(world->directory, sizeof(world->directory), "%s", "/tmp/tidelock-sim-XXXXXX");
+    if (world->rocks == WORLD_ROCKS_ON_DISK && mkdtemp(world->directory) == NULL)
+        world_fail(world, "no directory for RocksDB");
+    world->hosts[ROCKS].name = "rocks";
+    open_rocks(world, &world->hosts[ROCKS]);
+    open_core(world, &world->hosts[ROCKS]);
+}
+
+static int remove_file(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void close_hosts(struct world *world)
+{
+    for (int i = 0; i < world->host_count; i++) {
+        core_close(world->hosts[i].core);
+        store_close(world->hosts[i].store);
+    }
+    if (world->rocks == WORLD_ROCKS_ON_DISK && nftw(world->directory, remove_file, 8, FTW_DEPTH | FTW_PHYS) != 0)
+        world_fail(world, "%s cannot be removed", world->directory);
+}
+
+static uint64_t digest(struct world *world, struct host *host)
+{
+    uint64_t value;
+
+    if (core_digest(host->core, &value) != 0)
+        world_fail(world, "%s: no digest", host->name);
+    return value;
+}
+
+static void compare_digests(struct world *world)
+{
+    if (world->host_count == 2 && digest(world, &world->hosts[TWIN]) != digest(world, &world->hosts[ROCKS]))
+        world_fail(world, "the digests of twin and RocksDB differ");
+}
+
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
+
+/* Gives a command to a host. The outputs of an earlier time are cleared: the inputs never change. */
+static void give(struct world *world, struct host *host, const struct logged *logged)
+{
+    struct command *command = logged->command;
+    struct effects effects;
+
+    effects_init(&effects);
+    command->ts = logged->ts;
+    command->problem = (struct problem){0};
+    if (core_step(host->core, command, &effects) != 0)
+        world_fail(world, "%s: the step failed", host->name);
+    if (effects.completed.next != &command->link || effects.completed.prev != &command->link)
+        world_fail(world, "%s: the command did not complete, or others did", host->name);
+    list_remove(&command->link);
+    if (command->ts != logged->ts || core_last_ts(host->core) != logged->ts)
+        world_fail(world, "%s: the command took effect at another timestamp", host->name);
+    check_command(world, host, logged->op, logged->expected, command);
+}
+
+static void maintain(struct world *world, struct host *host, const struct logged *logged)
+{
+    size_t removed;
+
+    if (core_maintain(host->core, logged->ts, logged->keys_max, &removed) != 0)
+        world_fail(world, "%s: maintenance failed", host->name);
+}
+
+static void apply(struct world *world, struct host *host, const struct logged *logged)
+{
+    if (logged->command == NULL)
+        maintain(world, host, logged);
+    else
+        give(world, host, logged);
+}
+
+static struct logged *log_next(struct world *world)
+{
+    if (world->log_count == world->log_capacity) {
+        world->log_capacity = world->log_capacity == 0 ? 16 : world->log_capacity * 2;
+        world->log = mem_realloc(world->log, world->log_capacity * sizeof(*world->log));
+    }
+    struct logged *logged = &world->log[world->log_count++];
+    *logged = (struct logged){.ts = world->now};
+    return logged;
+}
+
+static void apply_everywhere(struct world *world, const struct logged *logged)
+{
+    for (int i = 0; i < world->host_count; i++)
+        apply(world, &world->hosts[i], logged);
+}
+
+static void forget_log(struct world *world)
+{
+    for (size_t i = 0; i < world->log_count; i++) {
+        command_free(world->log[i].command);
+        mem_free(world->log[i].op);
+        mem_free(world->log[i].expected);
+    }
+    world->log_count = 0;
+    world->op = NULL;
+}
+
+static void tell(struct world *world, const char *what)
+{
+    char text[8192];
+
+    if (!world->tells)
+        return;
+    gen_describe(world->op, text, sizeof(text));
+    printf("[%d @%llu] %s %s\n", world->step, (unsigned long long)world->now, what, text);
+}
+
+static void do_command(struct world *world)
+{
+    struct logged *logged = log_next(world);
+
+    logged->op = mem_alloc(sizeof(*logged->op));
+    logged->expected = mem_alloc(sizeof(*logged->expected));
+    gen_op(&world->rng, &world->model, logged->op);
+    world->op = logged->op;
+    tell(world, "");
+    logged->command = gen_command(logged->op);
+    model_apply(&world->model, logged->op, world->now, logged->expected);
+    apply_everywhere(world, logged);
+}
+
+static void do_maintain(struct world *world)
+{
+    struct logged *logged = log_next(world);
+
+    if (world->tells)
+        printf("[%d @%llu] maintain\n", world->step, (unsigned long long)world->now);
+    logged->keys_max = one_in(world, 2) ? 3 : 10000;
+    apply_everywhere(world, logged);
+}
+
+/* --- Events --------------------------------------------------------------------------------------------------------- */
+
+static void sync_all(struct world *world)
+{
+    for (int i = 0; i < world->host_count; i++)
+        if (store_sync(world->hosts[i].store) != 0)
+            world_fail(world, "%s: the sync failed", world->hosts[i].name);
+    forget_log(world);
+    world->synced = world->now;
+}
+
+/* Loses some of what was not synced, and gives it once more. */
+static void crash_twin(struct world *world)
+{
+    struct host *host = &world->hosts[TWIN];
+    uint64_t before = digest(world, host);
+    size_t kept = rng_below(&world->rng, world->log_count + 1), first;
+
+    core_close(host->core);
+    store_mem_crash(host->store, kept);
+    open_core(world, host);
+    for (first = 0; first < world->log_count && world->log[first].ts <= core_last_ts(host->core); first++)
+        ;
+    if (world->tells)
+        printf("[%d] crash; %zu of %zu commands given again\n", world->step, world->log_count - first, world->log_count);
+    for (size_t i = first; i < world->log_count; i++)
+        apply(world, host, &world->log[i]);
+    if (digest(world, host) != before)
+        world_fail(world, "the digest differs after a crash and giving %zu commands again", world->log_count - first);
+}
+
+static void reopen(struct world *world, struct host *host, bool store_too)
+{
+    uint64_t before = digest(world, host);
+
+    core_close(host->core);
+    if (store_too) {
+        if (store_sync(host->store) != 0)
+            world_fail(world, "the sync failed");
+        store_close(host->store);
+        open_rocks(world, host);
+    }
+    open_core(world, host);
+    if (digest(world, host) != before)
+        world_fail(world, "%s: the digest differs after opening again", host->name);
+}
+
+static void tidy_rocks(struct world *world)
+{
+    struct store *store = world->hosts[ROCKS].store;
+
+    if ((one_in(world, 2) ? store_flush(store) : store_compact(store)) != 0)
+        world_fail(world, "RocksDB neither flushes nor compacts");
+}
+
+static void raise_history(struct world *world)
+{
+    if (world->synced <= world->history_low)
+        return;
+    world->history_low += rng_below(&world->rng, world->synced - world->history_low + 1);
+    for (int i = 0; i < world->host_count; i++)
+        if (store_set_history_low(world->hosts[i].store, world->history_low) != 0)
+            world_fail(world, "%s: the cut-off cannot be raised", world->hosts[i].name);
+}
+
+static void look_at_past(struct world *world)
+{
+    uint64_t ts = world->history_low + rng_below(&world->rng, world->now - world->history_low + 1);
+
+    check_state(world, &world->hosts[below(world, world->host_count)], ts);
+}
+
+/* What happens between commands. */
+static void maybe_event(struct world *world)
+{
+    if (one_in(world, 8))
+        sync_all(world);
+    if (one_in(world, 25))
+        crash_twin(world);
+    if (one_in(world, 40))
+        reopen(world, &world->hosts[below(world, world->host_count)], false);
+    if (world->rocks == WORLD_ROCKS_ON_DISK && one_in(world, 30))
+        reopen(world, &world->hosts[ROCKS], true);
+    if (world->host_count == 2 && one_in(world, 60))
+        tidy_rocks(world);
+    if (one_in(world, 15))
+        look_at_past(world);
+    if (one_in(world, 40))
+        raise_history(world);
+    if (one_in(world, 30))
+        check_entries(world, &world->hosts[below(world, world->host_count)]);
+    if (one_in(world, 30))
+        compare_digests(world);
+}
+
+static void advance_time(struct world *world)
+{
+    int kind = below(world, 40);
+
+    world->now += 1 + (kind == 0 ? rng_below(&world->rng, 2 * SIM_TOMBSTONE_US) : rng_below(&world->rng, kind < 20 ? 3 : 100000));
+}
+
+static void check_all(struct world *world)
+{
+    compare_digests(world);
+    for (int i = 0; i < world->host_count; i++) {
+        reopen(world, &world->hosts[i], i == ROCKS && world->rocks == WORLD_ROCKS_ON_DISK);
+        check_state(world, &world->hosts[i], world->now);
+        check_entries(world, &world->hosts[i]);
+    }
+}
+
+void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells)
+{
+    struct world world = {.seed = seed, .rocks = rocks, .tells = tells, .now = start_of_time, .history_low = start_of_time};
+
+    rng_init(&world.rng, seed);
+    model_init(&world.model);
+    open_hosts(&world);
+    for (world.step = 1; world.step <= steps; world.step++) {
+        advance_time(&world);
+        if (one_in(&world, 25))
+            do_maintain(&world);
+        else
+            do_command(&world);
+        maybe_event(&world);
+    }
+    check_all(&world);
+    forget_log(&world);
+    mem_free(world.log);
+    close_hosts(&world);
+    model_deinit(&world.model);
+}

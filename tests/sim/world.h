@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A simulated world: the model, a core on the twin store and, in some worlds, a second core on RocksDB, all given the same
+ * commands at the same timestamps.
+ *
+ * The twin is synced now and then, and crashes: what was not synced is lost but for a random part, the core is opened
+ * again, and the commands lost are given to it once more. RocksDB flushes and compacts; on a disk it is closed and opened. After each step what
+ * came of the command is compared with the model; from time to time so are digests, documents at past timestamps, counts,
+ * and the entries of every live document.
+ */
+#ifndef TL_TESTS_SIM_WORLD_H
+#define TL_TESTS_SIM_WORLD_H
+
+#include "core/core.h"
+#include "gen.h"
+
+/* A command given since the last sync, to be given again after a crash. */
+struct logged {
+    uint64_t ts;
+    struct command *command; /* NULL: core_maintain() */
+    size_t keys_max;
+    struct sim_op *op;
+    struct sim_expected *expected;
+};
+
+struct host {
+    const char *name;
+    struct store *store;
+    struct core *core;
+};
+
+enum world_rocks { WORLD_TWIN_ONLY, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
+
+struct world {
+    uint64_t seed;
+    int step;
+    bool tells; /* every operation, on standard output */
+    struct rng rng;
+    struct model model;
+    struct host hosts[2]; /* the twin; RocksDB */
+    enum world_rocks rocks;
+    char directory[64]; /* of RocksDB on a disk */
+    int host_count;
+    uint64_t now;
+    uint64_t history_low;
+    uint64_t synced; /* what a crash cannot take back */
+    struct logged *log;
+    size_t log_count;
+    size_t log_capacity;
+    struct sim_op *op;
+};
+
+/* Lives through a seed. Any difference prints seed and step, and ends the process with status 1. */
+void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells);
+
+/* Prints what is wrong and ends the process. */
+_Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- check.c -------------------------------------------------------------------------------------------------- */
+
+/* Compares what came of a command with what must. */
+void check_command(struct world *world, const struct host *host, const struct sim_op *op, const struct sim_expected *expected,
+                   const struct command *command);
+/* Compares everything a host shows as of `ts` with the model: catalog, documents, counts. */
+void check_state(struct world *world, const struct host *host, uint64_t ts);
+/* Finds every live document by each of its values, and nothing else. */
+void check_entries(struct world *world, const struct host *host);
+
+#endif
