@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The catalog: names, expressions, aliases, templates, settings, and snapshots that stay as they were. */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include "core/catalog.h"
+#include "mapping/mapping.h"
+
+static void name_says(const char *name, enum dialect dialect, const char *reason)
+{
+    struct arena arena = ARENA_INIT;
+    struct problem problem = {0};
+    int r = catalog_check_index_name(slice_from(name), dialect, &arena, &problem);
+
+    assert_int_equal(r, reason == NULL ? 0 : CATALOG_REFUSED);
+    if (reason != NULL)
+        assert_slice_equal(problem.reason, reason);
+    arena_deinit(&arena);
+}
+
+static void names_are_as_elasticsearch_wants_them(void **state)
+{
+    char name[300];
+    (void)state;
+
+    name_says("a.b", DIALECT_7, NULL);
+    name_says("日", DIALECT_7, NULL);
+    name_says("...", DIALECT_7, NULL);
+    name_says("a:b", DIALECT_5, NULL);
+    name_says("a:b", DIALECT_7, "Invalid index name [a:b], must not contain ':'");
+    name_says("a#b", DIALECT_7, "Invalid index name [a#b], must not contain '#'");
+    name_says("Upper", DIALECT_7, "Invalid index name [Upper], must be lowercase");
+    name_says("É", DIALECT_7, "Invalid index name [É], must be lowercase");
+    name_says("ΑΒΓ", DIALECT_7, "Invalid index name [ΑΒΓ], must be lowercase");
+    name_says("_x", DIALECT_7, "Invalid index name [_x], must not start with '_', '-', or '+'");
+    name_says("..", DIALECT_7, "Invalid index name [..], must not be '.' or '..'");
+    name_says("", DIALECT_7, "Invalid index name [], must not be empty");
+    name_says("a b", DIALECT_5,
+              "Invalid index name [a b], must not contain the following characters [ , \", *, \\, <, |, ,, >, /, ?]");
+    memset(name, 'x', sizeof(name));
+    name[255] = '\0';
+    name_says(name, DIALECT_7, NULL);
+    name[255] = 'x';
+    name[256] = '\0';
+    struct arena arena = ARENA_INIT;
+    struct problem problem;
+    assert_int_equal(catalog_check_index_name(slice_from(name), DIALECT_7, &arena, &problem), CATALOG_REFUSED);
+    assert_non_null(strstr(problem.reason.data, "index name is too long, (256 > 255)"));
+    arena_deinit(&arena);
+}
+
+/* Resolves and writes the names found, or the reason, into `text`. */
+static const char *resolve(struct core_box *box, const char *expression, struct catalog_options options, enum dialect dialect)
+{
+    static char text[512];
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+    struct arena arena = ARENA_INIT;
+    struct catalog_target *targets;
+    struct problem problem;
+    size_t count, used = 0;
+
+    text[0] = '\0';
+    if (catalog_resolve(catalog, slice_from(expression), &options, dialect, &arena, &targets, &count, &problem) != 0)
+        snprintf(text, sizeof(text), "! %.*s", SLICE_ARG(problem.reason));
+    else
+        for (size_t i = 0; i < count; i++)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s%s", i == 0 ? "" : " ", targets[i].index->name.data,
+                                     targets[i].alias_count > 0 ? "(alias)" : "");
+    arena_deinit(&arena);
+    return text;
+}
+
+static void alias(struct core_box *box, const char *index, const char *name, const char *body)
+{
+    struct command *command = command_new(COMMAND_ALIASES_UPDATE, box->dialect);
+
+    command->aliases.actions = arena_zalloc(&command->arena, sizeof(struct alias_action));
+    command->aliases.action_count = 1;
+    command->aliases.actions[0] = (struct alias_action){
+        .op = ALIAS_ADD, .index = slice_from(index), .alias = slice_from(name), .body = slice_from(body)};
+    box_run(box, command, 1);
+}
+
+static void expressions_resolve(void **state)
+{
+    struct catalog_options defaults = CATALOG_OPTIONS_DEFAULT, strict = {.expand_open = true};
+    struct catalog_options lenient = {.ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
+    struct catalog_options deleting = {.allow_no_indices = true, .expand_open = true, .expand_closed = true, .refuse_aliases = true};
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "fs", NULL);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "fs2", NULL);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "log", NULL);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "secret", "{\"settings\":{\"hidden\":true}}");
+    alias(&box, "fs", "files", NULL);
+    alias(&box, "fs2", "files", NULL);
+    struct command *close = command_new(COMMAND_INDEX_STATE, DIALECT_7);
+    close->index.name = SLICE_LIT("log");
+    close->index.close = true;
+    box_run(&box, close, 1);
+
+    assert_string_equal(resolve(&box, "fs", defaults, DIALECT_7), "fs");
+    assert_string_equal(resolve(&box, "", defaults, DIALECT_7), "fs fs2");
+    assert_string_equal(resolve(&box, "_all", defaults, DIALECT_7), "fs fs2");
+    assert_string_equal(resolve(&box, "f*,-fs2", defaults, DIALECT_7), "fs");
+    assert_string_equal(resolve(&box, "files", defaults, DIALECT_7), "fs(alias) fs2(alias)");
+    assert_string_equal(resolve(&box, "files,fs", defaults, DIALECT_7), "fs fs2(alias)");
+    assert_string_equal(resolve(&box, "fil*", defaults, DIALECT_7), "fs(alias) fs2(alias)");
+    assert_string_equal(resolve(&box, "x*", defaults, DIALECT_7), "");
+    assert_string_equal(resolve(&box, "x*", strict, DIALECT_7), "! no such index [x*]");
+    assert_string_equal(resolve(&box, "nope", defaults, DIALECT_7), "! no such index [nope]");
+    assert_string_equal(resolve(&box, "nope", defaults, DIALECT_5), "! no such index");
+    assert_string_equal(resolve(&box, "nope,fs", lenient, DIALECT_7), "fs");
+    assert_string_equal(resolve(&box, "log", defaults, DIALECT_7), "! closed");
+    assert_string_equal(resolve(&box, "log", lenient, DIALECT_7), "");
+    assert_string_equal(resolve(&box, "log", (struct catalog_options){.allow_closed = true}, DIALECT_7), "log");
+    assert_string_equal(resolve(&box, "*", (struct catalog_options){.expand_open = true, .expand_hidden = true}, DIALECT_7),
+                        "fs fs2 secret");
+    assert_string_equal(resolve(&box, "_x", defaults, DIALECT_7), "! Invalid index name [_x], must not start with '_'.");
+    assert_string_equal(resolve(&box, "files", deleting, DIALECT_7),
+                        "! The provided expression [files] matches an alias, specify the corresponding concrete indices instead.");
+    assert_string_equal(resolve(&box, "files", deleting, DIALECT_5), "fs(alias) fs2(alias)");
+    assert_string_equal(resolve(&box, "fi*", deleting, DIALECT_7), "");
+    box_close(&box);
+}
+
+static void an_alias_takes_writes_when_it_is_clear_where(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "a", NULL);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "b", NULL);
+    alias(&box, "a", "w", "{\"routing\":\"r\"}");
+    assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "a");
+    assert_slice_equal(box.last->write.results->routing, "r");
+    alias(&box, "b", "w", NULL);
+    assert_non_null(strstr(box_index(&box, "w", "1", "{}")->problem.reason.data, "no write index is defined for alias [w]"));
+    alias(&box, "b", "w", "{\"is_write_index\":true}");
+    assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "b");
+    alias(&box, "a", "w", "{\"is_write_index\":true}");
+    assert_slice_equal(box.last->problem.reason, "alias [w] has more than one write index [a,b]");
+    alias(&box, "a", "b", NULL);
+    assert_slice_equal(box.last->problem.reason, "Invalid alias name [b], an index exists with the same name as the alias");
+    box_reopen(&box);
+    assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "b");
+    box_close(&box);
+}
+
+static const char *settings_of(struct core_box *box, const char *name)
+{
+    static char text[1024];
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+
+    settings_render(catalog_index(catalog, slice_from(name))->settings, true, &buf);
+    snprintf(text, sizeof(text), "%.*s", SLICE_ARG(buf_view(&buf)));
+    buf_deinit(&buf);
+    return text;
+}
+
+static void templates_go_by_their_order(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_object_command(&box, COMMAND_TEMPLATE_PUT, "second",
+                       "{\"index_patterns\":[\"t*\"],\"order\":2,\"settings\":{\"number_of_shards\":3},\"aliases\":{\"all\":{}}}");
+    box_object_command(&box, COMMAND_TEMPLATE_PUT, "first",
+                       "{\"template\":\"t1*\",\"order\":1,\"settings\":{\"number_of_shards\":7,\"number_of_replicas\":0},"
+                       "\"mappings\":{\"doc\":{\"properties\":{\"k\":{\"type\":\"keyword\"}}}}}");
+    box_index(&box, "t1", "1", "{\"k\":\"v\"}");
+    assert_int_equal(box.last->write.results->outcome, WRITE_CREATED);
+    assert_non_null(strstr(settings_of(&box, "t1"), "\"index.number_of_shards\":\"3\""));
+    assert_non_null(strstr(settings_of(&box, "t1"), "\"index.number_of_replicas\":\"0\""));
+    struct catalog *catalog = core_catalog(box.core);
+    assert_non_null(catalog_index_alias(catalog_index(catalog, SLICE_LIT("t1")), SLICE_LIT("all")));
+    assert_null(mapping_field(catalog_index(catalog, SLICE_LIT("t1"))->mapping, SLICE_LIT("k.keyword")));
+    catalog_unref(catalog);
+    box_object_command(&box, COMMAND_TEMPLATE_DELETE, "third", NULL);
+    assert_slice_equal(box.last->problem.reason, "index_template [third] missing");
+    struct command *again = command_new(COMMAND_TEMPLATE_PUT, DIALECT_7);
+    again->object = (struct object_command){.name = SLICE_LIT("first"), .body = SLICE_LIT("{\"index_patterns\":\"x\"}"), .create = true};
+    box_run(&box, again, 1);
+    assert_slice_equal(again->problem.reason, "index_template [first] already exists");
+    box_close(&box);
+}
+
+static void created(struct core_box *box, const char *body, const char *reason)
+{
+    struct command *command = box_index_command(box, COMMAND_INDEX_CREATE, "made", body);
+
+    assert_slice_equal(command->problem.reason, reason);
+    struct catalog *catalog = core_catalog(box->core);
+    assert_null(catalog_index(catalog, SLICE_LIT("made")));
+    catalog_unref(catalog);
+}
+
+static void creating_refuses_as_recorded(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    created(&box, "{\"foo\":1}", "unknown key [foo] for create index");
+    created(&box, "{\"mappings\":{\"_doc\":{\"properties\":{}}}}",
+            "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
+    created(&box, "{\"mappings\":{\"properties\":{\"x\":{\"type\":\"bogus\"}}}}",
+            "Failed to parse mapping [_doc]: No handler for type [bogus] declared on field [x]");
+    created(&box, "{", "Failed to parse content to map");
+    box.dialect = DIALECT_5;
+    created(&box, "{\"foo\":1}", "unknown setting [index.foo] please check that any required plugins are installed, or check "
+                                 "the breaking changes documentation for removed settings");
+    box_index_command(&box, COMMAND_INDEX_CREATE, "made", "{\"number_of_shards\":2}");
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    assert_non_null(strstr(settings_of(&box, "made"), "\"index.number_of_shards\":\"2\""));
+    assert_non_null(strstr(settings_of(&box, "made"), "\"index.version.created\":\"5061699\""));
+    box_index_command(&box, COMMAND_INDEX_CREATE, "made", NULL);
+    assert_slice_equal(box.last->problem.name, "index_already_exists_exception");
+    box_close(&box);
+}
+
+static void settings_change_while_open_when_dynamic(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "s", NULL);
+    box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index\":{\"number_of_replicas\":0,\"blocks.write\":true}}");
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    assert_slice_equal(box_index(&box, "s", "1", "{}")->problem.reason, "index [s] blocked by: [FORBIDDEN/8/index write (api)];");
+    box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index.blocks.write\":null}");
+    assert_int_equal(box_index(&box, "s", "1", "{}")->outcome, WRITE_CREATED);
+    box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"number_of_shards\":2}");
+    assert_true(slice_starts_with(box.last->problem.reason,
+                                  SLICE_LIT("Can't update non dynamic settings [[index.number_of_shards]] for open indices [[s/")));
+    box_close(&box);
+}
+
+static void a_snapshot_stays_as_it_was(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "fs", "1", "{\"a\":1}");
+    struct catalog *before = core_catalog(box.core);
+    tl_ts then = box.now;
+    const struct catalog_index *index = catalog_index(before, SLICE_LIT("fs"));
+    box_index(&box, "fs", "2", "{\"b\":1}");
+    box_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
+    assert_non_null(mapping_field(index->mapping, SLICE_LIT("a")));
+    assert_null(mapping_field(index->mapping, SLICE_LIT("b")));
+    assert_int_equal(catalog_index_documents(index), 2); /* counters are shared, and of the present */
+    catalog_unref(before);
+
+    struct view view = {box.store, then, NULL};
+    assert_int_equal(catalog_load(&view, &before), 0);
+    assert_null(mapping_field(catalog_index(before, SLICE_LIT("fs"))->mapping, SLICE_LIT("b")));
+    catalog_unref(before);
+    box_close(&box);
+}
+
+static void stored_scripts_and_files(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_object_command(&box, COMMAND_SCRIPT_PUT, "m", "{\"script\":{\"lang\":\"mustache\",\"source\":{\"query\":{}}}}");
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    box_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"lang\":\"nope\",\"source\":\"1\"}}");
+    assert_slice_equal(box.last->problem.reason, "unable to put stored script with unsupported lang [nope]");
+    box_object_command(&box, COMMAND_SCRIPT_PUT, "bad", "{\"script\":{\"source\":\"1\"}}");
+    assert_slice_equal(box.last->problem.reason, "must specify lang for stored script");
+    box_object_command(&box, COMMAND_SCRIPT_DELETE, "bad", NULL);
+    assert_slice_equal(box.last->problem.reason, "stored script [bad] does not exist and cannot be deleted");
+
+    struct file_script scripts[] = {{SLICE_LIT("one"), SLICE_LIT("groovy"), SLICE_LIT("1")},
+                                    {SLICE_LIT("two"), SLICE_LIT("groovy"), SLICE_LIT("2")}};
+    for (size_t count = 2; count > 0; count--) {
+        struct command *command = command_new(COMMAND_FILE_SCRIPTS, DIALECT_7);
+        command->file_scripts = (struct file_scripts_command){scripts, count};
+        box_run(&box, command, 1);
+    }
+    struct catalog *catalog = core_catalog(box.core);
+    assert_slice_equal(catalog_object(catalog, CATALOG_SCRIPTS, SLICE_LIT("m"))->body, "{\"query\":{}}");
+    assert_int_equal(catalog_object_count(catalog, CATALOG_FILE_SCRIPTS), 1);
+    assert_slice_equal(catalog_object(catalog, CATALOG_FILE_SCRIPTS, SLICE_LIT("groovy/one"))->body, "1");
+    catalog_unref(catalog);
+    box_close(&box);
+}
+
+static void cluster_settings_merge(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
+    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"a.b\":1}}");
+    struct catalog *catalog = core_catalog(box.core);
+    assert_slice_equal(catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"))->body,
+                       "{\"persistent\":{\"a.b\":\"1\"},\"transient\":{\"action.auto_create_index\":\"false\"}}");
+    catalog_unref(catalog);
+    assert_int_equal(box_index(&box, "fresh", "1", "{}")->problem.type, PROBLEM_INDEX_NOT_FOUND);
+    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"transient\":{\"action.auto_create_index\":null}}");
+    assert_int_equal(box_index(&box, "fresh", "1", "{}")->outcome, WRITE_CREATED);
+    box_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_as_elasticsearch_wants_them),
+        cmocka_unit_test(expressions_resolve),
+        cmocka_unit_test(an_alias_takes_writes_when_it_is_clear_where),
+        cmocka_unit_test(templates_go_by_their_order),
+        cmocka_unit_test(creating_refuses_as_recorded),
+        cmocka_unit_test(settings_change_while_open_when_dynamic),
+        cmocka_unit_test(a_snapshot_stays_as_it_was),
+        cmocka_unit_test(stored_scripts_and_files),
+        cmocka_unit_test(cluster_settings_merge),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

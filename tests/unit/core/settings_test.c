@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings: what goes in nested or flat comes out as Elasticsearch prints it. */
+#include "../../lib/unit.h"
+
+#include "core/index_settings.h"
+#include "core/settings.h"
+
+struct box {
+    struct arena arena;
+    struct settings settings;
+    struct problem problem;
+};
+
+static int parse(struct box *box, const char *json)
+{
+    struct json_doc doc;
+
+    assert_int_equal(json_parse_stored(&box->arena, slice_from(json), &doc), 0);
+    return settings_parse(doc.root, SLICE_LIT("index."), &box->arena, &box->settings, &box->problem);
+}
+
+static const char *render(struct box *box, bool flat)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct slice text;
+
+    settings_render(&box->settings, flat, &buf);
+    text = arena_copy(&box->arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return text.data;
+}
+
+static void nested_and_flat_are_the_same(void **state)
+{
+    struct box box = {.arena = ARENA_INIT};
+    (void)state;
+
+    assert_int_equal(parse(&box, "{\"index\":{\"number_of_shards\":3},\"index.refresh_interval\":\"1s\",\"hidden\":true,"
+                                 "\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",1]}}}}"), 0);
+    assert_string_equal(render(&box, true),
+                        "{\"index.analysis.filter.f.stopwords\":[\"a\",\"1\"],\"index.hidden\":\"true\","
+                        "\"index.number_of_shards\":\"3\",\"index.refresh_interval\":\"1s\"}");
+    assert_string_equal(render(&box, false),
+                        "{\"index\":{\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",\"1\"]}}},\"hidden\":\"true\","
+                        "\"number_of_shards\":\"3\",\"refresh_interval\":\"1s\"}}");
+    arena_deinit(&box.arena);
+}
+
+static void a_null_takes_away_with_wildcards_too(void **state)
+{
+    struct box box = {.arena = ARENA_INIT};
+    struct settings base;
+    (void)state;
+
+    parse(&box, "{\"routing.a\":1,\"routing.b\":2,\"codec\":\"x\"}");
+    base = box.settings;
+    parse(&box, "{\"routing.*\":null,\"priority\":7}");
+    box.settings = settings_merge(&base, &box.settings, false, &box.arena);
+    assert_string_equal(render(&box, true), "{\"index.codec\":\"x\",\"index.priority\":\"7\"}");
+    parse(&box, "{\"codec\":\"y\",\"hidden\":true}");
+    box.settings = settings_merge(&base, &box.settings, true, &box.arena);
+    assert_string_equal(render(&box, true),
+                        "{\"index.codec\":\"x\",\"index.hidden\":\"true\",\"index.routing.a\":\"1\",\"index.routing.b\":\"2\"}");
+    arena_deinit(&box.arena);
+}
+
+static void refused(const char *json, const char *reason)
+{
+    struct box box = {.arena = ARENA_INIT};
+
+    assert_int_equal(parse(&box, json), 0);
+    assert_int_equal(index_settings__check(&box.settings, &box.arena, &box.problem), INDEX_SETTINGS_REFUSED);
+    assert_slice_equal(box.problem.reason, reason);
+    arena_deinit(&box.arena);
+}
+
+static void unknown_and_wrong_settings_are_refused(void **state)
+{
+    (void)state;
+    refused("{\"bogus\":1}", "unknown setting [index.bogus] please check that any required plugins are installed, or check the "
+                             "breaking changes documentation for removed settings");
+    refused("{\"number_of_shards\":0}", "Failed to parse value [0] for setting [index.number_of_shards] must be >= 1");
+    refused("{\"number_of_shards\":2000}", "Failed to parse value [2000] for setting [index.number_of_shards] must be <= 1024");
+    refused("{\"number_of_replicas\":\"x\"}", "Failed to parse value [x] for setting [index.number_of_replicas]");
+    refused("{\"hidden\":\"maybe\"}", "Failed to parse value [maybe] as only [true] or [false] are allowed.");
+    refused("{\"refresh_interval\":\"5\"}", "failed to parse setting [index.refresh_interval] with value [5] as a time value: "
+                                          "unit is missing or unrecognized");
+    refused("{\"uuid\":\"x\"}", "private index setting [index.uuid] can not be set explicitly");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nested_and_flat_are_the_same),
+        cmocka_unit_test(a_null_takes_away_with_wildcards_too),
+        cmocka_unit_test(unknown_and_wrong_settings_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
