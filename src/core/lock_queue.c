@@ -133,11 +133,14 @@ void lock__queue_leave(struct lock_request *request)
     table->waiting_count--;
 }
 
-/* Returns: a waiting entry of one bit that stands ahead of a request and is in its way, or NULL. */
+/* Returns: a waiting entry of one bit that stands ahead of a request's entry and is in its way, or NULL. */
 static struct lock_entry *ahead_of_bit(const struct lock_queue *queue, enum lock_bit bit,
-                                       const struct lock_request *request)
+                                       const struct lock_entry *waiting)
 {
     const struct list *head = &queue->waiting[bit];
+    const struct lock_request *request = waiting->request;
+    if (bit == waiting->bit && list_linked(&waiting->link)) /* it stands in this list itself */
+        return nearest_before(head, &waiting->link, request);
     const struct lock_request *last =
         list_empty(head) ? NULL : list_entry(head->prev, struct lock_entry, link)->request;
     if (last == NULL)
@@ -164,7 +167,7 @@ static struct lock_entry *entry_ahead(const struct lock_entry *entry)
     for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++) {
         if ((lock__conflicts[entry->bit] & lock__mask(bit)) == 0 || queue->counts[bit] == 0)
             continue;
-        struct lock_entry *found = ahead_of_bit(queue, bit, entry->request);
+        struct lock_entry *found = ahead_of_bit(queue, bit, entry);
         if (found != NULL && (nearest == NULL || lock__ahead(nearest->request, found->request)))
             nearest = found;
     }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "core/lock.h"
+#include "core/lock_internal.h"
 
 enum { OWNERS = 4 };
 
@@ -344,6 +344,7 @@ static void test_crowd(void **state)
         assert_int_equal(lock_request_start(requests[i], true), i == 0 ? LOCK_GRANTED : LOCK_WAITS);
         if (i > 0)
             assert_int_equal(lock_request_ahead(requests[i]), i - 1);
+        assert_null(requests[i]->watch_next); /* no two watch the same: a chain, and no crowd around its head */
     }
     lock_request_free(requests[0]);
     for (size_t i = 0; i < CROWD; i++) {
