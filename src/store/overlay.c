@@ -11,6 +11,8 @@
 #include "store/overlay_internal.h"
 #include "store/view.h"
 
+#include <stdatomic.h>
+
 enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
 
 /* One change: the key, and its tagged value before, data NULL where there was none. */
@@ -28,6 +30,7 @@ struct overlay {
     size_t undo_count;
     size_t undo_capacity;
     struct buf tagged; /* scratch */
+    atomic_uint more_refs; /* beside the first */
 };
 
 struct overlay *overlay_new(void)
@@ -55,9 +58,15 @@ void overlay_clear(struct overlay *overlay)
     overlay->marked = false;
 }
 
+struct overlay *overlay_ref(struct overlay *overlay)
+{
+    atomic_fetch_add_explicit(&overlay->more_refs, 1, memory_order_relaxed);
+    return overlay;
+}
+
 void overlay_free(struct overlay *overlay)
 {
-    if (overlay == NULL)
+    if (overlay == NULL || atomic_fetch_sub_explicit(&overlay->more_refs, 1, memory_order_acq_rel) > 0)
         return;
     overlay_clear(overlay);
     mem_free(overlay->undo);
@@ -119,6 +128,11 @@ void overlay_delete(struct overlay *overlay, enum store_space space, struct slic
 size_t overlay_bytes(const struct overlay *overlay)
 {
     return overlay->bytes;
+}
+
+size_t overlay_count_in(const struct overlay *overlay, enum store_space space)
+{
+    return overlay->spaces[space].count;
 }
 
 size_t overlay_count(const struct overlay *overlay)

@@ -46,12 +46,16 @@ int view_iter_status(const struct view_iter *iter) TL_MUST_USE;
  * can be undone without losing the transaction. Written by one thread, while no view of it is in use.
  */
 struct overlay *overlay_new(void);
+/* Frees it, or gives one of its references back. From any thread; NULL is fine. */
 void overlay_free(struct overlay *overlay);
+/* Takes another reference, with which a reader keeps it alive while its transaction ends. */
+struct overlay *overlay_ref(struct overlay *overlay);
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);
 void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key);
 /* Bytes of keys and values held, and how many keys; for the transaction's limits. */
 size_t overlay_bytes(const struct overlay *overlay);
 size_t overlay_count(const struct overlay *overlay);
+size_t overlay_count_in(const struct overlay *overlay, enum store_space space);
 /*
  * Looks a key up in the overlay alone.
  * Returns: 0 and the value (data NULL: deleted), or STORE_NOT_FOUND when it says nothing of the key.
