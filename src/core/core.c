@@ -132,6 +132,7 @@ void core__begin(struct core *core, tl_ts at)
     core->catalog_changed = false;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
+    owners__begin(core);
 }
 
 static void forget_pending(struct core *core)
@@ -245,6 +246,8 @@ static int run(struct core *core, struct command *command)
     r = handlers[command->type](core, command);
     if (r == 0)
         core__complete(core, command);
+    if (r >= 0)
+        r = owners__settle(core);
     written = core__commit(core);
     return r < 0 ? r : written;
 }

@@ -63,6 +63,9 @@ tl_ts core_last_ts(const struct core *core);
  */
 tl_ts core_next_deadline(const struct core *core);
 
+/* Returns: the oldest timestamp that an open query transaction reads at, which must stay readable; TL_TS_MAX: none. */
+tl_ts core_oldest_read(const struct core *core);
+
 /* Returns: the catalog as of the last step, with a reference for the caller (catalog.h). */
 struct catalog *core_catalog(struct core *core);
 

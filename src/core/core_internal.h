@@ -87,14 +87,21 @@ enum {
 #include "core/commands.def"
 #undef X
 
-/* Runs the items of an admitted WRITE, whose results are there already. Returns: 0; fatal codes. */
-int core__run_write(struct core *core, struct command *command, struct overlay *overlay) TL_MUST_USE;
+/*
+ * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which.
+ * Returns: 0; fatal codes.
+ */
+int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay) TL_MUST_USE;
 
 /* --- Hooks: session.c, lock.c, txn.c ---------------------------------------------------------------------- */
 
 /* Rebuilds and frees what the owners hold. core_open() and core_close() call them. */
 int owners__open(struct core *core) TL_MUST_USE;
 void owners__close(struct core *core);
+/* A unit was opened: what is granted in it is granted at its timestamp. */
+void owners__begin(struct core *core);
+/* A unit is about to be written: takes part in it with what its releases and waits have brought about. */
+int owners__settle(struct core *core) TL_MUST_USE;
 /* Completes every waiting command with PROBLEM_STOPPING. */
 void owners__stop(struct core *core);
 /*
@@ -111,17 +118,20 @@ const struct overlay *owners__overlay(const struct core *core, struct slice tran
 /* Returns: whether anyone holds or awaits a lock; while not, writes ask for none (the short path). */
 bool owners__any(const struct core *core);
 /*
- * Decides whether a write may run now. `targets` are all documents it will change. Items that must not run get a
- * problem in their result, with which the executor fails them. A problem of the command itself ends it.
- * Returns: 0 run it, in the transaction's overlay if *ret_overlay is one; CORE_WAITS; a fatal code.
+ * Runs a write that belongs to somebody, or that something could stand against: checks session, transaction and fencing
+ * token, takes or awaits its locks. Its results are there, zeroed. As a handler.
  */
-int owners__admit_write(struct core *core, struct command *command, const struct write_targets *targets,
-                        struct overlay **ret_overlay) TL_MUST_USE;
+int owners__write(struct core *core, struct command *command) TL_MUST_USE;
 /*
  * Checks that a session may be given a document to live with it. Returns: 0; 1: *ret_problem says why not.
  */
 int owners__check_lease(struct core *core, struct slice session, struct arena *arena,
                         struct problem *ret_problem) TL_MUST_USE;
+/*
+ * Removes for good what has been kept long enough, in the open unit: outcomes of transactions.
+ * Returns: 0 and how many keys; fatal codes.
+ */
+int owners__forget(struct core *core, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
 /* Folds the state of sessions and locks into a digest. */
 int owners__digest(struct core *core, uint64_t *digest) TL_MUST_USE;
 

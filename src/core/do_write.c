@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command WRITE: its locks, then its items. */
+/* The command WRITE: straight to its items when nothing can stand against it, else by way of the owners. */
 #include "core/core_internal.h"
 
-static struct write_result *make_results(struct command *command)
+static void make_results(struct command *command)
 {
     size_t count = command->write.item_count;
-    struct write_result *results = arena_zalloc(&command->arena, (count + 1) * sizeof(*results));
 
-    command->write.results = results;
+    command->write.results = arena_zalloc(&command->arena, (count + 1) * sizeof(*command->write.results));
     command->write.rolled_back = false;
-    return results;
 }
 
 /* Whether anything could stand against the write, or it belongs to somebody. */
@@ -18,22 +16,33 @@ static bool needs_owners(const struct core *core, const struct write_command *wr
     return owners__any(core) || write->session.len > 0 || write->transaction.len > 0 || write->fencing_token != 0;
 }
 
-static int admit(struct core *core, struct command *command, struct overlay **ret_overlay)
+/* Gathers the chosen items and their results into arrays of their own. */
+static void gather(struct command *command, const bool *chosen, struct write_run *run)
 {
-    struct write_targets targets = {0};
-    const struct overlay *overlay = NULL;
-    int r = 0;
+    const struct write_command *write = &command->write;
+    struct write_item *items = arena_alloc(&command->arena, (write->item_count + 1) * sizeof(*items));
+    struct write_result *results = arena_alloc(&command->arena, (write->item_count + 1) * sizeof(*results));
 
-    *ret_overlay = NULL;
-    if (!needs_owners(core, &command->write))
-        return 0;
-    if (command->write.transaction.len > 0)
-        overlay = owners__overlay(core, command->write.transaction);
-    r = write__targets(core, command, overlay, &targets);
-    return r < 0 ? tl_trace(r) : owners__admit_write(core, command, &targets, ret_overlay);
+    run->count = 0;
+    run->items = items;
+    run->results = results;
+    for (size_t i = 0; i < write->item_count; i++)
+        if (chosen[i]) {
+            items[run->count] = write->items[i];
+            results[run->count++] = write->results[i];
+        }
 }
 
-int core__run_write(struct core *core, struct command *command, struct overlay *overlay)
+static void scatter(struct command *command, const bool *chosen, const struct write_run *run)
+{
+    size_t next = 0;
+
+    for (size_t i = 0; i < command->write.item_count; i++)
+        if (chosen[i])
+            command->write.results[i] = run->results[next++];
+}
+
+int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay)
 {
     struct write_command *write = &command->write;
     struct write_run run = {
@@ -41,17 +50,21 @@ int core__run_write(struct core *core, struct command *command, struct overlay *
         .items = write->items,
         .count = write->item_count,
         .atomic = write->atomic,
-        .last = true,
+        .last = chosen == NULL,
         .overlay = overlay,
         .arena = &command->arena,
         .results = write->results,
     };
     size_t mark = overlay != NULL ? overlay_mark(overlay) : 0;
     bool failed;
-    int r = write__run(core, &run, &failed);
 
+    if (chosen != NULL)
+        gather(command, chosen, &run);
+    int r = write__run(core, &run, &failed);
     if (r < 0)
         return tl_trace(r);
+    if (chosen != NULL)
+        scatter(command, chosen, &run);
     write->rolled_back = write->atomic && failed;
     if (write->rolled_back && overlay != NULL)
         overlay_rollback_to(overlay, mark);
@@ -60,12 +73,8 @@ int core__run_write(struct core *core, struct command *command, struct overlay *
 
 int core__do_write(struct core *core, struct command *command)
 {
-    struct overlay *overlay;
-    int r;
-
     make_results(command);
-    r = admit(core, command, &overlay);
-    if (r != 0 || command->problem.type != PROBLEM_NONE)
-        return r;
-    return core__run_write(core, command, overlay);
+    if (needs_owners(core, &command->write))
+        return owners__write(core, command);
+    return core__run_write(core, command, NULL, NULL);
 }

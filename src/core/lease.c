@@ -151,3 +151,39 @@ int write__end_lease(struct core *core, struct slice session, write_spare *spare
     run.results = arena_zalloc(&core->arena, (ending.count + 1) * sizeof(*run.results));
     return write__run(core, &run, &failed);
 }
+
+/* The keys of one session follow each other; the sessions follow by length and bytes of their ids. */
+int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session)
+{
+    struct buf from = BUF_INIT(BUF_UNLIMITED);
+    struct slice key, session;
+    uint64_t len;
+    int r = STORE_NOT_FOUND;
+
+    buf_byte(&from, 'e');
+    if (after.len > 0) {
+        buf_clear(&from);
+        lease_key(&from, after, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
+    }
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, buf_view(&from), SLICE_LIT("f"));
+    store_iter_seek_first(iter);
+    if (store_iter_valid(iter)) {
+        key = slice_from_offset(store_iter_key(iter), 1);
+        r = slice_take_varint(&key, &len) && slice_take(&key, (size_t)len, &session) ? 0 : tl_trace(TL_ERR_CORRUPT);
+        if (r == 0)
+            *ret_session = arena_copy(arena, session);
+    }
+    int status = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&from);
+    return status != 0 ? status : r;
+}
+
+int lease__count(struct core *core, struct slice session, uint64_t *ret_count)
+{
+    struct marked marked = {0};
+    int r = find_marked(core, session, &marked);
+
+    *ret_count = marked.count;
+    return r;
+}

@@ -533,6 +533,30 @@ bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, c
     return document == NULL || bit_free(table, session, document, lock__own_bit(want->mode));
 }
 
+static bool holds_at(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource,
+                     enum lock_mode mode)
+{
+    const struct lock_hold *hold = resource == NULL ? NULL : lock__hold_find(table, owner, resource);
+    return hold != NULL && hold->mode >= mode;
+}
+
+bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want)
+{
+    const struct resource *at = table->resources.root;
+    struct resource_path walk = resource_path(want->on.path);
+    struct slice segment;
+    if (owner == NULL || owner->lock_count == 0)
+        return false;
+    if (holds_at(table, owner, at, want->mode) || holds_at(table, owner, find_resource(table, &want->on), want->mode))
+        return true;
+    at = resource_index(&table->resources, want->on.index);
+    while (at != NULL && !holds_at(table, owner, at, want->mode)) {
+        bool more = want->on.path.data != NULL && resource_path_next(&walk, &segment);
+        at = more ? resource_child(&table->resources, at, segment) : NULL;
+    }
+    return at != NULL;
+}
+
 void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want,
                         uint64_t number, tl_ts since, tl_ts token)
 {

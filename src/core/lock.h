@@ -173,6 +173,9 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
  */
 bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want);
 
+/* Returns: whether an owner holds a lock on a want's resource or above, at least as strong as its mode. */
+bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want);
+
 /* Puts a lock back as it was before a restart. */
 void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want, uint64_t number,
                         tl_ts since, tl_ts token);

@@ -165,6 +165,11 @@ int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_remo
     r = remove_tombstones(&work);
     if (r == 0)
         r = remove_indices(&work);
+    if (r == 0 && more(&work)) {
+        size_t forgotten = 0;
+        r = owners__forget(core, work.left, &forgotten);
+        work.removed += forgotten;
+    }
     written = core__commit(core);
     if (r != 0 || written != 0)
         return r != 0 ? tl_trace(r) : tl_trace(written);

@@ -59,6 +59,13 @@ struct write_targets {
 int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
                    struct write_targets *ret_targets) TL_MUST_USE;
 
+/*
+ * Finds where a document lies in the tree, as the unit or the overlay has it; data NULL: nowhere, or it does not exist.
+ * Returns: 0 with the path in the core's arena; fatal codes.
+ */
+int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type, struct slice id,
+                 struct slice *ret_path) TL_MUST_USE;
+
 /* What write__run() is given. */
 struct write_run {
     enum dialect dialect;

@@ -90,17 +90,7 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
     return work.r;
 }
 
-static void count_change(void *context, struct slice key, struct slice value)
-{
-    (void)key;
-    (void)value;
-    ++*(uint64_t *)context;
-}
-
 uint64_t write__overlay_changes(const struct overlay *overlay)
 {
-    uint64_t changes = 0;
-
-    overlay_each(overlay, SPACE_DOCUMENTS, count_change, &changes);
-    return changes;
+    return overlay_count_in(overlay, SPACE_DOCUMENTS);
 }

@@ -100,4 +100,9 @@ static inline struct slice writing__type_text(const struct writing_item *at)
 void lease__mark(const struct change_sink *sink, struct slice session, struct slice key);
 void lease__unmark(const struct change_sink *sink, struct slice session, struct slice key);
 
+/* Returns: 0 and the next session after `after` with marked documents, in `arena`; STORE_NOT_FOUND; fatal codes. */
+int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session) TL_MUST_USE;
+/* How many documents are marked for a session. */
+int lease__count(struct core *core, struct slice session, uint64_t *ret_count) TL_MUST_USE;
+
 #endif

@@ -124,3 +124,24 @@ int write__targets(struct core *core, const struct command *command, const struc
     *ret_targets = targets;
     return 0;
 }
+
+int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type, struct slice id,
+                 struct slice *ret_path)
+{
+    struct writing work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
+    struct write_item item = {.index = index, .type = type, .id = id};
+    struct write_result result = {0};
+    struct writing_item at = {.item = &item, .result = &result, .index = catalog_index(core->catalog, index)};
+
+    *ret_path = SLICE_NONE;
+    at.type = at.index == NULL ? NULL : mapping_type(at.index->mapping, type);
+    if (at.type == NULL || mapping_path_field(at.index->mapping) == NULL || id.len > DOC_ID_BYTES_MAX)
+        return 0;
+    work.view = core__view(core, overlay);
+    at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, id);
+    int r = writing__load(&work, &at);
+    if (r == 0 && at.state.live)
+        *ret_path = path_in(core, &at, DIALECT_7, at.old.source, true);
+    doc_release(&at.old);
+    return r;
+}

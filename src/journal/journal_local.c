@@ -251,6 +251,8 @@ static void advance_history(struct journal *journal, tl_ts now)
     pthread_mutex_lock(&journal->pin_lock);
     tl_ts pinned = pins_oldest(&journal->pins);
     low = low < pinned ? low : pinned;
+    tl_ts read = core_oldest_read(journal->core);
+    low = low < read ? low : read;
     int r = low > store_history_low(journal->store) ? store_set_history_low(journal->store, low) : 0;
     pthread_mutex_unlock(&journal->pin_lock);
     if (r < 0)
