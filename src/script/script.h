@@ -63,7 +63,7 @@ struct script_limits {
 /* Bytes of source, Elasticsearch's script.max_size_in_bytes. */
 #define SCRIPT_SOURCE_BYTES_MAX ((size_t)65535)
 /* Nested brackets, blocks and operators in a source. */
-#define SCRIPT_NESTING_MAX 400u
+#define SCRIPT_NESTING_MAX 500u
 
 /* "painless", "groovy"; what `lang` says in replies. */
 const char *script_lang_name(enum script_lang lang);

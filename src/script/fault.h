@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Faults: what a client is told of a script that does not compile or does not run, in Elasticsearch's shapes.
+ *
+ * A cause without a reason has `reason.data == NULL`, which is JSON's null.
+ */
+#ifndef TL_SCRIPT_FAULT_H
+#define TL_SCRIPT_FAULT_H
+
+#include "script/compile.h"
+
+struct script {
+    unsigned references; /* atomic */
+    enum script_lang lang;
+    enum script_context context;
+    struct arena arena;   /* everything below lives here */
+    struct slice source;
+    struct slice name;    /* empty: called by its source */
+    struct slice hash;    /* SHA-1 of the source: Groovy's name for its class */
+    struct program program;
+    bool bare_names;      /* parameters may go by their names alone */
+    struct node *bare;    /* these, the last one first, linked by `c` */
+};
+
+/* Of a source that does not compile. */
+void fault_compile(const struct compiler *compiler, struct slice name, struct arena *arena, struct problem *ret_problem);
+
+/* Of a run that threw. */
+void fault_run(struct run *run, struct problem *ret_problem);
+
+/* Of a throwable by itself, for what is wrong with a result rather than in the script. */
+void fault_plain(struct run *run, struct problem *ret_problem);
+
+/* A name in the source that would be a parameter, but there is none: a compile error. */
+void fault_symbol(const struct script *script, const struct node *node, struct arena *arena, struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Methods: tables of what scripts may call, a class a table, a library function a row.
+ *
+ * What is in no table does not exist (invariant 6). Painless picks by name and number of arguments alone; Groovy
+ * looks at the arguments, too, and takes the first row they fit.
+ */
+#ifndef TL_SCRIPT_METHOD_H
+#define TL_SCRIPT_METHOD_H
+
+#include "script/run.h"
+
+/* a[0] is the receiver (null for a static one), the arguments follow; `count` does not count the receiver. */
+typedef bool method_call(struct run *run, struct value *a, unsigned count, struct value *ret);
+
+enum method_flag {
+    METHOD_PAINLESS = 1,
+    METHOD_GROOVY = 2,
+    METHOD_BOTH = 3,
+    METHOD_STATIC = 4,
+    METHOD_FIELD = 8,    /* a constant, or a field of an object: read without parentheses */
+    METHOD_NEW = 16,     /* a constructor; its name is "new" */
+    METHOD_REST = 32,    /* Groovy: the last parameter takes any number of arguments */
+};
+
+#define METHOD_PARAMETERS_MAX 6
+
+struct method {
+    const char *name;
+    uint8_t flags;
+    uint8_t count;
+    type_id result;
+    type_id parameters[METHOD_PARAMETERS_MAX];
+    method_call *call;
+};
+
+struct method_table {
+    uint16_t id; /* enum class_id */
+    uint16_t count;
+    const struct method *methods;
+};
+
+#define METHOD_TABLE(symbol, rows) {CLASS_##symbol, sizeof rows / sizeof *rows, rows}
+
+/* Types of arrays in tables. */
+enum {
+    CLASS_DEF_ARRAY = CLASS_DEF | 1 << TYPE_DIMS_SHIFT,
+    CLASS_OBJECT_ARRAY = CLASS_OBJECT | 1 << TYPE_DIMS_SHIFT,
+    CLASS_STRING_ARRAY = CLASS_STRING | 1 << TYPE_DIMS_SHIFT,
+    CLASS_CHAR_ARRAY = CLASS_CHAR | 1 << TYPE_DIMS_SHIFT,
+    CLASS_BYTE_ARRAY = CLASS_BYTE | 1 << TYPE_DIMS_SHIFT,
+    CLASS_INT_ARRAY = CLASS_INT | 1 << TYPE_DIMS_SHIFT,
+    CLASS_LONG_ARRAY = CLASS_LONG | 1 << TYPE_DIMS_SHIFT,
+    CLASS_DOUBLE_ARRAY = CLASS_DOUBLE | 1 << TYPE_DIMS_SHIFT,
+};
+
+#define M0(name, flags, result, call) {name, flags, 0, CLASS_##result, {0}, call}
+#define M1(name, flags, result, p1, call) {name, flags, 1, CLASS_##result, {CLASS_##p1}, call}
+#define M2(name, flags, result, p1, p2, call) {name, flags, 2, CLASS_##result, {CLASS_##p1, CLASS_##p2}, call}
+#define M3(name, flags, result, p1, p2, p3, call)                                                            \
+    {name, flags, 3, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3}, call}
+#define M4(name, flags, result, p1, p2, p3, p4, call)                                                        \
+    {name, flags, 4, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4}, call}
+#define M5(name, flags, result, p1, p2, p3, p4, p5, call)                                                    \
+    {name, flags, 5, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4, CLASS_##p5}, call}
+
+/* The tables, one array a file, each ended by a row without methods. */
+extern const struct method_table methods_text[], methods_collection[], methods_map[], methods_number[], methods_stream[],
+    methods_regex[], methods_time[], methods_object[], methods_function[], methods_groovy[];
+
+/* All tables, ended by NULL. */
+extern const struct method_table *const method_tables[];
+
+struct method_query {
+    enum class_id id;
+    struct slice name;
+    unsigned count;
+    unsigned flags; /* METHOD_PAINLESS or METHOD_GROOVY, and METHOD_STATIC, _FIELD, _NEW: all must match exactly */
+};
+
+/* Returns: the method a class has itself or by what it extends; NULL where there is none. */
+const struct method *method_find(const struct method_query *query);
+
+/*
+ * Walks all rows of that name in the class and what it extends, nearest first, whatever the number of arguments.
+ * Returns: NULL at the end. Start with *position = 0.
+ */
+const struct method *method_next(const struct method_query *query, size_t *position);
+
+#endif

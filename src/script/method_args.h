@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How library functions take their receiver and arguments: a[0] is the receiver, a[1] the first argument. */
+#ifndef TL_SCRIPT_METHOD_ARGS_H
+#define TL_SCRIPT_METHOD_ARGS_H
+
+#include "script/builder.h"
+#include "script/function.h"
+#include "script/iter.h"
+#include "script/method.h"
+#include "script/number.h"
+
+/* Each has the types of its row checked already; only null is left to ask for. */
+#define NEED(index)                                                                                          \
+    do {                                                                                                     \
+        if (a[index].kind == VALUE_NULL)                                                                     \
+            return run_throw_npe(run, "Object.toString()");                                                  \
+    } while (0)
+
+static inline struct text *text_of(struct value v)
+{
+    return (struct text *)v.object;
+}
+
+static inline struct seq *seq_of(struct value v)
+{
+    return (struct seq *)v.object;
+}
+
+static inline struct dict *dict_of(struct value v)
+{
+    return (struct dict *)v.object;
+}
+
+static inline bool give_int(struct value *ret, int64_t i)
+{
+    *ret = value_int(i);
+    return true;
+}
+
+static inline bool give_long(struct value *ret, int64_t i)
+{
+    *ret = value_long(i);
+    return true;
+}
+
+static inline bool give_boolean(struct value *ret, bool b)
+{
+    *ret = value_boolean(b);
+    return true;
+}
+
+static inline bool give_double(struct value *ret, double d)
+{
+    *ret = value_double(d);
+    return true;
+}
+
+/* An object that is NULL when its making threw. */
+static inline bool give(struct value *ret, const void *object)
+{
+    *ret = value_of(object);
+    return object != NULL;
+}
+
+static inline bool give_slice(struct run *run, struct value *ret, struct slice text)
+{
+    return give(ret, text_new(run, text));
+}
+
+/* A method without a result. */
+static inline bool give_nothing(struct value *ret)
+{
+    *ret = VALUE_NONE;
+    return true;
+}
+
+/* Calls a function that decides: Painless wants a boolean, Groovy takes its truth. */
+bool invoke_test(struct run *run, struct value function, struct value *arguments, unsigned count, bool *ret);
+/* Calls a function that counts. */
+bool invoke_number(struct run *run, struct value function, struct value *arguments, unsigned count, struct value *ret);
+/* Groovy hands an entry's key and value to a closure with two parameters, else the entry. */
+bool invoke_item(struct run *run, struct value function, struct value item, struct value *ret);
+bool invoke_item_test(struct run *run, struct value function, struct value item, bool *ret);
+
+/* Painless's getByPath of lists and maps. */
+bool method_get_by_path(struct run *run, struct value *a, unsigned n, struct value *ret);
+
+#endif

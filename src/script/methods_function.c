@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Methods of functional interfaces: their one method, and Comparator's and Function's combinations. */
+#include "script/method_args.h"
+
+#include "script/convert.h"
+
+/* apply, test, accept, compare, get …: all call the function. */
+static bool function_call(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    return run_invoke(run, a[0], a + 1, n, ret);
+}
+
+static bool function_test(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    bool holds;
+    return invoke_test(run, a[0], a + 1, n, &holds) && give_boolean(ret, holds);
+}
+
+static bool function_compare(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return run_invoke(run, a[0], a + 1, 2, ret) && convert_site(run, *ret, CLASS_INT, ret);
+}
+
+/* Combinations: held[0] and held[1] are the functions they are made of */
+
+static bool run_then(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    struct value middle;
+    return run_invoke(run, closure->held[0], a, n, &middle) && run_invoke(run, closure->held[1], &middle, 1, ret);
+}
+
+static bool function_and_then(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_then, function_arity(a[0]), a[0], a[1]);
+    return true;
+}
+
+static bool function_compose(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_then, 1, a[1], a[0]);
+    return true;
+}
+
+static bool run_identity(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)closure;
+    *ret = n > 0 ? a[0] : VALUE_NONE;
+    return true;
+}
+
+static bool function_identity(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)a, (void)n;
+    *ret = closure_native_new(run, run_identity, 1, VALUE_NONE, VALUE_NONE);
+    return true;
+}
+
+static bool run_negated(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    bool holds;
+    return invoke_test(run, closure->held[0], a, n, &holds) && give_boolean(ret, !holds);
+}
+
+static bool predicate_negate(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_negated, function_arity(a[0]), a[0], VALUE_NONE);
+    return true;
+}
+
+static bool run_both(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    bool holds;
+    if (!invoke_test(run, closure->held[0], a, n, &holds) || (holds && !invoke_test(run, closure->held[1], a, n, &holds)))
+        return false;
+    return give_boolean(ret, holds);
+}
+
+static bool predicate_and(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_both, function_arity(a[0]), a[0], a[1]);
+    return true;
+}
+
+static bool run_either(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    bool holds;
+    if (!invoke_test(run, closure->held[0], a, n, &holds) || (!holds && !invoke_test(run, closure->held[1], a, n, &holds)))
+        return false;
+    return give_boolean(ret, holds);
+}
+
+static bool predicate_or(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_either, function_arity(a[0]), a[0], a[1]);
+    return true;
+}
+
+static bool run_is_equal(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    bool equal;
+    return value_equals(run, a[0], closure->held[0], &equal) && give_boolean(ret, equal);
+}
+
+static bool predicate_is_equal(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_is_equal, 1, a[1], VALUE_NONE);
+    return true;
+}
+
+/* Comparators */
+
+static bool order_by(struct run *run, struct value comparator, struct value x, struct value y, struct value *ret)
+{
+    struct value pair[2] = {x, y};
+    int order;
+    if (comparator.kind != VALUE_NULL)
+        return run_invoke(run, comparator, pair, 2, ret);
+    if (!run->groovy && (x.kind == VALUE_NULL || y.kind == VALUE_NULL))
+        return run_throw_npe(run, "Comparable.compareTo(Object)");
+    return value_order(run, x, y, &order) && give_int(ret, (order > 0) - (order < 0));
+}
+
+static bool run_natural(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)closure, (void)n;
+    return order_by(run, VALUE_NONE, a[0], a[1], ret);
+}
+
+static bool run_reversed(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return order_by(run, closure->held[0], a[1], a[0], ret);
+}
+
+/* By a key: held[0] yields it, held[1] orders keys or is null. */
+static bool run_by_key(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct value x, y;
+    return run_invoke(run, closure->held[0], &a[0], 1, &x) && run_invoke(run, closure->held[0], &a[1], 1, &y) &&
+           order_by(run, closure->held[1], x, y, ret);
+}
+
+static bool run_then_by(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    if (!order_by(run, closure->held[0], a[0], a[1], ret))
+        return false;
+    return ret->i != 0 || order_by(run, closure->held[1], a[0], a[1], ret);
+}
+
+/* held[1] tells whether null goes first. */
+static bool run_nulls(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    int64_t side = closure->held[1].i != 0 ? 1 : -1;
+    bool x = a[0].kind == VALUE_NULL, y = a[1].kind == VALUE_NULL;
+    if (x || y)
+        return give_int(ret, x && y ? 0 : x ? -side : side);
+    return order_by(run, closure->held[0], a[0], a[1], ret);
+}
+
+static bool comparator_natural(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)a, (void)n;
+    *ret = closure_native_new(run, run_natural, 2, VALUE_NONE, VALUE_NONE);
+    return true;
+}
+
+static bool comparator_reverse_order(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)a, (void)n;
+    *ret = closure_native_new(run, run_reversed, 2, VALUE_NONE, VALUE_NONE);
+    return true;
+}
+
+static bool comparator_reversed(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_reversed, 2, a[0], VALUE_NONE);
+    return true;
+}
+
+static bool comparator_comparing(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    *ret = closure_native_new(run, run_by_key, 2, a[1], n == 2 ? a[2] : VALUE_NONE);
+    return true;
+}
+
+static bool comparator_then(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    struct value second = a[1];
+    bool by_key = n == 2 || function_arity(a[1]) == 1;
+    if (by_key)
+        second = closure_native_new(run, run_by_key, 2, a[1], n == 2 ? a[2] : VALUE_NONE);
+    *ret = closure_native_new(run, run_then_by, 2, a[0], second);
+    return true;
+}
+
+static bool comparator_then_key(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct value second = closure_native_new(run, run_by_key, 2, a[1], VALUE_NONE);
+    *ret = closure_native_new(run, run_then_by, 2, a[0], second);
+    return true;
+}
+
+static bool comparator_nulls_first(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_nulls, 2, a[1], value_int(1));
+    return true;
+}
+
+static bool comparator_nulls_last(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = closure_native_new(run, run_nulls, 2, a[1], value_int(0));
+    return true;
+}
+
+#define STATIC (METHOD_BOTH | METHOD_STATIC)
+
+static const struct method comparator_methods[] = {
+    M2("compare", METHOD_BOTH, INT, DEF, DEF, function_compare),
+    M1("comparing", STATIC, COMPARATOR, FUNCTION, comparator_comparing),
+    M2("comparing", STATIC, COMPARATOR, FUNCTION, COMPARATOR, comparator_comparing),
+    M1("comparingInt", STATIC, COMPARATOR, TO_INT_FUNCTION, comparator_comparing),
+    M1("comparingLong", STATIC, COMPARATOR, TO_LONG_FUNCTION, comparator_comparing),
+    M1("comparingDouble", STATIC, COMPARATOR, TO_DOUBLE_FUNCTION, comparator_comparing),
+    M0("naturalOrder", STATIC, COMPARATOR, comparator_natural),
+    M0("reverseOrder", STATIC, COMPARATOR, comparator_reverse_order),
+    M1("nullsFirst", STATIC, COMPARATOR, COMPARATOR, comparator_nulls_first),
+    M1("nullsLast", STATIC, COMPARATOR, COMPARATOR, comparator_nulls_last),
+    M0("reversed", METHOD_BOTH, COMPARATOR, comparator_reversed),
+    M1("thenComparing", METHOD_BOTH, COMPARATOR, COMPARATOR, comparator_then),
+    M2("thenComparing", METHOD_BOTH, COMPARATOR, FUNCTION, COMPARATOR, comparator_then),
+    M1("thenComparingInt", METHOD_BOTH, COMPARATOR, TO_INT_FUNCTION, comparator_then_key),
+    M1("thenComparingLong", METHOD_BOTH, COMPARATOR, TO_LONG_FUNCTION, comparator_then_key),
+    M1("thenComparingDouble", METHOD_BOTH, COMPARATOR, TO_DOUBLE_FUNCTION, comparator_then_key),
+};
+
+static const struct method function_methods[] = {
+    M1("apply", METHOD_BOTH, DEF, DEF, function_call),
+    M1("andThen", METHOD_BOTH, FUNCTION, FUNCTION, function_and_then),
+    M1("compose", METHOD_BOTH, FUNCTION, FUNCTION, function_compose),
+    M0("identity", STATIC, FUNCTION, function_identity),
+};
+
+static const struct method bi_function_methods[] = {
+    M2("apply", METHOD_BOTH, DEF, DEF, DEF, function_call),
+    M1("andThen", METHOD_BOTH, BI_FUNCTION, FUNCTION, function_and_then),
+};
+
+static const struct method predicate_methods[] = {
+    M1("test", METHOD_BOTH, BOOLEAN, DEF, function_test),
+    M1("and", METHOD_BOTH, PREDICATE, PREDICATE, predicate_and),
+    M1("or", METHOD_BOTH, PREDICATE, PREDICATE, predicate_or),
+    M0("negate", METHOD_BOTH, PREDICATE, predicate_negate),
+    M1("isEqual", STATIC, PREDICATE, DEF, predicate_is_equal),
+};
+
+static const struct method bi_predicate_methods[] = {
+    M2("test", METHOD_BOTH, BOOLEAN, DEF, DEF, function_test),
+    M1("and", METHOD_BOTH, BI_PREDICATE, BI_PREDICATE, predicate_and),
+    M1("or", METHOD_BOTH, BI_PREDICATE, BI_PREDICATE, predicate_or),
+    M0("negate", METHOD_BOTH, BI_PREDICATE, predicate_negate),
+};
+
+static const struct method consumer_methods[] = {M1("accept", METHOD_BOTH, VOID, DEF, function_call)};
+static const struct method bi_consumer_methods[] = {M2("accept", METHOD_BOTH, VOID, DEF, DEF, function_call)};
+static const struct method supplier_methods[] = {M0("get", METHOD_BOTH, DEF, function_call)};
+static const struct method runnable_methods[] = {M0("run", METHOD_BOTH, VOID, function_call)};
+
+/* What a `def` that holds a function answers to, whichever interface it stands for. */
+static const struct method closure_methods[] = {
+    M0("get", METHOD_BOTH, DEF, function_call),
+    M0("run", METHOD_BOTH, VOID, function_call),
+    M1("apply", METHOD_BOTH, DEF, DEF, function_call),
+    M2("apply", METHOD_BOTH, DEF, DEF, DEF, function_call),
+    M1("accept", METHOD_BOTH, VOID, DEF, function_call),
+    M2("accept", METHOD_BOTH, VOID, DEF, DEF, function_call),
+    M1("test", METHOD_BOTH, BOOLEAN, DEF, function_test),
+    M2("test", METHOD_BOTH, BOOLEAN, DEF, DEF, function_test),
+    M2("compare", METHOD_BOTH, INT, DEF, DEF, function_compare),
+    M0("reversed", METHOD_BOTH, COMPARATOR, comparator_reversed),
+    M1("thenComparing", METHOD_BOTH, COMPARATOR, DEF, comparator_then),
+    M1("andThen", METHOD_BOTH, DEF, DEF, function_and_then),
+    M1("compose", METHOD_BOTH, DEF, DEF, function_compose),
+    M0("negate", METHOD_BOTH, DEF, predicate_negate),
+};
+
+const struct method_table methods_function[] = {
+    METHOD_TABLE(COMPARATOR, comparator_methods),
+    METHOD_TABLE(FUNCTION, function_methods),
+    METHOD_TABLE(BI_FUNCTION, bi_function_methods),
+    METHOD_TABLE(PREDICATE, predicate_methods),
+    METHOD_TABLE(BI_PREDICATE, bi_predicate_methods),
+    METHOD_TABLE(CONSUMER, consumer_methods),
+    METHOD_TABLE(BI_CONSUMER, bi_consumer_methods),
+    METHOD_TABLE(SUPPLIER, supplier_methods),
+    METHOD_TABLE(RUNNABLE, runnable_methods),
+    METHOD_TABLE(CLOSURE, closure_methods),
+    {0, 0, NULL},
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Budgets and throwables of a run; see run.h. */
+#include "script/run.h"
+
+#include "base/check.h"
+#include "script/text.h"
+
+#include <stdarg.h>
+
+bool run_spent(struct run *run)
+{
+    if (run->thrown != NULL && run->thrown->object.class == CLASS_LIMIT_EXCEEDED)
+        return false;
+    run->steps_left = 0;
+    bool memory = run->spent == RUN_SPENT_MEMORY;
+    run->spent = memory ? RUN_SPENT_MEMORY : RUN_SPENT_STEPS;
+    unsigned long long bound = memory ? run->limits->memory_bytes_max : run->limits->steps_max;
+    return run_throw(run, CLASS_LIMIT_EXCEEDED, memory ? "the script needs more than %llu bytes of memory"
+                                                       : "the script takes more than %llu steps", bound);
+}
+
+void run_charge(struct run *run, size_t size)
+{
+    if (size <= run->memory_left) {
+        run->memory_left -= size;
+        return;
+    }
+    run->memory_left = 0;
+    run->steps_left = 0;
+    run->spent = RUN_SPENT_MEMORY;
+}
+
+void *run_alloc(struct run *run, size_t size)
+{
+    REQUIRE(size <= RUN_SMALL_BYTES);
+    run_charge(run, size);
+    return arena_alloc(run->arena, size);
+}
+
+void *run_alloc_large(struct run *run, size_t size)
+{
+    if (size <= run->memory_left) {
+        run->memory_left -= size;
+        return arena_alloc(run->arena, size);
+    }
+    run->spent = RUN_SPENT_MEMORY;
+    run_spent(run);
+    return NULL;
+}
+
+struct slice run_printf(struct run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice text = arena_vprintf(run->arena, format, arguments);
+    va_end(arguments);
+    run_charge(run, text.len);
+    return text;
+}
+
+void *run_object(struct run *run, size_t size, enum class_id id)
+{
+    struct object *object = run_alloc(run, size);
+    memset(object, 0, size);
+    object->class = (uint16_t)id;
+    return object;
+}
+
+bool run_enter(struct run *run, unsigned frames)
+{
+    if (run->nesting + frames > RUN_NESTING_MAX)
+        return run_throw_null(run, CLASS_STACK_OVERFLOW_ERROR);
+    run->nesting += frames;
+    return true;
+}
+
+bool run_throw_text(struct run *run, enum class_id id, struct text *message)
+{
+    /* What ended the run stays: a later failure on the way out is its consequence. */
+    if (run->thrown != NULL && run->thrown->object.class == CLASS_LIMIT_EXCEEDED)
+        return false;
+    struct throwable *thrown = arena_zalloc(run->arena, sizeof *thrown);
+    thrown->object.class = (uint16_t)id;
+    thrown->message = message;
+    thrown->offset = -1;
+    run_charge(run, sizeof *thrown);
+    run->thrown = thrown;
+    return false;
+}
+
+bool run_throw_null(struct run *run, enum class_id id)
+{
+    return run_throw_text(run, id, NULL);
+}
+
+bool run_throw(struct run *run, enum class_id id, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice message = arena_vprintf(run->arena, format, arguments);
+    va_end(arguments);
+    run_charge(run, message.len);
+    return run_throw_text(run, id, text_constant(run->arena, message));
+}
+
+bool run_throw_npe(struct run *run, const char *what)
+{
+    return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"%s\" because the value is null", what);
+}

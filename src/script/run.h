@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of a script: its budgets, what it threw, where its values live.
+ *
+ * Functions that can throw return false and leave the throwable in `run->thrown`. A passed bound is a throwable that
+ * no script can catch. Memory is charged when it is taken; small pieces are always handed out, and a budget that they
+ * overdraw ends the run at the next step (invariant 2), so that only sizes a script decides need a check.
+ */
+#ifndef TL_SCRIPT_RUN_H
+#define TL_SCRIPT_RUN_H
+
+#include "script/script.h"
+#include "script/value.h"
+
+struct text;
+struct node;
+struct function;
+struct call_cache;
+
+struct throwable {
+    struct object object;
+    struct text *message;   /* NULL where Java's getMessage() is null */
+    struct value explained; /* of a PAINLESS_EXPLAIN_ERROR */
+    int64_t offset;         /* where in the source, in UTF-16 units; -1 until the place is known */
+    struct slice caused_by; /* error name of a cause without a reason, or empty */
+};
+
+enum run_spent { RUN_SPENT_NOTHING, RUN_SPENT_STEPS, RUN_SPENT_MEMORY };
+
+struct run {
+    const struct script *script;
+    struct arena *arena;
+    const struct script_limits *limits;
+    uint64_t steps_left;
+    size_t memory_left;
+    unsigned depth;           /* calls */
+    unsigned nesting;         /* C frames that the current calls may take, see function->nesting */
+    enum run_spent spent;     /* which budget ended the run */
+    struct throwable *thrown; /* NULL while all is well */
+    bool groovy;              /* the dialect of the script */
+    struct call_cache *caches; /* one a call site; what it found last */
+    struct value *stack;       /* of locals */
+    struct value *stack_next;
+    struct value *stack_end;
+    int64_t now_ms;
+    struct recorder *record; /* notes values of an assertion's parts, see power.c; NULL elsewhere */
+    struct dict *params;   /* bare names in SCRIPT_DEFAULT and Groovy */
+    struct dict *binding;  /* Groovy: ctx, params and what the script assigned without declaring */
+    script_doc_function *doc;
+    void *doc_user;
+};
+
+/* A piece of at most this size is handed out without a check. */
+#define RUN_SMALL_BYTES ((size_t)4096)
+
+/* Memory of the run. Returns: `size` bytes; requires size <= RUN_SMALL_BYTES. */
+void *run_alloc(struct run *run, size_t size) __attribute__((returns_nonnull));
+
+/* The same for any size. Returns: NULL and a throwable when the budget is too small. */
+void *run_alloc_large(struct run *run, size_t size);
+
+/* Counts bytes that were taken without asking, at most a few hundred kilobytes at once. */
+void run_charge(struct run *run, size_t size);
+
+/* Formatted text in the arena, charged. For numbers and names, not for what a script makes long. */
+struct slice run_printf(struct run *run, const char *format, ...) TL_PRINTF(2, 3);
+
+/* An object with its header filled in. */
+void *run_object(struct run *run, size_t size, enum class_id id) __attribute__((returns_nonnull));
+
+/* The throwable of a run that is out of steps or memory. Returns: false. */
+bool run_spent(struct run *run);
+
+/* Counts `n` steps. Returns: false when they are used up. */
+static inline bool run_step(struct run *run, uint64_t n)
+{
+    if (__builtin_expect(run->steps_left < n, 0)) {
+        run->steps_left = 0;
+        return run_spent(run);
+    }
+    run->steps_left -= n;
+    return true;
+}
+
+/* Guards recursion of C functions over nested values. Returns: false, and a stack_overflow_error, when too deep. */
+#define RUN_NESTING_MAX 4000u
+bool run_enter(struct run *run, unsigned frames);
+static inline void run_leave(struct run *run, unsigned frames)
+{
+    run->nesting -= frames;
+}
+
+/* Throws; returns false, for `return run_throw(...)`. */
+bool run_throw(struct run *run, enum class_id id, const char *format, ...) TL_PRINTF(3, 4);
+bool run_throw_null(struct run *run, enum class_id id);           /* without a message */
+bool run_throw_text(struct run *run, enum class_id id, struct text *message);
+/* A null pointer where Java's virtual machine would throw one; its wording there differs from release to release. */
+bool run_throw_npe(struct run *run, const char *what);
+
+/* Calls a function value (lambda, closure, method reference, comparator) with arguments. */
+bool run_invoke(struct run *run, struct value function, struct value *arguments, unsigned count,
+                struct value *ret);
+
+/* The number of parameters a function value takes; 1 for a closure without a list of them. */
+unsigned function_arity(struct value function);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiling and keeping scripts; see script.h. */
+#include "script/script.h"
+
+#include "base/check.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "script/fault.h"
+#include "script/interp.h"
+#include "script/sha1.h"
+
+const char *script_lang_name(enum script_lang lang)
+{
+    REQUIRE(lang < SCRIPT_LANG_COUNT);
+    return lang == SCRIPT_GROOVY ? "groovy" : "painless";
+}
+
+bool script_lang_from(struct slice name, enum script_lang *ret_lang)
+{
+    if (slice_is(name, "painless")) {
+        *ret_lang = SCRIPT_PAINLESS;
+        return true;
+    }
+    if (slice_is(name, "groovy")) {
+        *ret_lang = SCRIPT_GROOVY;
+        return true;
+    }
+    return false;
+}
+
+struct script *script_ref(struct script *script)
+{
+    __atomic_add_fetch(&script->references, 1, __ATOMIC_RELAXED);
+    return script;
+}
+
+void script_unref(struct script *script)
+{
+    if (script == NULL || __atomic_sub_fetch(&script->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    arena_deinit(&script->arena);
+    mem_free(script);
+}
+
+struct slice script_class_name(const struct script *script)
+{
+    return script->hash;
+}
+
+static void arena_release(struct arena *arena)
+{
+    arena_deinit(arena);
+}
+
+static bool compile_painless(struct compiler *compiler, struct program *program)
+{
+    lex_painless(compiler);
+    struct compile_error lexical = compiler->error;
+    compiler->error = (struct compile_error){.set = false};
+    struct function *main = lexical.set ? NULL : parse_painless(compiler);
+    if (main == NULL) {
+        /* What does not lex is an error only where the parser would have looked at it. */
+        if (!compiler->error.set)
+            explain_painless(compiler);
+        if (!compiler->error.set)
+            compiler->error = lexical;
+        INSIST(compiler->error.set);
+        return false;
+    }
+    program->main = main;
+    program->functions = compiler->functions;
+    if (!resolve_painless(compiler, main))
+        return false;
+    for (struct function *function = program->functions; function != NULL; function = function->next)
+        if (!fold_painless(compiler, function))
+            return false;
+    if (!fold_painless(compiler, main))
+        return false;
+    place_painless(compiler, program);
+    return true;
+}
+
+static bool compile_groovy(struct compiler *compiler, struct program *program)
+{
+    struct function *main = lex_groovy(compiler) ? parse_groovy(compiler) : NULL;
+    if (main == NULL || !resolve_groovy(compiler, main))
+        return false;
+    program->main = main;
+    program->functions = compiler->functions;
+    return true;
+}
+
+static struct script *script_new(enum script_lang lang, enum script_context context, struct slice source,
+                                 struct slice name)
+{
+    char hash[41];
+    struct script *script = mem_zalloc(sizeof *script);
+    script->references = 1;
+    script->lang = lang;
+    script->context = context;
+    script->arena = ARENA_INIT;
+    script->source = arena_copy(&script->arena, source);
+    script->name = arena_copy(&script->arena, name);
+    sha1_hex(source, hash);
+    script->hash = arena_copy(&script->arena, slice_from(hash));
+    return script;
+}
+
+/* One attempt in one dialect. The problem lands in *ret_problem. */
+static int compile_as(struct script *script, bool bare_names, struct arena *arena, struct problem *ret_problem)
+{
+    tl_cleanup(arena_release) struct arena scratch = ARENA_INIT;
+    struct compiler compiler = {.lang = script->lang, .context = script->context, .bare_names = bare_names,
+                                .arena = &script->arena, .scratch = &scratch, .source = script->source,
+                                .name = script->hash};
+    bool groovy = script->lang == SCRIPT_GROOVY;
+    bool ok = groovy ? compile_groovy(&compiler, &script->program) : compile_painless(&compiler, &script->program);
+    if (!ok) {
+        fault_compile(&compiler, script->name, arena, ret_problem);
+        return SCRIPT_REFUSED;
+    }
+    script->program.cache_count = compiler.cache_count;
+    script->bare_names = bare_names;
+    script->bare = compiler.bare;
+    return 0;
+}
+
+static int check_size(struct slice source, struct arena *arena, struct problem *ret_problem)
+{
+    if (source.len <= SCRIPT_SOURCE_BYTES_MAX)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "exceeded max allowed inline script size in bytes [%zu] with size [%zu] for script [%.*s...]",
+                SCRIPT_SOURCE_BYTES_MAX, source.len, 100, source.data);
+    return SCRIPT_REFUSED;
+}
+
+int script_compile(enum script_lang lang, enum script_context context, struct slice source, struct slice name,
+                   struct script **ret_script, struct arena *arena, struct problem *ret_problem)
+{
+    REQUIRE(lang < SCRIPT_LANG_COUNT && context < SCRIPT_CONTEXT_COUNT);
+    if (check_size(source, arena, ret_problem) != 0)
+        return SCRIPT_REFUSED;
+    tl_cleanup(script_unrefp) struct script *script = script_new(lang, context, source, name);
+    int r = compile_as(script, false, arena, ret_problem);
+    if (r == 0) {
+        *ret_script = tl_steal(script);
+        return 0;
+    }
+    if (lang != SCRIPT_DEFAULT)
+        return r;
+    /* Not Painless as it stands: once more with what the books allow. If that fails too, the first words stay. */
+    struct problem second;
+    tl_cleanup(script_unrefp) struct script *lenient = script_new(lang, context, source, name);
+    if (compile_as(lenient, true, arena, &second) != 0)
+        return r;
+    *ret_script = tl_steal(lenient);
+    return 0;
+}
+
+/* The cache: a list from the least to the most recently used, found by language, context, name and source. */
+
+struct cached {
+    struct list link;
+    struct slice key;
+    struct script *script;
+};
+
+struct script_cache {
+    struct map by_key;
+    struct list used;
+    size_t count_max;
+};
+
+struct script_cache *script_cache_new(size_t count_max)
+{
+    REQUIRE(count_max > 0);
+    struct script_cache *cache = mem_zalloc(sizeof *cache);
+    cache->by_key = MAP_INIT;
+    list_init(&cache->used);
+    cache->count_max = count_max;
+    return cache;
+}
+
+static void drop(struct script_cache *cache, struct cached *cached)
+{
+    map_remove(&cache->by_key, cached->key);
+    list_remove(&cached->link);
+    script_unref(cached->script);
+    mem_free((void *)(uintptr_t)cached->key.data);
+    mem_free(cached);
+}
+
+struct script_cache *script_cache_free(struct script_cache *cache)
+{
+    if (cache == NULL)
+        return NULL;
+    while (!list_empty(&cache->used))
+        drop(cache, list_entry(cache->used.next, struct cached, link));
+    map_deinit(&cache->by_key);
+    mem_free(cache);
+    return NULL;
+}
+
+static void keep(struct script_cache *cache, struct slice key, struct script *script)
+{
+    if (cache->by_key.count >= cache->count_max)
+        drop(cache, list_entry(cache->used.next, struct cached, link));
+    struct cached *cached = mem_zalloc(sizeof *cached);
+    cached->key = slice_make(mem_strdup(key.data, key.len), key.len);
+    cached->script = script_ref(script);
+    map_put(&cache->by_key, cached->key, cached);
+    list_append(&cache->used, &cached->link);
+}
+
+int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum script_context context,
+                         struct slice source, struct slice name, struct script **ret_script, struct arena *arena,
+                         struct problem *ret_problem)
+{
+    struct slice key = arena_printf(arena, "%d %d %zu %.*s%.*s", (int)lang, (int)context, name.len, SLICE_ARG(name),
+                                    SLICE_ARG(source));
+    struct cached *cached = map_get(&cache->by_key, key);
+    if (cached != NULL) {
+        list_remove(&cached->link);
+        list_append(&cache->used, &cached->link);
+        *ret_script = script_ref(cached->script);
+        return 0;
+    }
+    int r = script_compile(lang, context, source, name, ret_script, arena, ret_problem);
+    if (r == 0)
+        keep(cache, key, *ret_script);
+    return r;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts: Java strings. Immutable, UTF-16 in meaning; stored in one byte a unit where all are below 256.
+ */
+#ifndef TL_SCRIPT_TEXT_H
+#define TL_SCRIPT_TEXT_H
+
+#include "base/buf.h"
+#include "script/run.h"
+
+struct text {
+    struct object object;
+    uint32_t length; /* UTF-16 units */
+    int32_t hash;    /* Java's, when `hashed` */
+    bool wide;       /* units are 16 bit; else Latin-1 */
+    bool hashed;
+    union {
+        uint8_t narrow[0];
+        uint16_t units[0];
+    } data; /* really `length` of them */
+};
+
+#define TEXT_LENGTH_MAX ((size_t)64 << 20)
+
+static inline uint16_t text_at(const struct text *text, size_t index)
+{
+    return text->wide ? text->data.units[index] : text->data.narrow[index];
+}
+
+/* From UTF-8. Returns: NULL and a throwable when the budget is too small. */
+struct text *text_new(struct run *run, struct slice utf8);
+/* The same in an arena, for constants; the hash is computed at once, so that the text is never written to again. */
+struct text *text_constant(struct arena *arena, struct slice utf8);
+
+struct text *text_substring(struct run *run, struct text *text, size_t begin, size_t end);
+struct text *text_concat(struct run *run, struct text *a, struct text *b);
+
+int32_t text_hash(struct text *text);
+bool text_equal(const struct text *a, const struct text *b);
+bool text_is(const struct text *text, const char *ascii);
+/* Java's compareTo. */
+int text_compare(const struct text *a, const struct text *b);
+/* Returns: the first index of `part` at or after `from`, or -1; text_last_index at or before `from`. */
+int64_t text_index(const struct text *text, const struct text *part, int64_t from);
+int64_t text_last_index(const struct text *text, const struct text *part, int64_t from);
+
+/* Appends UTF-8; a surrogate without its other half becomes '?'. */
+void text_write(const struct text *text, struct buf *out);
+/* As UTF-8 in the run's arena. */
+struct slice text_slice(struct arena *arena, const struct text *text);
+
+/* A text under construction. */
+struct text_buf {
+    struct run *run;
+    uint16_t *units;
+    size_t length;
+    size_t capacity;
+    uint16_t all; /* or of all units: tells whether the text is narrow */
+    bool failed;  /* the budget was too small; what follows is dropped */
+    uint16_t small[64];
+};
+
+void text_buf_init(struct text_buf *buf, struct run *run);
+void text_buf_unit(struct text_buf *buf, uint16_t unit);
+void text_buf_code_point(struct text_buf *buf, uint32_t point);
+void text_buf_text(struct text_buf *buf, const struct text *text);
+void text_buf_range(struct text_buf *buf, const struct text *text, size_t begin, size_t end);
+void text_buf_ascii(struct text_buf *buf, const char *ascii);
+void text_buf_slice(struct text_buf *buf, struct slice utf8);
+/* Returns: the text, or NULL and a throwable. */
+struct text *text_buf_done(struct text_buf *buf);
+
+/* Decodes one code point of UTF-8 and moves on; U+FFFD for what is none. */
+uint32_t utf8_next(const char **at, const char *end);
+/* UTF-16 units in UTF-8. */
+size_t utf8_units(struct slice utf8);
+
+#endif
