@@ -202,7 +202,8 @@ static int no_such_alias(struct request *request, struct slice names)
 {
     int r = request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(names));
     problem_details(&request->problem, request->arena,
-                    "\"resource.type\":\"aliases\",\"resource.id\":\"%.*s\",\"index_uuid\":\"_na_\"", SLICE_ARG(names));
+                    "\"resource.type\":\"aliases\",\"resource.id\":%.*s,\"index_uuid\":\"_na_\"",
+                    SLICE_ARG(request_quoted(request, names)));
     return r;
 }
 

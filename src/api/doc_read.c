@@ -173,14 +173,15 @@ static int get_of_any_type(struct request *request, const struct doc_query *quer
     return 0;
 }
 
-static int check_routing_required(const struct doc_query *query, const struct doc_found *found, struct arena *arena,
+static int check_routing_required(struct request *request, const struct doc_query *query, const struct doc_found *found,
                                   struct problem *ret_problem)
 {
     if (!found->type->routing_required || query->routing.len > 0)
         return 0;
-    problem_set(ret_problem, arena, PROBLEM_ROUTING_MISSING, "routing is required for [%.*s]/[%.*s]/[%.*s]",
+    problem_set(ret_problem, request->arena, PROBLEM_ROUTING_MISSING, "routing is required for [%.*s]/[%.*s]/[%.*s]",
                 SLICE_ARG(found->index->name), SLICE_ARG(found->type->name), SLICE_ARG(query->id));
-    problem_details(ret_problem, arena, "\"index_uuid\":\"_na_\",\"index\":\"%.*s\"", SLICE_ARG(found->index->name));
+    problem_details(ret_problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    SLICE_ARG(request_quoted(request, found->index->name)));
     return REQUEST_REFUSED;
 }
 
@@ -215,7 +216,7 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
     if (request->dialect == DIALECT_5 && slice_is(query->type, "_all"))
         r = get_of_any_type(request, &routed, ret_found);
     else if (ret_found->type != NULL)
-        r = check_routing_required(&routed, ret_found, request->arena, ret_problem);
+        r = check_routing_required(request, &routed, ret_found, ret_problem);
     if (r == 0 && ret_found->type != NULL && !ret_found->found && query->id.len <= DOC_ID_BYTES_MAX)
         r = get_of_type(request, &routed, ret_found);
     return r != 0 ? r : check_version(request, &routed, ret_found, ret_problem);

@@ -107,8 +107,8 @@ static int reply_types(struct request *request, const struct index_set *set, str
     if (written == 0 && missing_count > 0) {
         int r = request_refuse(request, PROBLEM_TYPE_MISSING, "type[[%.*s]] missing", SLICE_ARG(types));
         struct slice index = request_part(request, PART_INDEX);
-        problem_details(&request->problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":\"%.*s\"",
-                        SLICE_ARG(index.len > 0 ? index : SLICE_LIT("_all")));
+        problem_details(&request->problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                        SLICE_ARG(request_quoted(request, index.len > 0 ? index : SLICE_LIT("_all"))));
         return r;
     }
     return REQUEST_DONE;

@@ -213,7 +213,8 @@ static int check_reserved_name(struct request *request)
                               SLICE_ARG(name));
     r = request_refuse(request, PROBLEM_INVALID_INDEX_NAME, "Invalid index name [%.*s], must not start with '_'.",
                        SLICE_ARG(name));
-    problem_details(&request->problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":\"%.*s\"", SLICE_ARG(name));
+    problem_details(&request->problem, request->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    SLICE_ARG(request_quoted(request, name)));
     return r;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "api/problem_reply.h"
 
+#include "api/url.h"
+
 /*
  * Java's own exceptions, which Elasticsearch does not look through when it names the root cause of an error. Its
  * own are looked through, down to the innermost that is caused by no other of its own.
@@ -46,6 +48,14 @@ static const struct problem *root_cause(const struct problem *problem)
     return problem;
 }
 
+/* Texts repeat what the client sent, which need not be UTF-8. */
+static void write_text(struct json_writer *writer, struct slice text)
+{
+    struct arena arena = ARENA_INIT;
+    json_string(writer, url_utf8_repair(&arena, text));
+    arena_deinit(&arena);
+}
+
 static void write_members(struct json_writer *writer, const struct problem *problem)
 {
     json_key(writer, "type");
@@ -54,7 +64,7 @@ static void write_members(struct json_writer *writer, const struct problem *prob
     if (problem->reason.data == NULL)
         json_null(writer);
     else
-        json_string(writer, problem->reason);
+        write_text(writer, problem->reason);
     if (problem->details.len > 0) {
         buf_byte(writer->buf, ',');
         buf_slice(writer->buf, problem->details);
@@ -107,7 +117,7 @@ static void write_trace(struct json_writer *writer, const struct problem *proble
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&text, "%s[%.*s]", problem_name(problem->type), SLICE_ARG(problem->reason));
     json_key(writer, "stack_trace");
-    json_string(writer, buf_view(&text));
+    write_text(writer, buf_view(&text));
     buf_deinit(&text);
 }
 
@@ -181,7 +191,7 @@ void problem_reply_text(struct request *request, int status, struct slice text, 
     reply_begin(request, status, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "error");
-    json_string(&writer, text);
+    write_text(&writer, text);
     if (status_member) {
         json_key(&writer, "status");
         json_i64(&writer, status);

@@ -26,6 +26,15 @@ int request_refuse(struct request *request, enum problem_type type, const char *
     return REQUEST_REFUSED;
 }
 
+struct slice request_quoted(struct request *request, struct slice text)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&quoted, text);
+    struct slice kept = arena_copy(request->arena, buf_view(&quoted));
+    buf_deinit(&quoted);
+    return kept;
+}
+
 /* --- Parameters and body ----------------------------------------------------------------------------------- */
 
 int request_bool(struct request *request, const char *name, bool *ret_value)

@@ -72,6 +72,9 @@ struct request {
 /* Sets request->problem. Returns: REQUEST_REFUSED. */
 int request_refuse(struct request *request, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 
+/* A text as a JSON string with its quotes, for problem_details(). */
+struct slice request_quoted(struct request *request, struct slice text);
+
 /* Part of the path; data NULL when the path has none. */
 static inline struct slice request_part(const struct request *request, enum route_part part)
 {

@@ -263,6 +263,17 @@ static int use_name(struct resolving *work, struct slice name)
     return 0;
 }
 
+static int refuse_reserved(struct resolving *work, struct slice part)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&quoted, part);
+    problem_set(work->problem, work->arena, PROBLEM_INVALID_INDEX_NAME,
+                "Invalid index name [%.*s], must not start with '_'.", SLICE_ARG(part));
+    problem_details(work->problem, work->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return CATALOG_REFUSED;
+}
+
 static int resolve_part(struct resolving *work, struct slice part)
 {
     if (slice_is(part, "_all") || slice_is(part, "*")) {
@@ -273,11 +284,8 @@ static int resolve_part(struct resolving *work, struct slice part)
         exclude(work, slice_from_offset(part, 1));
         return 0;
     }
-    if (part.len > 0 && part.data[0] == '_') {
-        problem_set(work->problem, work->arena, PROBLEM_INVALID_INDEX_NAME,
-                    "Invalid index name [%.*s], must not start with '_'.", SLICE_ARG(part));
-        return CATALOG_REFUSED;
-    }
+    if (part.len > 0 && part.data[0] == '_')
+        return refuse_reserved(work, part);
     if (has_wildcard(part)) {
         work->wildcard_seen = true;
         return expand(work, part);

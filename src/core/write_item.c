@@ -25,6 +25,22 @@ static bool auto_create_allowed(struct core *core)
     return settings == NULL || memmem(settings->body.data, settings->body.len, refusal, sizeof(refusal) - 1) == NULL;
 }
 
+/* The client insists on an alias, and the name is none. */
+static int fail_no_alias(struct writing *work, struct writing_item *at)
+{
+    struct slice name = at->item->index;
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+
+    buf_json_string(&quoted, name);
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_INDEX_NOT_FOUND,
+                "no such index [%.*s] and [require_alias] request flag is [true] and [%.*s] is not an alias", SLICE_ARG(name),
+                SLICE_ARG(name));
+    problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return WRITE_ITEM_FAILED;
+}
+
 static int find_index(struct writing *work, struct writing_item *at)
 {
     struct core *core = work->core;
@@ -32,24 +48,14 @@ static int find_index(struct writing *work, struct writing_item *at)
     struct problem *problem = &at->result->problem;
     bool missing = catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index);
 
-    if (missing && item->require_alias) {
-        catalog_problem_missing(work->run->arena, item->index, false, work->run->dialect, problem);
-        problem->reason = arena_printf(work->run->arena,
-                                       "no such index [%.*s] and [require_alias] request flag is [true] and [%.*s] is not an alias",
-                                       SLICE_ARG(item->index), SLICE_ARG(item->index));
-        return WRITE_ITEM_FAILED;
-    }
+    if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
+        return fail_no_alias(work, at);
     if (missing && makes_index(work, item) && auto_create_allowed(core) &&
         index__auto_create(core, item->index, item->type, work->run->dialect, work->run->arena, problem) != 0)
         return WRITE_ITEM_FAILED;
     if (catalog_find(core->catalog, item->index, true, work->run->dialect, work->run->arena, &at->index, &at->alias,
                      problem) != 0)
         return WRITE_ITEM_FAILED;
-    if (item->require_alias && at->alias == NULL) {
-        problem_set(problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "[require_alias] request flag is [true] and [%.*s] is not an alias", SLICE_ARG(item->index));
-        return WRITE_ITEM_FAILED;
-    }
     if (at->index->write_block != NULL) {
         problem_set(problem, work->run->arena, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];",
                     SLICE_ARG(at->index->name), at->index->write_block);

@@ -13,6 +13,7 @@
 #include "../lib/api_box.h"
 #include "base/alloc.h"
 #include "base/check.h"
+#include "json/json.h"
 
 #define RUNS_OF_A_SERVER 2000
 #define PATIENCE_MS 200 /* before the client leaves */
@@ -68,6 +69,17 @@ static bool cut(const uint8_t *data, size_t size, struct parts *parts)
     return parts->target[0] == '/';
 }
 
+/* A response that says it is JSON is JSON. */
+static void check_json(const struct exchange *exchange)
+{
+    struct arena arena = ARENA_INIT;
+    struct json_doc doc;
+    struct slice text = buf_view(&exchange->response);
+    if (text.len > 0 && (exchange->content_type == NULL || strncmp(exchange->content_type, "application/json", 16) == 0))
+        MUST(json_parse_stored(&arena, text, &doc) == 0);
+    arena_deinit(&arena);
+}
+
 static void ask(const struct parts *parts)
 {
     struct box_exchange *sent = box_exchange_new(parts->method, parts->target, NULL);
@@ -83,6 +95,7 @@ static void ask(const struct parts *parts)
         box_exchange_wait(sent);
     }
     MUST(sent->exchange.status >= 200 && sent->exchange.status < 600);
+    check_json(&sent->exchange);
     box_exchange_free(sent);
 }
 
