@@ -22,6 +22,7 @@ struct searches {
     atomic_bool cancelled;     /* searches that run end soon */
     struct list contexts;      /* in order of creation */
     size_t counts[CONTEXT_KIND_COUNT];
+    size_t bytes;              /* of the contexts in the table */
     uint64_t last_number;
     pthread_mutex_t script_lock;
     struct script_cache *scripts;
@@ -82,6 +83,8 @@ static void take_out(struct searches *searches, struct search_keep *keep)
 {
     list_remove(&keep->link);
     searches->counts[keep->kind]--;
+    searches->bytes -= keep->bytes;
+    keep->bytes = 0;
 }
 
 /* --- The table ----------------------------------------------------------------------------------------------------------- */
@@ -91,7 +94,9 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
     size_t limit = keep->kind == CONTEXT_SCROLL ? CONTEXTS_SCROLL_MAX : CONTEXTS_PIT_MAX;
     int r = CONTEXT_TOO_MANY;
     pthread_mutex_lock(&searches->lock);
-    if (searches->counts[keep->kind] < limit && !searches->closed) {
+    keep->bytes = keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0;
+    if (searches->counts[keep->kind] < limit && searches->bytes + keep->bytes <= CONTEXTS_BYTES_MAX && !searches->closed) {
+        searches->bytes += keep->bytes;
         searches->counts[keep->kind]++;
         keep->references++;
         keep->keep_alive_us = keep_alive_us;
@@ -151,12 +156,23 @@ int search_keep_enter(struct searches *searches, enum context_kind kind, struct 
     return 0;
 }
 
+/* Requires: the lock is held, the context is still the caller's. */
+static void weigh(struct searches *searches, struct search_keep *keep, size_t bytes)
+{
+    if (!list_linked(&keep->link))
+        return;
+    searches->bytes = searches->bytes - keep->bytes + bytes;
+    keep->bytes = bytes;
+}
+
 void search_keep_leave(struct searches *searches, struct search_keep *keep)
 {
+    size_t bytes = keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0;
     if (keep->kind == CONTEXT_SCROLL)
         pthread_mutex_unlock(&keep->busy);
     pthread_mutex_lock(&searches->lock);
     keep->expires_us = (uint64_t)search_clock_us() + keep->keep_alive_us;
+    weigh(searches, keep, bytes);
     pthread_mutex_unlock(&searches->lock);
     search_keep_unref(searches, keep);
 }

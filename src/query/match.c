@@ -81,8 +81,8 @@ static bool match_terms(const struct matcher *matcher, struct subject *subject, 
     size_t count = subject_field(subject, matcher->field, &values), frequency = 0;
     for (size_t i = 0; i < count; i++) {
         frequency += has_value(matcher, &values[i]);
-        if (frequency > 0 && !matcher->terms.weight.scored)
-            break;
+        if (frequency > 0 && !matcher->terms.weight.norms)
+            break; /* a keyword counts once, however often it is there */
     }
     if (frequency == 0)
         return false;

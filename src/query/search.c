@@ -391,7 +391,7 @@ static bool is_constant(const struct matcher *matcher)
 {
     switch (matcher->kind) {
     case MATCHER_TERMS:
-        return !matcher->terms.weight.scored;
+        return !matcher->terms.weight.norms; /* a keyword's score depends on the index alone */
     case MATCHER_PHRASE:
         return !matcher->phrase.weights[0].scored;
     case MATCHER_BOOL:
@@ -411,6 +411,16 @@ static bool is_constant(const struct matcher *matcher)
     }
 }
 
+/* Whether scores come from statistics, which differ from index to index. */
+static bool has_weights(const struct search *search)
+{
+    for (size_t i = 0; i < search->part_count; i++) {
+        if (search->parts[i].binder.terms.count > 0)
+            return true;
+    }
+    return false;
+}
+
 static bool can_stream(const struct search *search)
 {
     const struct search_request *request = search->request;
@@ -424,7 +434,7 @@ static bool can_stream(const struct search *search)
             search->parts[i].matcher->kind != search->parts[0].matcher->kind)
             return false;
     }
-    return true;
+    return !search->scored || search->part_count == 1 || !has_weights(search);
 }
 
 /* Where a stream stands, and what is left to do. */

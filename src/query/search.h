@@ -26,7 +26,7 @@ struct query_script;
 #define SEARCH_INDICES_MAX 10000
 #define SEARCH_SORT_BYTES_MAX (256u << 20)   /* sort values held at once */
 #define SEARCH_SHORT_DOCUMENTS 1000          /* what a short search may read at most */
-#define SEARCH_CURSOR_WINDOW 20000           /* hits of a sorted cursor found in one pass */
+#define SEARCH_CURSOR_WINDOW 100000          /* hits of a sorted cursor found in one pass */
 #define SEARCH_RESPONSE_BYTES_MAX (2ul << 30)
 #define SEARCH_SCRIPT_FIELDS_MAX 32          /* index.max_script_fields */
 #define SEARCH_DOCVALUE_FIELDS_MAX 100       /* index.max_docvalue_fields_search */
