@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Searches over HTTP: the shapes of replies, what scrolls and points in time see, searches in the past, and the by-query
+calls while others write.
+"""
+import json
+import os
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+
+
+def ids(reply):
+    return [hit["_id"] for hit in reply["hits"]["hits"]]
+
+
+class Search(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def tearDown(self):
+        self.server.ask("DELETE", "/_all")
+        self.server.ask("DELETE", "/_search/scroll/_all")
+
+    def fill(self, index, count, **fields):
+        lines = []
+        for i in range(count):
+            lines += [json.dumps({"index": {"_index": index, "_id": "%05d" % i}}), json.dumps(dict(fields, n=i))]
+        status, reply = self.server.ask("POST", "/_bulk", "\n".join(lines) + "\n", {"Content-Type": "application/x-ndjson"})
+        self.assertEqual((status, reply["errors"]), (200, False))
+
+    def ok(self, method, path, body=None, headers=None):
+        status, reply = self.server.ask(method, path, body, headers)
+        self.assertEqual(status, 200, "%s %s: %s" % (method, path, reply))
+        return reply
+
+    def test_reply_of_7(self):
+        self.server.must("PUT", "/s/_doc/1?routing=r", {"a": "x"})
+        reply = self.ok("GET", "/s/_search?version=true&seq_no_primary_term=true")
+        self.assertIsInstance(reply.pop("took"), int)
+        self.assertEqual(reply, {
+            "timed_out": False, "_shards": SHARDS,
+            "hits": {"total": {"value": 1, "relation": "eq"}, "max_score": 1.0, "hits": [
+                {"_index": "s", "_type": "_doc", "_id": "1", "_version": 1, "_seq_no": 0, "_primary_term": 1, "_score": 1.0,
+                 "_routing": "r", "_source": {"a": "x"}}]}})
+
+    def test_reply_of_8(self):
+        self.server.must("PUT", "/s/_doc/1", {"a": "x"})
+        reply = self.ok("GET", "/s/_search", None, {"Accept": "application/vnd.elasticsearch+json; compatible-with=8"})
+        self.assertEqual(reply["hits"]["hits"], [{"_index": "s", "_id": "1", "_score": 1.0, "_source": {"a": "x"}}])
+
+    def test_reply_of_5(self):
+        self.server.must("PUT", "/s/t/1", {"a": "x"})
+        self.server.must("PUT", "/s/u/2", {"a": "x"})
+        for path, count in (("/s/t/_search", 1), ("/s/t,u/_search", 2), ("/s/_search", 2), ("/s/missing/_search", 0)):
+            reply = self.ok("GET", path)
+            self.assertEqual(reply["hits"]["total"], count, path)
+            self.assertEqual(reply["_shards"]["total"], 5, path)
+        self.assertEqual(self.ok("GET", "/s/t/_search")["hits"]["hits"][0],
+                         {"_index": "s", "_type": "t", "_id": "1", "_score": 1.0, "_source": {"a": "x"}})
+
+    def test_refusals(self):
+        self.server.must("PUT", "/s/_doc/1", {"n": 1})
+        for method, path, body, status, kind, reason in (
+                ("POST", "/s/_search", {"query": {"trm": {}}}, 400, "parsing_exception",
+                 "unknown query [trm] did you mean any of [term, terms]?"),
+                ("POST", "/s/_search", {"siz": 1}, 400, "parsing_exception", "Unknown key for a VALUE_NUMBER in [siz]."),
+                ("GET", "/s/_search?size=-1", None, 400, "illegal_argument_exception",
+                 "[size] parameter cannot be negative, found [-1]"),
+                ("GET", "/s/_search?size=10001", None, 400, "search_phase_execution_exception", "all shards failed"),
+                ("GET", "/s/_search?siz=1", None, 400, "illegal_argument_exception",
+                 "request [/s/_search] contains unrecognized parameter: [siz] -> did you mean [size]?"),
+                ("GET", "/missing/_search", None, 404, "index_not_found_exception", "no such index [missing]"),
+                ("POST", "/s/_search", {"highlight": {"fields": {}}}, 400, "illegal_argument_exception",
+                 "[highlight] is not supported by this server"),
+                ("POST", "/_search/scroll", {"scroll_id": "x"}, 400, "illegal_argument_exception", "Cannot parse scroll id"),
+                ("POST", "/s/_delete_by_query", {}, 400, "action_request_validation_exception",
+                 "Validation Failed: 1: query is missing;")):
+            got, reply = self.server.ask(method, path, body)
+            self.assertEqual((got, reply["error"]["type"], reply["error"]["reason"]), (status, kind, reason))
+
+    def test_alias_with_filter_and_date_name(self):
+        self.fill("s", 10)
+        self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "s", "alias": "low", "filter": {"range": {"n": {"lt": 3}}}}}]})
+        self.assertEqual(ids(self.ok("GET", "/low/_search")), ["00000", "00001", "00002"])
+        status, reply = self.server.ask("GET", "/%3Cs-%7Bnow%2Fd%7D%3E/_search")
+        self.assertEqual(status, 404)
+        self.assertRegex(reply["error"]["reason"], r"no such index \[s-\d{4}\.\d{2}\.\d{2}\]")
+
+    def scroll_all(self, path, body):
+        reply = self.ok("POST", path, body)
+        found, total = [], reply["hits"]["total"]["value"]
+        while ids(reply):
+            found += ids(reply)
+            yield found, total
+            reply = self.ok("POST", "/_search/scroll", {"scroll": "1m", "scroll_id": reply["_scroll_id"]})
+            self.assertEqual(reply["hits"]["total"]["value"], total)
+
+    def test_scroll_sees_its_beginning(self):
+        self.fill("s", 100)
+        everything = ["%05d" % i for i in range(100)]
+        for body in ({"size": 7}, {"size": 7, "sort": ["_doc"]}, {"size": 7, "sort": [{"n": "asc"}]},
+                     {"size": 100, "query": {"range": {"n": {"gte": 0}}}}):
+            found = None
+            for found, total in self.scroll_all("/s/_search?scroll=1m", body):
+                self.assertEqual(total, 100)
+                self.server.must("PUT", "/s/_doc/00050", {"n": 50, "again": len(found)})
+                self.server.ask("DELETE", "/s/_doc/00099")
+            self.assertEqual(found, everything, body)
+            self.server.must("PUT", "/s/_doc/00099", {"n": 99})
+
+    def test_slices_part_the_hits(self):
+        self.fill("s", 60)
+        found = []
+        for i in range(3):
+            for part, _ in self.scroll_all("/s/_search?scroll=1m", {"slice": {"id": i, "max": 3}, "size": 9}):
+                last = part
+            found += last
+        self.assertEqual(sorted(found), ["%05d" % i for i in range(60)])
+
+    def test_scroll_is_cleared(self):
+        self.fill("s", 3)
+        scroll = self.ok("POST", "/s/_search?scroll=1m", {"size": 1})["_scroll_id"]
+        self.assertEqual(self.ok("DELETE", "/_search/scroll", {"scroll_id": [scroll]}), {"succeeded": True, "num_freed": 1})
+        status, reply = self.server.ask("POST", "/_search/scroll", {"scroll_id": scroll})
+        self.assertEqual((status, reply["error"]["root_cause"][0]["type"]), (404, "search_context_missing_exception"))
+        self.assertEqual(self.server.ask("DELETE", "/_search/scroll/" + scroll), (404, {"succeeded": True, "num_freed": 0}))
+
+    def test_point_in_time(self):
+        self.fill("s", 3)
+        pit = self.ok("POST", "/s/_pit?keep_alive=1m")["id"]
+        self.server.must("PUT", "/s/_doc/new", {"n": 9})
+        reply = self.ok("POST", "/_search", {"pit": {"id": pit, "keep_alive": "1m"}, "sort": ["n"]})
+        self.assertEqual((reply["pit_id"], ids(reply)), (pit, ["00000", "00001", "00002"]))
+        self.assertEqual(len(ids(self.ok("GET", "/s/_search"))), 4)
+        self.assertEqual(self.ok("DELETE", "/_pit", {"id": pit}), {"succeeded": True, "num_freed": 1})
+
+    def test_the_past(self):
+        self.fill("s", 3)
+        before = self.ok("GET", "/_timestamp")["timestamp"]
+        self.server.must("PUT", "/s/_doc/new", {"n": 9})
+        for path in ("/s/_search?timestamp=", "/s/_search?q=n:%5B0%20TO%20100%5D&timestamp="):
+            self.assertEqual(self.ok("GET", path + str(before))["hits"]["total"]["value"], 3)
+        self.assertEqual(self.ok("GET", "/s/_count?timestamp=%d" % before)["count"], 3)
+        status, reply = self.server.ask("GET", "/s/_search?timestamp=%d" % (before + 10 ** 12))
+        self.assertEqual((status, reply["error"]["type"]), (400, "timestamp_in_future_exception"))
+        status, reply = self.server.ask("GET", "/s/_search?timestamp=1")
+        self.assertEqual((status, reply["error"]["type"]), (410, "timestamp_too_old_exception"))
+
+    def test_delete_by_query(self):
+        self.fill("s", 2500)
+        reply = self.ok("POST", "/s/_delete_by_query", {"query": {"range": {"n": {"lt": 2100}}}})
+        reply.pop("took")
+        self.assertEqual(reply, {
+            "timed_out": False, "total": 2100, "deleted": 2100, "batches": 3, "version_conflicts": 0, "noops": 0,
+            "retries": {"bulk": 0, "search": 0}, "throttled_millis": 0, "requests_per_second": -1.0, "throttled_until_millis": 0,
+            "failures": []})
+        self.assertEqual(self.ok("GET", "/s/_count")["count"], 400)
+
+    def test_delete_by_query_of_1(self):
+        self.server.must("PUT", "/s/t/1", {"a": 1})
+        self.server.must("PUT", "/s/t/2", {"a": 2})
+        self.assertEqual(self.ok("DELETE", "/s/t/_query", {"query": {"term": {"a": 1}}}),
+                         {"_indices": {"s": {"_shards": {"total": 5, "successful": 5, "failed": 0}}}})
+        self.assertEqual(self.ok("GET", "/s/t/_count")["count"], 1)
+
+    def test_reindex(self):
+        self.fill("s", 30)
+        reply = self.ok("POST", "/_reindex?slices=3", {"source": {"index": "s", "query": {"range": {"n": {"gte": 10}}}}, "dest": {"index": "d"}})
+        self.assertEqual((reply["created"], reply["total"], len(reply["slices"])), (20, 20, 3))
+        self.server.must("PUT", "/d/_doc/00010", {"mine": True})
+        reply = self.ok("POST", "/_reindex", {"conflicts": "proceed", "source": {"index": "s"}, "dest": {"index": "d", "op_type": "create"}})
+        self.assertEqual((reply["created"], reply["version_conflicts"]), (10, 20))
+        self.assertEqual(self.ok("GET", "/d/_doc/00010")["_source"], {"mine": True})
+
+    def test_by_query_loses_no_update(self):
+        """Deletes what was 'old' when it began; documents that others change meanwhile are conflicts or wait, never lost."""
+        self.fill("s", 3000, state="old")
+        changed = []
+
+        def change():
+            connection = self.server.connect()
+            for i in range(0, 3000, 7):
+                body = json.dumps({"n": i, "state": "new"}).encode()
+                response = self.server.request("PUT", "/s/_doc/%05d" % i, body, None, connection)
+                if response.status in (200, 201):  # from now on it is not what the call set out to delete
+                    changed.append("%05d" % i)
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        self.server.ask("POST", "/s/_delete_by_query?conflicts=proceed&scroll_size=50", {"query": {"term": {"state": "old"}}})
+        thread.join()
+        for name in changed:
+            status, reply = self.server.ask("GET", "/s/_doc/" + name)
+            self.assertEqual((status, reply.get("_source", {}).get("state")), (200, "new"), name)
+
+    def test_tasks(self):
+        self.fill("s", 10)
+        task = self.ok("POST", "/s/_delete_by_query?wait_for_completion=false&scroll_size=1&requests_per_second=0.5",
+                       {"query": {"match_all": {}}})["task"]
+        node, number = task.split(":")
+        running = self.ok("GET", "/_tasks?actions=*byquery&group_by=none")["tasks"]
+        self.assertEqual([t["id"] for t in running], [int(number)])
+        self.assertIn(node, self.ok("POST", "/_delete_by_query/%s/_rethrottle?requests_per_second=-1" % task)["nodes"])
+        reply = self.ok("GET", "/_tasks/%s?wait_for_completion=true" % task)
+        self.assertEqual((reply["completed"], reply["response"]["deleted"]), (True, 10))
+        self.assertEqual(self.ok("GET", "/.tasks/_doc/" + task)["_source"]["response"]["deleted"], 10)
+        task = self.ok("POST", "/s/_update_by_query?wait_for_completion=false&requests_per_second=0.0001&scroll_size=1")["task"]
+        self.server.must("PUT", "/s/_doc/1", {"n": 1})
+        self.ok("GET", "/_tasks/%s?wait_for_completion=true" % task)
+
+
+if __name__ == "__main__":
+    unittest.main()
