@@ -326,7 +326,7 @@ static int run_index(struct writing *work, struct writing_item *at)
 /* Deletes what is there, if anything: a tombstone is written in either case. */
 static int remove_document(struct writing *work, struct writing_item *at)
 {
-    struct doc doc = {.deleted = true};
+    struct doc doc = {.deleted = true, .routing = at->routing};
     int r = take_version(work, at, &doc);
 
     if (r == 0)
@@ -339,8 +339,8 @@ static int remove_document(struct writing *work, struct writing_item *at)
 }
 
 /*
- * Whether the request would have been sent to the shard that has the document. In Elasticsearch it is not there for
- * anybody who names another routing.
+ * Whether the request would have been sent to the shard that has the document, or its tombstone. In Elasticsearch it is
+ * not there for anybody who names another routing.
  */
 static bool routing_leads_there(const struct writing_item *at)
 {
@@ -368,7 +368,7 @@ static int run_delete(struct writing *work, struct writing_item *at)
 
     if (r == 0)
         r = writing__load(work, at);
-    if (r == 0 && at->state.live && !routing_leads_there(at))
+    if (r == 0 && at->has_old && !routing_leads_there(at))
         return miss_document(work, at);
     if (r == 0)
         r = writing__check_version(work, at, false);
