@@ -57,7 +57,10 @@ static const struct model_version *newest(const struct model *model, const struc
 static void make_demand(struct rng *rng, const struct model *model, struct sim_item *item)
 {
     const struct model_version *last = newest(model, item);
-    int64_t version = last == NULL ? below(rng, 3) : last->version + below(rng, 4) - 1;
+    int64_t near = below(rng, last == NULL ? 3 : 4);
+    int64_t version = last == NULL ? near : last->version - 1;
+    if (last != NULL)
+        version = version > INT64_MAX - near ? INT64_MAX : version + near;
 
     switch (below(rng, 8)) {
     case 0: item->if_seq_no = last == NULL || one_in(rng, 3) ? below(rng, 30) : last->seq_no; break;

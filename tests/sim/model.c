@@ -301,11 +301,11 @@ static void change(struct model_index *index, struct model_doc *doc, const struc
 {
     struct model_version next = {.ts = ts, .deleted = source == NULL};
 
-    next.version = item->versioning != SIM_INTERNAL ? item->version : at->counts ? at->last.version + 1 : 1;
     if (at->counts && at->last.version == INT64_MAX && item->versioning == SIM_INTERNAL) {
         set_result(result, SIM_EXHAUSTED, -1, -2);
         return;
     }
+    next.version = item->versioning != SIM_INTERNAL ? item->version : at->counts ? at->last.version + 1 : 1;
     next.seq_no = index->next_seq_no++;
     if (source != NULL)
         next.source = *source;
