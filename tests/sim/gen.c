@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 
-/* Scripted updates are drawn once the language is there. */
-#define SIM_SCRIPTS 0
-
 static int below(struct rng *rng, int bound)
 {
     return (int)rng_below(rng, (uint64_t)bound);
@@ -79,7 +76,7 @@ static void make_demand(struct rng *rng, const struct model *model, struct sim_i
 
 static void make_update(struct rng *rng, struct sim_item *item)
 {
-    item->update = !SIM_SCRIPTS || one_in(rng, 2) ? SIM_BY_DOC : (enum sim_update)(SIM_SCRIPT_ADD + below(rng, 3));
+    item->update = one_in(rng, 2) ? SIM_BY_DOC : (enum sim_update)(SIM_SCRIPT_ADD + below(rng, 3));
     item->by = below(rng, 5) + 1;
     item->upsert = one_in(rng, 2);
     item->scripted_upsert = one_in(rng, 4);
@@ -396,7 +393,7 @@ static void fill_object(const struct sim_op *op, struct command *command)
         object->body = arena_printf(arena, "{\"index_patterns\":[\"ix4\",\"ix5*\"],\"order\":%d,\"settings\":{\"number_of_shards\":%d}}",
                                     op->action_count, op->number);
     else if (op->kind == SIM_PUT_SCRIPT)
-        object->body = SLICE_LIT("{\"script\":{\"lang\":\"mustache\",\"source\":\"{{x}}\"}}");
+        object->body = SLICE_LIT("{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n = 1\"}}");
     else if (op->kind == SIM_PUT_CLUSTER_SETTINGS)
         object->body = arena_printf(arena, "{\"transient\":{\"a.b%d\":%d}}", op->number, op->number);
 }

@@ -292,6 +292,40 @@ static void updates_merge_and_notice_noops(void **state)
     box_close(&box);
 }
 
+static void updates_run_scripts(void **state)
+{
+    struct core_box box;
+    struct write_update update = {.script_source = SLICE_LIT("ctx._source.n += params.by"),
+                                  .script_params = SLICE_LIT("{\"by\":4}"),
+                                  .upsert = SLICE_LIT("{\"n\":1}"),
+                                  .want_source = true};
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_CREATED);
+    assert_slice_equal(box_update(&box, "u", "1", update)->source, "{\"n\":5}");
+    update.script_source = SLICE_LIT("ctx.op = 'delete'");
+    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_DELETED);
+    update.scripted_upsert = true;
+    update.script_source = SLICE_LIT("ctx._source.n = 9");
+    struct write_result *result = box_update(&box, "u", "1", update);
+    assert_int_equal(result->outcome, WRITE_CREATED);
+    assert_int_equal(result->version, 4);
+    assert_slice_equal(result->source, "{\"n\":9}");
+    update.script_source = SLICE_LIT("ctx.op = 'none'");
+    assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_NOOP);
+
+    update.script_source = SLICE_NONE;
+    update.script_id = SLICE_LIT("inc");
+    result = box_update(&box, "u", "1", update);
+    assert_slice_equal(result->problem.reason, "failed to execute script");
+    assert_slice_equal(result->problem.caused_by->reason, "unable to find script [inc] in cluster state");
+    box_object_command(&box, COMMAND_SCRIPT_PUT, "inc", "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}");
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    assert_slice_equal(box_update(&box, "u", "1", update)->source, "{\"n\":10}");
+    box_close(&box);
+}
+
 static void what_does_not_fit_the_mapping_is_refused(void **state)
 {
     struct core_box box;
@@ -440,6 +474,7 @@ int main(void)
         cmocka_unit_test(a_bulk_sees_its_own_items),
         cmocka_unit_test(an_atomic_bulk_is_all_or_nothing),
         cmocka_unit_test(updates_merge_and_notice_noops),
+        cmocka_unit_test(updates_run_scripts),
         cmocka_unit_test(what_does_not_fit_the_mapping_is_refused),
         cmocka_unit_test(ids_have_a_length),
         cmocka_unit_test(entries_follow_their_documents),
