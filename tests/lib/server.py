@@ -49,20 +49,27 @@ class Server:
             raise RuntimeError("the server did not start (status %s): %s" % (self.process.returncode, self.errors()))
         self.port = int(line.strip().rsplit(":", 1)[1])
         self.url = "http://127.0.0.1:%d" % self.port
-        self.connection = None
         return self
+
+    def hang_up(self):
+        """Ends the connection that requests have in common."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
 
     def kill(self):
         """kill -9."""
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+        self.hang_up()
 
     def stop(self, how=signal.SIGTERM):
         """Ends it in good order. Returns: its exit status."""
         self.process.send_signal(how)
         status = self.process.wait(60)
         self.process.stdout.close()
+        self.hang_up()
         return status
 
     def restart(self):
@@ -80,6 +87,9 @@ class Server:
                 self.process.wait()
             assert self.process.returncode == 0, "the server ended with status %d: %s" % (
                 self.process.returncode, self.errors()[-4000:])
+        if self.process is not None:
+            self.process.stdout.close()
+        self.hang_up()
         self.log.close()
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
