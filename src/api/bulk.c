@@ -105,8 +105,8 @@ static int bulk_reply(struct request *request, const struct bulk_request *bulk, 
     for (size_t i = 0; i < bulk->bulk.count; i++)
         failed = failed || all[i].outcome == WRITE_FAILED;
     request->exchange->status = rolled_back ? 409 : 200;
-    buf_printf(buf, "{\"took\":%llu,\"errors\":%s,%s\"items\":[", (unsigned long long)(monotonic_ms() - bulk->started_ms),
-               failed ? "true" : "false", rolled_back ? "\"rolled_back\":true," : "");
+    buf_printf(buf, "{\"took\":%llu,%s\"errors\":%s,%s\"items\":[", (unsigned long long)(monotonic_ms() - bulk->started_ms),
+               bulk->bulk.pipeline_named ? "\"ingest_took\":0," : "", failed ? "true" : "false", rolled_back ? "\"rolled_back\":true," : "");
     for (size_t i = 0; i < bulk->bulk.count; i++) {
         if (rolled_back && all[i].outcome != WRITE_FAILED)
             continue;
@@ -189,7 +189,7 @@ int handle_bulk(struct request *request)
     if (request->exchange->body.len == 0)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if ((r = bulk_parse(request, request->exchange->body, &defaults, &bulk->bulk)) != 0 ||
-        (r = request_accept(request)) != 0 ||
+        (r = request_accept(request)) != 0 || (r = bulk_validate(request, &bulk->bulk)) != 0 ||
         (r = write_check_copies(request, &bulk->options, &bulk->bulk.items[0])) != 0)
         return r;
     return bulk_submit(request, bulk, atomic);

@@ -59,6 +59,12 @@ static int malformed(struct bulk_parser *parser, const char *expected, const cha
                           "Malformed action/metadata line [%zu], expected %s but found [%s]", parser->line, expected, found);
 }
 
+static int unknown_parameter(struct bulk_parser *parser, struct slice name)
+{
+    return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "Action/metadata line [%zu] contains an unknown parameter [%.*s]", parser->line, SLICE_ARG(name));
+}
+
 /* A scalar as text, the way a JSON parser of Java gives any value as text. */
 static struct slice scalar_text(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value)
 {
@@ -116,11 +122,14 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "can't specify parent if no parent field has been configured");
     } else if (slice_is(name, "pipeline")) {
+        parser->bulk->pipeline_named = true;
         if (text.len > 0 && !slice_is(text, "_none"))
             problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
                         "pipeline with id [%.*s] does not exist", SLICE_ARG(text));
     } else if (slice_is(name, "op_type") || (old && slice_is(name, "opType"))) {
         item->op = item->op == WRITE_INDEX && slice_is(text, "create") ? WRITE_CREATE : item->op;
+    } else if (old && item->op != WRITE_UPDATE && slice_is(name, "retry_on_conflict")) {
+        return unknown_parameter(parser, name);
     } else if (is_one_of(name, numbers) || (old && is_one_of(name, numbers_5))) {
         return read_number(parser, name, text, item, action);
     } else if (slice_is(name, "version_type") || (old && (slice_is(name, "_version_type") || slice_is(name, "versionType")))) {
@@ -133,9 +142,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     } else if (slice_is(name, "lease")) {
         item->lease = text;
     } else if (!(old && is_one_of(name, ignored_5))) {
-        return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Action/metadata line [%zu] contains an unknown parameter [%.*s]", parser->line,
-                              SLICE_ARG(name));
+        return unknown_parameter(parser, name);
     }
     return 0;
 }
@@ -288,10 +295,9 @@ static int read_item(struct bulk_parser *parser, struct slice line)
     return 0;
 }
 
-static int validate(struct bulk_parser *parser)
+int bulk_validate(struct request *request, const struct bulk *bulk)
 {
-    const struct bulk *bulk = parser->bulk;
-    struct validation validation = {.arena = parser->request->arena};
+    struct validation validation = {.arena = request->arena};
     if (bulk->count == 0)
         validation_add(&validation, "no requests added");
     for (size_t i = 0; i < bulk->count; i++) {
@@ -302,7 +308,7 @@ static int validate(struct bulk_parser *parser)
             validation_add(&validation, "id is missing");
         write_item_validate(item, bulk->actions[i].typed ? DIALECT_5 : DIALECT_7, &bulk->actions[i].asked, &validation);
     }
-    return validation_end(&validation, parser->request);
+    return validation_end(&validation, request);
 }
 
 int bulk_parse(struct request *request, struct slice body, const struct bulk_defaults *defaults, struct bulk *ret_bulk)
@@ -317,5 +323,5 @@ int bulk_parse(struct request *request, struct slice body, const struct bulk_def
         if ((r = read_item(&parser, line)) != 0)
             break;
     }
-    return r == BULK_END ? validate(&parser) : r;
+    return r == BULK_END ? 0 : r;
 }

@@ -29,6 +29,7 @@ struct bulk {
     struct write_item *items;
     struct bulk_action *actions;
     size_t count;
+    bool pipeline_named; /* by any action: the reply then says how long that took */
 };
 
 /* What actions have that do not name it themselves. */
@@ -41,8 +42,11 @@ struct bulk_defaults {
     bool require_alias;
 };
 
+/* Checks the items of a parsed body. Returns: 0, REQUEST_REFUSED. */
+int bulk_validate(struct request *request, const struct bulk *bulk) TL_MUST_USE;
+
 /*
- * Parses and validates a body. Items live in the request's arena and point into `body`.
+ * Parses a body. Items live in the request's arena and point into `body`.
  * Returns: 0, REQUEST_REFUSED.
  */
 int bulk_parse(struct request *request, struct slice body, const struct bulk_defaults *defaults,

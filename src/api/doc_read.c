@@ -213,7 +213,7 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
     if (alias != NULL && routed.routing.len == 0)
         routed.routing = alias->search_routing;
     ret_found->type = mapping_type(ret_found->index->mapping, query->type);
-    if (request->dialect == DIALECT_5 && slice_is(query->type, "_all"))
+    if (request->dialect == DIALECT_5 && (query->type.len == 0 || slice_is(query->type, "_all")))
         r = get_of_any_type(request, &routed, ret_found);
     else if (ret_found->type != NULL)
         r = check_routing_required(request, &routed, ret_found, ret_problem);
@@ -378,6 +378,21 @@ static int check_leaf_fields(struct request *request, const struct doc_query *qu
     return 0;
 }
 
+/* "_shards:2,3": one that the index has not is an error of the server there. */
+static int check_shards(struct request *request, const struct catalog_index *index)
+{
+    uint64_t shard;
+    struct slice text = request_param(request, "preference");
+    if (!slice_starts_with(text, SLICE_LIT("_shards:")))
+        return 0;
+    struct slice number = slice_from_offset(text, strlen("_shards:"));
+    number.len = slice_find_byte(number, ',');
+    if (slice_to_u64(number, &shard) && shard < index->shard_count)
+        return 0;
+    return request_refuse(request, PROBLEM_NULL_POINTER, "index [%.*s] has no shard [%.*s]", SLICE_ARG(index->name),
+                          SLICE_ARG(number));
+}
+
 static int get_run(struct request *request)
 {
     const struct doc_query *query = request->context;
@@ -386,7 +401,9 @@ static int get_run(struct request *request)
     int r = doc_find(request, query, &found, &request->problem);
     if (r != 0)
         return r;
-    r = found.found ? check_leaf_fields(request, query, &found) : 0;
+    r = check_shards(request, found.index);
+    if (r == 0 && found.found)
+        r = check_leaf_fields(request, query, &found);
     if (r == 0) {
         request->exchange->status = found.found ? 200 : 404;
         r = doc_write_found(request, query, &found, &request->exchange->response);

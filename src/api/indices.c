@@ -157,9 +157,11 @@ static int state_done(struct request *request)
     json_begin(&writer, '{');
     json_key(&writer, "acknowledged");
     json_bool(&writer, true);
-    json_key(&writer, "shards_acknowledged");
-    json_bool(&writer, true);
-    if (change->close) {
+    if (request->dialect == DIALECT_7) {
+        json_key(&writer, "shards_acknowledged");
+        json_bool(&writer, true);
+    }
+    if (change->close && request->dialect == DIALECT_7) {
         json_key(&writer, "indices");
         json_begin(&writer, '{');
         for (size_t i = 0; i < change->set.count; i++) {

@@ -235,6 +235,11 @@ static bool lists(const char *list, struct slice wanted)
     return false;
 }
 
+bool params_listed(const char *accepted, const char *name)
+{
+    return lists(accepted, slice_from(name));
+}
+
 static size_t collect_names(const struct params *params, const char *list, struct slice *names, size_t count)
 {
     struct slice name;

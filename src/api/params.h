@@ -57,6 +57,9 @@ int params_time(const struct params *params, const char *name, struct arena *are
 int params_time_parse(struct slice text, struct slice setting, struct arena *arena, int64_t *ret_value,
                       struct problem *ret_problem) TL_MUST_USE;
 
+/* Returns: whether a list of accepted names has this one. */
+bool params_listed(const char *accepted, const char *name);
+
 /*
  * Refuses parameters that `accepted` does not list (names apart by spaces).
  *

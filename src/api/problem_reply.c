@@ -15,6 +15,7 @@ static bool is_java(const struct problem *problem)
     if (problem->name.len > 0)
         return !slice_is(problem->name, "script_exception");
     switch (problem->type) {
+    case PROBLEM_ACTION_REQUEST_VALIDATION:
     case PROBLEM_ARRAY_INDEX_OUT_OF_BOUNDS:
     case PROBLEM_CLASS_CAST:
     case PROBLEM_ILLEGAL_ARGUMENT:

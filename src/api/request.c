@@ -63,6 +63,24 @@ int request_time(struct request *request, const char *name, int64_t *ret_value)
     return REQUEST_REFUSED;
 }
 
+/* Refuses a `source` parameter, in place of a body, of a type that is no JSON. */
+static int check_source(struct request *request)
+{
+    struct slice type = request_param(request, "source_content_type");
+    if (request->exchange->body.len > 0 || request_param(request, "source").data == NULL)
+        return 0;
+    if (type.data == NULL && request->dialect == DIALECT_5)
+        return 0; /* it looks at the bytes */
+    if (type.data == NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "source and source_content_type parameters are required");
+    if (slice_starts_with(type, SLICE_LIT("application/json")) || slice_is(type, "json") ||
+        slice_is(type, "application/x-ndjson"))
+        return 0;
+    if (request->dialect == DIALECT_5)
+        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "could not determine source content type");
+    return request_refuse(request, PROBLEM_ILLEGAL_STATE, "Unknown value for source_content_type [%.*s]", SLICE_ARG(type));
+}
+
 /* The row's parameters and the names of its path's parts. */
 static const char *accepted_names(struct request *request)
 {
@@ -82,7 +100,9 @@ int request_accept(struct request *request)
         return 0;
     struct slice path = request->exchange->path;
     int r = params_check(&request->params, accepted_names(request), path, request->arena, &request->problem);
-    return r == 0 ? 0 : REQUEST_REFUSED;
+    if (r != 0)
+        return REQUEST_REFUSED;
+    return params_listed(request->route->params, "source") ? check_source(request) : 0;
 }
 
 struct slice request_body(const struct request *request)

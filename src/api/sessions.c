@@ -71,7 +71,8 @@ static int read_actions(struct own_body *body, struct session_command *session)
     int r = actions_text(body->request, list, &text);
     struct slice lines = arena_copy(body->request->arena, buf_view(&text));
     buf_deinit(&text);
-    if (r != 0 || (r = bulk_parse(body->request, lines, &defaults, &bulk)) != 0)
+    if (r != 0 || (r = bulk_parse(body->request, lines, &defaults, &bulk)) != 0 ||
+        (r = bulk_validate(body->request, &bulk)) != 0)
         return r;
     session->on_expire = bulk.items;
     session->on_expire_count = bulk.count;

@@ -284,7 +284,7 @@ static int resolve_part(struct resolving *work, struct slice part)
         exclude(work, slice_from_offset(part, 1));
         return 0;
     }
-    if (part.len > 0 && part.data[0] == '_')
+    if (part.len > 0 && part.data[0] == '_' && work->dialect == DIALECT_7)
         return refuse_reserved(work, part);
     if (has_wildcard(part)) {
         work->wildcard_seen = true;

@@ -125,10 +125,14 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
 static int refuse_existing(const struct catalog_index *index, enum dialect dialect, struct arena *arena,
                            struct problem *ret_problem)
 {
-    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
 
-    problem_set(ret_problem, arena, PROBLEM_RESOURCE_ALREADY_EXISTS, "index [%.*s/%.*s] already exists",
-                SLICE_ARG(index->name), SLICE_ARG(index->uuid));
+    problem_set(ret_problem, arena, PROBLEM_RESOURCE_ALREADY_EXISTS, "%s", "");
+    buf_lit(&reason, "index ["); /* piece by piece, since a name may hold NUL */
+    buf_slice(&reason, index->name);
+    buf_printf(&reason, "/%.*s] already exists", SLICE_ARG(index->uuid));
+    ret_problem->reason = arena_copy(arena, buf_view(&reason));
+    buf_deinit(&reason);
     if (dialect == DIALECT_5)
         ret_problem->name = SLICE_LIT("index_already_exists_exception");
     buf_json_string(&quoted, index->name);

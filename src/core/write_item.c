@@ -366,6 +366,8 @@ static int run_delete(struct writing *work, struct writing_item *at)
 {
     int r = writing__ensure_type(work, at);
 
+    if (r == 0 && at->item->id.len > DOC_ID_BYTES_MAX)
+        return miss_document(work, at); /* no document has such an id */
     if (r == 0)
         r = writing__load(work, at);
     if (r == 0 && at->has_old && !routing_leads_there(at))
@@ -463,7 +465,7 @@ static int check_id(struct writing *work, struct writing_item *at)
 {
     size_t len = at->item->id.len;
 
-    if (len > 0 && len <= DOC_ID_BYTES_MAX)
+    if (len > 0 && (len <= DOC_ID_BYTES_MAX || at->item->op == WRITE_DELETE))
         return 0;
     if (len == 0)
         problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
