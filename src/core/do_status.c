@@ -192,7 +192,7 @@ static void write_session(struct core *core, const struct session *session, bool
         buf_printf(buf, ",\"expires\":%" PRIu64, session->expires_at);
     buf_printf(buf,
                ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
-               "\"ephemeral_count\":%" PRIu64,
+               "\"ephemeral_count\":%zu",
                session->attachment != 0 ? "true" : "false", session->party.owner.lock_count, length_of(&session->waits),
                length_of(&session->transactions), session__ephemeral_count(core, session));
     if (detail)

@@ -179,7 +179,7 @@ int lease__next(struct core *core, struct slice after, struct arena *arena, stru
     return status != 0 ? status : r;
 }
 
-int lease__count(struct core *core, struct slice session, uint64_t *ret_count)
+int lease__count(struct core *core, struct slice session, size_t *ret_count)
 {
     struct marked marked = {0};
     int r = find_marked(core, session, &marked);

@@ -18,15 +18,13 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     struct buf json = BUF_INIT(BUF_UNLIMITED);
     if (requeued)
         return;
-    story_circle(steps, count, &text);
+    story_circle(steps, count, "; ", &text);
     story_circle_json(steps, count, &json);
-    struct arena *arena = &wait->command->arena;
-    struct slice lines = arena_copy(arena, buf_view(&text));
-    for (size_t i = 0; i < lines.len; i++)
-        if (lines.data[i] == '\n')
-            ((char *)(uintptr_t)lines.data)[i] = ';';
-    problem_set(&wait->cause, arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s", SLICE_ARG(lines));
-    problem_details(&wait->cause, arena, "%.*s", SLICE_ARG(buf_view(&json)));
+    problem_set(&wait->cause, &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
+                SLICE_ARG(buf_view(&text)));
+    problem_details(&wait->cause, &wait->command->arena, "%.*s", SLICE_ARG(buf_view(&json)));
+    buf_clear(&text);
+    story_circle(steps, count, "\n", &text);
     buf_lit(&text, "\n");
     story_owner(lock_request_owner(victim), &text);
     buf_lit(&text, " gives way");

@@ -192,7 +192,7 @@ void session__free(struct core *core, struct session *session);
 /* Goes on with removing ended sessions' documents. */
 int session__resume_leftovers(struct core *core, struct wait *wait) TL_MUST_USE;
 int session__restart(struct core *core) TL_MUST_USE;
-uint64_t session__ephemeral_count(struct core *core, const struct session *session);
+size_t session__ephemeral_count(struct core *core, const struct session *session);
 
 /* session_store.c: records in SPACE_SYSTEM. */
 void session__put_record(struct core *core, const struct session *session);

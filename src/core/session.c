@@ -224,7 +224,7 @@ static int run_actions(struct core *core, struct session *session, struct buf *s
     if (session->on_expire.len == 0 || count == 0)
         return 0;
     r = admit__run_actions(core, session, items, count, &failed, &reason);
-    buf_printf(story, "\n%zu of %zu actions were done", count - failed, count);
+    buf_printf(story, "\nactions done: %zu of %zu", count - failed, count);
     if (failed > 0)
         buf_printf(story, "; the first that was not: %.*s", SLICE_ARG(reason));
     return r;
@@ -252,11 +252,17 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     end_transactions(core, session, how, &story);
     if (how != SESSION_END_CLOSED)
         r = run_actions(core, session, &story);
+    size_t documents = session__ephemeral_count(core, session);
     if (r >= 0)
         r = write__end_lease(core, session->id, spare, &leaving);
     size_t released = lock_release_all(&owners->locks, &session->party.owner);
     wait_for_spared(core, session->id, &leaving);
-    buf_printf(&story, "\n%zu locks are released", released);
+    if (documents > leaving.spared_count)
+        buf_printf(&story, "\ndocuments that lived with it and are removed: %zu", documents - leaving.spared_count);
+    if (leaving.spared_count > 0)
+        buf_printf(&story, "\ndocuments that go when their locks do: %zu", leaving.spared_count);
+    if (released > 0)
+        buf_printf(&story, "\nlocks released: %zu", released);
     if (how != SESSION_END_CLOSED)
         stories_tell(&owners->stories, core->ts, "expiry", buf_view(&story));
     buf_deinit(&story);
@@ -299,8 +305,8 @@ int session__restart(struct core *core)
     return end_lost_leases(core);
 }
 
-uint64_t session__ephemeral_count(struct core *core, const struct session *session)
+size_t session__ephemeral_count(struct core *core, const struct session *session)
 {
-    uint64_t count = 0;
+    size_t count = 0;
     return lease__count(core, session->id, &count) < 0 ? 0 : count;
 }

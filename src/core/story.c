@@ -178,11 +178,11 @@ static enum lock_mode mode_of(enum lock_bit bit)
     return (enum lock_mode)(LOCK_S + (bit < LOCK_BIT_S ? bit : bit - LOCK_BIT_S));
 }
 
-void story_circle(const struct lock_step *steps, size_t count, struct buf *buf)
+void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf)
 {
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
-            buf_byte(buf, '\n');
+            buf_printf(buf, "%s", between);
         story_owner(lock_request_owner(steps[i].request), buf);
         buf_lit(buf, " waits for ");
         resource_print(steps[i].resource, buf);

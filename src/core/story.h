@@ -38,8 +38,8 @@ void story_resource_json(const struct resource *resource, struct buf *buf);
 /* Members of a lock: resource, mode, since, fencing_token. */
 void story_lock_json(const struct lock_hold *hold, struct buf *buf);
 
-/* A circle: a line for each step, and a JSON array. */
-void story_circle(const struct lock_step *steps, size_t count, struct buf *buf);
+/* A circle: what each step waits for, with `between` them, and the same as a JSON array. */
+void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf);
 void story_circle_json(const struct lock_step *steps, size_t count, struct buf *buf);
 
 /* Holders: {"holders":[...]} without the braces; `conflicts` as lock_request_conflicts() gives them. */

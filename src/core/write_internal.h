@@ -103,6 +103,6 @@ void lease__unmark(const struct change_sink *sink, struct slice session, struct 
 /* Returns: 0 and the next session after `after` with marked documents, in `arena`; STORE_NOT_FOUND; fatal codes. */
 int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session) TL_MUST_USE;
 /* How many documents are marked for a session. */
-int lease__count(struct core *core, struct slice session, uint64_t *ret_count) TL_MUST_USE;
+int lease__count(struct core *core, struct slice session, size_t *ret_count) TL_MUST_USE;
 
 #endif

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Statements. RES is `everything`, an index `fs`, a subtree `fs:/clinton` or a document `fs/1`.
+ *
+ *     index NAME [JSON]                 open [30s]              close | kill | keepalive | expire-of SESSION
+ *     lock S|U|X RES... [wait 10s]      unlock [RES...]         sleep 31s, restart, crash
+ *     put RES JSON, add RES N, del RES  bulk STATEMENT; ...     atomic STATEMENT; ...
+ *     begin T [query] [for S] [60s]     commit T                rollback T
+ *     get RES, scan INDEX, find INDEX:/PATH                     cancel ACTOR, leave JSON
+ *
+ * Options of reads and writes: `in T` (a transaction), `as S` (a session), `timeout 5s`, `lease S`, `token` (of the
+ * actor's last lock). A session is called as its actor. `put` with @ in its JSON writes the number that the actor read
+ * last; `add` reads and writes it in one script-like update of its own: here, a put of @ plus N.
+ */
+#include "stage.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "core/catalog.h"
+#include "core/doc.h"
+#include "core/owners_internal.h"
+
+#define STAGE_START ((tl_ts)1000 * TL_SECOND)
+#define STAGE_STEP (10 * TL_MS)
+
+/* --- The stage ------------------------------------------------------------------------------------------------ */
+
+static void step(struct stage *stage, struct command *command);
+
+void stage_open(struct stage *stage)
+{
+    struct core_limits limits = core_limits_default();
+    *stage = (struct stage){.now = STAGE_START, .story = BUF_INIT(BUF_UNLIMITED)};
+    stage->store = store_open_mem();
+    effects_init(&stage->effects);
+    INSIST(core_open(stage->store, &limits, &stage->core) == 0);
+}
+
+void stage_close(struct stage *stage)
+{
+    core_stop(stage->core, &stage->effects);
+    while (!list_empty(&stage->effects.completed)) {
+        struct command *command = list_entry(stage->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+    core_close(stage->core);
+    store_close(stage->store);
+    buf_deinit(&stage->story);
+    for (size_t i = 0; i < stage->actor_count; i++)
+        buf_deinit(&stage->actors[i].results);
+}
+
+size_t stage_add_actor(struct stage *stage, const char *name)
+{
+    INSIST(stage->actor_count < STAGE_ACTORS_MAX);
+    stage->actors[stage->actor_count] = (struct actor){.name = name, .results = BUF_INIT(BUF_UNLIMITED)};
+    return stage->actor_count++;
+}
+
+static unsigned long ms_of(tl_ts ts)
+{
+    return (unsigned long)((ts - STAGE_START) / TL_MS);
+}
+
+static void tell(struct stage *stage, const char *format, ...) TL_PRINTF(2, 3);
+static void tell(struct stage *stage, const char *format, ...)
+{
+    char line[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    buf_printf(&stage->story, "[%5lu] %s\n", ms_of(stage->now), line);
+}
+
+/* What an actor did and what came of it. */
+static void tell_result(struct stage *stage, struct actor *actor, const char *result)
+{
+    const char *time = strstr(result, " at ");
+    if (strcmp(actor->name, "setup") == 0)
+        return;
+    tell(stage, "%s %s%s%s", actor->name, actor->statement, result[0] != '\0' ? " → " : "", result);
+    buf_printf(&actor->results, "%s → %s", actor->statement, actor->waited ? "(waited) " : "");
+    buf_append(&actor->results, result, time != NULL ? (size_t)(time - result) : strlen(result));
+    buf_byte(&actor->results, '\n');
+}
+
+void stage_outcome(const struct stage *stage, struct buf *ret_text)
+{
+    for (size_t i = 0; i < stage->actor_count; i++)
+        buf_slice(ret_text, buf_view(&stage->actors[i].results));
+}
+
+/* The stories that the core keeps: ends of sessions and deadlocks. */
+static void tell_stories(struct stage *stage)
+{
+    const struct stories *stories = &stage->core->owners->stories;
+    for (; stage->stories_told < stories->count; stage->stories_told++) {
+        const struct story *story = &stories->kept[stage->stories_told % STORIES_KEPT];
+        struct slice lines = slice_make(story->lines, story->lines_len);
+        while (lines.len > 0 && strcmp(story->kind, "expiry") == 0) {
+            size_t len = slice_find_byte(lines, '\n');
+            tell(stage, "  * %.*s", (int)len, lines.data);
+            lines = slice_from_offset(lines, len + 1);
+        }
+    }
+}
+
+/* --- Reading ---------------------------------------------------------------------------------------------------- */
+
+/* The value of "v" in a source; the whole when there is none. */
+static void print_source(struct slice source, struct actor *actor, struct buf *buf)
+{
+    const char *found = source.len < 4 ? NULL : memmem(source.data, source.len, "\"v\":", 4);
+    if (found == NULL) {
+        buf_slice(buf, source);
+        return;
+    }
+    actor->value = strtol(found + 4, NULL, 10);
+    buf_printf(buf, "%ld", actor->value);
+}
+
+static void read_one(const struct view *view, const struct catalog_index *index, struct slice id, struct actor *actor,
+                     struct buf *buf)
+{
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, SLICE_LIT("_doc"));
+    struct doc doc;
+    if (type == NULL || doc_get(view, index->number, type->number, id, &doc) != 0) {
+        buf_lit(buf, "nothing");
+        return;
+    }
+    print_source(doc.source, actor, buf);
+    doc_release(&doc);
+}
+
+static void read_all(const struct view *view, const struct catalog_index *index, struct slice path, struct actor *actor,
+                     struct buf *buf)
+{
+    if (index == NULL) {
+        buf_lit(buf, "nothing");
+        return;
+    }
+    struct doc_scan *scan = doc_scan_new(view, index->number, DOC_TYPE_ANY);
+    uint16_t type;
+    struct slice id;
+    struct doc doc;
+    long sum = 0;
+    size_t count = 0;
+    while (doc_scan_next(scan, &type, &id, &doc) == 0) {
+        char wanted[128];
+        snprintf(wanted, sizeof wanted, "\"path\":\"%.*s", SLICE_ARG(path));
+        if (path.data != NULL && memmem(doc.source.data, doc.source.len, wanted, strlen(wanted)) == NULL)
+            continue;
+        buf_printf(buf, "%s%.*s=", count++ == 0 ? "" : " ", SLICE_ARG(id));
+        print_source(doc.source, actor, buf);
+        sum += actor->value;
+    }
+    if (count == 0)
+        buf_lit(buf, "nothing");
+    actor->value = sum;
+    doc_scan_free(scan);
+}
+
+/* Does a get, scan or find in a view. */
+static void read_view(struct stage *stage, struct actor *actor, const struct view *view, struct slice verb,
+                      const struct lock_target *target, struct buf *buf)
+{
+    struct catalog *catalog = core_catalog(stage->core);
+    const struct catalog_index *index = catalog_index(catalog, target->index);
+    if (slice_is(verb, "get"))
+        read_one(view, index, target->id, actor, buf);
+    else
+        read_all(view, index, target->path, actor, buf);
+    catalog_unref(catalog);
+}
+
+/* --- Results ------------------------------------------------------------------------------------------------------ */
+
+static void print_problem(const struct problem *problem, struct buf *buf)
+{
+    struct slice name = slice_from(problem_name(problem->type));
+    size_t tail = sizeof "_exception" - 1;
+    if (name.len > tail)
+        name.len -= tail;
+    buf_slice(buf, name);
+    if (problem->type == PROBLEM_DEADLOCK_DETECTED || problem->type == PROBLEM_TRANSACTION_ABORTED ||
+        problem->type == PROBLEM_LOCK_WAIT_TIMEOUT || problem->type == PROBLEM_LOCK_CONFLICT)
+        buf_printf(buf, ": %.*s", SLICE_ARG(problem->reason));
+}
+
+static void print_write(const struct write_command *write, struct buf *buf)
+{
+    static const char *const outcomes[WRITE_OUTCOME_COUNT] = {"created", "updated", "deleted", "not found", "noop", "failed"};
+    for (size_t i = 0; i < write->item_count; i++) {
+        const struct write_result *result = &write->results[i];
+        if (i > 0)
+            buf_lit(buf, ", ");
+        if (result->outcome == WRITE_FAILED)
+            print_problem(&result->problem, buf);
+        else
+            buf_printf(buf, "%s", write->rolled_back ? "not done" : outcomes[result->outcome]);
+    }
+    if (write->rolled_back)
+        buf_lit(buf, ": rolled back");
+}
+
+static void print_result(struct stage *stage, struct actor *actor, struct command *command, struct buf *buf)
+{
+    if (command->problem.type != PROBLEM_NONE) {
+        print_problem(&command->problem, buf);
+        return;
+    }
+    switch (command->type) {
+    case COMMAND_WRITE:
+        print_write(&command->write, buf);
+        break;
+    case COMMAND_LOCK:
+        actor->token = command->lock.fencing_token;
+        buf_lit(buf, "granted");
+        break;
+    case COMMAND_UNLOCK:
+        buf_printf(buf, "%zu released", command->lock.released);
+        break;
+    case COMMAND_TXN_COMMIT:
+        buf_printf(buf, "committed at %lu, %" PRIu64 " changes", ms_of(command->txn.commit_ts), command->txn.changes);
+        break;
+    case COMMAND_TXN_LOCK: {
+        struct view view = {stage->store, command->txn_lock.read_ts, command->txn_lock.overlay};
+        struct slice verb = slice_make(actor->statement, slice_find_byte(slice_from(actor->statement), ' '));
+        read_view(stage, actor, &view, verb, command->txn_lock.targets, buf);
+        core_overlay_unref(command->txn_lock.overlay);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static void complete(struct stage *stage, struct command *command)
+{
+    struct actor *actor = command->context;
+    if (actor != NULL) {
+        struct buf result = BUF_INIT(BUF_UNLIMITED);
+        print_result(stage, actor, command, &result);
+        buf_byte(&result, '\0');
+        tell_result(stage, actor, result.data);
+        if (actor->command == command)
+            actor->command = NULL;
+        buf_deinit(&result);
+    }
+    command_free(command);
+}
+
+/* Says who is in the way of a command that waits. */
+static void tell_waiting(struct stage *stage, struct actor *actor)
+{
+    struct lock_conflict conflicts[4];
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    actor->waited = true;
+    list_for_each(link, &stage->core->owners->waits) {
+        const struct wait *wait = list_entry(link, struct wait, of_all);
+        if (wait->command != actor->command)
+            continue;
+        size_t count = lock_request_conflicts(wait->request, conflicts, 4);
+        for (size_t i = 0; i < count; i++) {
+            buf_printf(&text, "%s", i == 0 ? "" : ", ");
+            resource_print(conflicts[i].resource, &text);
+            buf_printf(&text, " %s ", conflicts[i].waiting ? "awaited by" : "held by");
+            story_owner(conflicts[i].owner, &text);
+        }
+    }
+    tell(stage, "%s waits for %.*s: %s", actor->name, SLICE_ARG(buf_view(&text)), actor->statement);
+    buf_deinit(&text);
+}
+
+static void drain(struct stage *stage)
+{
+    while (!list_empty(&stage->effects.completed)) {
+        struct command *command = list_entry(stage->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        complete(stage, command);
+    }
+}
+
+static void step(struct stage *stage, struct command *command)
+{
+    struct actor *actor = command->context;
+    if (stage->now <= core_last_ts(stage->core))
+        stage->now = core_last_ts(stage->core) + 1;
+    command->ts = stage->now;
+    command->request = ++stage->requests;
+    if (actor != NULL)
+        actor->command = command;
+    INSIST(core_step(stage->core, command, &stage->effects) == 0);
+    lock_table_check(&stage->core->owners->locks);
+    bool waits = actor != NULL;
+    list_for_each(link, &stage->effects.completed)
+        waits = waits && list_entry(link, struct command, link) != command;
+    if (waits)
+        tell_waiting(stage, actor);
+    tell_stories(stage);
+    drain(stage);
+}
+
+/* --- Statements ----------------------------------------------------------------------------------------------------- */
+
+/* The words of a statement; JSON is one word, whatever is in it. */
+struct words {
+    struct slice rest;
+};
+
+static struct slice next_word(struct words *words)
+{
+    while (words->rest.len > 0 && words->rest.data[0] == ' ')
+        words->rest = slice_from_offset(words->rest, 1);
+    size_t len = 0;
+    int depth = 0;
+    for (; len < words->rest.len && (depth > 0 || words->rest.data[len] != ' '); len++)
+        depth += (words->rest.data[len] == '{') - (words->rest.data[len] == '}');
+    struct slice word = {words->rest.data, len};
+    words->rest = slice_from_offset(words->rest, len);
+    return word;
+}
+
+static uint64_t duration(struct slice word)
+{
+    uint64_t number = strtoull(word.data, NULL, 10);
+    return number * (word.len > 1 && word.data[word.len - 2] == 'm' ? TL_MS : TL_SECOND);
+}
+
+static bool is_resource(struct slice word)
+{
+    return word.len > 0 && !slice_is(word, "wait") && !slice_is(word, "in") && !slice_is(word, "as") &&
+           !slice_is(word, "timeout");
+}
+
+static struct lock_target target_of(struct slice word)
+{
+    struct lock_target target = {.mode = LOCK_X};
+    size_t colon = slice_find_byte(word, ':');
+    size_t slash = slice_find_byte(word, '/');
+    size_t end = colon < slash ? colon : slash;
+    if (slice_is(word, "everything"))
+        return target;
+    target.index = slice_make(word.data, end);
+    if (colon < slash)
+        target.path = slice_from_offset(word, colon + 1);
+    else if (slash < word.len)
+        target.id = slice_from_offset(word, slash + 1);
+    return target;
+}
+
+static enum lock_mode mode_of(struct slice word)
+{
+    return slice_is(word, "S") ? LOCK_S : slice_is(word, "U") ? LOCK_U : LOCK_X;
+}
+
+/* What may follow a read or a write. */
+struct options {
+    struct slice transaction;
+    struct slice session;
+    struct slice lease;
+    uint64_t timeout_us;
+    bool token;
+};
+
+static struct options take_options(struct words *words)
+{
+    struct options options = {.timeout_us = 10 * TL_SECOND};
+    struct slice word;
+    while ((word = next_word(words)).len > 0) {
+        if (slice_is(word, "in"))
+            options.transaction = next_word(words);
+        else if (slice_is(word, "as"))
+            options.session = next_word(words);
+        else if (slice_is(word, "lease"))
+            options.lease = next_word(words);
+        else if (slice_is(word, "timeout"))
+            options.timeout_us = duration(next_word(words));
+        else if (slice_is(word, "token"))
+            options.token = true;
+        else
+            check_failed("unknown option", word.data, __FILE__, __LINE__);
+    }
+    return options;
+}
+
+static struct command *new_command(enum command_type type, struct actor *actor)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->context = actor;
+    return command;
+}
+
+/* The words of a statement in a command's arena, where they live as long as it. */
+static struct words words_in(struct command *command, const char *statement)
+{
+    return (struct words){arena_copy(&command->arena, slice_from(statement))};
+}
+
+static struct lock_target *take_targets(struct command *command, struct words *words, enum lock_mode mode, size_t *ret_count)
+{
+    struct lock_target *targets = arena_zalloc(&command->arena, 8 * sizeof *targets);
+    size_t count = 0;
+    struct words ahead = *words;
+    for (struct slice word = next_word(&ahead); is_resource(word) && count < 8; word = next_word(&ahead)) {
+        targets[count] = target_of(word);
+        targets[count++].mode = mode;
+        *words = ahead;
+    }
+    *ret_count = count;
+    return targets;
+}
+
+static void do_lock(struct stage *stage, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_LOCK, actor);
+    struct words words = words_in(command, statement);
+    next_word(&words);
+    enum lock_mode mode = mode_of(next_word(&words));
+    command->lock.targets = take_targets(command, &words, mode, &command->lock.target_count);
+    command->lock.session = slice_from(actor->name);
+    struct slice word;
+    while ((word = next_word(&words)).len > 0) {
+        if (slice_is(word, "wait"))
+            command->lock.wait_us = duration(next_word(&words));
+        else if (slice_is(word, "in"))
+            command->lock.transaction = next_word(&words);
+    }
+    if (command->lock.transaction.len > 0)
+        command->lock.session = SLICE_NONE;
+    step(stage, command);
+}
+
+static void do_unlock(struct stage *stage, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_UNLOCK, actor);
+    struct words words = words_in(command, statement);
+    next_word(&words);
+    command->lock.session = slice_from(actor->name);
+    command->lock.targets = take_targets(command, &words, LOCK_X, &command->lock.target_count);
+    step(stage, command);
+}
+
+/* JSON with the actor's number (plus `more`) in place of @. */
+static struct slice fill_in(struct arena *arena, struct slice json, const struct actor *actor, long more)
+{
+    size_t at = slice_find_byte(json, '@');
+    if (at == json.len)
+        return json;
+    return arena_printf(arena, "%.*s%ld%.*s", (int)at, json.data, actor->value + more, (int)(json.len - at - 1),
+                        json.data + at + 1);
+}
+
+/* put RES JSON, add RES N, del RES; the rest of the words is left. */
+static struct write_item take_item(struct command *command, struct words *words, const struct actor *actor)
+{
+    struct slice verb = next_word(words);
+    struct lock_target target = target_of(next_word(words));
+    struct write_item item = {.op = WRITE_INDEX, .index = target.index, .id = target.id, .version = VERSION_ANY,
+                              .if_seq_no = SEQ_NO_ANY};
+    if (slice_is(verb, "del"))
+        item.op = WRITE_DELETE;
+    else if (slice_is(verb, "create"))
+        item.op = WRITE_CREATE;
+    if (slice_is(verb, "add"))
+        item.source = fill_in(&command->arena, SLICE_LIT("{\"v\":@}"), actor, strtol(next_word(words).data, NULL, 10));
+    else if (item.op != WRITE_DELETE)
+        item.source = fill_in(&command->arena, next_word(words), actor, 0);
+    return item;
+}
+
+static void do_write(struct stage *stage, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_WRITE, actor);
+    struct words words = words_in(command, statement);
+    struct words first = words;
+    struct slice verb = next_word(&first);
+    bool bulk = slice_is(verb, "bulk") || slice_is(verb, "atomic");
+    command->write.items = arena_zalloc(&command->arena, 8 * sizeof *command->write.items);
+    command->write.atomic = slice_is(verb, "atomic");
+    if (bulk)
+        words = first;
+    for (bool more = true; more;) {
+        command->write.items[command->write.item_count++] = take_item(command, &words, actor);
+        struct words ahead = words;
+        more = bulk && slice_is(next_word(&ahead), ";");
+        if (more)
+            words = ahead;
+    }
+    struct options options = take_options(&words);
+    for (size_t i = 0; i < command->write.item_count; i++)
+        command->write.items[i].lease = options.lease;
+    command->write.transaction = options.transaction;
+    command->write.session = options.session;
+    command->write.timeout_us = options.timeout_us;
+    command->write.fencing_token = options.token ? actor->token : 0;
+    step(stage, command);
+}
+
+static void do_read(struct stage *stage, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_TXN_LOCK, actor);
+    struct words words = words_in(command, statement);
+    struct slice verb = next_word(&words);
+    command->txn_lock.targets = take_targets(command, &words, LOCK_S, &command->txn_lock.target_count);
+    struct options options = take_options(&words);
+    command->txn_lock.transaction = options.transaction;
+    command->txn_lock.timeout_us = options.timeout_us;
+    if (options.transaction.len > 0) {
+        step(stage, command);
+        return;
+    }
+    struct view view = {stage->store, TL_TS_MAX, NULL};
+    struct buf result = BUF_INIT(BUF_UNLIMITED);
+    read_view(stage, actor, &view, verb, command->txn_lock.targets, &result);
+    buf_byte(&result, '\0');
+    tell_result(stage, actor, result.data);
+    buf_deinit(&result);
+    command_free(command);
+}
+
+static void do_txn(struct stage *stage, struct actor *actor, const char *statement)
+{
+    bool commit = strncmp(statement, "commit", 6) == 0;
+    bool begin = strncmp(statement, "begin", 5) == 0;
+    struct command *command =
+        new_command(begin ? COMMAND_TXN_BEGIN : commit ? COMMAND_TXN_COMMIT : COMMAND_TXN_ROLLBACK, actor);
+    struct words words = words_in(command, statement);
+    struct slice word;
+    next_word(&words);
+    command->txn.id = next_word(&words);
+    command->txn.timeout_us = 60 * TL_SECOND;
+    while ((word = next_word(&words)).len > 0) {
+        if (slice_is(word, "query"))
+            command->txn.mode = TXN_QUERY;
+        else if (slice_is(word, "for"))
+            command->txn.session = next_word(&words);
+        else if (slice_is(word, "token"))
+            command->txn.fencing_token = actor->token;
+        else
+            command->txn.timeout_us = duration(word);
+    }
+    step(stage, command);
+}
+
+/* leave JSON: index it as document `left` of fs when the session dies; said with open. */
+static void do_session(struct stage *stage, struct actor *actor, const char *statement)
+{
+    static const struct {
+        const char *verb;
+        enum command_type type;
+    } verbs[] = {{"open", COMMAND_SESSION_OPEN},   {"close", COMMAND_SESSION_CLOSE}, {"kill", COMMAND_SESSION_CLOSE},
+                 {"keepalive", COMMAND_SESSION_KEEPALIVE}, {"attach", COMMAND_SESSION_ATTACH},
+                 {"detach", COMMAND_SESSION_DETACH}};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        size_t len = strlen(verbs[i].verb);
+        if (strncmp(statement, verbs[i].verb, len) != 0)
+            continue;
+        struct command *command = new_command(verbs[i].type, actor);
+        struct words words = words_in(command, statement);
+        next_word(&words);
+        struct session_command *session = &command->session;
+        session->id = slice_from(actor->name);
+        session->ttl_us = 30 * TL_SECOND;
+        session->force = strcmp(verbs[i].verb, "kill") == 0;
+        session->attachment = (uint64_t)(actor - stage->actors) + 1;
+        struct slice word;
+        while ((word = next_word(&words)).len > 0) {
+            if (slice_is(word, "leave")) {
+                session->on_expire = arena_zalloc(&command->arena, sizeof *session->on_expire);
+                session->on_expire_count = 1;
+                session->on_expire[0] = (struct write_item){.op = WRITE_INDEX, .version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY};
+                struct lock_target target = target_of(next_word(&words));
+                session->on_expire[0].index = target.index;
+                session->on_expire[0].id = target.id;
+                session->on_expire[0].source = next_word(&words);
+            } else if (word.data[0] >= '0' && word.data[0] <= '9') {
+                session->ttl_us = duration(word);
+            } else {
+                session->id = word;
+            }
+        }
+        step(stage, command);
+        return;
+    }
+    check_failed("unknown statement", statement, __FILE__, __LINE__);
+}
+
+static void do_index(struct stage *stage, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_INDEX_CREATE, actor);
+    struct words words = words_in(command, statement);
+    next_word(&words);
+    command->index.name = next_word(&words);
+    command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
+    struct slice body = next_word(&words);
+    command->index.body = body.len > 0 ? body : SLICE_NONE;
+    step(stage, command);
+}
+
+static void do_sleep(struct stage *stage, struct actor *actor, const char *statement)
+{
+    tl_ts until = stage->now + duration(slice_from(statement + strlen("sleep ")));
+    tell_result(stage, actor, "");
+    while (core_next_deadline(stage->core) <= until)
+        stage_pass(stage);
+    stage->now = until;
+}
+
+/* Everything that was durable is there again, nothing else is. */
+static void do_restart(struct stage *stage, struct actor *actor, bool crash)
+{
+    struct core_limits limits = core_limits_default();
+    uint64_t before, after;
+    tell_result(stage, actor, "");
+    INSIST(store_sync(stage->store) == 0);
+    core_stop(stage->core, &stage->effects);
+    drain(stage);
+    INSIST(core_digest(stage->core, &before) == 0);
+    core_close(stage->core);
+    if (crash)
+        store_mem_crash(stage->store, 0);
+    INSIST(core_open(stage->store, &limits, &stage->core) == 0);
+    INSIST(core_digest(stage->core, &after) == 0);
+    INSIST(before == after);
+    stage->stories_told = 0;
+    step(stage, new_command(COMMAND_RESTART, NULL));
+}
+
+static void do_cancel(struct stage *stage, struct actor *actor, const char *statement)
+{
+    const char *name = statement + strlen("cancel ");
+    tell_result(stage, actor, "");
+    for (size_t i = 0; i < stage->actor_count; i++) {
+        if (strcmp(stage->actors[i].name, name) != 0 || stage->actors[i].command == NULL)
+            continue;
+        struct command *command = new_command(COMMAND_CANCEL, NULL);
+        command->cancel.request = stage->actors[i].command->request;
+        step(stage, command);
+    }
+}
+
+void stage_do(struct stage *stage, size_t number, const char *statement)
+{
+    struct actor *actor = &stage->actors[number];
+    struct slice verb = slice_make(statement, slice_find_byte(slice_from(statement), ' '));
+    INSIST(actor->command == NULL);
+    snprintf(actor->statement, sizeof actor->statement, "%s", statement);
+    actor->waited = false;
+    if (strcmp(actor->name, "end") != 0)
+        stage->now += STAGE_STEP - (stage->now - STAGE_START) % STAGE_STEP;
+    if (slice_is(verb, "lock"))
+        do_lock(stage, actor, statement);
+    else if (slice_is(verb, "unlock"))
+        do_unlock(stage, actor, statement);
+    else if (slice_is(verb, "put") || slice_is(verb, "add") || slice_is(verb, "del") || slice_is(verb, "create") ||
+             slice_is(verb, "bulk") || slice_is(verb, "atomic"))
+        do_write(stage, actor, statement);
+    else if (slice_is(verb, "get") || slice_is(verb, "scan") || slice_is(verb, "find"))
+        do_read(stage, actor, statement);
+    else if (slice_is(verb, "begin") || slice_is(verb, "commit") || slice_is(verb, "rollback"))
+        do_txn(stage, actor, statement);
+    else if (slice_is(verb, "index"))
+        do_index(stage, actor, statement);
+    else if (slice_is(verb, "sleep"))
+        do_sleep(stage, actor, statement);
+    else if (slice_is(verb, "restart") || slice_is(verb, "crash"))
+        do_restart(stage, actor, slice_is(verb, "crash"));
+    else if (slice_is(verb, "cancel"))
+        do_cancel(stage, actor, statement);
+    else
+        do_session(stage, actor, statement);
+}
+
+bool stage_pass(struct stage *stage)
+{
+    tl_ts deadline = core_next_deadline(stage->core);
+    if (deadline == TL_TS_MAX)
+        return false;
+    if (deadline > stage->now)
+        stage->now = deadline;
+    step(stage, new_command(COMMAND_TICK, NULL));
+    return true;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stage: a core over a twin store, simulated time, and actors who do what statements say. What happens is told line by
+ * line, with the time in milliseconds since the beginning.
+ */
+#ifndef TL_TESTS_ISOLATION_STAGE_H
+#define TL_TESTS_ISOLATION_STAGE_H
+
+#include "base/buf.h"
+#include "core/core.h"
+
+enum { STAGE_ACTORS_MAX = 10 };
+
+struct actor {
+    const char *name;
+    struct command *command; /* that waits; NULL: none */
+    char statement[512];     /* what it is doing */
+    bool waited;             /* the statement at hand */
+    struct buf results;      /* of its statements, without times */
+    long value;              /* the last number that it read */
+    tl_ts token;             /* of its last grant */
+};
+
+struct stage {
+    struct store *store;
+    struct core *core;
+    struct effects effects;
+    tl_ts now;
+    uint64_t requests;
+    struct actor actors[STAGE_ACTORS_MAX];
+    size_t actor_count;
+    size_t stories_told;     /* of the core's own */
+    struct buf story;
+};
+
+void stage_open(struct stage *stage);
+void stage_close(struct stage *stage);
+size_t stage_add_actor(struct stage *stage, const char *name);
+
+/* Lets an actor do a statement, 10 ms after the last one. Requires: it waits for nothing. */
+void stage_do(struct stage *stage, size_t actor, const char *statement);
+
+/* Appends what all actors' statements came to, without times and whatever the order in which they came to it. */
+void stage_outcome(const struct stage *stage, struct buf *ret_text);
+
+/* Lets time pass until something falls due. Returns: false when nothing ever will. */
+bool stage_pass(struct stage *stage);
+
+#endif
