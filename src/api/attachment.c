@@ -273,6 +273,18 @@ void attachments_close(struct attachments *attachments)
     mem_free(attachments);
 }
 
+void attachments_look(struct attachments *attachments, struct slice session)
+{
+    pthread_mutex_lock(&attachments->lock);
+    list_for_each(link, &attachments->list) {
+        struct attachment *attachment = list_entry(link, struct attachment, link);
+        if (slice_equal(attachment->session, session))
+            attachment->due_us = 0;
+    }
+    pthread_cond_broadcast(&attachments->wake);
+    pthread_mutex_unlock(&attachments->lock);
+}
+
 uint64_t attachments_number(struct attachments *attachments)
 {
     pthread_mutex_lock(&attachments->lock);

@@ -22,6 +22,9 @@ int attachments_open(struct journal *journal, struct attachments **ret_attachmen
 void attachments_stop(struct attachments *attachments);
 void attachments_close(struct attachments *attachments);
 
+/* The session has ended, as far as the caller knows: its attachments see for themselves, and end if so. */
+void attachments_look(struct attachments *attachments, struct slice session);
+
 /* Returns: a number for a new attachment, as SESSION_ATTACH wants it. */
 uint64_t attachments_number(struct attachments *attachments);
 

@@ -10,8 +10,9 @@
  * any number of times, then exchange_stream_close().
  *
  * Broken connections. While an exchange waits or streams, src/http watches its connection; when that breaks, it calls
- * `on_disconnect` once (if set), from a thread of its own. The api must still respond (the response goes nowhere) or
- * close the stream: until then the exchange lives.
+ * `on_disconnect` once (if set), from a thread of its own, and never after the response has begun. The api must still
+ * respond (the response goes nowhere) or close the stream: until then the exchange lives. Before it opens a stream the api may
+ * set another `on_disconnect`; that one is called for a connection that has broken already, too, possibly by the opening.
  */
 #ifndef TL_API_EXCHANGE_H
 #define TL_API_EXCHANGE_H
@@ -68,7 +69,7 @@ struct exchange {
     size_t header_count;
     struct buf response;       /* the body; src/http frees it. HEAD: sent as its length only */
 
-    void (*on_disconnect)(struct exchange *exchange); /* set by the api; NULL: not interested */
+    void (*_Atomic on_disconnect)(struct exchange *exchange); /* set by the api; NULL: not interested */
     void *api_context;         /* the api's */
 };
 

@@ -116,6 +116,7 @@ int handle_session_keepalive(struct request *request)
 static int close_done(struct request *request, struct command *command)
 {
     struct json_writer writer;
+    attachments_look(request->api->attachments, command->session.id);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "session");

@@ -20,6 +20,13 @@
 #include "cli/command.h"
 #include "cli/lifeline.h"
 
+/* What is left of the lease, as a part of it, when things are done. */
+enum {
+    LEASE_PARTS_TERM = 6,  /* SIGTERM */
+    LEASE_PARTS_KILL = 12, /* SIGKILL */
+    LEASE_PARTS_LOOK = 24, /* how often it is looked at */
+};
+
 enum { EXIT_FAILED = 1, EXIT_NOT_GRANTED = 75 /* EX_TEMPFAIL */ };
 
 struct lock_options {
@@ -247,16 +254,16 @@ static void pass_signals(struct child *child, int fd)
     child_reap(child);
 }
 
-/* Stops the command in time: SIGTERM with a sixth of the lease left, SIGKILL with a twelfth. */
+/* Stops the command in time. */
 static void guard_lease(const struct lifeline *line, const struct child *child, int *stage)
 {
     uint64_t left = lifeline_left(line);
-    if (*stage == 0 && left < line->ttl_us / 6) {
+    if (*stage == 0 && left < line->ttl_us / LEASE_PARTS_TERM) {
         fprintf(stderr, "tidelock lock: the session is %s; stopping the command\n",
                 line->lost ? "lost" : "about to run out, and the server does not answer");
         child_signal(child, SIGTERM);
         *stage = 1;
-    } else if (*stage == 1 && left < line->ttl_us / 12) {
+    } else if (*stage == 1 && left < line->ttl_us / LEASE_PARTS_KILL) {
         child_signal(child, SIGKILL);
         *stage = 2;
     }
@@ -276,7 +283,7 @@ static int run(struct lifeline *line, char **command)
         return EXIT_FAILED;
     }
     while (!child.ended) {
-        lifeline_wait(line, fd, line->ttl_us / 24);
+        lifeline_wait(line, fd, line->ttl_us / LEASE_PARTS_LOOK);
         pass_signals(&child, fd);
         guard_lease(line, &child, &stage);
     }
@@ -285,12 +292,16 @@ static int run(struct lifeline *line, char **command)
     return child.status;
 }
 
-static void close_session(struct client *client, const struct held *held)
+/* In good order; not when the server is silent, and the lease about to run out by itself. */
+static void close_session(struct client *client, const struct held *held, const struct lifeline *line)
 {
+    uint64_t left_us = lifeline_left(line);
+    if (left_us < line->ttl_us / LEASE_PARTS_TERM)
+        return;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_session/%s", held->session);
     buf_byte(&path, '\0');
-    (void)!client_request(client, "DELETE", path.data, SLICE_NONE, 10 * TL_SECOND);
+    (void)!client_request(client, "DELETE", path.data, SLICE_NONE, left_us);
 }
 
 /* The session stands; from here on its life line is kept. */
@@ -306,7 +317,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
         set_environment(o, held);
         status = end_transaction(client, held, run(&line, o->command));
     }
-    close_session(client, held);
+    close_session(client, held, &line);
     lifeline_deinit(&line);
     return status;
 }

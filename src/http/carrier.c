@@ -49,11 +49,21 @@ static void ops_respond(struct exchange *exchange)
     answer(carrier, CARRIER_RESPONDED);
 }
 
+/*
+ * What a hang-up meant for the waiting request and what it means for the stream are two things: it is told anew. A
+ * stream is its handler's until it closes it, so the carrier stays.
+ */
 static void ops_stream_open(struct exchange *exchange)
 {
     struct carrier *carrier = carrier_of(exchange);
+    pthread_mutex_lock(&carrier->lock);
+    carrier->disconnect_told = false;
+    bool hung_up = atomic_load(&carrier->connection->hung_up);
+    pthread_mutex_unlock(&carrier->lock);
     atomic_fetch_add_explicit(&carrier->http->streams, 1, memory_order_relaxed);
     answer(carrier, CARRIER_STREAMING);
+    if (hung_up)
+        carrier_disconnected(carrier);
 }
 
 static const struct exchange_ops carrier_ops = {
