@@ -121,7 +121,11 @@ static void print_source(struct slice source, struct actor *actor, struct buf *b
         buf_slice(buf, source);
         return;
     }
-    actor->value = strtol(found + 4, NULL, 10);
+    /* A stored source has no NUL behind it. */
+    char digits[24];
+    size_t rest = source.len - (size_t)(found + 4 - source.data);
+    snprintf(digits, sizeof digits, "%.*s", (int)(rest < sizeof digits ? rest : sizeof digits - 1), found + 4);
+    actor->value = strtol(digits, NULL, 10);
     buf_printf(buf, "%ld", actor->value);
 }
 
