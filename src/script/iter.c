@@ -32,6 +32,7 @@ static bool init_object(struct iter *iter, struct object *object)
     case CLASS_LONG_STREAM:
     case CLASS_DOUBLE_STREAM:
         iter->kind = ITER_SEQ;
+        iter->expected = ((struct seq *)object)->changes;
         return true;
     case CLASS_CURSOR:
         *iter = ((struct cursor *)object)->iter;

@@ -85,4 +85,7 @@ bool invoke_item_test(struct run *run, struct value function, struct value item,
 /* Painless's getByPath of lists and maps. */
 bool method_get_by_path(struct run *run, struct value *a, unsigned n, struct value *ret);
 
+/* Java's String.format, in the root locale. Returns: NULL and a throwable. */
+struct text *format_text(struct run *run, struct text *format, const struct value *arguments, size_t count);
+
 #endif

@@ -368,6 +368,16 @@ static bool string_split_on_token(struct run *run, struct value *a, unsigned n, 
     return give(ret, array);
 }
 
+static bool string_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    NEED(1);
+    if (n == 2 && value_is_array(a[2])) {
+        const struct array *array = (const struct array *)a[2].object;
+        return give(ret, format_text(run, text_of(a[1]), array->items, array->count));
+    }
+    return give(ret, format_text(run, text_of(a[1]), a + 2, n - 1));
+}
+
 static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 static bool string_encode_base64(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -835,6 +845,8 @@ static const struct method string_methods[] = {
     M2("splitOnToken", METHOD_PAINLESS, STRING_ARRAY, STRING, INT, string_split_on_token),
     M1("endsWith", METHOD_BOTH, BOOLEAN, STRING, string_ends_with),
     M1("equalsIgnoreCase", METHOD_BOTH, BOOLEAN, STRING, string_equals_ignore_case),
+    M2("format", METHOD_BOTH | METHOD_STATIC, STRING, STRING, DEF_ARRAY, string_format),
+    M2("format", METHOD_GROOVY | METHOD_STATIC | METHOD_REST, STRING, STRING, DEF, string_format),
     M1("indexOf", METHOD_BOTH, INT, STRING, string_index_of),
     M2("indexOf", METHOD_BOTH, INT, STRING, INT, string_index_of),
     M1("indexOf", METHOD_GROOVY, INT, CHAR, string_index_of),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The language by construct: what a script says and what it comes to; then documents, then bounds. */
+#include "evaluate.h"
+
+static const struct evaluated numbers[] = {
+    {"return 2147483647 + 1", "-2147483648"},
+    {"return 7 / 2", "3"},
+    {"return -7 % 3", "-1"},
+    {"return 7.0 / 2", "3.5"},
+    {"return 1e10", "1.0E10"},
+    {"return 1L << 65", "2"},
+    {"return -1 >>> 28", "15"},
+    {"int i = 5; int j = i++ + ++i; return j", "12"},
+    {"byte b = 127; b += 1; return b", "-128"},
+    {"return 1 + 'a' + 1.0", "\"1a1.0\""},
+    {"return (int)3.99", "3"},
+    {"return (int)Double.NaN", "0"},
+    {"def x = 1; return x / 0", "arithmetic_exception: / by zero"},
+};
+
+static const struct evaluated collections[] = {
+    {"def l = [3, 1, 2]; l.sort((a, b) -> a - b); return l", "[1,2,3]"},
+    {"def l = [1]; l.add(2); return l.size()", "2"},
+    {"return params.list.stream().map(x -> x * 2).collect(Collectors.toList())", "[2,4,6]"},
+    {"Map m = new HashMap(); m.put('b', 1); m.put('a', 2); return m", "{\"a\":2,\"b\":1}"},
+    {"int s = 0; for (x in [1, 2, 3]) { s += x } return s", "6"},
+    {"return IntStream.range(0, 5).filter(x -> x % 2 == 0).sum()", "6"},
+    {"return params.list.stream().map(x -> '' + x).collect(Collectors.joining('-'))", "\"1-2-3\""},
+    {"def m = new HashMap(); m.put('m', m); return m.toString()", "\"{m=(this Map)}\""},
+    {"return params.map.k + params.word", "\"vw\""},
+    {"return [1, 2][5]", "index_out_of_bounds_exception: Index 5 out of bounds for length 2"},
+};
+
+static const struct evaluated refused[] = {
+    {"return x", "illegal_argument_exception: cannot resolve symbol [x]"},
+    {"int i = 'a'; return i", "class_cast_exception: Cannot cast from [java.lang.String] to [int]."},
+};
+
+#define CHECK(table) check_evaluated(table, sizeof table / sizeof *table)
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    CHECK(numbers);
+}
+
+static void test_collections(void **state)
+{
+    (void)state;
+    CHECK(collections);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    CHECK(refused);
+}
+
+struct updated {
+    const char *source;
+    const char *document;
+    enum script_op op;
+    const char *after;
+};
+
+/* The scripts of the books, without a language named. */
+static const struct updated updates[] = {
+    {"ctx._source.lock_count++", "{\"lock_count\":1}", SCRIPT_OP_INDEX, "{\"lock_count\":2}"},
+    {"if ( ctx._source.process_id != process_id ) { assert false }; ctx.op = 'noop';", "{\"process_id\":123}",
+     SCRIPT_OP_NONE, "{\"process_id\":123}"},
+    {"if (--ctx._source.lock_count == 0) { ctx.op = 'delete' }", "{\"lock_count\":1}", SCRIPT_OP_DELETE,
+     "{\"lock_count\":0}"},
+    /* What is assigned keeps the class that was there. */
+    {"ctx._source.views += 1.5", "{\"z\":1.0,\"views\":1,\"a\":[1.0E10]}", SCRIPT_OP_INDEX,
+     "{\"z\":1.0,\"views\":2,\"a\":[1.0E10]}"},
+};
+
+static void test_updates(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof updates / sizeof *updates; i++) {
+        struct arena arena = ARENA_INIT;
+        struct script *script = NULL;
+        struct problem problem = {0};
+        struct script_update update = {.source = slice_from(updates[i].document),
+                                       .params = SLICE_LIT("{\"process_id\":123}")};
+        assert_int_equal(script_compile(SCRIPT_DEFAULT, SCRIPT_FOR_UPDATE, slice_from(updates[i].source), SLICE_NONE,
+                                        &script, &arena, &problem), 0);
+        assert_int_equal(script_run_update(script, &SCRIPT_LIMITS_DEFAULT, &arena, &update, &problem), 0);
+        assert_int_equal(update.op_after, updates[i].op);
+        assert_slice_equal(update.source_after, updates[i].after);
+        script_unref(script);
+        arena_deinit(&arena);
+    }
+}
+
+/* Each ends by a bound, and with a cause that names it. */
+static const char *const endless[] = {
+    "while (true) { params.list.size() }",
+    "for (int i = 0; i < 10; ) { int j = i; }",
+    "String s = 'x'; for (int i = 0; i < 60; ++i) { s += s } return s",
+    "int f(int x) { return f(x + 1) } return f(0)",
+    "def l = []; while (true) { l.add(new ArrayList(1000)) }",
+    "def m = new HashMap(), n = new HashMap(); m.put('n', n); n.put('m', m); return m.toString()",
+};
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+        struct arena arena = ARENA_INIT, again = ARENA_INIT;
+        struct slice first = evaluate(endless[i], &arena), second = evaluate(endless[i], &again);
+        if (memmem(first.data, first.len, "_e", 2) == NULL || first.data[0] == '"')
+            fail_msg("%s\n  ends as %.*s", endless[i], SLICE_ARG(first));
+        if (!slice_equal(first, second))
+            fail_msg("%s\n  ends as %.*s, then as %.*s", endless[i], SLICE_ARG(first), SLICE_ARG(second));
+        arena_deinit(&arena);
+        arena_deinit(&again);
+    }
+}
+
+static void test_deep_source(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    char *source = malloc(60001);
+    memset(source, '(', 60000);
+    source[60000] = 0;
+    struct slice have = evaluate(source, &arena);
+    assert_true(have.len > 0 && have.data[0] != '"');
+    free(source);
+    arena_deinit(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_collections), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_updates), cmocka_unit_test(test_bounds),      cmocka_unit_test(test_deep_source),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
