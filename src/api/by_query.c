@@ -10,7 +10,8 @@
 #include "api/searches.h"
 #include "script/script.h"
 
-/* --- Status and reply ------------------------------------------------------------------------------------------------- */
+/* --- Status and reply
+ * ------------------------------------------------------------------------------------------------- */
 
 static void number(struct json_writer *writer, const char *key, uint64_t value)
 {
@@ -27,7 +28,8 @@ static void write_rate(struct json_writer *writer, double rate)
     buf_deinit(&text);
 }
 
-void by_query_write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status, int slice, double rate)
+void by_query_write_status(struct json_writer *writer, const struct by_query *by,
+                           const struct by_query_status *status, int slice, double rate)
 {
     if (slice >= 0)
         number(writer, "slice_id", (uint64_t)slice);
@@ -113,7 +115,8 @@ static void publish_status(struct by_query *by)
     buf_deinit(&text);
 }
 
-/* --- What became of it ------------------------------------------------------------------------------------------------------ */
+/* --- What became of it
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* A document of .tasks, so that the result outlives this process. */
 static void store_result(struct by_query *by, const char *member, struct slice json)
@@ -193,7 +196,9 @@ void by_query_free(void *context)
     buf_deinit(&by->failures);
 }
 
-/* --- Handlers ------------------------------------------------------------------------------------------------------------------ */
+/* --- Handlers
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 static int reply_started(struct request *request, uint64_t task_number)
 {
@@ -235,12 +240,20 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
     struct by_query *by = arena_zalloc(&task->arena, sizeof *by);
     struct lock_target *targets = NULL;
     size_t count = 0;
-    *by = (struct by_query){.kind = kind, .task = task, .api = request->api, .wait = true, .old = old, .docs_max = -1, .rate = INFINITY,
-                            .slices = 1, .failures = BUF_INIT(64u << 20)};
+    *by = (struct by_query){.kind = kind,
+                            .task = task,
+                            .api = request->api,
+                            .wait = true,
+                            .old = old,
+                            .docs_max = -1,
+                            .rate = INFINITY,
+                            .slices = 1,
+                            .failures = BUF_INIT(64u << 20)};
     request->context = by;
     int r = by_query_read(request, by);
     if (r == 0 && by->transaction.len > 0 && !by->wait)
-        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[wait_for_completion=false] is not allowed inside a transaction");
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                           "[wait_for_completion=false] is not allowed inside a transaction");
     if (r == 0)
         r = search_call_targets(request, &by->call, &targets, &count);
     if (r != 0) {
@@ -248,10 +261,14 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
         task_discard(task);
         return r;
     }
-    task->description = arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",
-                                     kind == BY_QUERY_DELETE ? "delete-by-query" : kind == BY_QUERY_UPDATE ? "update-by-query" : "reindex from",
-                                     SLICE_ARG(by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all")),
-                                     kind == BY_QUERY_REINDEX ? " to [" : "", SLICE_ARG(by->dest.index), kind == BY_QUERY_REINDEX ? "]" : "");
+    task->description =
+        arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",
+                     kind == BY_QUERY_DELETE   ? "delete-by-query"
+                     : kind == BY_QUERY_UPDATE ? "update-by-query"
+                                               : "reindex from",
+                     SLICE_ARG(by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all")),
+                     kind == BY_QUERY_REINDEX ? " to [" : "", SLICE_ARG(by->dest.index),
+                     kind == BY_QUERY_REINDEX ? "]" : "");
     return request_read(request, targets, count, by_query_ready);
 }
 

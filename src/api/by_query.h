@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _delete_by_query, _update_by_query and _reindex: a search whose hits are written, batch by batch, on a task's thread.
+ * _delete_by_query, _update_by_query and _reindex: a search whose hits are written, batch by batch, on a
+ * task's thread.
  *
- * The search reads at the timestamp at which the call began; each write names the sequence number that was read, so a document
- * changed meanwhile is a conflict and not lost. A batch is one command, atomic by item as a bulk is.
+ * The search reads at the timestamp at which the call began; each write names the sequence number that was
+ * read, so a document changed meanwhile is a conflict and not lost. A batch is one command, atomic by item as
+ * a bulk is.
  */
 #ifndef TL_API_BY_QUERY_H
 #define TL_API_BY_QUERY_H
@@ -12,9 +14,9 @@
 #include "api/search_call.h"
 #include "api/task.h"
 
-#define BY_QUERY_BATCH 1000          /* scroll_size */
+#define BY_QUERY_BATCH 1000 /* scroll_size */
 #define BY_QUERY_SLICES_MAX 1024
-#define BY_QUERY_FAILURES_MAX 1000   /* kept of one call */
+#define BY_QUERY_FAILURES_MAX 1000 /* kept of one call */
 
 enum by_query_kind { BY_QUERY_DELETE, BY_QUERY_UPDATE, BY_QUERY_REINDEX };
 
@@ -24,7 +26,7 @@ struct by_query_dest {
     struct slice type;
     struct slice routing; /* data NULL: kept; empty: left out; else put in its place */
     enum version_type version_type;
-    bool versioned;       /* a version_type was given and is not internal */
+    bool versioned; /* a version_type was given and is not internal */
     bool create;
 };
 
@@ -37,29 +39,29 @@ struct by_query {
     enum by_query_kind kind;
     struct task *task;
     struct api *api;
-    struct search_call call;         /* in the task's arena */
+    struct search_call call; /* in the task's arena */
     struct by_query_dest dest;
-    struct write_update script;      /* its script_… members; none given: no script */
-    struct script *compiled;         /* NULL: no script */
+    struct write_update script; /* its script_… members; none given: no script */
+    struct script *compiled;    /* NULL: no script */
     struct write_options options;
     struct slice session, transaction;
     tl_ts fencing_token;
-    bool proceed;                    /* conflicts: proceed */
-    bool wait;                       /* wait_for_completion */
-    bool old;                        /* DELETE /index/type/_query: replies as 1.x */
-    int64_t docs_max;                /* -1: all */
-    double rate;                     /* requests_per_second */
-    uint32_t slices;                 /* 0: auto, 1: not sliced */
+    bool proceed;     /* conflicts: proceed */
+    bool wait;        /* wait_for_completion */
+    bool old;         /* DELETE /index/type/_query: replies as 1.x */
+    int64_t docs_max; /* -1: all */
+    double rate;      /* requests_per_second */
+    uint32_t slices;  /* 0: auto, 1: not sliced */
     bool pinned;
-    struct overlay *overlay;         /* of its transaction, referenced */
+    struct overlay *overlay; /* of its transaction, referenced */
 
     struct by_query_status sum;
-    struct by_query_status *parts;   /* one for each slice */
+    struct by_query_status *parts; /* one for each slice */
     uint32_t part_count;
-    struct buf failures;             /* JSON objects, apart by commas */
+    struct buf failures; /* JSON objects, apart by commas */
     size_t failure_count;
-    int failure_status;              /* the highest */
-    struct problem problem;          /* that ended it; PROBLEM_NONE: none. In the task's arena */
+    int failure_status;     /* the highest */
+    struct problem problem; /* that ended it; PROBLEM_NONE: none. In the task's arena */
 };
 
 /*
@@ -80,7 +82,7 @@ void by_query_progress(struct by_query *by);
 void by_query_store(struct by_query *by, const struct write_item *item);
 
 /* Writes the status as Elasticsearch shows it: inside braces of the caller's. */
-void by_query_write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status, int slice,
-                           double rate);
+void by_query_write_status(struct json_writer *writer, const struct by_query *by,
+                           const struct by_query_status *status, int slice, double rate);
 
 #endif

@@ -8,46 +8,54 @@
 #include "api/source_filter.h"
 #include "api/update_body.h"
 
-/* --- Refusals ------------------------------------------------------------------------------------------------------- */
+/* --- Refusals
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* "[1:10] [dest] unknown field [junk]" */
-static int refuse_unknown(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser)
+static int refuse_unknown(struct request *request, const struct json_doc *doc, yyjson_val *key,
+                          const char *parser)
 {
     size_t line, column;
     query_position(doc, key, false, &line, &column);
-    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] unknown field [%.*s]", line, column, parser,
-                          SLICE_ARG(json_slice(key)));
+    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] unknown field [%.*s]", line,
+                          column, parser, SLICE_ARG(json_slice(key)));
 }
 
 /* "[reindex] failed to parse field [dest]" around what is wrong inside. */
-static int wrap_field(struct request *request, const struct json_doc *doc, yyjson_val *value, const char *field)
+static int wrap_field(struct request *request, const struct json_doc *doc, yyjson_val *value,
+                      const char *field)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
     size_t line, column;
     *cause = request->problem;
     query_position(doc, value, true, &line, &column);
-    request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] failed to parse field [%s]", line, column, field);
+    request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] failed to parse field [%s]", line,
+                   column, field);
     request->problem.caused_by = cause;
     return REQUEST_REFUSED;
 }
 
-/* --- Members all of them have -------------------------------------------------------------------------------------------- */
+/* --- Members all of them have
+ * -------------------------------------------------------------------------------------------- */
 
 static int read_conflicts(struct request *request, struct by_query *by, struct slice text)
 {
     by->proceed = slice_is(text, "proceed");
     if (by->proceed || slice_is(text, "abort"))
         return 0;
-    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "conflicts may only be \"proceed\" or \"abort\" but was [%.*s]", SLICE_ARG(text));
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "conflicts may only be \"proceed\" or \"abort\" but was [%.*s]", SLICE_ARG(text));
 }
 
 static int set_docs_max(struct request *request, struct by_query *by, int64_t number)
 {
     if (number < 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] parameter cannot be negative, found [%lld]",
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[%s] parameter cannot be negative, found [%lld]",
                               by->call.dialect == DIALECT_7 ? "max_docs" : "size", (long long)number);
     if (by->docs_max >= 0 && by->docs_max != number)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] set to two different values [%lld] and [%lld]",
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[max_docs] set to two different values [%lld] and [%lld]",
                               (long long)by->docs_max, (long long)number);
     by->docs_max = number;
     return 0;
@@ -57,14 +65,17 @@ static int read_docs_max(struct request *request, struct by_query *by, yyjson_va
 {
     int64_t number = yyjson_get_sint(value);
     if (yyjson_is_str(value) && !slice_to_i64(json_slice(value), &number))
-        return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(json_slice(value)));
+        return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                              SLICE_ARG(json_slice(value)));
     return set_docs_max(request, by, number);
 }
 
-static int read_script(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key, yyjson_val *value)
+static int read_script(struct request *request, struct by_query *by, const struct json_doc *doc,
+                       yyjson_val *key, yyjson_val *value)
 {
     struct write_update *script = &by->script;
-    struct slice *kept[] = {&script->script_source, &script->script_id, &script->script_lang, &script->script_params};
+    struct slice *kept[] = {&script->script_source, &script->script_id, &script->script_lang,
+                            &script->script_params};
     int r = update_script_parse(request, doc, key, value, "UpdateByQuery", by->call.dialect, script);
     for (size_t i = 0; r == 0 && i < sizeof kept / sizeof *kept; i++) {
         if (kept[i]->data != NULL)
@@ -73,14 +84,17 @@ static int read_script(struct request *request, struct by_query *by, const struc
     return r;
 }
 
-/* --- Bodies of _delete_by_query and _update_by_query --------------------------------------------------------------------- */
+/* --- Bodies of _delete_by_query and _update_by_query
+ * --------------------------------------------------------------------- */
 
 static bool is_own_member(const struct by_query *by, struct slice name)
 {
-    return slice_is(name, "conflicts") || slice_is(name, "max_docs") || (slice_is(name, "script") && by->kind == BY_QUERY_UPDATE);
+    return slice_is(name, "conflicts") || slice_is(name, "max_docs") ||
+           (slice_is(name, "script") && by->kind == BY_QUERY_UPDATE);
 }
 
-static int read_own_member(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key, yyjson_val *value)
+static int read_own_member(struct request *request, struct by_query *by, const struct json_doc *doc,
+                           yyjson_val *key, yyjson_val *value)
 {
     if (slice_is(json_slice(key), "conflicts"))
         return read_conflicts(request, by, json_slice(value));
@@ -121,7 +135,8 @@ static int read_body(struct request *request, struct by_query *by)
     bool own = false;
     if (body.len == 0)
         return 0;
-    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
+    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc,
+                       &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     yyjson_obj_foreach(doc->root, index, count, key, value)
@@ -135,7 +150,8 @@ static int read_body(struct request *request, struct by_query *by)
     return search_call_body(request, &by->call, own ? search_part(by, doc->root) : body, false);
 }
 
-/* --- The body of _reindex ----------------------------------------------------------------------------------------------- */
+/* --- The body of _reindex
+ * ----------------------------------------------------------------------------------------------- */
 
 /* Reading from other clusters is off: no host is on the list of those that may be read. */
 static int refuse_remote(struct request *request, yyjson_val *remote)
@@ -149,24 +165,31 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
     struct slice address = slice_from_offset(host, scheme + 3);
     size_t colon = slice_find_byte(address, ':');
     if (scheme + 3 > host.len || colon == 0 || colon + 1 >= address.len)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[host] must be of the form [scheme]://[host]:[port](/[pathPrefix])? but was [%.*s]", SLICE_ARG(host));
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[host] must be of the form [scheme]://[host]:[port](/[pathPrefix])? but was [%.*s]",
+            SLICE_ARG(host));
     yyjson_obj_foreach(remote, index, count, key, value)
     {
         struct slice name = json_slice(key);
         int64_t ignored;
         if (slice_is(name, "socket_timeout") || slice_is(name, "connect_timeout")) {
-            if (params_time_parse(json_slice(value), name, request->arena, &ignored, &request->problem) != 0) {
+            if (params_time_parse(json_slice(value), name, request->arena, &ignored, &request->problem) !=
+                0) {
                 request->problem.type = PROBLEM_NUMBER_FORMAT;
                 return REQUEST_REFUSED;
             }
-        } else if (!slice_is(name, "host") && !slice_is(name, "username") && !slice_is(name, "password") && !slice_is(name, "headers")) {
-            unsupported = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(unsupported), unsupported.len > 0 ? "," : "", SLICE_ARG(name));
+        } else if (!slice_is(name, "host") && !slice_is(name, "username") && !slice_is(name, "password") &&
+                   !slice_is(name, "headers")) {
+            unsupported = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(unsupported),
+                                       unsupported.len > 0 ? "," : "", SLICE_ARG(name));
         }
     }
     if (unsupported.len > 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported fields in [remote]: [%.*s]", SLICE_ARG(unsupported));
-    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] not whitelisted in reindex.remote.whitelist",
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported fields in [remote]: [%.*s]",
+                              SLICE_ARG(unsupported));
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "[%.*s] not whitelisted in reindex.remote.whitelist",
                           (int)slice_find_byte(address, '/'), address.data);
 }
 
@@ -178,14 +201,18 @@ static struct slice joined(struct by_query *by, yyjson_val *value)
     yyjson_val *item;
     yyjson_arr_foreach(value, index, count, item)
     {
-        all = all.data == NULL ? json_slice(item) : arena_printf(by->call.arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
+        all = all.data == NULL
+                  ? json_slice(item)
+                  : arena_printf(by->call.arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
     }
     return all;
 }
 
-static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *source)
+static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc,
+                       yyjson_val *source)
 {
-    struct query_parser parser = {.arena = by->call.arena, .dialect = by->call.dialect, .doc = doc, .problem = &request->problem};
+    struct query_parser parser = {
+        .arena = by->call.arena, .dialect = by->call.dialect, .doc = doc, .problem = &request->problem};
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct json_doc *rest = arena_zalloc(by->call.arena, sizeof *rest);
     size_t index, count;
@@ -228,11 +255,13 @@ static int read_routing(struct request *request, struct by_query_dest *dest, str
     else if (text.len > 1 && text.data[0] == '=')
         dest->routing = slice_from_offset(text, 1);
     else
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported routing command: [%.*s]", SLICE_ARG(text));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported routing command: [%.*s]",
+                              SLICE_ARG(text));
     return 0;
 }
 
-static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *dest)
+static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc,
+                     yyjson_val *dest)
 {
     size_t index, count;
     yyjson_val *key, *value;
@@ -251,7 +280,8 @@ static int read_dest(struct request *request, struct by_query *by, const struct 
         else if (slice_is(name, "version_type"))
             r = doc_version_type(request, text, &by->dest.version_type);
         else if (slice_is(name, "pipeline"))
-            r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist", SLICE_ARG(text));
+            r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist",
+                               SLICE_ARG(text));
         else
             r = refuse_unknown(request, doc, key, "dest");
         if (r != 0)
@@ -261,7 +291,8 @@ static int read_dest(struct request *request, struct by_query *by, const struct 
     return 0;
 }
 
-static int read_reindex_member(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key, yyjson_val *value)
+static int read_reindex_member(struct request *request, struct by_query *by, const struct json_doc *doc,
+                               yyjson_val *key, yyjson_val *value)
 {
     struct slice name = json_slice(key);
     int r;
@@ -289,8 +320,10 @@ static int read_reindex(struct request *request, struct by_query *by)
     size_t index, count;
     yyjson_val *key, *value;
     if (body.len == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: body is missing;");
-    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: body is missing;");
+    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc,
+                       &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     by->call.index = SLICE_NONE;
@@ -302,7 +335,9 @@ static int read_reindex(struct request *request, struct by_query *by)
     return 0;
 }
 
-/* --- Parameters -------------------------------------------------------------------------------------------------------------- */
+/* --- Parameters
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static int read_docs_param(struct request *request, struct by_query *by, const char *name)
 {
@@ -324,10 +359,12 @@ static int read_slices(struct request *request, struct by_query *by)
         return 0;
     }
     if (!slice_to_u64(text, &number) || number < 1)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[slices] must be a positive integer or the string \"auto\"");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[slices] must be a positive integer or the string \"auto\"");
     if (number > BY_QUERY_SLICES_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "The number of slices [%.*s] is too large. It must be less than [%d]. This limit can be set by changing the "
+                              "The number of slices [%.*s] is too large. It must be less than [%d]. This "
+                              "limit can be set by changing the "
                               "[index.max_slices_per_scroll] index level setting.",
                               SLICE_ARG(text), BY_QUERY_SLICES_MAX);
     by->slices = (uint32_t)number;
@@ -336,21 +373,27 @@ static int read_slices(struct request *request, struct by_query *by)
 
 static int read_params(struct request *request, struct by_query *by)
 {
-    int32_t batch = by->call.search.size >= 0 && by->kind == BY_QUERY_REINDEX ? by->call.search.size : BY_QUERY_BATCH;
+    int32_t batch =
+        by->call.search.size >= 0 && by->kind == BY_QUERY_REINDEX ? by->call.search.size : BY_QUERY_BATCH;
     struct slice conflicts = request_param(request, "conflicts");
     bool ignored = false;
     int r;
-    if (by->kind != BY_QUERY_REINDEX && by->call.search.size >= 0 && (r = set_docs_max(request, by, by->call.search.size)) != 0)
+    if (by->kind != BY_QUERY_REINDEX && by->call.search.size >= 0 &&
+        (r = set_docs_max(request, by, by->call.search.size)) != 0)
         return r; /* "size" of the body, before 7.3 */
-    if ((r = read_docs_param(request, by, "size")) != 0 || (r = read_docs_param(request, by, "max_docs")) != 0 ||
+    if ((r = read_docs_param(request, by, "size")) != 0 ||
+        (r = read_docs_param(request, by, "max_docs")) != 0 ||
         (r = request_int(request, "scroll_size", &batch)) != 0 || (r = read_slices(request, by)) != 0 ||
-        (r = task_read_rate(request, &by->rate)) != 0 || (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
-        (r = request_bool(request, "version", &ignored)) != 0 || (r = write_options_read(request, &by->options)) != 0)
+        (r = task_read_rate(request, &by->rate)) != 0 ||
+        (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
+        (r = request_bool(request, "version", &ignored)) != 0 ||
+        (r = write_options_read(request, &by->options)) != 0)
         return r;
     if (conflicts.data != NULL && (r = read_conflicts(request, by, conflicts)) != 0)
         return r;
     if (batch < 1 || batch > SEARCH_WINDOW_MAX)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[scroll_size] must be between 1 and %d, was [%d]", SEARCH_WINDOW_MAX, batch);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[scroll_size] must be between 1 and %d, was [%d]", SEARCH_WINDOW_MAX, batch);
     by->call.search.size = batch;
     if (by->docs_max >= 0 && by->slices > 1 && by->docs_max < (int64_t)by->slices)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] should be >= [slices]");
@@ -379,8 +422,10 @@ static int validate(struct request *request, struct by_query *by)
     if (r != 0)
         return r;
     if (by->kind == BY_QUERY_REINDEX && slice_equal(by->call.index, by->dest.index))
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                              "Validation Failed: 1: reindex cannot write into an index its reading from [%.*s];", SLICE_ARG(by->dest.index));
+        return request_refuse(
+            request, PROBLEM_ACTION_REQUEST_VALIDATION,
+            "Validation Failed: 1: reindex cannot write into an index its reading from [%.*s];",
+            SLICE_ARG(by->dest.index));
     return 0;
 }
 

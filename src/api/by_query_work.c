@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of a by-query call: read a batch of hits, make items of them, submit them as one command, wait, count.
+ * The work of a by-query call: read a batch of hits, make items of them, submit them as one command, wait,
+ * count.
  */
 #include <math.h>
 #include <time.h>
@@ -12,7 +13,8 @@
 #include "mapping/mapping.h"
 #include "script/script.h"
 
-/* --- Commands -------------------------------------------------------------------------------------------------------- */
+/* --- Commands
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* A thread that waits for its command. */
 struct waiting {
@@ -74,7 +76,9 @@ void by_query_store(struct by_query *by, const struct write_item *item)
     command_free(command);
 }
 
-/* --- Items ------------------------------------------------------------------------------------------------------------- */
+/* --- Items
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* One batch on its way. */
 struct batch {
@@ -83,7 +87,7 @@ struct batch {
     struct command *command;
     size_t noops;
     size_t hits;
-    int r;                 /* what ended it */
+    int r; /* what ended it */
 };
 
 static struct slice copy(struct batch *batch, struct slice text)
@@ -179,21 +183,29 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
     }
     if (update->id_changed) {
         item->id_generated = update->id_after.data == NULL;
-        item->id = item->id_generated ? id_document(&by->api->ids, clock_now_us(), &batch->command->arena) : copy(batch, update->id_after);
+        item->id = item->id_generated ? id_document(&by->api->ids, clock_now_us(), &batch->command->arena)
+                                      : copy(batch, update->id_after);
     }
     return 0;
 }
 
 /* Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
-static int run_script(struct batch *batch, struct write_item *item, const struct search_hit *hit, bool *ret_wanted)
+static int run_script(struct batch *batch, struct write_item *item, const struct search_hit *hit,
+                      bool *ret_wanted)
 {
     struct by_query *by = batch->by;
     struct arena arena = ARENA_INIT;
     struct problem problem;
     struct script_limits limits = SCRIPT_LIMITS_DEFAULT;
-    struct script_update update = {.ctx = SCRIPT_CTX_BY_QUERY, .index = item->index, .type = hit->type, .id = hit->id,
-                                   .routing = hit->routing, .version = hit->version, .now_ms = by->call.context.now_ms,
-                                   .source = hit->source, .params = by->script.script_params};
+    struct script_update update = {.ctx = SCRIPT_CTX_BY_QUERY,
+                                   .index = item->index,
+                                   .type = hit->type,
+                                   .id = hit->id,
+                                   .routing = hit->routing,
+                                   .version = hit->version,
+                                   .now_ms = by->call.context.now_ms,
+                                   .source = hit->source,
+                                   .params = by->script.script_params};
     update.index = hit->index->name;
     int r = script_run_update(by->compiled, &limits, &arena, &update, &problem);
     *ret_wanted = false;
@@ -204,8 +216,11 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
         by->sum.noops++;
         batch->noops++;
     } else if (r == 0 && update.op_after == SCRIPT_OP_OTHER) {
-        r = refuse_text(by, arena_printf(&by->task->arena, "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
-                                         SLICE_ARG(update.op_text)).data);
+        r = refuse_text(
+            by, arena_printf(&by->task->arena,
+                             "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
+                             SLICE_ARG(update.op_text))
+                    .data);
     } else if (r == 0) {
         *ret_wanted = true;
         item->source = copy(batch, update.source_after);
@@ -228,8 +243,9 @@ static int check_source(struct by_query *by, const struct search_hit *hit)
     const struct mapping_type *type = mapping_type(hit->index->mapping, hit->type);
     if (by->kind == BY_QUERY_DELETE || type == NULL || type->source_enabled)
         return 0;
-    return refuse_text(by, arena_printf(&by->task->arena, "[%.*s][%.*s][%.*s] didn't store _source", SLICE_ARG(hit->index->name),
-                                        SLICE_ARG(hit->type), SLICE_ARG(hit->id)).data);
+    return refuse_text(by, arena_printf(&by->task->arena, "[%.*s][%.*s][%.*s] didn't store _source",
+                                        SLICE_ARG(hit->index->name), SLICE_ARG(hit->type), SLICE_ARG(hit->id))
+                               .data);
 }
 
 static int take_hit(void *user, const struct search_hit *hit)
@@ -249,7 +265,9 @@ static int take_hit(void *user, const struct search_hit *hit)
     return r;
 }
 
-/* --- Outcomes ------------------------------------------------------------------------------------------------------------ */
+/* --- Outcomes
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void add_failure(struct by_query *by, const struct write_item *item, const struct problem *problem)
 {
@@ -276,7 +294,8 @@ static void add_failure(struct by_query *by, const struct write_item *item, cons
 }
 
 /* Returns: whether the call may go on. */
-static bool count_result(struct batch *batch, struct request *shell, const struct write_item *item, struct write_result *result)
+static bool count_result(struct batch *batch, struct request *shell, const struct write_item *item,
+                         struct write_result *result)
 {
     struct by_query *by = batch->by;
     struct by_query_status *both[] = {batch->status, &by->sum};
@@ -285,7 +304,8 @@ static bool count_result(struct batch *batch, struct request *shell, const struc
         status->created += result->outcome == WRITE_CREATED;
         status->updated += result->outcome == WRITE_UPDATED;
         status->deleted += result->outcome == WRITE_DELETED;
-        status->conflicts += result->outcome == WRITE_FAILED && result->problem.type == PROBLEM_VERSION_CONFLICT;
+        status->conflicts +=
+            result->outcome == WRITE_FAILED && result->problem.type == PROBLEM_VERSION_CONFLICT;
     }
     if (result->outcome != WRITE_FAILED || (result->problem.type == PROBLEM_VERSION_CONFLICT && by->proceed))
         return true;
@@ -312,7 +332,10 @@ static bool lacks_copies(struct batch *batch)
 {
     struct by_query *by = batch->by;
     struct write_command *write = &batch->command->write;
-    struct request shell = {.api = by->api, .arena = &batch->command->arena, .dialect = by->call.dialect, .catalog = by->call.catalog};
+    struct request shell = {.api = by->api,
+                            .arena = &batch->command->arena,
+                            .dialect = by->call.dialect,
+                            .catalog = by->call.catalog};
     bool lacks = false;
     for (size_t i = 0; i < write->item_count; i++) {
         if (write_check_copies(&shell, &by->options, &write->items[i]) == 0)
@@ -323,7 +346,9 @@ static bool lacks_copies(struct batch *batch)
     return lacks;
 }
 
-/* --- Batches --------------------------------------------------------------------------------------------------------------- */
+/* --- Batches
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 /* A batch of n hits lasts n / rate seconds at least; rethrottling counts at once. */
 static void throttle(struct by_query *by, struct by_query_status *status, size_t hits)
@@ -366,7 +391,8 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
         refuse(by, &problem);
     if (r == 0 && first) {
-        uint64_t total = by->docs_max >= 0 && result.total > (uint64_t)by->docs_max ? (uint64_t)by->docs_max : result.total;
+        uint64_t total = by->docs_max >= 0 && result.total > (uint64_t)by->docs_max ? (uint64_t)by->docs_max
+                                                                                    : result.total;
         batch->status->total += total;
         by->sum.total += total;
     }
@@ -405,15 +431,19 @@ static int run_slice(struct by_query *by, struct by_query_status *status, int64_
     return r;
 }
 
-/* --- The whole ---------------------------------------------------------------------------------------------------------------- */
+/* --- The whole
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static int compile_script(struct by_query *by)
 {
-    struct query_script spec = {.source = by->script.script_source, .id = by->script.script_id, .lang = by->script.script_lang};
+    struct query_script spec = {
+        .source = by->script.script_source, .id = by->script.script_id, .lang = by->script.script_lang};
     if (spec.source.data == NULL && spec.id.data == NULL)
         return 0;
     struct problem problem = {0};
-    int r = by->call.context.compile(by->call.context.compile_user, &spec, SCRIPT_FOR_UPDATE, &by->compiled, by->call.arena, &problem);
+    int r = by->call.context.compile(by->call.context.compile_user, &spec, SCRIPT_FOR_UPDATE, &by->compiled,
+                                     by->call.arena, &problem);
     return r > 0 ? refuse(by, &problem) : r;
 }
 
@@ -422,7 +452,8 @@ static uint32_t automatic_slices(const struct by_query *by)
 {
     uint32_t slices = by->call.context.index_count > 0 ? UINT32_MAX : 1;
     for (size_t i = 0; i < by->call.context.index_count; i++)
-        slices = by->call.context.indices[i].shard_count < slices ? by->call.context.indices[i].shard_count : slices;
+        slices = by->call.context.indices[i].shard_count < slices ? by->call.context.indices[i].shard_count
+                                                                  : slices;
     return slices > 20 ? 20 : slices;
 }
 
@@ -437,7 +468,8 @@ static int run_slices(struct by_query *by)
             by->call.search.slice_max = slices;
             by->call.search.slice_id = i;
         }
-        r = run_slice(by, &by->parts[i], by->docs_max >= 0 && slices > 1 ? by->docs_max / slices : by->docs_max);
+        r = run_slice(by, &by->parts[i],
+                      by->docs_max >= 0 && slices > 1 ? by->docs_max / slices : by->docs_max);
     }
     return r;
 }
@@ -455,7 +487,8 @@ void by_query_work(struct by_query *by)
     if (r == 0)
         r = run_slices(by);
     if (r == SEARCH_TOO_OLD)
-        problem_set(&by->problem, &by->task->arena, PROBLEM_TIMESTAMP_TOO_OLD, "the history that this call reads is gone");
+        problem_set(&by->problem, &by->task->arena, PROBLEM_TIMESTAMP_TOO_OLD,
+                    "the history that this call reads is gone");
     if (r < 0)
         problem_from_code(&by->problem, &by->task->arena, r);
 }

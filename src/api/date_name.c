@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Date math in index names: inside angle brackets, each {EXPRESSION{FORMAT|ZONE}} becomes a date. A backslash takes the next
- * character as it is.
+ * Date math in index names: inside angle brackets, each {EXPRESSION{FORMAT|ZONE}} becomes a date. A backslash
+ * takes the next character as it is.
  */
 #include "api/date_name.h"
 
@@ -12,7 +12,7 @@
 
 struct date_name {
     struct arena *arena;
-    struct slice name;  /* without the angle brackets */
+    struct slice name; /* without the angle brackets */
     size_t at;
     int64_t now;
     struct buf *out;
@@ -21,12 +21,14 @@ struct date_name {
 
 static int refuse(struct date_name *d, const char *reason)
 {
-    problem_set(d->problem, d->arena, PROBLEM_PARSE, "invalid dynamic name expression [%.*s]. %s", SLICE_ARG(d->name), reason);
+    problem_set(d->problem, d->arena, PROBLEM_PARSE, "invalid dynamic name expression [%.*s]. %s",
+                SLICE_ARG(d->name), reason);
     return DATE_NAME_INVALID;
 }
 
 /* Splits "now/M{yyyy.MM|+02:00}" into its parts. */
-static void split_placeholder(struct slice text, struct slice *ret_math, struct slice *ret_format, struct slice *ret_zone)
+static void split_placeholder(struct slice text, struct slice *ret_math, struct slice *ret_format,
+                              struct slice *ret_zone)
 {
     size_t brace = slice_find_byte(text, '{');
     *ret_math = slice_make(text.data, brace);
@@ -86,7 +88,8 @@ static int resolve_one(struct date_name *d)
             if (r != 0)
                 return r;
         } else if (c == '}') {
-            return refuse(d, "`{` and `}` are reserved characters and should be escaped when used as part of the index name using `\\` (e.g. `\\{text\\}`)");
+            return refuse(d, "`{` and `}` are reserved characters and should be escaped when used as part of "
+                             "the index name using `\\` (e.g. `\\{text\\}`)");
         } else {
             buf_byte(d->out, c);
         }
@@ -94,7 +97,8 @@ static int resolve_one(struct date_name *d)
     return 0;
 }
 
-int date_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice *ret_names, struct problem *ret_problem)
+int date_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice *ret_names,
+                      struct problem *ret_problem)
 {
     *ret_names = names;
     if (slice_find_byte(names, '<') == names.len)

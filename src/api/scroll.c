@@ -26,7 +26,8 @@ static int reply_page(struct request *request, struct scroll_job *job, struct se
         call->shard_count = 0; /* 1.x: no shard had anything left */
     call->total_as_int = as_int || job->total_as_int;
     reply_begin(request, 200, &writer);
-    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us), job->keep->id, SLICE_NONE);
+    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us), job->keep->id,
+                 SLICE_NONE);
     call->shard_count = shards;
     call->total_as_int = as_int;
     return REQUEST_DONE;
@@ -50,12 +51,15 @@ static int read_page(struct request *request, struct scroll_job *job)
     return r;
 }
 
-/* --- Beginning ------------------------------------------------------------------------------------------------------------- */
+/* --- Beginning
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static int refuse_too_many(struct request *request)
 {
     return request_refuse(request, PROBLEM_LIMIT_EXCEEDED,
-                          "Trying to create too many scroll contexts. Must be less than or equal to: [%d]. This limit can be set by "
+                          "Trying to create too many scroll contexts. Must be less than or equal to: [%d]. "
+                          "This limit can be set by "
                           "changing the [search.max_open_scroll_context] setting.",
                           CONTEXTS_SCROLL_MAX);
 }
@@ -68,7 +72,8 @@ static int first_page(struct request *request)
     bool added = false;
     job->keep->call.context.no_types = request->form.compatible_8;
     if (r == 0 && job->keep->call.old && job->keep->call.search.size > 0) {
-        int64_t pages = (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
+        int64_t pages =
+            (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
         job->keep->call.search.size = pages > SEARCH_WINDOW_MAX ? SEARCH_WINDOW_MAX : (int32_t)pages;
     }
     if (r == 0)
@@ -91,7 +96,8 @@ static int scroll_ready(struct request *request)
     struct search_keep *keep = job->keep;
     if (request->overlay != NULL || journal_pin(request->api->journal, request->view.ts) != 0) {
         search_keep_unref(request->api->searches, keep);
-        return request->overlay != NULL ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a transaction that has written cannot scroll")
+        return request->overlay != NULL ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                                         "a transaction that has written cannot scroll")
                                         : search_outcome(request, SEARCH_TOO_OLD);
     }
     keep->call.view = request->view;
@@ -111,8 +117,10 @@ static int read_begin(struct request *request, struct scroll_job *job)
         r = search_call_params(request, call, true);
     if (r == 0 && call->search.size > SEARCH_WINDOW_MAX)
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                           "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. Scroll batch sizes cost as much "
-                           "memory as result windows so they are controlled by the [index.max_result_window] index level setting.",
+                           "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. "
+                           "Scroll batch sizes cost as much "
+                           "memory as result windows so they are controlled by the [index.max_result_window] "
+                           "index level setting.",
                            SEARCH_WINDOW_MAX, call->search.size);
     return r == 0 ? request_accept(request) : r;
 }
@@ -136,7 +144,9 @@ int scroll_begin(struct request *request)
     return r;
 }
 
-/* --- Going on ---------------------------------------------------------------------------------------------------------------- */
+/* --- Going on
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static int next_page(struct request *request)
 {
@@ -156,7 +166,8 @@ static int next_page(struct request *request)
 }
 
 /* A body is JSON, or, as in 1.x, the id and nothing else. */
-static int read_ids(struct request *request, struct slice **ret_ids, size_t *ret_count, struct slice *ret_scroll)
+static int read_ids(struct request *request, struct slice **ret_ids, size_t *ret_count,
+                    struct slice *ret_scroll)
 {
     struct json_doc doc;
     struct slice body = request_body(request);
@@ -180,13 +191,18 @@ static int read_ids(struct request *request, struct slice **ret_ids, size_t *ret
             *ret_ids = arena_alloc(request->arena, (items + 1) * sizeof **ret_ids);
             for (size_t i = 0; i < items; i++, item = unsafe_yyjson_get_next(item)) {
                 if (!yyjson_is_str(item))
-                    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "scroll_id array element should only contain scroll_id");
+                    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                          "scroll_id array element should only contain scroll_id");
                 (*ret_ids)[(*ret_count)++] = json_slice(item);
             }
         } else {
-            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                                  "Unknown parameter [%.*s] in request body or parameter is of the wrong type[%s] ", SLICE_ARG(json_slice(key)),
-                                  yyjson_is_obj(value) ? "START_OBJECT" : yyjson_is_arr(value) ? "START_ARRAY" : "VALUE_STRING");
+            return request_refuse(
+                request, PROBLEM_ILLEGAL_ARGUMENT,
+                "Unknown parameter [%.*s] in request body or parameter is of the wrong type[%s] ",
+                SLICE_ARG(json_slice(key)),
+                yyjson_is_obj(value)   ? "START_OBJECT"
+                : yyjson_is_arr(value) ? "START_ARRAY"
+                                       : "VALUE_STRING");
         }
     }
     return 0;
@@ -216,11 +232,14 @@ int handle_scroll(struct request *request)
         return r;
     job->id = count > 0 ? ids[0] : named_id(request);
     if (job->id.data == NULL)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: scrollId is missing;");
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: scrollId is missing;");
     return request_work(request, next_page);
 }
 
-/* --- Clearing ------------------------------------------------------------------------------------------------------------------ */
+/* --- Clearing
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 static int reply_cleared(struct request *request, size_t freed)
 {
@@ -247,13 +266,17 @@ int handle_scroll_clear(struct request *request)
     if (count == 0)
         count = search_request_split(request->arena, named_id(request), &ids);
     if (count == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no scroll ids specified;");
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: no scroll ids specified;");
     for (size_t i = 0; i < count; i++)
-        freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, slice_is(ids[i], "_all") ? SLICE_LIT("") : ids[i]);
+        freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL,
+                                   slice_is(ids[i], "_all") ? SLICE_LIT("") : ids[i]);
     return reply_cleared(request, freed);
 }
 
-/* --- Points in time --------------------------------------------------------------------------------------------------------------- */
+/* --- Points in time
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static int pit_ready(struct request *request)
 {
@@ -290,7 +313,8 @@ int handle_pit_open(struct request *request)
     struct slice keep_alive = request_param(request, "keep_alive");
     request->context = job;
     if (keep_alive.data == NULL)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: [keep_alive] is not specified;");
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: [keep_alive] is not specified;");
     job->keep = search_keep_new(request->api->searches, CONTEXT_PIT);
     int r = search_keep_alive(request, keep_alive, "keep_alive", &job->keep_alive_us);
     if (r == 0)

@@ -2,7 +2,8 @@
 /*
  * _search and _count.
  *
- * A search that reads little is answered at once; one that turns out long, before it has done anything, goes to a worker.
+ * A search that reads little is answered at once; one that turns out long, before it has done anything, goes
+ * to a worker.
  */
 #include <math.h>
 
@@ -74,25 +75,30 @@ static int search_ready(struct request *request)
     return r == 0 ? REQUEST_DONE : search_outcome(request, r);
 }
 
-/* --- Points in time ----------------------------------------------------------------------------------------------------- */
+/* --- Points in time
+ * ----------------------------------------------------------------------------------------------------- */
 
 static int enter_pit(struct request *request, struct search_job *job)
 {
     struct search_request *search = &job->call.search;
     uint64_t number = 0, keep_alive = 0;
     if (job->call.index.data != NULL)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[indices] cannot be used with point in time. Do not specify any index with point in time.");
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[indices] cannot be used with point in time. Do not specify any index with point in time.");
     if (job->call.routing.data != NULL)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[routing] cannot be used with point in time");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[routing] cannot be used with point in time");
     if (search->pit_keep_alive.data != NULL) {
         int r = search_keep_alive(request, search->pit_keep_alive, "keep_alive", &keep_alive);
         if (r != 0)
             return r;
     }
-    int r = search_keep_enter(request->api->searches, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit, &number);
+    int r = search_keep_enter(request->api->searches, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit,
+                              &number);
     if (r == CONTEXT_BAD_ID)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "invalid id: [%.*s]", SLICE_ARG(search->pit_id));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "invalid id: [%.*s]",
+                              SLICE_ARG(search->pit_id));
     if (r != 0) {
         search_keep_missing(request, number);
         return REQUEST_REFUSED;
@@ -106,7 +112,9 @@ static int enter_pit(struct request *request, struct search_job *job)
     return 0;
 }
 
-/* --- _search ---------------------------------------------------------------------------------------------------------------- */
+/* --- _search
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static int read_search(struct request *request, struct search_job *job, struct arena *arena, bool scroll)
 {
@@ -141,7 +149,9 @@ int handle_search(struct request *request)
     return r == 0 ? search_ready(request) : r;
 }
 
-/* --- _count ------------------------------------------------------------------------------------------------------------------ */
+/* --- _count
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 struct count_job {
     struct search_call call;
@@ -172,8 +182,8 @@ static int run_count(struct request *request, bool short_only)
     uint64_t count = 0;
     bool early = false;
     job->call.context.short_only = short_only;
-    int r = search_count(&job->call.context, job->call.search.query, (uint64_t)job->terminate_after, job->min_score, &count, &early,
-                         &request->problem);
+    int r = search_count(&job->call.context, job->call.search.query, (uint64_t)job->terminate_after,
+                         job->min_score, &count, &early, &request->problem);
     return r == 0 ? reply_count(request, job, count, early) : r;
 }
 
@@ -205,7 +215,8 @@ static int read_min_score(struct request *request, double *ret_score)
         return 0;
     *ret_score = strtod(arena_copy(request->arena, text).data, &end);
     if (text.len == 0 || *end != '\0')
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse float parameter [min_score] with value [%.*s]",
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "Failed to parse float parameter [min_score] with value [%.*s]",
                               SLICE_ARG(text));
     return 0;
 }
@@ -218,7 +229,8 @@ int handle_count(struct request *request)
     request->context = job;
     if ((r = search_call_init(request, request->arena, &job->call)) != 0 ||
         (r = search_call_body(request, &job->call, body, true)) != 0 ||
-        (body.len == 0 && (r = search_call_lucene(request, &job->call)) != 0) || (r = read_min_score(request, &job->min_score)) != 0 ||
+        (body.len == 0 && (r = search_call_lucene(request, &job->call)) != 0) ||
+        (r = read_min_score(request, &job->min_score)) != 0 ||
         (r = request_int(request, "terminate_after", &job->terminate_after)) != 0)
         return r;
     if (job->terminate_after < 0)

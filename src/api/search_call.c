@@ -39,11 +39,15 @@ int search_call_init(struct request *request, struct arena *arena, struct search
     return r == 0 ? request_bool(request, "ignore_throttled", &throttled) : r;
 }
 
-/* --- Bodies ---------------------------------------------------------------------------------------------------------- */
+/* --- Bodies
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
-static struct query_parser parser_of(struct search_call *call, struct request *request, const struct json_doc *doc)
+static struct query_parser parser_of(struct search_call *call, struct request *request,
+                                     const struct json_doc *doc)
 {
-    return (struct query_parser){.arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = &request->problem};
+    return (struct query_parser){
+        .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = &request->problem};
 }
 
 /* _count says "Failed to parse" around everything that is not a parsing_exception itself. */
@@ -59,7 +63,8 @@ static int wrap_count(struct request *request, struct search_call *call, size_t 
     return REQUEST_REFUSED;
 }
 
-static int parse_count(struct request *request, struct search_call *call, struct query_parser *parser, yyjson_val *root)
+static int parse_count(struct request *request, struct search_call *call, struct query_parser *parser,
+                       yyjson_val *root)
 {
     size_t index, count;
     yyjson_val *key, *value;
@@ -70,7 +75,8 @@ static int parse_count(struct request *request, struct search_call *call, struct
         if (!slice_is(json_slice(key), "query")) {
             size_t line, column;
             query_position(parser->doc, key, false, &line, &column);
-            request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]", SLICE_ARG(json_slice(key)));
+            request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]",
+                           SLICE_ARG(json_slice(key)));
             problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
             return REQUEST_REFUSED;
         }
@@ -96,13 +102,14 @@ int search_call_body(struct request *request, struct search_call *call, struct s
     return search_request_parse(&parser, doc->root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
 }
 
-/* --- Parameters -------------------------------------------------------------------------------------------------------- */
+/* --- Parameters
+ * -------------------------------------------------------------------------------------------------------- */
 
 int search_call_lucene(struct request *request, struct search_call *call)
 {
     struct lucene_options options = {.default_field = keep(call, request_param(request, "df")),
                                      .analyzer = keep(call, request_param(request, "analyzer"))};
-    struct slice operator = request_param(request, "default_operator");
+    struct slice operator= request_param(request, "default_operator");
     struct slice q = request_param(request, "q");
     int r = request_bool(request, "lenient", &options.lenient);
     if (r == 0)
@@ -110,11 +117,13 @@ int search_call_lucene(struct request *request, struct search_call *call)
     if (r != 0)
         return r;
     options.and_operator = slice_is(operator, "AND") || slice_is(operator, "and");
-    if (operator.len > 0 && !options.and_operator && !slice_is(operator, "OR") && !slice_is(operator, "or"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No enum constant org.elasticsearch.index.query.Operator.%.*s",
+    if (operator.len> 0 && !options.and_operator && !slice_is(operator, "OR") && !slice_is(operator, "or"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "No enum constant org.elasticsearch.index.query.Operator.%.*s",
                               SLICE_ARG(operator));
     if (q.len > QUERY_STRING_BYTES_MAX)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a query string has at most %u bytes", QUERY_STRING_BYTES_MAX);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a query string has at most %u bytes",
+                              QUERY_STRING_BYTES_MAX);
     if (q.data != NULL)
         call->search.query = query_from_lucene(call->arena, q, &options);
     return 0;
@@ -132,13 +141,17 @@ static int read_total(struct request *request, struct search_call *call)
             return r;
         if (number < -1)
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                                  "[track_total_hits] parameter must be positive or equals to -1, got %d", number);
+                                  "[track_total_hits] parameter must be positive or equals to -1, got %d",
+                                  number);
         call->search.track_total_hits = number;
     }
     int32_t track = call->search.track_total_hits;
-    if (call->total_as_int && track != TOTAL_HITS_UNSET && track != TOTAL_HITS_ALL && track != TOTAL_HITS_NONE)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d", track);
+    if (call->total_as_int && track != TOTAL_HITS_UNSET && track != TOTAL_HITS_ALL &&
+        track != TOTAL_HITS_NONE)
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d",
+            track);
     if (call->total_as_int && track == TOTAL_HITS_UNSET)
         call->search.track_total_hits = TOTAL_HITS_ALL;
     return 0;
@@ -149,15 +162,19 @@ static int read_page(struct request *request, struct search_call *call)
     struct search_request *search = &call->search;
     int64_t timeout = 0;
     int r;
-    if ((r = request_int(request, "from", &search->from)) != 0 || (r = request_int(request, "size", &search->size)) != 0 ||
-        (r = request_int(request, "terminate_after", &search->terminate_after)) != 0 || (r = request_time(request, "timeout", &timeout)) != 0)
+    if ((r = request_int(request, "from", &search->from)) != 0 ||
+        (r = request_int(request, "size", &search->size)) != 0 ||
+        (r = request_int(request, "terminate_after", &search->terminate_after)) != 0 ||
+        (r = request_time(request, "timeout", &timeout)) != 0)
         return r;
     if (request_param(request, "from").data != NULL && search->from < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              call->dialect == DIALECT_7 ? "[from] parameter cannot be negative but was [%d]" : "[from] parameter cannot be negative",
+                              call->dialect == DIALECT_7 ? "[from] parameter cannot be negative but was [%d]"
+                                                         : "[from] parameter cannot be negative",
                               search->from);
     if (request_param(request, "size").data != NULL && search->size < 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [%d]", search->size);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[size] parameter cannot be negative, found [%d]", search->size);
     if (search->terminate_after < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
     if (timeout > 0)
@@ -176,10 +193,12 @@ static int read_flags(struct request *request, struct search_call *call)
         (r = request_bool(request, "explain", &search->explain)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &call->total_as_int)) != 0 ||
         (r = request_bool(request, "allow_partial_search_results", &ignored)) != 0 ||
-        (r = request_bool(request, "typed_keys", &ignored)) != 0 || (r = request_bool(request, "ccs_minimize_roundtrips", &ignored)) != 0)
+        (r = request_bool(request, "typed_keys", &ignored)) != 0 ||
+        (r = request_bool(request, "ccs_minimize_roundtrips", &ignored)) != 0)
         return r;
     if (search->explain)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[explain] is not supported: scores are not explained");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[explain] is not supported: scores are not explained");
     return 0;
 }
 
@@ -189,13 +208,15 @@ static int read_search_type(struct request *request, struct search_call *call, b
     if (type.data == NULL || slice_is(type, "query_then_fetch") || slice_is(type, "dfs_query_then_fetch"))
         return 0;
     if (slice_is(type, "query_and_fetch") || slice_is(type, "dfs_query_and_fetch"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported search type [%.*s]", SLICE_ARG(type));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported search type [%.*s]",
+                              SLICE_ARG(type));
     if (slice_is(type, "count")) {
         call->search.size = 0;
         return 0;
     }
     if (!slice_is(type, "scan") || !scroll)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [%.*s]", SLICE_ARG(type));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [%.*s]",
+                              SLICE_ARG(type));
     call->old = call->search.scan = true;
     return 0;
 }
@@ -237,7 +258,8 @@ static int read_fields(struct request *request, struct search_call *call)
     }
     if (docvalues.data != NULL) {
         search->docvalue_count = search_request_split(call->arena, docvalues, &names);
-        search->docvalue_fields = arena_zalloc(call->arena, (search->docvalue_count + 1) * sizeof *search->docvalue_fields);
+        search->docvalue_fields =
+            arena_zalloc(call->arena, (search->docvalue_count + 1) * sizeof *search->docvalue_fields);
         for (size_t i = 0; i < search->docvalue_count; i++)
             search->docvalue_fields[i].pattern = names[i];
     }
@@ -247,7 +269,8 @@ static int read_fields(struct request *request, struct search_call *call)
 /* Numbers of machinery that there is none of here; looked at so that nonsense is refused. */
 static int read_idle(struct request *request)
 {
-    static const char *const names[] = {"batched_reduce_size", "pre_filter_shard_size", "max_concurrent_shard_requests"};
+    static const char *const names[] = {"batched_reduce_size", "pre_filter_shard_size",
+                                        "max_concurrent_shard_requests"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int32_t number = 2;
         int r = request_int(request, names[i], &number);
@@ -264,22 +287,26 @@ int search_call_params(struct request *request, struct search_call *call, bool s
     struct query_parser parser = parser_of(call, request, NULL);
     struct slice sort = keep(call, request_param(request, "sort"));
     int r;
-    if ((r = read_page(request, call)) != 0 || (r = read_flags(request, call)) != 0 || (r = read_total(request, call)) != 0 ||
-        (r = search_call_lucene(request, call)) != 0 || (r = read_search_type(request, call, scroll)) != 0 ||
-        (r = read_source(request, call)) != 0 || (r = read_fields(request, call)) != 0 || (r = read_idle(request)) != 0)
+    if ((r = read_page(request, call)) != 0 || (r = read_flags(request, call)) != 0 ||
+        (r = read_total(request, call)) != 0 || (r = search_call_lucene(request, call)) != 0 ||
+        (r = read_search_type(request, call, scroll)) != 0 || (r = read_source(request, call)) != 0 ||
+        (r = read_fields(request, call)) != 0 || (r = read_idle(request)) != 0)
         return r;
     if (sort.data != NULL && search_request_sort(&parser, sort, &call->search) != 0)
         return REQUEST_REFUSED;
-    if (scroll && request_param(request, "request_cache").data != NULL && search_request_check(&parser, &call->search, scroll) == 0)
+    if (scroll && request_param(request, "request_cache").data != NULL &&
+        search_request_check(&parser, &call->search, scroll) == 0)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: [request_cache] cannot be used in a scroll context;");
     return search_request_check(&parser, &call->search, scroll) == 0 ? 0 : REQUEST_REFUSED;
 }
 
-/* --- Scripts ------------------------------------------------------------------------------------------------------------ */
+/* --- Scripts
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
-static int compile(void *user, const struct query_script *spec, int script_context, struct script **ret_script, struct arena *arena,
-                   struct problem *ret_problem)
+static int compile(void *user, const struct query_script *spec, int script_context,
+                   struct script **ret_script, struct arena *arena, struct problem *ret_problem)
 {
     struct search_call *call = user;
     enum script_lang lang = SCRIPT_DEFAULT;
@@ -287,7 +314,8 @@ static int compile(void *user, const struct query_script *spec, int script_conte
     if (source.data == NULL) {
         const struct catalog_object *stored = catalog_object(call->catalog, CATALOG_SCRIPTS, spec->id);
         if (stored == NULL) {
-            problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s] in cluster state", SLICE_ARG(spec->id));
+            problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND,
+                        "unable to find script [%.*s] in cluster state", SLICE_ARG(spec->id));
             return QUERY_REFUSED;
         }
         source = stored->body;
@@ -295,27 +323,35 @@ static int compile(void *user, const struct query_script *spec, int script_conte
         lang_name = stored->lang;
     }
     if (lang_name.len > 0 && !script_lang_from(lang_name, &lang)) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "script_lang not supported [%.*s]", SLICE_ARG(lang_name));
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "script_lang not supported [%.*s]",
+                    SLICE_ARG(lang_name));
         return QUERY_REFUSED;
     }
-    int r = searches_compile(call->api->searches, (int)lang, script_context, source, name, ret_script, arena, ret_problem);
+    int r = searches_compile(call->api->searches, (int)lang, script_context, source, name, ret_script, arena,
+                             ret_problem);
     return r > 0 ? QUERY_REFUSED : r;
 }
 
-/* --- Opening ------------------------------------------------------------------------------------------------------------- */
+/* --- Opening
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
-static int parse_filter(struct search_call *call, struct slice json, struct query **ret_query, struct problem *ret_problem)
+static int parse_filter(struct search_call *call, struct slice json, struct query **ret_query,
+                        struct problem *ret_problem)
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
-    struct query_parser parser = {.arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem};
+    struct query_parser parser = {
+        .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem};
     int r = json_parse_stored(call->arena, json, doc);
     if (r < 0)
         return tl_trace(r);
     return query_parse(&parser, doc->root, ret_query) == 0 ? 0 : SEARCH_REFUSED;
 }
 
-/* An index reached by several aliases shows what any of them lets through; one without a filter shows everything. */
-static int alias_filter(struct search_call *call, const struct catalog_target *target, struct query **ret_query, struct problem *ret_problem)
+/* An index reached by several aliases shows what any of them lets through; one without a filter shows
+ * everything. */
+static int alias_filter(struct search_call *call, const struct catalog_target *target,
+                        struct query **ret_query, struct problem *ret_problem)
 {
     struct query *any = NULL;
     for (size_t i = 0; i < target->alias_count; i++) {
@@ -341,7 +377,8 @@ static unsigned setting_number(const struct catalog_index *index, const char *ke
 }
 
 /* Marks the shards that a comma-separated routing leads to. Returns: how many. */
-static unsigned routed_shards(struct search_call *call, const struct catalog_index *index, struct slice routing, const bool **ret_shards)
+static unsigned routed_shards(struct search_call *call, const struct catalog_index *index,
+                              struct slice routing, const bool **ret_shards)
 {
     bool *shards = arena_zalloc(call->arena, index->shard_count + 1);
     unsigned count = 0;
@@ -384,7 +421,8 @@ static double index_boost(const struct search_call *call, const struct catalog_t
     return 1;
 }
 
-static int open_index(struct search_call *call, const struct catalog_target *target, struct search_index *index, struct problem *ret_problem)
+static int open_index(struct search_call *call, const struct catalog_target *target,
+                      struct search_index *index, struct problem *ret_problem)
 {
     const struct catalog_index *from = target->index;
     struct slice routing = target_routing(call, target);
@@ -417,17 +455,19 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
 }
 
 /* Reads the document that a terms query takes its values from. */
-static int fetch_lookup(void *user, const struct terms_lookup *lookup, struct arena *arena, struct slice *ret_source,
-                        struct problem *ret_problem)
+static int fetch_lookup(void *user, const struct terms_lookup *lookup, struct arena *arena,
+                        struct slice *ret_source, struct problem *ret_problem)
 {
     struct search_call *call = user;
     const struct catalog_index *index = NULL;
     const struct catalog_alias *alias = NULL;
     struct doc doc;
-    int r = catalog_find(call->catalog, lookup->index, false, call->dialect, arena, &index, &alias, ret_problem);
+    int r =
+        catalog_find(call->catalog, lookup->index, false, call->dialect, arena, &index, &alias, ret_problem);
     if (r != 0)
         return r > 0 ? QUERY_REFUSED : tl_trace(r);
-    const struct mapping_type *type = mapping_type(index->mapping, lookup->type.len > 0 ? lookup->type : SLICE_LIT("_doc"));
+    const struct mapping_type *type =
+        mapping_type(index->mapping, lookup->type.len > 0 ? lookup->type : SLICE_LIT("_doc"));
     if (type == NULL)
         return 0;
     r = doc_get(&call->view, index->number, type->number, lookup->id, &doc);
@@ -446,7 +486,8 @@ static int open_queries(struct search_call *call, struct problem *ret_problem)
     if (r == 0)
         r = query_resolve_lookups(call->search.post_filter, call->arena, fetch_lookup, call, ret_problem);
     for (size_t i = 0; r == 0 && i < call->context.index_count; i++)
-        r = query_resolve_lookups(call->context.indices[i].filter, call->arena, fetch_lookup, call, ret_problem);
+        r = query_resolve_lookups(call->context.indices[i].filter, call->arena, fetch_lookup, call,
+                                  ret_problem);
     return r > 0 ? SEARCH_REFUSED : r;
 }
 
@@ -454,17 +495,25 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
 {
     struct catalog_target *targets = NULL;
     size_t count = 0;
-    int r = catalog_resolve(call->catalog, call->index, &call->options, call->dialect, call->arena, &targets, &count, ret_problem);
+    int r = catalog_resolve(call->catalog, call->index, &call->options, call->dialect, call->arena, &targets,
+                            &count, ret_problem);
     if (r != 0)
         return r > 0 ? SEARCH_REFUSED : tl_trace(r);
     struct search_index *indices = arena_zalloc(call->arena, (count + 1) * sizeof *indices);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     call->shard_count = 0;
-    call->context = (struct search_context){.arena = call->arena, .view = &call->view, .indices = indices, .index_count = count,
-                                            .dialect = call->dialect, .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
-                                            .node = SLICE_LIT(API_NODE_ID), .clock_us = search_clock_us,
-                                            .cancelled = searches_cancelled(call->api->searches), .compile = compile, .compile_user = call};
+    call->context = (struct search_context){.arena = call->arena,
+                                            .view = &call->view,
+                                            .indices = indices,
+                                            .index_count = count,
+                                            .dialect = call->dialect,
+                                            .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+                                            .node = SLICE_LIT(API_NODE_ID),
+                                            .clock_us = search_clock_us,
+                                            .cancelled = searches_cancelled(call->api->searches),
+                                            .compile = compile,
+                                            .compile_user = call};
     call->context.index_count = 0;
     for (size_t i = 0; i < count; i++) {
         if (targets[i].index->closed && call->options.ignore_unavailable)
@@ -480,7 +529,8 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
     return open_queries(call, ret_problem);
 }
 
-int search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets, size_t *ret_count)
+int search_call_targets(struct request *request, const struct search_call *call,
+                        struct lock_target **ret_targets, size_t *ret_count)
 {
     struct catalog_target *found = NULL;
     size_t count = 0;
@@ -488,8 +538,8 @@ int search_call_targets(struct request *request, const struct search_call *call,
     *ret_count = 0;
     if (request->transaction.len == 0)
         return 0;
-    int r = catalog_resolve(request_catalog(request), call->index, &call->options, call->dialect, request->arena, &found, &count,
-                            &request->problem);
+    int r = catalog_resolve(request_catalog(request), call->index, &call->options, call->dialect,
+                            request->arena, &found, &count, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     struct lock_target *targets = arena_zalloc(request->arena, (count + 1) * sizeof *targets);
@@ -503,7 +553,8 @@ int search_call_targets(struct request *request, const struct search_call *call,
 int search_outcome(struct request *request, int outcome)
 {
     if (outcome == SEARCH_TOO_OLD)
-        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history that this search reads is gone");
+        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                              "the history that this search reads is gone");
     if (outcome == SEARCH_CANCELLED)
         return request_refuse(request, PROBLEM_ILLEGAL_STATE, "the search was cancelled");
     return outcome > 0 ? REQUEST_REFUSED : outcome;

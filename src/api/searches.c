@@ -15,33 +15,38 @@
 struct searches {
     struct api *api;
     pthread_mutex_t lock;
-    pthread_cond_t wake;       /* of the reaper, to end */
+    pthread_cond_t wake; /* of the reaper, to end */
     pthread_t reaper;
-    bool stopping;             /* of the reaper */
-    bool closed;               /* to new contexts */
-    atomic_bool cancelled;     /* searches that run end soon */
-    struct list contexts;      /* in order of creation */
+    bool stopping;         /* of the reaper */
+    bool closed;           /* to new contexts */
+    atomic_bool cancelled; /* searches that run end soon */
+    struct list contexts;  /* in order of creation */
     size_t counts[CONTEXT_KIND_COUNT];
-    size_t bytes;              /* of the contexts in the table */
+    size_t bytes; /* of the contexts in the table */
     uint64_t last_number;
     pthread_mutex_t script_lock;
     struct script_cache *scripts;
     struct tasks *tasks;
 };
 
-/* --- Scripts --------------------------------------------------------------------------------------------------------- */
+/* --- Scripts
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
-int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
-                     struct script **ret_script, struct arena *arena, struct problem *ret_problem)
+int searches_compile(struct searches *searches, int lang, int script_context, struct slice source,
+                     struct slice name, struct script **ret_script, struct arena *arena,
+                     struct problem *ret_problem)
 {
     pthread_mutex_lock(&searches->script_lock);
-    int r = script_cache_compile(searches->scripts, (enum script_lang)lang, (enum script_context)script_context, source, name, ret_script,
-                                 arena, ret_problem);
+    int r =
+        script_cache_compile(searches->scripts, (enum script_lang)lang, (enum script_context)script_context,
+                             source, name, ret_script, arena, ret_problem);
     pthread_mutex_unlock(&searches->script_lock);
     return r;
 }
 
-/* --- One context ------------------------------------------------------------------------------------------------------- */
+/* --- One context
+ * ------------------------------------------------------------------------------------------------------- */
 
 struct search_keep *search_keep_new(struct searches *searches, enum context_kind kind)
 {
@@ -54,7 +59,8 @@ struct search_keep *search_keep_new(struct searches *searches, enum context_kind
     keep->number = ++searches->last_number;
     pthread_mutex_unlock(&searches->lock);
     struct slice random = id_random(&searches->api->ids, &keep->arena);
-    keep->id = arena_printf(&keep->arena, "%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit", keep->number, SLICE_ARG(random));
+    keep->id = arena_printf(&keep->arena, "%s%08" PRIx64 "%.*s", kind == CONTEXT_SCROLL ? "scroll" : "pit",
+                            keep->number, SLICE_ARG(random));
     return keep;
 }
 
@@ -87,7 +93,9 @@ static void take_out(struct searches *searches, struct search_keep *keep)
     keep->bytes = 0;
 }
 
-/* --- The table ----------------------------------------------------------------------------------------------------------- */
+/* --- The table
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_t keep_alive_us)
 {
@@ -95,7 +103,8 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
     int r = CONTEXT_TOO_MANY;
     pthread_mutex_lock(&searches->lock);
     keep->bytes = keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0;
-    if (searches->counts[keep->kind] < limit && searches->bytes + keep->bytes <= CONTEXTS_BYTES_MAX && !searches->closed) {
+    if (searches->counts[keep->kind] < limit && searches->bytes + keep->bytes <= CONTEXTS_BYTES_MAX &&
+        !searches->closed) {
         searches->bytes += keep->bytes;
         searches->counts[keep->kind]++;
         keep->references++;
@@ -132,8 +141,8 @@ static struct search_keep *find(struct searches *searches, enum context_kind kin
     return NULL;
 }
 
-int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
-                      struct search_keep **ret_keep, uint64_t *ret_number)
+int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id,
+                      uint64_t keep_alive_us, struct search_keep **ret_keep, uint64_t *ret_number)
 {
     if (!parse_id(kind, id, ret_number))
         return CONTEXT_BAD_ID;
@@ -178,7 +187,8 @@ void search_keep_leave(struct searches *searches, struct search_keep *keep)
 }
 
 /* Takes out what `ends` says, and lets go of it once the lock is free. Returns: the shards they held. */
-static size_t clear(struct searches *searches, bool (*ends)(const struct search_keep *keep, const void *what), const void *what)
+static size_t clear(struct searches *searches, bool (*ends)(const struct search_keep *keep, const void *what),
+                    const void *what)
 {
     struct list ended = LIST_INIT(ended);
     size_t shards = 0;
@@ -229,7 +239,9 @@ static bool is_any(const struct search_keep *keep, const void *what)
     return keep != NULL;
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------------------------ */
+/* --- Life
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 static void *reaper_main(void *user)
 {
@@ -315,12 +327,15 @@ const atomic_bool *searches_cancelled(const struct searches *searches)
     return &searches->cancelled;
 }
 
-/* --- Keep-alive ------------------------------------------------------------------------------------------------------------- */
+/* --- Keep-alive
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* A cluster setting, "search.max_keep_alive", nested or flat; transient ones go first. */
 static struct slice cluster_setting(struct request *request, const char *group, const char *name)
 {
-    const struct catalog_object *settings = catalog_object(request_catalog(request), CATALOG_CLUSTER, SLICE_LIT("settings"));
+    const struct catalog_object *settings =
+        catalog_object(request_catalog(request), CATALOG_CLUSTER, SLICE_LIT("settings"));
     struct json_doc doc;
     if (settings == NULL || json_parse_stored(request->arena, settings->body, &doc) != 0)
         return SLICE_NONE;
@@ -364,7 +379,8 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
         *ret_us = (uint64_t)us;
     if (*ret_us > limit)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Keep alive for scroll (%.*s) is too large. It must be less than (%" PRIu64 "s). This limit can be set by "
+                              "Keep alive for scroll (%.*s) is too large. It must be less than (%" PRIu64
+                              "s). This limit can be set by "
                               "changing the [search.max_keep_alive] cluster level setting.",
                               SLICE_ARG(text), limit / TL_SECOND);
     return 0;
@@ -373,12 +389,14 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
 void search_keep_missing(struct request *request, uint64_t number)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING, "No search context found for id [%" PRIu64 "]", number);
+    problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING,
+                "No search context found for id [%" PRIu64 "]", number);
     request_refuse(request, PROBLEM_SEARCH_PHASE_EXECUTION, "all shards failed");
     request->problem.status = 404;
     request->problem.caused_by = cause;
     problem_details(&request->problem, request->arena,
-                    "\"phase\":\"query\",\"grouped\":true,\"failed_shards\":[{\"shard\":-1,\"index\":null,\"reason\":{\"type\":\"%s\","
+                    "\"phase\":\"query\",\"grouped\":true,\"failed_shards\":[{\"shard\":-1,\"index\":null,"
+                    "\"reason\":{\"type\":\"%s\","
                     "\"reason\":\"%.*s\"}}]",
                     problem_name(cause->type), SLICE_ARG(cause->reason));
 }

@@ -11,21 +11,22 @@
 #include "base/check.h"
 #include "core/catalog.h"
 #include "core/doc.h"
-#include "json/filter.h"
 #include "mapping/mapping.h"
+#include "json/filter.h"
 
 struct tasks {
     struct api *api;
     pthread_mutex_t lock;
-    pthread_cond_t quiet;   /* nothing runs any more */
-    struct list items;      /* running and done, in order of their beginning */
+    pthread_cond_t quiet; /* nothing runs any more */
+    struct list items;    /* running and done, in order of their beginning */
     uint64_t last_number;
     size_t running;
-    size_t kept;            /* done ones */
+    size_t kept; /* done ones */
     bool closing;
 };
 
-/* --- The table ------------------------------------------------------------------------------------------------------- */
+/* --- The table
+ * ------------------------------------------------------------------------------------------------------- */
 
 struct tasks *tasks_new(struct api *api)
 {
@@ -177,7 +178,8 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
     pthread_mutex_unlock(&tasks->lock);
     if (full) {
         task_free(task);
-        problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "more than %d by-query tasks at a time", TASKS_RUNNING_MAX);
+        problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "more than %d by-query tasks at a time",
+                    TASKS_RUNNING_MAX);
         return REQUEST_REFUSED;
     }
     pthread_attr_init(&attributes);
@@ -194,7 +196,8 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
     return TL_ERR_IO;
 }
 
-/* --- For the task's thread ---------------------------------------------------------------------------------------------- */
+/* --- For the task's thread
+ * ---------------------------------------------------------------------------------------------- */
 
 static void set_text(struct task *task, struct slice *text, struct slice json)
 {
@@ -251,7 +254,9 @@ struct slice task_id(struct arena *arena, uint64_t number)
     return arena_printf(arena, API_NODE_ID ":%llu", (unsigned long long)number);
 }
 
-/* --- Showing ---------------------------------------------------------------------------------------------------------------- */
+/* --- Showing
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static void text_member(struct json_writer *writer, const char *key, struct slice text)
 {
@@ -307,15 +312,16 @@ static void write_task(struct json_writer *writer, const struct task_shown *task
 /* Requires: the lock is held; what it shows lives in `arena`. */
 static struct task_shown shown_of(struct task *task, struct arena *arena)
 {
-    return (struct task_shown){.number = task->number,
-                               .action = slice_from(task->action),
-                               .description = task->description.data != NULL ? arena_copy(arena, task->description) : SLICE_NONE,
-                               .status = task->status.len > 0 ? arena_copy(arena, task->status) : SLICE_NONE,
-                               .start_ms = task->start_ms,
-                               .running_us = (uint64_t)(search_clock_us() - task->begun_us),
-                               .cancellable = true,
-                               .cancelled = atomic_load(&task->cancelled),
-                               .opaque_id = task->opaque_id.data != NULL ? arena_copy(arena, task->opaque_id) : SLICE_NONE};
+    return (struct task_shown){
+        .number = task->number,
+        .action = slice_from(task->action),
+        .description = task->description.data != NULL ? arena_copy(arena, task->description) : SLICE_NONE,
+        .status = task->status.len > 0 ? arena_copy(arena, task->status) : SLICE_NONE,
+        .start_ms = task->start_ms,
+        .running_us = (uint64_t)(search_clock_us() - task->begun_us),
+        .cancellable = true,
+        .cancelled = atomic_load(&task->cancelled),
+        .opaque_id = task->opaque_id.data != NULL ? arena_copy(arena, task->opaque_id) : SLICE_NONE};
 }
 
 void task_write_record(struct json_writer *writer, struct task *task, const char *member, struct slice json)
@@ -335,7 +341,9 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
     arena_deinit(&arena);
 }
 
-/* --- Lists --------------------------------------------------------------------------------------------------------------------- */
+/* --- Lists
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool wanted_action(struct slice patterns, struct slice action)
 {
@@ -354,7 +362,8 @@ static bool wanted_action(struct slice patterns, struct slice action)
 static size_t collect(struct request *request, const char *self, struct task_shown **ret_items)
 {
     struct tasks *tasks = searches_tasks(request->api->searches);
-    struct slice actions = request_param(request, "actions"), opaque = exchange_header(request->exchange, "X-Opaque-Id");
+    struct slice actions = request_param(request, "actions"),
+                 opaque = exchange_header(request->exchange, "X-Opaque-Id");
     size_t count = 0;
     pthread_mutex_lock(&tasks->lock);
     struct task_shown *items = arena_alloc(request->arena, (tasks->running + 2) * sizeof *items);
@@ -369,13 +378,18 @@ static size_t collect(struct request *request, const char *self, struct task_sho
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     if (self != NULL && wanted_action(actions, slice_from(self)))
-        items[count++] = (struct task_shown){.number = number, .action = slice_from(self), .description = SLICE_LIT(""),
-                                             .start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000, .opaque_id = opaque};
+        items[count++] =
+            (struct task_shown){.number = number,
+                                .action = slice_from(self),
+                                .description = SLICE_LIT(""),
+                                .start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+                                .opaque_id = opaque};
     *ret_items = items;
     return count;
 }
 
-static void write_nodes(struct request *request, struct json_writer *writer, const struct task_shown *items, size_t count)
+static void write_nodes(struct request *request, struct json_writer *writer, const struct task_shown *items,
+                        size_t count)
 {
     static const char *const roles[] = {"data", "ingest", "master"};
     struct slice address = SLICE_LIT("127.0.0.1:9300");
@@ -409,7 +423,8 @@ static int reply_tasks(struct request *request, const struct task_shown *items, 
 {
     struct slice group = request_param(request, "group_by");
     struct json_writer writer;
-    if (group.data != NULL && !slice_is(group, "nodes") && !slice_is(group, "parents") && !slice_is(group, "none"))
+    if (group.data != NULL && !slice_is(group, "nodes") && !slice_is(group, "parents") &&
+        !slice_is(group, "none"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown group_by [%.*s]", SLICE_ARG(group));
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -445,7 +460,9 @@ int handle_tasks(struct request *request)
     return reply_tasks(request, items, count);
 }
 
-/* --- One task -------------------------------------------------------------------------------------------------------------------- */
+/* --- One task
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *ret_number)
 {
@@ -457,10 +474,12 @@ static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *r
 static int refuse_missing(struct request *request, struct slice node, uint64_t number)
 {
     if (slice_is(node, API_NODE_ID))
-        return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "task [%.*s:%llu] isn't running and hasn't stored its results",
-                              SLICE_ARG(node), (unsigned long long)number);
+        return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND,
+                              "task [%.*s:%llu] isn't running and hasn't stored its results", SLICE_ARG(node),
+                              (unsigned long long)number);
     return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND,
-                          "task [%.*s:%llu] belongs to the node [%.*s] which isn't part of the cluster and there is no record of the task",
+                          "task [%.*s:%llu] belongs to the node [%.*s] which isn't part of the cluster and "
+                          "there is no record of the task",
                           SLICE_ARG(node), (unsigned long long)number, SLICE_ARG(node));
 }
 
@@ -483,7 +502,8 @@ struct task_get {
     int64_t timeout_us;
 };
 
-static void write_found(struct request *request, const struct task_shown *shown, bool done, struct slice result, struct slice error)
+static void write_found(struct request *request, const struct task_shown *shown, bool done,
+                        struct slice result, struct slice error)
 {
     struct json_writer writer;
     reply_begin(request, 200, &writer);
@@ -509,7 +529,8 @@ static int reply_stored(struct request *request)
     struct task_get *get = request->context;
     const struct catalog_index *index = catalog_index(request_catalog(request), SLICE_LIT(".tasks"));
     const struct mapping_type *type = index != NULL ? mapping_type(index->mapping, SLICE_LIT("_doc")) : NULL;
-    struct slice id = arena_printf(request->arena, "%.*s:%llu", SLICE_ARG(get->node), (unsigned long long)get->number);
+    struct slice id =
+        arena_printf(request->arena, "%.*s:%llu", SLICE_ARG(get->node), (unsigned long long)get->number);
     struct doc doc;
     if (type == NULL)
         return refuse_missing(request, get->node, get->number);
@@ -569,12 +590,14 @@ int handle_task_get(struct request *request)
     return get->wait ? request_work(request, get_task) : get_task(request);
 }
 
-/* --- Cancelling, rethrottling --------------------------------------------------------------------------------------------------- */
+/* --- Cancelling, rethrottling
+ * --------------------------------------------------------------------------------------------------- */
 
 int handle_task_cancel(struct request *request)
 {
     struct tasks *tasks = searches_tasks(request->api->searches);
-    struct slice id = request_part(request, PART_TASK_ID), actions = request_param(request, "actions"), node = SLICE_NONE;
+    struct slice id = request_part(request, PART_TASK_ID), actions = request_param(request, "actions"),
+                 node = SLICE_NONE;
     struct task_shown *items;
     uint64_t number = 0;
     bool ignored = false;
@@ -591,7 +614,8 @@ int handle_task_cancel(struct request *request)
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
-        if (task->done || (id.data != NULL && task->number != number) || !wanted_action(actions, slice_from(task->action)))
+        if (task->done || (id.data != NULL && task->number != number) ||
+            !wanted_action(actions, slice_from(task->action)))
             continue;
         atomic_store(&task->cancelled, true);
         pthread_cond_broadcast(&task->wake);
@@ -613,8 +637,9 @@ int task_read_rate(struct request *request, double *ret_rate)
     if (text.len > 0 && *end == '\0' && rate == -1)
         rate = INFINITY;
     else if (text.len == 0 || *end != '\0' || !(rate > 0))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.");
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.");
     *ret_rate = rate;
     return 0;
 }
@@ -632,7 +657,8 @@ int handle_task_rethrottle(struct request *request)
     if (r != 0)
         return r;
     if (isnan(rate))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "requests_per_second is a required parameter");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "requests_per_second is a required parameter");
     if (!parse_task_id(id, &node, &number))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
     pthread_mutex_lock(&tasks->lock);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: the by-query calls at work, each with a thread of its own, and what became of those nobody waited for.
+ * Tasks: the by-query calls at work, each with a thread of its own, and what became of those nobody waited
+ * for.
  *
- * A task is begun by a request and outlives it where the request does not wait. Its thread sleeps while it is throttled;
- * cancelling and rethrottling wake it. Results that nobody waited for are kept as documents of the index .tasks, and the last
- * TASKS_KEPT_MAX of them in memory too.
+ * A task is begun by a request and outlives it where the request does not wait. Its thread sleeps while it is
+ * throttled; cancelling and rethrottling wake it. Results that nobody waited for are kept as documents of the
+ * index .tasks, and the last TASKS_KEPT_MAX of them in memory too.
  */
 #ifndef TL_API_TASK_H
 #define TL_API_TASK_H
@@ -32,11 +33,11 @@ void tasks_wait(struct tasks *tasks);
 struct task {
     struct tasks *tasks;
     uint64_t number;
-    const char *action;        /* static: "indices:data/write/delete/byquery" */
+    const char *action; /* static: "indices:data/write/delete/byquery" */
     struct slice description;
-    struct slice opaque_id;    /* X-Opaque-Id; data NULL: none */
+    struct slice opaque_id; /* X-Opaque-Id; data NULL: none */
     uint64_t start_ms;
-    int64_t begun_us;          /* monotonic */
+    int64_t begun_us; /* monotonic */
     atomic_bool cancelled;
     struct arena arena;
 
@@ -44,19 +45,19 @@ struct task {
     void (*run)(struct task *task);
     void (*free)(void *context); /* once it has run */
     void *context;
-    struct request *request;   /* who waits for it; NULL: nobody. Gone once `run` has answered it */
+    struct request *request; /* who waits for it; NULL: nobody. Gone once `run` has answered it */
 
-    bool waited_for;           /* by a request */
+    bool waited_for; /* by a request */
 
     /* Guarded by the tasks' lock: */
     struct list link;
-    pthread_cond_t wake;       /* of its thread */
+    pthread_cond_t wake;        /* of its thread */
     double requests_per_second; /* INFINITY: not throttled */
-    struct slice status;       /* JSON, as far as it has come; in mem */
+    struct slice status;        /* JSON, as far as it has come; in mem */
     bool done;
-    struct slice result;       /* JSON; in mem */
-    struct slice error;        /* JSON; in mem */
-    unsigned watchers;         /* requests that wait for its end */
+    struct slice result; /* JSON; in mem */
+    struct slice error;  /* JSON; in mem */
+    unsigned watchers;   /* requests that wait for its end */
     pthread_cond_t ended;
 };
 
@@ -65,7 +66,8 @@ struct task *task_new(struct tasks *tasks, struct request *request, const char *
 
 /*
  * Starts the thread. A request that waits is settled by it.
- * Returns: 0; REQUEST_REFUSED with *ret_problem where too many run; TL_ERR_IO. The task is the tasks' from then on, or gone.
+ * Returns: 0; REQUEST_REFUSED with *ret_problem where too many run; TL_ERR_IO. The task is the tasks' from
+ * then on, or gone.
  */
 int task_start(struct task *task, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simple aggregations. Buckets are kept in order of their first document and sorted when they are written. */
+/* The simple aggregations. Buckets are kept in order of their first document and sorted when they are
+ * written. */
 #include "query/aggregate.h"
 
 #include "base/map.h"
-#include "json/write.h"
 #include "mapping/date.h"
 #include "query/matcher.h"
+#include "json/write.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum aggregation_kind { AGGREGATION_MIN, AGGREGATION_MAX, AGGREGATION_SUM, AGGREGATION_AVG, AGGREGATION_STATS,
-                        AGGREGATION_VALUE_COUNT, AGGREGATION_CARDINALITY, AGGREGATION_TERMS,
-                        AGGREGATION_KIND_COUNT };
+enum aggregation_kind {
+    AGGREGATION_MIN,
+    AGGREGATION_MAX,
+    AGGREGATION_SUM,
+    AGGREGATION_AVG,
+    AGGREGATION_STATS,
+    AGGREGATION_VALUE_COUNT,
+    AGGREGATION_CARDINALITY,
+    AGGREGATION_TERMS,
+    AGGREGATION_KIND_COUNT
+};
 
-static const char *const kind_names[] = {"min", "max", "sum", "avg", "stats", "value_count", "cardinality", "terms"};
+static const char *const kind_names[] = {"min",   "max",         "sum",         "avg",
+                                         "stats", "value_count", "cardinality", "terms"};
 
 enum bucket_order { BY_COUNT_DESCENDING, BY_COUNT_ASCENDING, BY_KEY_ASCENDING, BY_KEY_DESCENDING };
 
@@ -29,7 +39,9 @@ struct aggregation {
     struct aggregation *below; /* of terms */
 };
 
-/* --- Parsing ------------------------------------------------------------------------------------------------------------- */
+/* --- Parsing
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static int take_order(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
 {
@@ -42,11 +54,13 @@ static int take_order(struct query_parser *parser, yyjson_val *value, struct agg
     else if (by_count != NULL)
         aggregation->order = slice_is(json_slice(by_count), "asc") ? BY_COUNT_ASCENDING : BY_COUNT_DESCENDING;
     else
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[terms] order is supported by [_key] and [_count] only");
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "[terms] order is supported by [_key] and [_count] only");
     return 0;
 }
 
-static int take_option(struct query_parser *parser, struct slice option, yyjson_val *value, struct aggregation *aggregation)
+static int take_option(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct aggregation *aggregation)
 {
     if (slice_is(option, "field")) {
         aggregation->field = query__scalar_text(parser->arena, value);
@@ -58,19 +72,23 @@ static int take_option(struct query_parser *parser, struct slice option, yyjson_
         return query__take_u32(parser, value, &aggregation->min_doc_count);
     if (aggregation->kind == AGGREGATION_TERMS && slice_is(option, "order"))
         return take_order(parser, value, aggregation);
-    if (slice_is(option, "shard_size") || slice_is(option, "precision_threshold") || slice_is(option, "show_term_doc_count_error"))
+    if (slice_is(option, "shard_size") || slice_is(option, "precision_threshold") ||
+        slice_is(option, "show_term_doc_count_error"))
         return 0;
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "[%s] aggregation does not support [%.*s] here",
-                         kind_names[aggregation->kind], SLICE_ARG(option));
+    return query__refuse(parser, value, false, PROBLEM_PARSING,
+                         "[%s] aggregation does not support [%.*s] here", kind_names[aggregation->kind],
+                         SLICE_ARG(option));
 }
 
-static int take_kind(struct query_parser *parser, struct slice name, yyjson_val *value, struct aggregation *aggregation)
+static int take_kind(struct query_parser *parser, struct slice name, yyjson_val *value,
+                     struct aggregation *aggregation)
 {
     size_t kind = 0;
     while (kind < sizeof kind_names / sizeof *kind_names && !slice_is(name, kind_names[kind]))
         kind++;
     if (kind == sizeof kind_names / sizeof *kind_names)
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]", SLICE_ARG(name));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]",
+                             SLICE_ARG(name));
     aggregation->kind = (enum aggregation_kind)kind;
     size_t index, count;
     yyjson_val *key, *member;
@@ -81,11 +99,13 @@ static int take_kind(struct query_parser *parser, struct slice name, yyjson_val 
             return r;
     }
     if (aggregation->field.data == NULL)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "Required one of fields [field, script], but none were specified. ");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "Required one of fields [field, script], but none were specified. ");
     return 0;
 }
 
-static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation *aggregation)
+static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned depth,
+                     struct aggregation *aggregation)
 {
     bool kind = false;
     size_t index, count;
@@ -98,7 +118,9 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
         } else if (slice_is(json_slice(key), "meta")) {
             r = 0;
         } else if (kind) {
-            r = query__refuse(parser, member, false, PROBLEM_PARSING, "Found two aggregation type definitions in [%.*s]", SLICE_ARG(aggregation->name));
+            r = query__refuse(parser, member, false, PROBLEM_PARSING,
+                              "Found two aggregation type definitions in [%.*s]",
+                              SLICE_ARG(aggregation->name));
         } else {
             kind = true;
             r = take_kind(parser, json_slice(key), member, aggregation);
@@ -107,18 +129,22 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
             return r;
     }
     if (!kind)
-        return query__refuse(parser, value, true, PROBLEM_PARSING, "Missing definition for aggregation [%.*s]", SLICE_ARG(aggregation->name));
+        return query__refuse(parser, value, true, PROBLEM_PARSING,
+                             "Missing definition for aggregation [%.*s]", SLICE_ARG(aggregation->name));
     if (aggregation->below != NULL && aggregation->kind != AGGREGATION_TERMS)
-        return query__refuse(parser, value, true, PROBLEM_PARSING, "Aggregator [%.*s] of type [%s] cannot accept sub-aggregations",
+        return query__refuse(parser, value, true, PROBLEM_PARSING,
+                             "Aggregator [%.*s] of type [%s] cannot accept sub-aggregations",
                              SLICE_ARG(aggregation->name), kind_names[aggregation->kind]);
     return 0;
 }
 
-int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation **ret_list)
+int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth,
+                      struct aggregation **ret_list)
 {
     struct aggregation **end = ret_list;
     if (depth >= AGGREGATION_DEPTH_MAX || unsafe_yyjson_get_len(value) > AGGREGATIONS_MAX)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "too many aggregations, or too deeply nested");
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "too many aggregations, or too deeply nested");
     size_t index, count;
     yyjson_val *key, *member;
     yyjson_obj_foreach(value, index, count, key, member)
@@ -136,7 +162,9 @@ int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned d
     return 0;
 }
 
-/* --- Counting ------------------------------------------------------------------------------------------------------------- */
+/* --- Counting
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 struct bucket {
     struct value key;
@@ -167,7 +195,8 @@ struct aggregator *aggregator_new(const struct aggregation *list)
         aggregator->count++;
     aggregator->metrics = mem_zalloc((aggregator->count + 1) * sizeof *aggregator->metrics);
     for (size_t i = 0; i < aggregator->count; i++)
-        aggregator->metrics[i] = (struct metric){.low = INFINITY, .high = -INFINITY, .type = FIELD_LONG, .buckets = MAP_INIT};
+        aggregator->metrics[i] =
+            (struct metric){.low = INFINITY, .high = -INFINITY, .type = FIELD_LONG, .buckets = MAP_INIT};
     return aggregator;
 }
 
@@ -200,23 +229,27 @@ static double number_of(const struct mapping_field *field, const struct value *v
         return value->f64;
     if (value->kind == VALUE_BYTES)
         return 0;
-    return field->type == FIELD_SCALED_FLOAT ? (double)value->i64 / field->scaling_factor : (double)value->i64;
+    return field->type == FIELD_SCALED_FLOAT ? (double)value->i64 / field->scaling_factor
+                                             : (double)value->i64;
 }
 
 static struct slice value_bytes(const struct value *value)
 {
-    return value->kind == VALUE_BYTES ? value->bytes : (struct slice){(const char *)&value->i64, sizeof value->i64};
+    return value->kind == VALUE_BYTES ? value->bytes
+                                      : (struct slice){(const char *)&value->i64, sizeof value->i64};
 }
 
 static int too_many(struct arena *arena, struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "Trying to create too many buckets. Must be less than or equal to: [%d].",
+    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
+                "Trying to create too many buckets. Must be less than or equal to: [%d].",
                 AGGREGATION_BUCKETS_MAX);
     return QUERY_REFUSED;
 }
 
-static int add_to_bucket(const struct aggregation *aggregation, struct metric *metric, const struct mapping_field *field,
-                         const struct value *value, struct subject *subject, struct arena *arena, struct problem *ret_problem)
+static int add_to_bucket(const struct aggregation *aggregation, struct metric *metric,
+                         const struct mapping_field *field, const struct value *value,
+                         struct subject *subject, struct arena *arena, struct problem *ret_problem)
 {
     struct bucket *bucket = map_get(&metric->buckets, value_bytes(value));
     if (bucket == NULL) {
@@ -227,7 +260,8 @@ static int add_to_bucket(const struct aggregation *aggregation, struct metric *m
         bucket->type = field->type;
         bucket->scale = field->type == FIELD_SCALED_FLOAT ? field->scaling_factor : 1;
         if (value->kind == VALUE_BYTES)
-            bucket->key.bytes = (struct slice){mem_dup(value->bytes.data, value->bytes.len), value->bytes.len};
+            bucket->key.bytes =
+                (struct slice){mem_dup(value->bytes.data, value->bytes.len), value->bytes.len};
         bucket->below = aggregation->below != NULL ? aggregator_new(aggregation->below) : NULL;
         map_put(&metric->buckets, value_bytes(value), bucket);
     }
@@ -244,8 +278,9 @@ static bool seen_before(const struct value *values, size_t at)
     return false;
 }
 
-static int add_values(const struct aggregation *aggregation, struct metric *metric, const struct mapping_field *field,
-                      struct subject *subject, struct arena *arena, struct problem *ret_problem)
+static int add_values(const struct aggregation *aggregation, struct metric *metric,
+                      const struct mapping_field *field, struct subject *subject, struct arena *arena,
+                      struct problem *ret_problem)
 {
     struct value *values = NULL;
     size_t count = subject_field(subject, field, &values);
@@ -266,7 +301,8 @@ static int add_values(const struct aggregation *aggregation, struct metric *metr
     return 0;
 }
 
-int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena, struct problem *ret_problem)
+int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
+                   struct problem *ret_problem)
 {
     size_t i = 0;
     for (const struct aggregation *a = aggregator->list; a != NULL; a = a->next, i++) {
@@ -276,8 +312,8 @@ int aggregator_add(struct aggregator *aggregator, struct subject *subject, struc
         bool numeric = a->kind < AGGREGATION_VALUE_COUNT;
         if (field->type == FIELD_TEXT || (numeric && field_value_kind(field) == VALUE_BYTES)) {
             problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                        "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]", SLICE_ARG(field->path),
-                        SLICE_ARG(field->type_name), kind_names[a->kind]);
+                        "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]",
+                        SLICE_ARG(field->path), SLICE_ARG(field->type_name), kind_names[a->kind]);
             return QUERY_REFUSED;
         }
         int r = add_values(a, &aggregator->metrics[i], field, subject, arena, ret_problem);
@@ -287,7 +323,9 @@ int aggregator_add(struct aggregator *aggregator, struct subject *subject, struc
     return 0;
 }
 
-/* --- Writing --------------------------------------------------------------------------------------------------------------- */
+/* --- Writing
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static int by_key(const struct bucket *a, const struct bucket *b)
 {
@@ -354,7 +392,8 @@ static void write_bucket(struct json_writer *w, const struct bucket *bucket)
     json_end(w, '}');
 }
 
-static void write_terms(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric)
+static void write_terms(struct json_writer *w, const struct aggregation *aggregation,
+                        const struct metric *metric)
 {
     struct bucket **buckets = mem_alloc((metric->buckets.count + 1) * sizeof(struct bucket *));
     size_t count = 0;
@@ -402,7 +441,8 @@ static void write_stats(struct json_writer *w, const struct metric *metric)
     json_double(w, metric->sum);
 }
 
-static void write_one(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric)
+static void write_one(struct json_writer *w, const struct aggregation *aggregation,
+                      const struct metric *metric)
 {
     switch (aggregation->kind) {
     case AGGREGATION_TERMS:

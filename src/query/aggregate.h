@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aggregations, the simple ones: min, max, sum, avg, stats, value_count, cardinality (exact, up to a limit) and terms with
- * any of these below. Others are refused.
+ * Aggregations, the simple ones: min, max, sum, avg, stats, value_count, cardinality (exact, up to a limit)
+ * and terms with any of these below. Others are refused.
  */
 #ifndef TL_QUERY_AGGREGATE_H
 #define TL_QUERY_AGGREGATE_H
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "query/query.h"
 
-#define AGGREGATIONS_MAX 100          /* of one request */
+#define AGGREGATIONS_MAX 100 /* of one request */
 #define AGGREGATION_DEPTH_MAX 5
 #define AGGREGATION_BUCKETS_MAX 65535 /* search.max_buckets; also distinct values of a cardinality */
 
@@ -19,13 +19,16 @@ struct search_index;
 struct subject;
 
 /* Returns: 0; QUERY_REFUSED. */
-int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation **ret_list) TL_MUST_USE;
+int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth,
+                      struct aggregation **ret_list) TL_MUST_USE;
 
 /* Owns: the caller; aggregator_free. NULL is fine for free. */
 struct aggregator *aggregator_new(const struct aggregation *list);
 void aggregator_free(struct aggregator *aggregator);
-/* Counts a document in. Returns: 0; QUERY_REFUSED with *ret_problem where there are too many buckets or a field is unfit. */
-int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+/* Counts a document in. Returns: 0; QUERY_REFUSED with *ret_problem where there are too many buckets or a
+ * field is unfit. */
+int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
+                   struct problem *ret_problem) TL_MUST_USE;
 /* Writes {"name": {…}, …}. */
 void aggregator_write(const struct aggregator *aggregator, struct buf *buf);
 

@@ -13,7 +13,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* --- Making and refusing ---------------------------------------------------------------------------------- */
+/* --- Making and refusing ----------------------------------------------------------------------------------
+ */
 
 struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double boost)
 {
@@ -25,7 +26,8 @@ struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double 
 
 void bind__list_add(struct binder *binder, struct matcher_list *list, struct matcher *matcher)
 {
-    list->items = arena_grow(binder->arena, list->items, list->count, &list->capacity, sizeof(struct matcher *));
+    list->items =
+        arena_grow(binder->arena, list->items, list->count, &list->capacity, sizeof(struct matcher *));
     list->items[list->count++] = matcher;
 }
 
@@ -37,7 +39,8 @@ int bind__refuse(struct binder *binder, enum problem_type type, const char *form
     cause->type = type;
     cause->reason = arena_vprintf(binder->arena, format, arguments);
     va_end(arguments);
-    problem_set(binder->problem, binder->arena, PROBLEM_QUERY_SHARD, "failed to create query: %.*s", SLICE_ARG(cause->reason));
+    problem_set(binder->problem, binder->arena, PROBLEM_QUERY_SHARD, "failed to create query: %.*s",
+                SLICE_ARG(cause->reason));
     binder->problem->caused_by = cause;
     return QUERY_REFUSED;
 }
@@ -69,7 +72,8 @@ static struct matcher *none(struct binder *binder)
     return bind__new(binder, MATCHER_NONE, 1);
 }
 
-/* --- Names: ids, types, routing --------------------------------------------------------------------------- */
+/* --- Names: ids, types, routing ---------------------------------------------------------------------------
+ */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -106,7 +110,8 @@ static struct matcher *bind_types(struct binder *binder, const struct query *que
     }
     if (matcher->types.count == 0)
         return none(binder);
-    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
+    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost)
+                                                                              : matcher;
 }
 
 static struct matcher *bind_index_name(struct binder *binder, const struct query *query)
@@ -132,7 +137,8 @@ static struct matcher *bind_metadata(struct binder *binder, const struct query *
     return NULL;
 }
 
-/* --- term, terms ------------------------------------------------------------------------------------------ */
+/* --- term, terms ------------------------------------------------------------------------------------------
+ */
 
 static int by_value(const void *a, const void *b)
 {
@@ -143,10 +149,11 @@ static int bind_terms(struct binder *binder, const struct query *query, struct m
 {
     size_t limit = binder->index->terms_max != 0 ? binder->index->terms_max : QUERY_TERMS_MAX;
     if (query->values.count > limit)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "The number of terms [%zu] used in the Terms Query request has exceeded the allowed maximum of "
-                            "[%zu]. This maximum can be set by changing the [index.max_terms_count] index level setting.",
-                            query->values.count, limit);
+        return bind__refuse(
+            binder, PROBLEM_ILLEGAL_ARGUMENT,
+            "The number of terms [%zu] used in the Terms Query request has exceeded the allowed maximum of "
+            "[%zu]. This maximum can be set by changing the [index.max_terms_count] index level setting.",
+            query->values.count, limit);
     if ((*ret_matcher = bind_metadata(binder, query)) != NULL)
         return 0;
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
@@ -183,7 +190,8 @@ static int bind_terms(struct binder *binder, const struct query *query, struct m
     return 0;
 }
 
-/* --- exists ----------------------------------------------------------------------------------------------- */
+/* --- exists -----------------------------------------------------------------------------------------------
+ */
 
 struct field_collector {
     struct binder *binder;
@@ -194,7 +202,8 @@ struct field_collector {
 static void collect_field(void *context, const struct mapping_field *field)
 {
     struct field_collector *found = context;
-    found->fields = arena_grow(found->binder->arena, found->fields, found->count, &found->capacity, sizeof *found->fields);
+    found->fields = arena_grow(found->binder->arena, found->fields, found->count, &found->capacity,
+                               sizeof *found->fields);
     found->fields[found->count++] = field;
 }
 
@@ -210,8 +219,9 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
     if (query->field.len > 0 && query->field.data[0] == '_' && field == NULL) {
         if (slice_is(query->field, "_source"))
             return bind__refuse_plain(binder, "The _source field is not searchable");
-        bool everywhere = slice_is(query->field, "_id") || slice_is(query->field, "_index") || slice_is(query->field, "_type") ||
-                          slice_is(query->field, "_seq_no") || slice_is(query->field, "_version");
+        bool everywhere = slice_is(query->field, "_id") || slice_is(query->field, "_index") ||
+                          slice_is(query->field, "_type") || slice_is(query->field, "_seq_no") ||
+                          slice_is(query->field, "_version");
         *ret_matcher = everywhere ? all(binder, query->boost) : none(binder);
         if (slice_is(query->field, "_routing"))
             *ret_matcher = bind__new(binder, MATCHER_ROUTING, query->boost);
@@ -220,8 +230,9 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
     if (field != NULL && field->type != FIELD_OBJECT && field->type != FIELD_NESTED)
         collect_field(&found, field);
     else if (field != NULL)
-        mapping_fields_matching(binder->index->mapping, arena_printf(binder->arena, "%.*s.*", SLICE_ARG(query->field)),
-                                collect_field, &found);
+        mapping_fields_matching(binder->index->mapping,
+                                arena_printf(binder->arena, "%.*s.*", SLICE_ARG(query->field)), collect_field,
+                                &found);
     else if (slice_find_byte(query->field, '*') < query->field.len)
         mapping_fields_matching(binder->index->mapping, query->field, collect_field, &found);
     struct matcher *matcher = bind__new(binder, MATCHER_EXISTS, query->boost);
@@ -234,9 +245,11 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
     return 0;
 }
 
-/* --- bool and friends --------------------------------------------------------------------------------------- */
+/* --- bool and friends
+ * --------------------------------------------------------------------------------------- */
 
-static int bind_list(struct binder *binder, const struct query_list *list, bool scores, struct matcher_list *ret_list)
+static int bind_list(struct binder *binder, const struct query_list *list, bool scores,
+                     struct matcher_list *ret_list)
 {
     bool outer = binder->scores;
     int r = 0;
@@ -274,7 +287,8 @@ int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t
             size_t sign = slice_find_byte(condition, '<');
             long above;
             bool percent;
-            if (sign < condition.len && take_count((struct slice){condition.data, sign}, &above, &percent) && (long)count > above)
+            if (sign < condition.len && take_count((struct slice){condition.data, sign}, &above, &percent) &&
+                (long)count > above)
                 chosen = slice_from_offset(condition, sign + 1);
             rest = slice_from_offset(rest, space + 1);
         }
@@ -297,7 +311,8 @@ int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t
 static int bind_bool(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     size_t limit = binder->index->clauses_max != 0 ? binder->index->clauses_max : QUERY_CLAUSES_MAX;
-    size_t clauses = query->boolean.must.count + query->boolean.filter.count + query->boolean.should.count + query->boolean.must_not.count;
+    size_t clauses = query->boolean.must.count + query->boolean.filter.count + query->boolean.should.count +
+                     query->boolean.must_not.count;
     if (clauses > limit) {
         bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "maxClauseCount is set to %zu", limit);
         binder->problem->caused_by->name = SLICE_LIT("too_many_clauses");
@@ -316,7 +331,8 @@ static int bind_bool(struct binder *binder, const struct query *query, struct ma
     bool required = query->boolean.must.count > 0 || query->boolean.filter.count > 0;
     matcher->boolean.minimum = !required && query->boolean.should.count > 0;
     if (query->boolean.minimum_should_match.len > 0) {
-        r = bind__minimum(binder, query->boolean.minimum_should_match, query->boolean.should.count, &matcher->boolean.minimum);
+        r = bind__minimum(binder, query->boolean.minimum_should_match, query->boolean.should.count,
+                          &matcher->boolean.minimum);
         if (r == 0 && matcher->boolean.minimum == 0 && !required && query->boolean.should.count > 0)
             matcher->boolean.minimum = 1; /* a disjunction of nothing but optional clauses still wants one */
     }
@@ -328,8 +344,8 @@ static int bind_bool(struct binder *binder, const struct query *query, struct ma
     return r;
 }
 
-static int bind_compound(struct binder *binder, const struct query *query, enum matcher_kind kind, bool scores,
-                         struct matcher **ret_matcher)
+static int bind_compound(struct binder *binder, const struct query *query, enum matcher_kind kind,
+                         bool scores, struct matcher **ret_matcher)
 {
     struct matcher *matcher = bind__new(binder, kind, query->boost);
     matcher->compound.number = isnan(query->compound.number) ? 0.0f : (float)query->compound.number;
@@ -346,28 +362,36 @@ static int bind_nested(struct binder *binder, const struct query *query, struct 
     if (query->compound.ignore_unmapped)
         return 0;
     bind__refuse(binder, PROBLEM_ILLEGAL_STATE, "[nested] %s [%.*s] is not of nested type",
-                 field == NULL ? "failed to find nested object under path" : "nested object under path", SLICE_ARG(query->field));
+                 field == NULL ? "failed to find nested object under path" : "nested object under path",
+                 SLICE_ARG(query->field));
     if (field == NULL) {
-        struct slice reason = arena_printf(binder->arena, "[nested] failed to find nested object under path [%.*s]", SLICE_ARG(query->field));
+        struct slice reason =
+            arena_printf(binder->arena, "[nested] failed to find nested object under path [%.*s]",
+                         SLICE_ARG(query->field));
         binder->problem->caused_by->reason = reason;
-        binder->problem->reason = arena_printf(binder->arena, "failed to create query: %.*s", SLICE_ARG(reason));
+        binder->problem->reason =
+            arena_printf(binder->arena, "failed to create query: %.*s", SLICE_ARG(reason));
     }
     return QUERY_REFUSED;
 }
 
-/* --- Scripts ------------------------------------------------------------------------------------------------ */
+/* --- Scripts
+ * ------------------------------------------------------------------------------------------------ */
 
-int bind__script(struct binder *binder, const struct query_script *spec, int script_context, struct script **ret_script)
+int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
+                 struct script **ret_script)
 {
     if (binder->context->compile == NULL)
         return bind__refuse_plain(binder, "scripts are not available here");
     struct script *script = NULL;
-    int r = binder->context->compile(binder->context->compile_user, spec, script_context, &script, binder->arena, binder->problem);
+    int r = binder->context->compile(binder->context->compile_user, spec, script_context, &script,
+                                     binder->arena, binder->problem);
     if (r > 0)
         return QUERY_REFUSED;
     if (r < 0)
         return tl_trace(r);
-    binder->scripts = arena_grow(binder->arena, binder->scripts, binder->script_count, &binder->script_capacity, sizeof *binder->scripts);
+    binder->scripts = arena_grow(binder->arena, binder->scripts, binder->script_count,
+                                 &binder->script_capacity, sizeof *binder->scripts);
     binder->scripts[binder->script_count++] = script;
     *ret_script = script;
     return 0;
@@ -385,7 +409,8 @@ int bind__function(struct binder *binder, const struct query *query, struct matc
 {
     struct matcher *matcher = bind__new(binder, MATCHER_FUNCTION, query->boost);
     matcher->function.spec = query;
-    matcher->function.functions = arena_zalloc(binder->arena, query->function.count * sizeof(struct bound_function));
+    matcher->function.functions =
+        arena_zalloc(binder->arena, query->function.count * sizeof(struct bound_function));
     int r = query_bind(binder, query->function.query, &matcher->function.query);
     for (size_t i = 0; r == 0 && i < query->function.count; i++) {
         struct bound_function *function = &matcher->function.functions[i];
@@ -397,15 +422,18 @@ int bind__function(struct binder *binder, const struct query *query, struct matc
         if (r == 0 && function->spec->field_factor) {
             function->field = mapping_field(binder->index->mapping, function->spec->field);
             if (function->field == NULL && isnan(function->spec->missing))
-                r = bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Unable to find a field mapper for field [%.*s]. No 'missing' value defined.",
-                                 SLICE_ARG(function->spec->field));
+                r = bind__refuse(
+                    binder, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Unable to find a field mapper for field [%.*s]. No 'missing' value defined.",
+                    SLICE_ARG(function->spec->field));
         }
     }
     *ret_matcher = matcher;
     return r;
 }
 
-/* --- Query strings ------------------------------------------------------------------------------------------ */
+/* --- Query strings
+ * ------------------------------------------------------------------------------------------ */
 
 static int bind_lucene(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
@@ -414,7 +442,8 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
         parsed = lucene_parse_simple(binder->arena, query, query->lucene.fields, query->lucene.field_count);
     } else {
         struct problem problem = {0};
-        int r = lucene_parse(binder->arena, query, query->lucene.fields, query->lucene.field_count, &parsed, &problem);
+        int r = lucene_parse(binder->arena, query, query->lucene.fields, query->lucene.field_count, &parsed,
+                             &problem);
         if (r != 0) {
             bind__refuse_plain(binder, "Failed to parse query [%.*s]", SLICE_ARG(query->lucene.text));
             binder->problem->caused_by = arena_alloc(binder->arena, sizeof problem);
@@ -425,7 +454,8 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
     return query_bind(binder, parsed, ret_matcher);
 }
 
-/* --- Dispatch ----------------------------------------------------------------------------------------------- */
+/* --- Dispatch
+ * ----------------------------------------------------------------------------------------------- */
 
 /* A query on one field that the mapping must know; unknown ones match nothing. */
 static int bind_field(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
@@ -502,7 +532,8 @@ static int bind_node(struct binder *binder, const struct query *query, struct ma
 int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     if (binder->depth >= 2 * QUERY_DEPTH_MAX)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "The nested depth of the query exceeds the maximum of %d", QUERY_DEPTH_MAX);
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "The nested depth of the query exceeds the maximum of %d", QUERY_DEPTH_MAX);
     binder->depth++;
     int r = bind_node(binder, query, ret_matcher);
     binder->depth--;

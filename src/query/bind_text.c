@@ -15,16 +15,18 @@ struct tokens {
 static bool take_token(void *context, const struct analysis_token *token)
 {
     struct tokens *tokens = context;
-    tokens->items = arena_grow(tokens->binder->arena, tokens->items, tokens->count, &tokens->capacity, sizeof *tokens->items);
+    tokens->items = arena_grow(tokens->binder->arena, tokens->items, tokens->count, &tokens->capacity,
+                               sizeof *tokens->items);
     tokens->items[tokens->count] = *token;
     tokens->items[tokens->count++].text = arena_copy(tokens->binder->arena, token->text);
     return tokens->count < QUERY_CLAUSES_MAX * 8;
 }
 
-static int analyse(struct binder *binder, const struct mapping_field *field, const struct match_options *options, struct slice text,
-                   struct tokens *ret_tokens)
+static int analyse(struct binder *binder, const struct mapping_field *field,
+                   const struct match_options *options, struct slice text, struct tokens *ret_tokens)
 {
-    const struct analyzer *analyzer = field->search_analyzer != NULL ? field->search_analyzer : field->analyzer;
+    const struct analyzer *analyzer =
+        field->search_analyzer != NULL ? field->search_analyzer : field->analyzer;
     if (options->analyzer.len > 0)
         analyzer = mapping_analyzer(binder->index->mapping, options->analyzer);
     if (analyzer == NULL)
@@ -40,10 +42,12 @@ static struct matcher *nothing(struct binder *binder, const struct match_options
 }
 
 static int token_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                         const struct match_options *options, struct slice token, bool prefix, struct matcher **ret_matcher)
+                         const struct match_options *options, struct slice token, bool prefix,
+                         struct matcher **ret_matcher)
 {
     if (!prefix && options->fuzziness.len == 0)
-        return bind__term(binder, field, query__text(binder->arena, token), query->boost, binder->scores, ret_matcher);
+        return bind__term(binder, field, query__text(binder->arena, token), query->boost, binder->scores,
+                          ret_matcher);
     struct query *pattern = query__new(binder->arena, prefix ? QUERY_PREFIX : QUERY_FUZZY);
     pattern->boost = query->boost;
     pattern->field = field->path;
@@ -54,8 +58,9 @@ static int token_matcher(struct binder *binder, const struct query *query, const
 }
 
 /* Tokens at one position are alternatives of each other. Returns: where the next position begins. */
-static int position_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                            const struct match_options *options, const struct tokens *tokens, bool prefix_last, size_t *at,
+static int position_matcher(struct binder *binder, const struct query *query,
+                            const struct mapping_field *field, const struct match_options *options,
+                            const struct tokens *tokens, bool prefix_last, size_t *at,
                             struct matcher **ret_matcher)
 {
     struct matcher *group = bind__new(binder, MATCHER_DIS_MAX, 1);
@@ -73,7 +78,8 @@ static int position_matcher(struct binder *binder, const struct query *query, co
 }
 
 static int match_words(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                       const struct match_options *options, const struct tokens *tokens, bool prefix_last, struct matcher **ret_matcher)
+                       const struct match_options *options, const struct tokens *tokens, bool prefix_last,
+                       struct matcher **ret_matcher)
 {
     struct matcher *words = bind__new(binder, MATCHER_BOOL, 1);
     for (size_t at = 0; at < tokens->count;) {
@@ -91,18 +97,22 @@ static int match_words(struct binder *binder, const struct query *query, const s
     }
     words->boolean.minimum = words->boolean.should.count > 0;
     if (options->minimum_should_match.len > 0 && words->boolean.should.count > 0) {
-        int r = bind__minimum(binder, options->minimum_should_match, words->boolean.should.count, &words->boolean.minimum);
+        int r = bind__minimum(binder, options->minimum_should_match, words->boolean.should.count,
+                              &words->boolean.minimum);
         if (r != 0)
             return r;
         if (words->boolean.minimum == 0)
             words->boolean.minimum = 1;
     }
-    *ret_matcher = clauses > 1 ? words : words->boolean.must.count == 1 ? words->boolean.must.items[0] : words->boolean.should.items[0];
+    *ret_matcher = clauses > 1                      ? words
+                   : words->boolean.must.count == 1 ? words->boolean.must.items[0]
+                                                    : words->boolean.should.items[0];
     return 0;
 }
 
 static int match_phrase(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                        const struct match_options *options, const struct tokens *tokens, bool prefix_last, struct matcher **ret_matcher)
+                        const struct match_options *options, const struct tokens *tokens, bool prefix_last,
+                        struct matcher **ret_matcher)
 {
     if (tokens->count == 1) {
         struct match_options exact = *options;
@@ -130,20 +140,23 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
     return 0;
 }
 
-static int match_field(struct binder *binder, const struct query *query, const struct mapping_field *field, enum match_form form,
-                       yyjson_val *value, const struct match_options *options, struct matcher **ret_matcher)
+static int match_field(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                       enum match_form form, yyjson_val *value, const struct match_options *options,
+                       struct matcher **ret_matcher)
 {
     bool prefix_last = form == MATCH_PHRASE_PREFIX || form == MATCH_BOOL_PREFIX;
     if (field->type != FIELD_TEXT) {
         if (prefix_last && field->type == FIELD_KEYWORD)
-            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), true, ret_matcher);
+            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value),
+                                 true, ret_matcher);
         if (options->fuzziness.len > 0 && field->type == FIELD_KEYWORD)
-            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), false, ret_matcher);
+            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value),
+                                 false, ret_matcher);
         return bind__term(binder, field, value, query->boost, binder->scores, ret_matcher);
     }
     if (!field->indexed)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Cannot search on field [%.*s] since it is not indexed.",
-                            SLICE_ARG(field->path));
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Cannot search on field [%.*s] since it is not indexed.", SLICE_ARG(field->path));
     struct tokens tokens;
     int r = analyse(binder, field, options, query__scalar_text(binder->arena, value), &tokens);
     if (r != 0)
@@ -157,8 +170,9 @@ static int match_field(struct binder *binder, const struct query *query, const s
 }
 
 /* The same where a value that does not fit the field matches nothing. */
-static int match_lenient(struct binder *binder, const struct query *query, const struct mapping_field *field, enum match_form form,
-                         yyjson_val *value, const struct match_options *options, struct matcher **ret_matcher)
+static int match_lenient(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                         enum match_form form, yyjson_val *value, const struct match_options *options,
+                         struct matcher **ret_matcher)
 {
     int r = match_field(binder, query, field, form, value, options, ret_matcher);
     if (r == QUERY_REFUSED && options->lenient) {
@@ -168,7 +182,8 @@ static int match_lenient(struct binder *binder, const struct query *query, const
     return r;
 }
 
-static int match_metadata(struct binder *binder, struct slice name, yyjson_val *value, double boost, struct matcher **ret_matcher)
+static int match_metadata(struct binder *binder, struct slice name, yyjson_val *value, double boost,
+                          struct matcher **ret_matcher)
 {
     struct query *term = query__new(binder->arena, QUERY_TERM);
     term->boost = boost;
@@ -182,14 +197,17 @@ static int match_metadata(struct binder *binder, struct slice name, yyjson_val *
 int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
-    if (field == NULL && query->field.len > 0 && query->field.data[0] == '_' && !slice_is(query->field, "_all"))
+    if (field == NULL && query->field.len > 0 && query->field.data[0] == '_' &&
+        !slice_is(query->field, "_all"))
         return match_metadata(binder, query->field, query->match.value, query->boost, ret_matcher);
     if (slice_is(query->field, "_all") || slice_is(query->field, "*")) {
         struct query *multi = query__new(binder->arena, QUERY_MULTI_MATCH);
         multi->boost = query->boost;
         multi->multi.value = query->match.value;
         multi->multi.tie_breaker = NAN;
-        multi->multi.form = query->match.form == MATCH_PHRASE ? MULTI_PHRASE : query->match.form == MATCH_PHRASE_PREFIX ? MULTI_PHRASE_PREFIX : MULTI_BEST_FIELDS;
+        multi->multi.form = query->match.form == MATCH_PHRASE          ? MULTI_PHRASE
+                            : query->match.form == MATCH_PHRASE_PREFIX ? MULTI_PHRASE_PREFIX
+                                                                       : MULTI_BEST_FIELDS;
         multi->multi.options = query->match.options;
         multi->multi.options.lenient = true;
         return bind__multi_match(binder, multi, ret_matcher);
@@ -197,10 +215,12 @@ int bind__match(struct binder *binder, const struct query *query, struct matcher
     *ret_matcher = bind__new(binder, MATCHER_NONE, 1);
     if (field == NULL || field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return 0;
-    return match_lenient(binder, query, field, query->match.form, query->match.value, &query->match.options, ret_matcher);
+    return match_lenient(binder, query, field, query->match.form, query->match.value, &query->match.options,
+                         ret_matcher);
 }
 
-/* --- Over several fields ------------------------------------------------------------------------------------- */
+/* --- Over several fields
+ * ------------------------------------------------------------------------------------- */
 
 struct chosen_fields {
     struct binder *binder;
@@ -208,18 +228,19 @@ struct chosen_fields {
     struct chosen_field {
         const struct mapping_field *field;
         double boost;
-    } *items;
+    } * items;
     size_t count, capacity;
 };
 
 static void choose_field(void *context, const struct mapping_field *field)
 {
     struct chosen_fields *chosen = context;
-    bool searchable = field->indexed && field->type != FIELD_OBJECT && field->type != FIELD_NESTED && field->type != FIELD_BINARY &&
-                      field->type != FIELD_STORED;
+    bool searchable = field->indexed && field->type != FIELD_OBJECT && field->type != FIELD_NESTED &&
+                      field->type != FIELD_BINARY && field->type != FIELD_STORED;
     if (!searchable || chosen->count >= QUERY_CLAUSES_MAX)
         return;
-    chosen->items = arena_grow(chosen->binder->arena, chosen->items, chosen->count, &chosen->capacity, sizeof *chosen->items);
+    chosen->items = arena_grow(chosen->binder->arena, chosen->items, chosen->count, &chosen->capacity,
+                               sizeof *chosen->items);
     chosen->items[chosen->count++] = (struct chosen_field){field, chosen->boost};
 }
 
@@ -248,7 +269,8 @@ static int match_across(struct binder *binder, const struct query *query, const 
     struct tokens tokens = {.binder = binder};
     for (size_t i = 0; i < chosen->count && tokens.count == 0; i++) {
         if (chosen->items[i].field->type == FIELD_TEXT) {
-            int r = analyse(binder, chosen->items[i].field, options, query__scalar_text(binder->arena, query->multi.value), &tokens);
+            int r = analyse(binder, chosen->items[i].field, options,
+                            query__scalar_text(binder->arena, query->multi.value), &tokens);
             if (r != 0)
                 return r;
         }
@@ -259,24 +281,27 @@ static int match_across(struct binder *binder, const struct query *query, const 
         for (size_t i = 0; i < chosen->count; i++) {
             struct matcher *one;
             struct query part = {.kind = QUERY_MATCH, .boost = chosen->items[i].boost};
-            int r = match_lenient(binder, &part, chosen->items[i].field, MATCH_BOOLEAN, query__text(binder->arena, tokens.items[t].text),
-                                  options, &one);
+            int r = match_lenient(binder, &part, chosen->items[i].field, MATCH_BOOLEAN,
+                                  query__text(binder->arena, tokens.items[t].text), options, &one);
             if (r != 0)
                 return r;
             bind__list_add(binder, &anywhere->compound.queries, one);
         }
-        bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should, anywhere);
+        bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should,
+                       anywhere);
     }
     words->boolean.minimum = words->boolean.should.count > 0;
     *ret_matcher = tokens.count > 0 ? words : bind__new(binder, MATCHER_NONE, 1);
     if (options->minimum_should_match.len > 0 && words->boolean.should.count > 0)
-        return bind__minimum(binder, options->minimum_should_match, words->boolean.should.count, &words->boolean.minimum);
+        return bind__minimum(binder, options->minimum_should_match, words->boolean.should.count,
+                             &words->boolean.minimum);
     return 0;
 }
 
 int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
-    static const enum match_form forms[] = {MATCH_BOOLEAN, MATCH_BOOLEAN, MATCH_BOOLEAN, MATCH_PHRASE, MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX};
+    static const enum match_form forms[] = {MATCH_BOOLEAN, MATCH_BOOLEAN,       MATCH_BOOLEAN,
+                                            MATCH_PHRASE,  MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX};
     struct chosen_fields chosen = {.binder = binder};
     struct match_options options = query->multi.options;
     options.lenient = options.lenient || query->multi.field_count == 0;
@@ -285,11 +310,14 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct m
         return match_across(binder, query, &chosen, &options, ret_matcher);
     bool sum = query->multi.form == MULTI_MOST_FIELDS || query->multi.form == MULTI_BOOL_PREFIX;
     struct matcher *matcher = bind__new(binder, MATCHER_DIS_MAX, query->boost);
-    matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker : sum ? 1.0f : 0.0f;
+    matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker
+                               : sum                            ? 1.0f
+                                                                : 0.0f;
     for (size_t i = 0; i < chosen.count; i++) {
         struct matcher *one;
         struct query part = {.kind = QUERY_MATCH, .boost = chosen.items[i].boost};
-        int r = match_lenient(binder, &part, chosen.items[i].field, forms[query->multi.form], query->multi.value, &options, &one);
+        int r = match_lenient(binder, &part, chosen.items[i].field, forms[query->multi.form],
+                              query->multi.value, &options, &one);
         if (r != 0)
             return r;
         bind__list_add(binder, &matcher->compound.queries, one);

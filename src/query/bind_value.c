@@ -18,7 +18,8 @@ static struct matcher *none(struct binder *binder)
 
 static bool is_integer_field(const struct mapping_field *field)
 {
-    return field->type == FIELD_LONG || field->type == FIELD_INTEGER || field->type == FIELD_SHORT || field->type == FIELD_BYTE;
+    return field->type == FIELD_LONG || field->type == FIELD_INTEGER || field->type == FIELD_SHORT ||
+           field->type == FIELD_BYTE;
 }
 
 static bool is_text_field(const struct mapping_field *field)
@@ -32,11 +33,11 @@ static int check_searchable(struct binder *binder, const struct mapping_field *f
     if (field->type == FIELD_BINARY)
         return bind__refuse_plain(binder, "Binary fields do not support searching");
     if (field->type == FIELD_STORED)
-        return bind__refuse_plain(binder, "Field [%.*s] of type [%.*s] does not support searching", SLICE_ARG(field->path),
-                                  SLICE_ARG(field->type_name));
+        return bind__refuse_plain(binder, "Field [%.*s] of type [%.*s] does not support searching",
+                                  SLICE_ARG(field->path), SLICE_ARG(field->type_name));
     if (!field->indexed)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Cannot search on field [%.*s] since it is not indexed.",
-                            SLICE_ARG(field->path));
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Cannot search on field [%.*s] since it is not indexed.", SLICE_ARG(field->path));
     return 0;
 }
 
@@ -49,24 +50,29 @@ static bool scalar_number(struct binder *binder, yyjson_val *scalar, double *ret
     return text.len > 0 && *end == '\0' && !yyjson_is_bool(scalar);
 }
 
-static int refuse_value(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, const struct problem *cause)
+static int refuse_value(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
+                        const struct problem *cause)
 {
     struct slice text = query__scalar_text(binder->arena, scalar);
     if (field->type == FIELD_BOOLEAN)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Can't parse boolean value [%.*s], expected [true] or [false]", SLICE_ARG(text));
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Can't parse boolean value [%.*s], expected [true] or [false]", SLICE_ARG(text));
     if (field->type == FIELD_IP)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.",
+                            SLICE_ARG(text));
     bool number = slice_starts_with(cause->reason, SLICE_LIT("For input string"));
     bind__refuse(binder, number ? PROBLEM_NUMBER_FORMAT : cause->type, "%.*s", SLICE_ARG(cause->reason));
     binder->problem->caused_by->name = cause->name;
     return QUERY_REFUSED;
 }
 
-/* --- Dates -------------------------------------------------------------------------------------------------- */
+/* --- Dates
+ * -------------------------------------------------------------------------------------------------- */
 
 static int refuse_date(struct binder *binder, struct slice text, struct slice format)
 {
-    struct slice inner = arena_printf(binder->arena, "failed to parse date field [%.*s] with format [%.*s]", SLICE_ARG(text), SLICE_ARG(format));
+    struct slice inner = arena_printf(binder->arena, "failed to parse date field [%.*s] with format [%.*s]",
+                                      SLICE_ARG(text), SLICE_ARG(format));
     bind__refuse(binder, PROBLEM_PARSE, "%.*s: [%.*s]", SLICE_ARG(inner), SLICE_ARG(inner));
     struct problem *cause = arena_zalloc(binder->arena, 2 * sizeof *cause);
     cause[0] = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = inner, .caused_by = &cause[1]};
@@ -77,15 +83,19 @@ static int refuse_date(struct binder *binder, struct slice text, struct slice fo
     return QUERY_REFUSED;
 }
 
-static int date_value(struct binder *binder, const struct mapping_field *field, const struct query *range, yyjson_val *scalar,
-                      bool round_up, int64_t *ret_millis)
+static int date_value(struct binder *binder, const struct mapping_field *field, const struct query *range,
+                      yyjson_val *scalar, bool round_up, int64_t *ret_millis)
 {
     const struct date_format *format = field->format != NULL ? field->format : date_format_default();
     int zone = 0;
-    if (range != NULL && range->range.format.len > 0 && date_format_parse(binder->arena, range->range.format, &format) != 0)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Unknown pattern letter", SLICE_ARG(range->range.format));
-    if (range != NULL && range->range.time_zone.len > 0 && date_zone_parse(range->range.time_zone, &zone) != 0)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid ID for ZoneOffset or unsupported region: %.*s",
+    if (range != NULL && range->range.format.len > 0 &&
+        date_format_parse(binder->arena, range->range.format, &format) != 0)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Invalid format: [%.*s]: Unknown pattern letter", SLICE_ARG(range->range.format));
+    if (range != NULL && range->range.time_zone.len > 0 &&
+        date_zone_parse(range->range.time_zone, &zone) != 0)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Invalid ID for ZoneOffset or unsupported region: %.*s",
                             SLICE_ARG(range->range.time_zone));
     struct slice text = query__scalar_text(binder->arena, scalar);
     if (date_parse_math(format, text, binder->context->now_ms, round_up, zone, ret_millis) != 0)
@@ -93,10 +103,11 @@ static int date_value(struct binder *binder, const struct mapping_field *field, 
     return 0;
 }
 
-/* --- Terms -------------------------------------------------------------------------------------------------- */
+/* --- Terms
+ * -------------------------------------------------------------------------------------------------- */
 
-static struct matcher *single_value(struct binder *binder, const struct mapping_field *field, const struct value *value,
-                                    double boost, bool scored)
+static struct matcher *single_value(struct binder *binder, const struct mapping_field *field,
+                                    const struct value *value, double boost, bool scored)
 {
     struct matcher *matcher = bind__new(binder, MATCHER_TERMS, boost);
     matcher->field = field;
@@ -111,8 +122,8 @@ static struct matcher *single_value(struct binder *binder, const struct mapping_
     return matcher;
 }
 
-static int date_term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
-                     struct matcher **ret_matcher)
+static int date_term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
+                     double boost, struct matcher **ret_matcher)
 {
     struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost);
     matcher->field = field;
@@ -126,8 +137,8 @@ static int date_term(struct binder *binder, const struct mapping_field *field, y
 }
 
 /* "10.0.0.0/8" on an ip field. Returns: false where the text is no such block. */
-static bool ip_block(struct binder *binder, const struct mapping_field *field, struct slice text, double boost,
-                     struct matcher **ret_matcher)
+static bool ip_block(struct binder *binder, const struct mapping_field *field, struct slice text,
+                     double boost, struct matcher **ret_matcher)
 {
     size_t slash = slice_find_byte(text, '/');
     uint64_t bits;
@@ -136,7 +147,8 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
     if (slash >= text.len || !slice_to_u64(slice_from_offset(text, slash + 1), &bits))
         return false;
     yyjson_val *address = query__text(binder->arena, (struct slice){text.data, slash});
-    if (field_value_parse(field, address, binder->context->dialect, binder->arena, &base, &ignored) != 0 || base.bytes.len != 16)
+    if (field_value_parse(field, address, binder->context->dialect, binder->arena, &base, &ignored) != 0 ||
+        base.bytes.len != 16)
         return false;
     if (memchr(text.data, ':', slash) == NULL)
         bits += 96;
@@ -159,8 +171,8 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
     return true;
 }
 
-int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
-               struct matcher **ret_matcher)
+int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
+               bool scored, struct matcher **ret_matcher)
 {
     *ret_matcher = none(binder);
     if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
@@ -170,7 +182,8 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
         return r;
     if (field->type == FIELD_DATE)
         return date_term(binder, field, scalar, boost, ret_matcher);
-    if (field->type == FIELD_IP && ip_block(binder, field, query__scalar_text(binder->arena, scalar), boost, ret_matcher))
+    if (field->type == FIELD_IP &&
+        ip_block(binder, field, query__scalar_text(binder->arena, scalar), boost, ret_matcher))
         return 0;
     double number;
     if (is_integer_field(field) && scalar_number(binder, scalar, &number) && number != floor(number))
@@ -188,9 +201,11 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
     return 0;
 }
 
-/* --- Ranges ------------------------------------------------------------------------------------------------- */
+/* --- Ranges
+ * ------------------------------------------------------------------------------------------------- */
 
-/* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside. */
+/* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside.
+ */
 static int integer_bound(struct binder *binder, yyjson_val *scalar, bool high, struct matcher *matcher)
 {
     struct slice text = query__scalar_text(binder->arena, scalar);
@@ -204,29 +219,36 @@ static int integer_bound(struct binder *binder, yyjson_val *scalar, bool high, s
             matcher->range.low_exclusive = high ? matcher->range.low_exclusive : false;
             matcher->range.high_exclusive = high ? false : matcher->range.high_exclusive;
         }
-        exact = whole >= 9.2233720368547758e18 ? INT64_MAX : whole <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)whole;
+        exact = whole >= 9.2233720368547758e18    ? INT64_MAX
+                : whole <= -9.2233720368547758e18 ? INT64_MIN
+                                                  : (int64_t)whole;
     }
     (high ? &matcher->range.high : &matcher->range.low)->i64 = exact;
     return 0;
 }
 
-static int scaled_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high, struct matcher *matcher)
+static int scaled_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
+                        bool high, struct matcher *matcher)
 {
     double number;
     if (!scalar_number(binder, scalar, &number))
-        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(query__scalar_text(binder->arena, scalar)));
+        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                            SLICE_ARG(query__scalar_text(binder->arena, scalar)));
     double scaled = number * field->scaling_factor;
     double whole = high ? floor(scaled) : ceil(scaled);
     if (whole != scaled && high)
         matcher->range.high_exclusive = false;
     else if (whole != scaled)
         matcher->range.low_exclusive = false;
-    (high ? &matcher->range.high : &matcher->range.low)->i64 =
-        whole >= 9.2233720368547758e18 ? INT64_MAX : whole <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)whole;
+    (high ? &matcher->range.high : &matcher->range.low)->i64 = whole >= 9.2233720368547758e18 ? INT64_MAX
+                                                               : whole <= -9.2233720368547758e18
+                                                                   ? INT64_MIN
+                                                                   : (int64_t)whole;
     return 0;
 }
 
-static int other_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high, struct matcher *matcher)
+static int other_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
+                       bool high, struct matcher *matcher)
 {
     struct value *bound = high ? &matcher->range.high : &matcher->range.low;
     struct problem cause = {0};
@@ -242,9 +264,10 @@ static int other_bound(struct binder *binder, const struct mapping_field *field,
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* Dates round: an exclusive lower bound begins behind the span that the text names, an inclusive upper one ends with it. */
-static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field, bool high,
-                      struct matcher *matcher)
+/* Dates round: an exclusive lower bound begins behind the span that the text names, an inclusive upper one
+ * ends with it. */
+static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                      bool high, struct matcher *matcher)
 {
     yyjson_val *scalar = high ? query->range.high : query->range.low;
     struct value *bound = high ? &matcher->range.high : &matcher->range.low;
@@ -263,7 +286,8 @@ static int bind_bound(struct binder *binder, const struct query *query, const st
     return other_bound(binder, field, scalar, high, matcher);
 }
 
-int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field, struct matcher **ret_matcher)
+int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                struct matcher **ret_matcher)
 {
     int r = field != NULL ? check_searchable(binder, field) : 0;
     if (r != 0)
@@ -291,7 +315,8 @@ int bind__range(struct binder *binder, const struct query *query, const struct m
     return 0;
 }
 
-/* --- Patterns ----------------------------------------------------------------------------------------------- */
+/* --- Patterns
+ * ----------------------------------------------------------------------------------------------- */
 
 static struct slice lower_ascii(struct arena *arena, struct slice text)
 {
@@ -309,7 +334,9 @@ static struct slice normalized(struct binder *binder, const struct mapping_field
     if (field->type != FIELD_TEXT || field->search_analyzer == NULL)
         return text;
     struct slice analyzer = analyzer_name(field->search_analyzer);
-    return slice_is(analyzer, "keyword") || slice_is(analyzer, "whitespace") ? text : lower_ascii(binder->arena, text);
+    return slice_is(analyzer, "keyword") || slice_is(analyzer, "whitespace")
+               ? text
+               : lower_ascii(binder->arena, text);
 }
 
 static unsigned edits_of(struct slice fuzziness, struct slice text)
@@ -333,23 +360,31 @@ static int refuse_pattern(struct binder *binder, const struct query *query, cons
                        : query->kind == QUERY_WILDCARD ? "wildcard"
                        : query->kind == QUERY_REGEXP   ? "regexp"
                                                        : "fuzzy";
-    const char *fields = query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY ? "keyword and text" : "keyword, text and wildcard";
+    const char *fields = query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY
+                             ? "keyword and text"
+                             : "keyword, text and wildcard";
     if (query->kind == QUERY_FUZZY)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",
                             name, fields, SLICE_ARG(field->path), SLICE_ARG(field->type_name));
-    return bind__refuse_plain(binder, "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]", name, fields,
-                              SLICE_ARG(field->path), SLICE_ARG(field->type_name));
+    return bind__refuse_plain(binder,
+                              "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",
+                              name, fields, SLICE_ARG(field->path), SLICE_ARG(field->type_name));
 }
 
-static int bind_regexp(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
+static int bind_regexp(struct binder *binder, const struct query *query, struct slice text,
+                       struct matcher *matcher)
 {
     struct slice reason = SLICE_NONE;
     if (text.len > QUERY_REGEXP_CHARACTERS_MAX)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "The length of regex [%zu] used in the Regexp Query request has exceeded the allowed maximum of [%d]. This "
-                            "maximum can be set by changing the [index.max_regex_length] index level setting.",
-                            text.len, QUERY_REGEXP_CHARACTERS_MAX);
-    matcher->pattern.pattern = pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
+        return bind__refuse(
+            binder, PROBLEM_ILLEGAL_ARGUMENT,
+            "The length of regex [%zu] used in the Regexp Query request has exceeded the allowed maximum of "
+            "[%d]. This "
+            "maximum can be set by changing the [index.max_regex_length] index level setting.",
+            text.len, QUERY_REGEXP_CHARACTERS_MAX);
+    matcher->pattern.pattern =
+        pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
     if (matcher->pattern.pattern == NULL)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     matcher->pattern.fits = pattern_regexp;
@@ -357,7 +392,8 @@ static int bind_regexp(struct binder *binder, const struct query *query, struct 
     return 0;
 }
 
-int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field, struct matcher **ret_matcher)
+int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                  struct matcher **ret_matcher)
 {
     if (!is_text_field(field))
         return refuse_pattern(binder, query, field);
@@ -371,8 +407,9 @@ int bind__pattern(struct binder *binder, const struct query *query, const struct
     if (query->kind == QUERY_REGEXP)
         return bind_regexp(binder, query, text, matcher);
     if (query->kind == QUERY_FUZZY) {
-        matcher->pattern.pattern = pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
-                                                     query->pattern.prefix_length, !query->pattern.no_transpositions);
+        matcher->pattern.pattern =
+            pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
+                              query->pattern.prefix_length, !query->pattern.no_transpositions);
         matcher->pattern.fits = pattern_fuzzy;
         matcher->pattern.prefix = SLICE_LIT("");
         return 0;

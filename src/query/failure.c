@@ -22,8 +22,8 @@ static void write_problem(struct json_writer *w, const struct problem *problem)
     json_end(w, '}');
 }
 
-static void write_details(struct json_writer *w, const struct search_context *context, const struct search_index *index, bool partial,
-                          const struct problem *shard)
+static void write_details(struct json_writer *w, const struct search_context *context,
+                          const struct search_index *index, bool partial, const struct problem *shard)
 {
     buf_lit(w->buf, "\"phase\":\"query\",\"grouped\":true,\"failed_shards\":");
     (void)partial;
@@ -41,8 +41,8 @@ static void write_details(struct json_writer *w, const struct search_context *co
     json_end(w, ']');
 }
 
-void failure_wrap(const struct search_context *context, const struct search_index *index, bool partial, const struct problem *shard_problem,
-                  struct problem *ret_problem)
+void failure_wrap(const struct search_context *context, const struct search_index *index, bool partial,
+                  const struct problem *shard_problem, struct problem *ret_problem)
 {
     struct problem *shard = arena_alloc(context->arena, sizeof *shard);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
@@ -59,7 +59,8 @@ void failure_wrap(const struct search_context *context, const struct search_inde
     }
     json_writer_init(&w, &text);
     write_details(&w, context, index, partial, shard);
-    problem_set(ret_problem, context->arena, PROBLEM_SEARCH_PHASE_EXECUTION, partial ? "Partial shards failure" : "all shards failed");
+    problem_set(ret_problem, context->arena, PROBLEM_SEARCH_PHASE_EXECUTION,
+                partial ? "Partial shards failure" : "all shards failed");
     ret_problem->status = problem_status(shard);
     ret_problem->details = arena_copy(context->arena, buf_view(&text));
     ret_problem->caused_by = shard;

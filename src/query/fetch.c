@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hits as JSON, in the order of members that Elasticsearch has. The plain case, everything of the source, copies bytes and
- * looks at nothing.
+ * Hits as JSON, in the order of members that Elasticsearch has. The plain case, everything of the source,
+ * copies bytes and looks at nothing.
  */
 #include "query/fetch.h"
 
-#include "json/path.h"
-#include "json/write.h"
 #include "mapping/date.h"
 #include "query/sort.h"
 #include "script/script.h"
+#include "json/path.h"
+#include "json/write.h"
 
 static bool source_enabled(const struct mapping *mapping)
 {
@@ -25,20 +25,24 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
     buf_deinit(&name);
     bool other_fields = request->stored_field_count > 0 || request->script_field_count > 0;
     fetcher->source_allowed = source_enabled(binder->index->mapping);
-    fetcher->source = !request->no_source && fetcher->source_allowed && (request->source_asked || !other_fields);
+    fetcher->source =
+        !request->no_source && fetcher->source_allowed && (request->source_asked || !other_fields);
     fetcher->source_whole = request->source.include_count == 0 && request->source.exclude_count == 0;
     fetcher->ids = !request->stored_none;
     fetcher->fields = other_fields || request->docvalue_count > 0 || request->field_count > 0;
-    fetcher->scripts = arena_zalloc(binder->arena, (request->script_field_count + 1) * sizeof(struct script *));
+    fetcher->scripts =
+        arena_zalloc(binder->arena, (request->script_field_count + 1) * sizeof(struct script *));
     for (size_t i = 0; i < request->script_field_count; i++) {
-        int r = bind__script(binder, request->script_fields[i].script, SCRIPT_FOR_FIELD, &fetcher->scripts[i]);
+        int r =
+            bind__script(binder, request->script_fields[i].script, SCRIPT_FOR_FIELD, &fetcher->scripts[i]);
         if (r != 0)
             return r;
     }
     return 0;
 }
 
-/* --- fields -------------------------------------------------------------------------------------------------------- */
+/* --- fields
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Fields gathered for one hit: name and the inside of its array. */
 struct fields_writer {
@@ -46,8 +50,8 @@ struct fields_writer {
     struct subject *subject;
     struct buf *buf;
     const struct field_format *format;
-    bool begun;     /* "fields":{ is written */
-    bool values;    /* a value of the field at hand is written */
+    bool begun;  /* "fields":{ is written */
+    bool values; /* a value of the field at hand is written */
     int result;
 };
 
@@ -80,7 +84,8 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
         buf_byte(w->buf, '"');
         return;
     }
-    if (w->format != NULL && w->format->format.len > 0 && date_format_parse(&w->subject->arena, w->format->format, &format) != 0)
+    if (w->format != NULL && w->format->format.len > 0 &&
+        date_format_parse(&w->subject->arena, w->format->format, &format) != 0)
         format = date_format_default();
     if (w->fetcher->context->dialect == DIALECT_5 && (w->format == NULL || w->format->format.len == 0)) {
         buf_i64(w->buf, millis);
@@ -158,11 +163,6 @@ static void write_source_values(struct fields_writer *w, struct slice name, stru
     buf_byte(w->buf, ']');
 }
 
-static bool is_multi_field(const struct mapping_field *field)
-{
-    return field->parent != NULL && field->parent->type != FIELD_OBJECT && field->parent->type != FIELD_NESTED;
-}
-
 /* One field of the `fields` option: dates formatted, everything else from the source. */
 static void write_field(void *context, const struct mapping_field *field)
 {
@@ -172,14 +172,15 @@ static void write_field(void *context, const struct mapping_field *field)
     if (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN)
         write_docvalues(context, field);
     else
-        write_source_values(w, field->path, is_multi_field(field) ? field->parent->path : field->path);
+        write_source_values(w, field->path, subject_source_path(field));
 }
 
 static bool is_stored(const struct mapping_field *field)
 {
     for (size_t i = 0; i < field->parameter_count; i++) {
         if (slice_is(field->parameters[i].name, "store"))
-            return slice_is(field->parameters[i].json, "true") || slice_is(field->parameters[i].json, "\"true\"");
+            return slice_is(field->parameters[i].json, "true") ||
+                   slice_is(field->parameters[i].json, "\"true\"");
     }
     return false;
 }
@@ -187,7 +188,7 @@ static bool is_stored(const struct mapping_field *field)
 static void write_stored(void *context, const struct mapping_field *field)
 {
     if (is_stored(field))
-        write_source_values(context, field->path, is_multi_field(field) ? field->parent->path : field->path);
+        write_source_values(context, field->path, subject_source_path(field));
 }
 
 static void write_script_field(struct fields_writer *w, size_t i)
@@ -242,7 +243,9 @@ static int write_fields(const struct fetcher *fetcher, struct subject *subject, 
     return w.result;
 }
 
-/* --- The hit ---------------------------------------------------------------------------------------------------------- */
+/* --- The hit
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void write_head(const struct fetcher *fetcher, const struct subject *subject, struct buf *buf)
 {
@@ -282,7 +285,8 @@ static int write_source(const struct fetcher *fetcher, struct subject *subject, 
     return 0;
 }
 
-int fetch_hit(const struct fetcher *fetcher, struct subject *subject, const float *score, const struct sort_value *values, struct buf *buf)
+int fetch_hit(const struct fetcher *fetcher, struct subject *subject, const float *score,
+              const struct sort_value *values, struct buf *buf)
 {
     int r = 0;
     write_head(fetcher, subject, buf);

@@ -19,7 +19,8 @@ void kept_hits_deinit(struct kept_hits *kept)
     *kept = (struct kept_hits){.keys = NULL};
 }
 
-struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values, size_t count)
+struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
+                               size_t count)
 {
     size_t bytes = sizeof(struct kept_hit) + count * sizeof *values + key.len;
     for (size_t i = 0; i < count; i++)
@@ -39,8 +40,8 @@ struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, co
     return hit;
 }
 
-static int compare(const struct kept_hits *kept, uint32_t index, float score, struct slice key, const struct sort_value *values,
-                   const struct kept_hit *b)
+static int compare(const struct kept_hits *kept, uint32_t index, float score, struct slice key,
+                   const struct sort_value *values, const struct kept_hit *b)
 {
     int order = kept->key_count > 0 ? sort_compare(kept->keys, kept->key_count, values, b->values)
                                     : (score < b->score) - (score > b->score);
@@ -100,7 +101,8 @@ static void drop_last(struct kept_hits *kept)
     sink(kept, 0);
 }
 
-void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key, const struct sort_value *values)
+void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+                     const struct sort_value *values)
 {
     if (kept->limit == 0)
         return;

@@ -3,10 +3,11 @@
  * The syntax of query strings, as Lucene's classic parser reads it:
  *
  *     query  := clause { [AND | OR | && | "||"] clause }
- *     clause := [+ | - | ! | NOT] [FIELD ':'] ( term | "phrase"[~N] | range | /regexp/ | '(' query ')' ) [^BOOST]
- *     range  := ('[' | '{') bound TO bound (']' | '}') | ('<' | '>' | '<=' | '>=') term
+ *     clause := [+ | - | ! | NOT] [FIELD ':'] ( term | "phrase"[~N] | range | /regexp/ | '(' query ')' )
+ * [^BOOST] range  := ('[' | '{') bound TO bound (']' | '}') | ('<' | '>' | '<=' | '>=') term
  *
- * The result is a tree of ordinary nodes. Terms become match queries, so that each field's analyzer sees them.
+ * The result is a tree of ordinary nodes. Terms become match queries, so that each field's analyzer sees
+ * them.
  */
 #include "query/matcher.h"
 
@@ -18,7 +19,7 @@ struct lucene {
     const struct query *query;
     const struct query_field *fields; /* where clauses without a field look; none: everywhere */
     size_t field_count;
-    struct query_field single;        /* default_field */
+    struct query_field single; /* default_field */
     struct slice text;
     size_t at;
     unsigned depth;
@@ -63,20 +64,23 @@ static bool take_word(struct lucene *p, const char *word)
     skip_space(p);
     if (p->text.len - p->at < len || memcmp(p->text.data + p->at, word, len) != 0)
         return false;
-    if (p->text.len - p->at > len && !is_space(p->text.data[p->at + len]) && p->text.data[p->at + len] != '(' && word[0] >= 'A' && word[0] <= 'Z')
+    if (p->text.len - p->at > len && !is_space(p->text.data[p->at + len]) &&
+        p->text.data[p->at + len] != '(' && word[0] >= 'A' && word[0] <= 'Z')
         return false;
     p->at += len;
     return true;
 }
 
-#define EXPECTING_CLAUSE                                                                                               \
-    "    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n"                     \
-    "    <QUOTED> ...\n    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n"                 \
+#define EXPECTING_CLAUSE                                                                                     \
+    "    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n"        \
+    "    <QUOTED> ...\n    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n"     \
     "    \"[\" ...\n    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    "
-#define EXPECTING_MORE                                                                                                 \
-    "    <AND> ...\n    <OR> ...\n    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n"        \
-    "    \")\" ...\n    \"*\" ...\n    \"^\" ...\n    <QUOTED> ...\n    <TERM> ...\n    <FUZZY_SLOP> ...\n"               \
-    "    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n    \"{\" ...\n    <NUMBER> ...\n    "
+#define EXPECTING_MORE                                                                                       \
+    "    <AND> ...\n    <OR> ...\n    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    "     \
+    "\"(\" ...\n"                                                                                            \
+    "    \")\" ...\n    \"*\" ...\n    \"^\" ...\n    <QUOTED> ...\n    <TERM> ...\n    <FUZZY_SLOP> ...\n"  \
+    "    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n    \"{\" ...\n    "     \
+    "<NUMBER> ...\n    "
 
 static struct query *fail(struct lucene *p, const char *expecting)
 {
@@ -84,24 +88,30 @@ static struct query *fail(struct lucene *p, const char *expecting)
         return query_match_all(p->arena);
     p->failed = true;
     struct slice found = p->at >= p->text.len ? SLICE_LIT("<EOF>") : (struct slice){p->text.data + p->at, 1};
-    const char *form = p->at >= p->text.len ? "Encountered \"%.*s\" at line 1, column %zu.\nWas expecting one of:\n%s"
-                                            : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";
+    const char *form =
+        p->at >= p->text.len
+            ? "Encountered \"%.*s\" at line 1, column %zu.\nWas expecting one of:\n%s"
+            : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";
     struct problem *cause = arena_zalloc(p->arena, sizeof *cause);
     cause->type = PROBLEM_PARSE;
     cause->name = SLICE_LIT("parse_exception"); /* Lucene's, which is no root cause */
     if (p->at >= p->text.len)
-        cause->reason = arena_printf(p->arena, "Encountered \"<EOF>\" at line 1, column %zu.\nWas expecting one of:\n%s", p->text.len,
-                                     expecting);
+        cause->reason =
+            arena_printf(p->arena, "Encountered \"<EOF>\" at line 1, column %zu.\nWas expecting one of:\n%s",
+                         p->text.len, expecting);
     else
         cause->reason = arena_printf(p->arena, form, SLICE_ARG(found), SLICE_ARG(found), p->at, expecting);
     *p->problem = (struct problem){.type = PROBLEM_PARSE, .name = cause->name, .caused_by = cause};
-    p->problem->reason = arena_printf(p->arena, "Cannot parse '%.*s': %.*s", SLICE_ARG(p->text), SLICE_ARG(cause->reason));
+    p->problem->reason =
+        arena_printf(p->arena, "Cannot parse '%.*s': %.*s", SLICE_ARG(p->text), SLICE_ARG(cause->reason));
     return query_match_all(p->arena);
 }
 
-/* --- Making nodes --------------------------------------------------------------------------------------------- */
+/* --- Making nodes
+ * --------------------------------------------------------------------------------------------- */
 
-static struct query *each_field(struct lucene *p, struct slice field, struct query *(*make)(struct lucene *, struct slice, struct query *),
+static struct query *each_field(struct lucene *p, struct slice field,
+                                struct query *(*make)(struct lucene *, struct slice, struct query *),
                                 struct query *model)
 {
     if (field.data != NULL)
@@ -124,10 +134,13 @@ static struct query *on_field(struct lucene *p, struct slice field, struct query
 }
 
 /* Words and phrases. Without a field they go to all the fields at once. */
-static struct query *make_words(struct lucene *p, struct slice field, struct slice text, enum match_form form, unsigned slop)
+static struct query *make_words(struct lucene *p, struct slice field, struct slice text, enum match_form form,
+                                unsigned slop)
 {
-    struct match_options options = {.slop = slop, .and_operator = p->query->lucene.options.and_operator,
-                                    .lenient = p->query->lucene.options.lenient, .analyzer = p->query->lucene.options.analyzer};
+    struct match_options options = {.slop = slop,
+                                    .and_operator = p->query->lucene.options.and_operator,
+                                    .lenient = p->query->lucene.options.lenient,
+                                    .analyzer = p->query->lucene.options.analyzer};
     if (field.data != NULL && slice_find_byte(field, '*') == field.len) {
         struct query *query = query__new(p->arena, QUERY_MATCH);
         query->field = field;
@@ -142,20 +155,25 @@ static struct query *make_words(struct lucene *p, struct slice field, struct sli
     query->multi.value = query__text(p->arena, text);
     query->multi.fields = field.data != NULL ? named : (struct query_field *)(uintptr_t)p->fields;
     query->multi.field_count = field.data != NULL ? 1 : p->field_count;
-    query->multi.form = form == MATCH_PHRASE ? MULTI_PHRASE : form == MATCH_PHRASE_PREFIX ? MULTI_PHRASE_PREFIX : MULTI_BEST_FIELDS;
+    query->multi.form = form == MATCH_PHRASE          ? MULTI_PHRASE
+                        : form == MATCH_PHRASE_PREFIX ? MULTI_PHRASE_PREFIX
+                                                      : MULTI_BEST_FIELDS;
     query->multi.tie_breaker = NAN;
     query->multi.options = options;
     query->multi.options.lenient = options.lenient || field.data == NULL;
     return query;
 }
 
-static struct query *make_pattern(struct lucene *p, struct slice field, enum query_kind kind, struct slice text, struct slice fuzziness)
+static struct query *make_pattern(struct lucene *p, struct slice field, enum query_kind kind,
+                                  struct slice text, struct slice fuzziness)
 {
     struct query model = {.kind = kind, .boost = 1.0};
     model.pattern.value = query__text(p->arena, text);
     model.pattern.fuzziness = fuzziness;
-    if (field.data == NULL && p->field_count == 0) { /* everywhere: on the words of every text field, which `_all` was */
-        struct query *words = make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
+    if (field.data == NULL &&
+        p->field_count == 0) { /* everywhere: on the words of every text field, which `_all` was */
+        struct query *words =
+            make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
         words->multi.options.fuzziness = fuzziness;
         return words;
     }
@@ -171,13 +189,15 @@ static struct query *make_exists(struct lucene *p, struct slice field)
     return query;
 }
 
-/* --- Terms ------------------------------------------------------------------------------------------------------ */
+/* --- Terms
+ * ------------------------------------------------------------------------------------------------------ */
 
 static double take_number(struct lucene *p, double missing)
 {
     char digits[32] = "";
     size_t len = 0;
-    while (p->at < p->text.len && len < sizeof digits - 1 && strchr("0123456789.", p->text.data[p->at]) != NULL)
+    while (p->at < p->text.len && len < sizeof digits - 1 &&
+           strchr("0123456789.", p->text.data[p->at]) != NULL)
         digits[len++] = p->text.data[p->at++];
     return len > 0 ? strtod(digits, NULL) : missing;
 }
@@ -208,7 +228,8 @@ static bool take_term(struct lucene *p, struct lucene_term *ret_term)
     ret_term->pattern = (struct slice){p->text.data + start, p->at - start};
     ret_term->text = arena_copy(p->arena, buf_view(&text));
     ret_term->wildcard = stars > 0 || question;
-    ret_term->prefix = stars == 1 && !question && ret_term->text.len > 1 && ret_term->text.data[ret_term->text.len - 1] == '*';
+    ret_term->prefix = stars == 1 && !question && ret_term->text.len > 1 &&
+                       ret_term->text.data[ret_term->text.len - 1] == '*';
     buf_deinit(&text);
     return p->at > start;
 }
@@ -241,7 +262,8 @@ static struct slice take_bound(struct lucene *p)
         take_char(p, '"');
         return quoted;
     }
-    while (p->at < p->text.len && !is_space(p->text.data[p->at]) && p->text.data[p->at] != ']' && p->text.data[p->at] != '}')
+    while (p->at < p->text.len && !is_space(p->text.data[p->at]) && p->text.data[p->at] != ']' &&
+           p->text.data[p->at] != '}')
         p->at++;
     return (struct slice){p->text.data + start, p->at - start};
 }
@@ -274,7 +296,8 @@ static struct query *parse_range(struct lucene *p, struct slice field, bool excl
 /* age:>=10. Returns: NULL where it is none. */
 static struct query *parse_comparison(struct lucene *p, struct slice field)
 {
-    if (field.data == NULL || p->at >= p->text.len || (p->text.data[p->at] != '<' && p->text.data[p->at] != '>'))
+    if (field.data == NULL || p->at >= p->text.len ||
+        (p->text.data[p->at] != '<' && p->text.data[p->at] != '>'))
         return NULL;
     bool high = p->text.data[p->at++] == '<';
     bool exclusive = !take_char(p, '=');
@@ -306,7 +329,10 @@ static struct query *make_term(struct lucene *p, struct slice field, const struc
 {
     if (take_char(p, '~')) {
         double edits = take_number(p, 2);
-        struct slice fuzziness = edits >= 2 ? SLICE_LIT("2") : edits >= 1 ? SLICE_LIT("1") : edits > 0 ? SLICE_LIT("auto") : SLICE_LIT("0");
+        struct slice fuzziness = edits >= 2   ? SLICE_LIT("2")
+                                 : edits >= 1 ? SLICE_LIT("1")
+                                 : edits > 0  ? SLICE_LIT("auto")
+                                              : SLICE_LIT("0");
         return make_pattern(p, field, QUERY_FUZZY, term->text, fuzziness);
     }
     if (!term->wildcard)
@@ -314,11 +340,13 @@ static struct query *make_term(struct lucene *p, struct slice field, const struc
     if (slice_is(term->text, "*"))
         return make_exists(p, field);
     if (term->prefix)
-        return make_pattern(p, field, QUERY_PREFIX, (struct slice){term->text.data, term->text.len - 1}, SLICE_NONE);
+        return make_pattern(p, field, QUERY_PREFIX, (struct slice){term->text.data, term->text.len - 1},
+                            SLICE_NONE);
     return make_pattern(p, field, QUERY_WILDCARD, term->pattern, SLICE_NONE);
 }
 
-/* --- Clauses ---------------------------------------------------------------------------------------------------- */
+/* --- Clauses
+ * ---------------------------------------------------------------------------------------------------- */
 
 static struct query *parse_query(struct lucene *p, struct slice field);
 
@@ -388,12 +416,15 @@ struct lucene_clause {
     enum occur occur;
 };
 
-/* Lucene's rule: AND makes the clause before it required too; OR makes it optional where words are joined by AND. */
-static enum occur occur_of(struct lucene *p, bool and_before, bool or_before, char sign, struct lucene_clause *previous)
+/* Lucene's rule: AND makes the clause before it required too; OR makes it optional where words are joined by
+ * AND. */
+static enum occur occur_of(struct lucene *p, bool and_before, bool or_before, char sign,
+                           struct lucene_clause *previous)
 {
     if (previous != NULL && and_before && previous->occur == OCCUR_SHOULD)
         previous->occur = OCCUR_MUST;
-    if (previous != NULL && or_before && p->query->lucene.options.and_operator && previous->occur == OCCUR_MUST)
+    if (previous != NULL && or_before && p->query->lucene.options.and_operator &&
+        previous->occur == OCCUR_MUST)
         previous->occur = OCCUR_SHOULD;
     if (sign == '-')
         return OCCUR_MUST_NOT;
@@ -447,10 +478,11 @@ static struct query *with_boost(struct query *parsed, double boost)
     return parsed;
 }
 
-static void lucene_init(struct lucene *p, struct arena *arena, const struct query *query, const struct query_field *fields,
-                        size_t field_count, struct problem *problem)
+static void lucene_init(struct lucene *p, struct arena *arena, const struct query *query,
+                        const struct query_field *fields, size_t field_count, struct problem *problem)
 {
-    *p = (struct lucene){.arena = arena, .query = query, .fields = fields, .field_count = field_count, .problem = problem};
+    *p = (struct lucene){
+        .arena = arena, .query = query, .fields = fields, .field_count = field_count, .problem = problem};
     p->text = query->lucene.text;
     if (query->lucene.options.default_field.len > 0 && !slice_is(query->lucene.options.default_field, "*") &&
         !slice_is(query->lucene.options.default_field, "_all") && field_count == 0) {
@@ -461,8 +493,8 @@ static void lucene_init(struct lucene *p, struct arena *arena, const struct quer
     }
 }
 
-int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
-                 struct query **ret_query, struct problem *ret_problem)
+int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields,
+                 size_t field_count, struct query **ret_query, struct problem *ret_problem)
 {
     struct lucene p;
     lucene_init(&p, arena, query, fields, field_count, ret_problem);
@@ -476,7 +508,8 @@ int lucene_parse(struct arena *arena, const struct query *query, const struct qu
     return p.failed ? QUERY_REFUSED : 0;
 }
 
-/* --- simple_query_string ------------------------------------------------------------------------------------------ */
+/* --- simple_query_string
+ * ------------------------------------------------------------------------------------------ */
 
 static struct query *simple_group(struct lucene *p);
 
@@ -496,7 +529,8 @@ static struct query *simple_clause(struct lucene *p)
         return phrase;
     }
     size_t start = p->at;
-    while (p->at < p->text.len && !is_space(p->text.data[p->at]) && strchr("+|\"()", p->text.data[p->at]) == NULL)
+    while (p->at < p->text.len && !is_space(p->text.data[p->at]) &&
+           strchr("+|\"()", p->text.data[p->at]) == NULL)
         p->at++;
     if (p->at == start) {
         p->at++;
@@ -504,7 +538,8 @@ static struct query *simple_clause(struct lucene *p)
     }
     term.text = (struct slice){p->text.data + start, p->at - start};
     if (term.text.len > 1 && term.text.data[term.text.len - 1] == '*')
-        return make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){term.text.data, term.text.len - 1}, SLICE_NONE);
+        return make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){term.text.data, term.text.len - 1},
+                            SLICE_NONE);
     return make_words(p, SLICE_NONE, term.text, MATCH_BOOLEAN, 0);
 }
 
@@ -533,7 +568,8 @@ static struct query *simple_group(struct lucene *p)
     return all;
 }
 
-struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count)
+struct query *lucene_parse_simple(struct arena *arena, const struct query *query,
+                                  const struct query_field *fields, size_t field_count)
 {
     struct problem ignored;
     struct lucene p;

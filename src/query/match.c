@@ -2,16 +2,16 @@
 /*
  * Matching one document, and its score on the way.
  *
- * A matcher that fails leaves *ret_score alone. What goes wrong with the document (its source, a script) is noted in the
- * subject, and the document then matches nothing.
+ * A matcher that fails leaves *ret_score alone. What goes wrong with the document (its source, a script) is
+ * noted in the subject, and the document then matches nothing.
  */
 #include "query/matcher.h"
 
 #include "base/check.h"
-#include "json/path.h"
 #include "mapping/analysis.h"
 #include "query/phrase.h"
 #include "script/script.h"
+#include "json/path.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static bool matches(const struct matcher *matcher, struct subject *subject)
     return matcher_match(matcher, subject, &ignored);
 }
 
-/* --- Names ---------------------------------------------------------------------------------------------------- */
+/* --- Names
+ * ---------------------------------------------------------------------------------------------------- */
 
 static bool has_name(const struct matcher *matcher, struct slice name)
 {
@@ -49,7 +50,8 @@ static bool match_type(const struct matcher *matcher, const struct subject *subj
     return false;
 }
 
-/* --- Values --------------------------------------------------------------------------------------------------- */
+/* --- Values
+ * --------------------------------------------------------------------------------------------------- */
 
 static bool has_value(const struct matcher *matcher, const struct value *value)
 {
@@ -70,7 +72,9 @@ static bool has_value(const struct matcher *matcher, const struct value *value)
 static float bm25(const struct term_weight *weight, size_t frequency, size_t length)
 {
     const float k1 = 1.2f, b = 0.75f;
-    float norm = weight->norms && weight->mean_length > 0 ? (1 - b) + b * (float)length / (float)weight->mean_length : 1.0f;
+    float norm = weight->norms && weight->mean_length > 0
+                     ? (1 - b) + b * (float)length / (float)weight->mean_length
+                     : 1.0f;
     float inverse = 1.0f / (k1 * norm);
     return weight->weight - weight->weight / (1.0f + (float)frequency * inverse);
 }
@@ -86,7 +90,8 @@ static bool match_terms(const struct matcher *matcher, struct subject *subject, 
     }
     if (frequency == 0)
         return false;
-    *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, frequency, count) : matcher->boost;
+    *ret_score =
+        matcher->terms.weight.scored ? bm25(&matcher->terms.weight, frequency, count) : matcher->boost;
     return true;
 }
 
@@ -142,7 +147,8 @@ static bool match_exists(const struct matcher *matcher, struct subject *subject)
         bool found = false;
         if (field_value_kind(field) != VALUE_NONE && subject_field(subject, field, &values) > 0)
             return true;
-        bool unread = field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT; /* a text of no words is there */
+        bool unread = field_value_kind(field) == VALUE_NONE ||
+                      field->type == FIELD_TEXT; /* a text of no words is there */
         yyjson_val *root = unread ? subject_root(subject) : NULL;
         if (root != NULL)
             json_path_each(root, field->path, found_leaf, &found);
@@ -152,7 +158,8 @@ static bool match_exists(const struct matcher *matcher, struct subject *subject)
     return false;
 }
 
-/* --- Made of others --------------------------------------------------------------------------------------------- */
+/* --- Made of others
+ * --------------------------------------------------------------------------------------------- */
 
 static bool match_bool(const struct matcher *matcher, struct subject *subject, float *ret_score)
 {
@@ -213,10 +220,12 @@ static bool match_boosting(const struct matcher *matcher, struct subject *subjec
 static bool match_script(const struct matcher *matcher, struct subject *subject)
 {
     struct script_value value;
-    return subject_run_script(subject, matcher->script.script, matcher->script.params, 0, &value) == 0 && value.boolean;
+    return subject_run_script(subject, matcher->script.script, matcher->script.params, 0, &value) == 0 &&
+           value.boolean;
 }
 
-/* --- Functions ------------------------------------------------------------------------------------------------- */
+/* --- Functions
+ * ------------------------------------------------------------------------------------------------- */
 
 static double modified(struct slice modifier, double x)
 {
@@ -247,7 +256,9 @@ static double field_factor(const struct bound_function *function, struct subject
     if (count > 0 && values[0].kind == VALUE_F64)
         x = values[0].f64;
     else if (count > 0 && values[0].kind == VALUE_I64)
-        x = function->field->type == FIELD_SCALED_FLOAT ? (double)values[0].i64 / function->field->scaling_factor : (double)values[0].i64;
+        x = function->field->type == FIELD_SCALED_FLOAT
+                ? (double)values[0].i64 / function->field->scaling_factor
+                : (double)values[0].i64;
     return modified(function->spec->modifier, x * function->spec->factor);
 }
 
@@ -258,7 +269,8 @@ static double function_value(const struct bound_function *function, struct subje
         value = field_factor(function, subject);
     if (function->script != NULL) {
         struct script_value result;
-        if (subject_run_script(subject, function->script, function->spec->script->params, score, &result) == 0)
+        if (subject_run_script(subject, function->script, function->spec->script->params, score, &result) ==
+            0)
             value = result.number;
     }
     return isnan(function->spec->weight) ? value : value * function->spec->weight;
@@ -302,14 +314,17 @@ static bool match_function(const struct matcher *matcher, struct subject *subjec
     if (spec->function.score_mode == COMBINE_AVG && applied > 0 && weights != 0)
         factor /= weights;
     factor = factor > spec->function.max_boost ? spec->function.max_boost : factor;
-    double combined = spec->function.boost_mode == COMBINE_AVG ? (score + factor) / 2 : joined(spec->function.boost_mode, score, factor);
+    double combined = spec->function.boost_mode == COMBINE_AVG
+                          ? (score + factor) / 2
+                          : joined(spec->function.boost_mode, score, factor);
     if (applied == 0)
         combined = score;
     *ret_score = (float)combined * matcher->boost;
     return isnan(spec->function.min_score) || *ret_score >= (float)spec->function.min_score;
 }
 
-/* --- Phrases ----------------------------------------------------------------------------------------------------- */
+/* --- Phrases
+ * ----------------------------------------------------------------------------------------------------- */
 
 static bool match_phrase(const struct matcher *matcher, struct subject *subject, float *ret_score)
 {
@@ -339,7 +354,8 @@ bool matcher_match(const struct matcher *matcher, struct subject *subject, float
     case MATCHER_TYPES:
         return match_type(matcher, subject);
     case MATCHER_ROUTING:
-        return subject->doc->routing.data != NULL && (matcher->names.count == 0 || has_name(matcher, subject->doc->routing));
+        return subject->doc->routing.data != NULL &&
+               (matcher->names.count == 0 || has_name(matcher, subject->doc->routing));
     case MATCHER_SEQ_NO:
         return in_range(matcher, &(struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no});
     case MATCHER_TERMS:

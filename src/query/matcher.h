@@ -2,7 +2,8 @@
 /*
  * Matchers: a query bound to one index, and the document it looks at. For src/query only.
  *
- * Binding resolves fields, analyses texts and converts values, so that matching a document compares values and nothing else.
+ * Binding resolves fields, analyses texts and converts values, so that matching a document compares values
+ * and nothing else.
  */
 #ifndef TL_QUERY_MATCHER_H
 #define TL_QUERY_MATCHER_H
@@ -22,7 +23,7 @@ enum matcher_kind {
     MATCHER_TYPES,
     MATCHER_ROUTING,
     MATCHER_SEQ_NO,
-    MATCHER_TERMS,   /* has one of these values */
+    MATCHER_TERMS, /* has one of these values */
     MATCHER_RANGE,
     MATCHER_PATTERN, /* has a value that fits a pattern */
     MATCHER_EXISTS,  /* has a value in one of these fields */
@@ -38,12 +39,12 @@ enum matcher_kind {
 
 /* BM25, as far as it is known before the document. */
 struct term_weight {
-    bool scored;     /* false: constant, the matcher's boost */
-    bool norms;      /* the length of the field counts */
-    uint64_t documents;      /* that hold the field */
+    bool scored;        /* false: constant, the matcher's boost */
+    bool norms;         /* the length of the field counts */
+    uint64_t documents; /* that hold the field */
     uint64_t with_term;
     double mean_length;
-    float weight;    /* boost * (k1 + 1) * idf */
+    float weight; /* boost * (k1 + 1) * idf */
 };
 
 struct matcher_list {
@@ -125,10 +126,10 @@ struct subject {
     uint16_t type;
     struct slice id;
     const struct doc *doc;
-    yyjson_val *root;            /* NULL until asked for */
+    yyjson_val *root;              /* NULL until asked for */
     struct subject_values *values; /* read so far */
-    int error;                   /* fatal, of parsing the source */
-    struct problem *problem;     /* of a script that failed; in `problems` */
+    int error;                     /* fatal, of parsing the source */
+    struct problem *problem;       /* of a script that failed; in `problems` */
     struct arena *problems;
 };
 
@@ -149,6 +150,9 @@ yyjson_val *subject_root(struct subject *subject);
 /* Returns: the values of a field of the document. */
 size_t subject_field(struct subject *subject, const struct mapping_field *field, struct value **ret_values);
 
+/* Returns: where a field's values stand in the source: a multi-field's are its parent's. */
+struct slice subject_source_path(const struct mapping_field *field);
+
 /* Returns: whether the document matches; then its score in *ret_score. Errors are the subject's. */
 bool matcher_match(const struct matcher *matcher, struct subject *subject, float *ret_score);
 
@@ -157,14 +161,15 @@ struct script_value;
 int subject_run_script(struct subject *subject, const struct script *script, struct slice params, float score,
                        struct script_value *ret_value) TL_MUST_USE;
 
-/* --- Binding ---------------------------------------------------------------------------------------------- */
+/* --- Binding ----------------------------------------------------------------------------------------------
+ */
 
 struct binder {
     struct arena *arena;
     const struct search_index *index;
     const struct search_context *context;
-    bool scores;             /* statistics are wanted */
-    struct problem *problem; /* filled when refused: what goes into the index's query_shard_exception */
+    bool scores;               /* statistics are wanted */
+    struct problem *problem;   /* filled when refused: what goes into the index's query_shard_exception */
     struct matcher_list terms; /* matchers whose weights wait for statistics: TERMS and PHRASE */
     struct script **scripts;   /* to be released */
     size_t script_count, script_capacity;
@@ -184,27 +189,31 @@ int bind__refuse(struct binder *binder, enum problem_type type, const char *form
 /* A query_shard_exception with this text and no cause. */
 int bind__refuse_plain(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
 /* One value of one field; text is taken as a token. */
-int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
-               struct matcher **ret_matcher) TL_MUST_USE;
+int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
+               bool scored, struct matcher **ret_matcher) TL_MUST_USE;
 int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
                 struct matcher **ret_matcher) TL_MUST_USE;
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
                   struct matcher **ret_matcher) TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
-int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
-int bind__function(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
-int bind__script(struct binder *binder, const struct query_script *spec, int script_context, struct script **ret_script) TL_MUST_USE;
+int bind__multi_match(struct binder *binder, const struct query *query,
+                      struct matcher **ret_matcher) TL_MUST_USE;
+int bind__function(struct binder *binder, const struct query *query,
+                   struct matcher **ret_matcher) TL_MUST_USE;
+int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
+                 struct script **ret_script) TL_MUST_USE;
 /* "75%", "2", "-1", "2<75%" of `count` optional clauses. */
 int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t *ret_minimum) TL_MUST_USE;
 
 /* Lucene's syntax into nodes. Returns: 0; QUERY_REFUSED with the problem a parse_exception. */
-int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
-                 struct query **ret_query, struct problem *ret_problem) TL_MUST_USE;
+int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields,
+                 size_t field_count, struct query **ret_query, struct problem *ret_problem) TL_MUST_USE;
 /* The syntax of simple_query_string, in which nothing is wrong. */
-struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields,
-                                  size_t field_count);
+struct query *lucene_parse_simple(struct arena *arena, const struct query *query,
+                                  const struct query_field *fields, size_t field_count);
 
-/* --- Patterns --------------------------------------------------------------------------------------------- */
+/* --- Patterns ---------------------------------------------------------------------------------------------
+ */
 
 bool pattern_wildcard(const struct pattern *pattern, struct slice text);
 bool pattern_prefix(const struct pattern *pattern, struct slice text);
@@ -212,10 +221,11 @@ bool pattern_fuzzy(const struct pattern *pattern, struct slice text);
 bool pattern_regexp(const struct pattern *pattern, struct slice text);
 /* `case_insensitive` folds ASCII letters. */
 const struct pattern *pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
-const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
-                                        bool transpositions);
+const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits,
+                                        unsigned prefix_length, bool transpositions);
 /* Returns: NULL and *ret_reason where the expression cannot be followed. */
-const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive, struct slice *ret_reason);
+const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
+                                         struct slice *ret_reason);
 /* What every text that fits begins with. */
 struct slice pattern_literal_prefix(const struct pattern *pattern, bool wildcard);
 

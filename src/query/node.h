@@ -26,10 +26,10 @@ enum query_kind {
     QUERY_BOOSTING,
     QUERY_NESTED,
     QUERY_FUNCTION_SCORE,
-    QUERY_MATCH,      /* match, match_phrase, match_phrase_prefix, match_bool_prefix on one field */
+    QUERY_MATCH, /* match, match_phrase, match_phrase_prefix, match_bool_prefix on one field */
     QUERY_MULTI_MATCH,
-    QUERY_LUCENE,     /* query_string, and q= */
-    QUERY_SIMPLE,     /* simple_query_string */
+    QUERY_LUCENE, /* query_string, and q= */
+    QUERY_SIMPLE, /* simple_query_string */
     QUERY_SCRIPT,
     QUERY_KIND_COUNT
 };
@@ -41,7 +41,14 @@ struct query_list {
 };
 
 enum match_form { MATCH_BOOLEAN, MATCH_PHRASE, MATCH_PHRASE_PREFIX, MATCH_BOOL_PREFIX };
-enum multi_form { MULTI_BEST_FIELDS, MULTI_MOST_FIELDS, MULTI_CROSS_FIELDS, MULTI_PHRASE, MULTI_PHRASE_PREFIX, MULTI_BOOL_PREFIX };
+enum multi_form {
+    MULTI_BEST_FIELDS,
+    MULTI_MOST_FIELDS,
+    MULTI_CROSS_FIELDS,
+    MULTI_PHRASE,
+    MULTI_PHRASE_PREFIX,
+    MULTI_BOOL_PREFIX
+};
 
 /* How words of a text are matched. Shared by match, multi_match and query strings. */
 struct match_options {
@@ -50,7 +57,7 @@ struct match_options {
     struct slice fuzziness;            /* empty: exact */
     bool and_operator;
     bool lenient;
-    bool zero_terms_all;               /* zero_terms_query: all */
+    bool zero_terms_all; /* zero_terms_query: all */
     unsigned slop;
     unsigned prefix_length;
 };
@@ -66,7 +73,7 @@ struct score_function {
     bool field_factor;
     struct slice field;
     double factor;
-    double missing;       /* NAN: none given */
+    double missing; /* NAN: none given */
     struct slice modifier;
     const struct query_script *script; /* NULL: none */
 };
@@ -80,16 +87,16 @@ struct query {
             yyjson_val **items; /* scalars */
             size_t count;
             const struct terms_lookup *lookup; /* TERMS; NULL once the items are there */
-        } values;           /* IDS, TYPE (names), TERM (one), TERMS */
+        } values;                              /* IDS, TYPE (names), TERM (one), TERMS */
         struct {
             yyjson_val *value;
             struct slice fuzziness;
             unsigned prefix_length;
             bool case_insensitive;
             bool no_transpositions;
-        } pattern;          /* PREFIX, WILDCARD, REGEXP, FUZZY */
+        } pattern; /* PREFIX, WILDCARD, REGEXP, FUZZY */
         struct {
-            yyjson_val *low;  /* NULL: open */
+            yyjson_val *low; /* NULL: open */
             yyjson_val *high;
             bool low_exclusive;
             bool high_exclusive;
@@ -102,15 +109,25 @@ struct query {
             bool keep_pure_negative; /* adjust_pure_negative: false */
         } boolean;
         struct {
-            struct query_list queries; /* CONSTANT_SCORE, NESTED, BOOSTING (positive, negative): fixed places */
-            double number;             /* DIS_MAX tie_breaker; BOOSTING negative_boost */
+            struct query_list
+                queries;   /* CONSTANT_SCORE, NESTED, BOOSTING (positive, negative): fixed places */
+            double number; /* DIS_MAX tie_breaker; BOOSTING negative_boost */
             bool ignore_unmapped;
         } compound;
         struct {
             struct query *query;
             struct score_function *functions;
             size_t count;
-            enum { COMBINE_MULTIPLY, COMBINE_SUM, COMBINE_AVG, COMBINE_FIRST, COMBINE_MAX, COMBINE_MIN, COMBINE_REPLACE } score_mode, boost_mode;
+            enum {
+                COMBINE_MULTIPLY,
+                COMBINE_SUM,
+                COMBINE_AVG,
+                COMBINE_FIRST,
+                COMBINE_MAX,
+                COMBINE_MIN,
+                COMBINE_REPLACE
+            } score_mode,
+                boost_mode;
             double max_boost;
             double min_score; /* NAN: none */
         } function;
@@ -146,13 +163,19 @@ yyjson_val *query__text(struct arena *arena, struct slice text);
 struct slice query__scalar_text(struct arena *arena, yyjson_val *scalar);
 
 /* Parsing, shared by parse*.c. Each fills the parser's problem and returns QUERY_REFUSED. */
-int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format, ...)
-    TL_PRINTF(5, 6);
+int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type,
+                  const char *format, ...) TL_PRINTF(5, 6);
+/* "[term] query does not support [x]" and "[1:2] [ids] unknown field [x]". */
+int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at);
+int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key);
 const char *query__token(yyjson_val *value); /* "START_ARRAY", "VALUE_STRING" … */
-typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query);
-query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene, query__parse_function_score;
+typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body,
+                                 struct query **ret_query);
+query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene,
+    query__parse_function_score;
 /* {"source"|"inline"|"id"|"stored"|"file": …, "lang", "params"} or a string. */
-int query__parse_script(struct query_parser *parser, yyjson_val *value, const struct query_script **ret_script) TL_MUST_USE;
+int query__parse_script(struct query_parser *parser, yyjson_val *value,
+                        const struct query_script **ret_script) TL_MUST_USE;
 /* Scalars of options. Numbers may be written as text. */
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number) TL_MUST_USE;
 int query__take_u32(struct query_parser *parser, yyjson_val *value, unsigned *ret_number) TL_MUST_USE;

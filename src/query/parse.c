@@ -14,7 +14,8 @@
 
 /* --- Refusing ------------------------------------------------------------------------------------------- */
 
-int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format, ...)
+int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type,
+                  const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -24,7 +25,8 @@ int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum pr
     if (at != NULL && parser->doc != NULL)
         query_position(parser->doc, at, end, &parser->line, &parser->column);
     if (type == PROBLEM_PARSING)
-        problem_details(parser->problem, parser->arena, "\"line\":%zu,\"col\":%zu", parser->line, parser->column);
+        problem_details(parser->problem, parser->arena, "\"line\":%zu,\"col\":%zu", parser->line,
+                        parser->column);
     return QUERY_REFUSED;
 }
 
@@ -46,10 +48,18 @@ const char *query__token(yyjson_val *value)
     }
 }
 
-static int refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
+int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
 {
-    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]", SLICE_ARG(name),
-                         SLICE_ARG(option));
+    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]",
+                         SLICE_ARG(name), SLICE_ARG(option));
+}
+
+int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key)
+{
+    if (parser->doc != NULL)
+        query_position(parser->doc, key, false, &parser->line, &parser->column);
+    return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]",
+                         parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(json_slice(key)));
 }
 
 /* --- Scalars -------------------------------------------------------------------------------------------- */
@@ -60,7 +70,8 @@ int query__take_double(struct query_parser *parser, yyjson_val *value, double *r
     char *end;
     double number = strtod(arena_copy(parser->arena, text).data, &end);
     if (yyjson_is_ctn(value) || text.len == 0 || *end != '\0')
-        return query__refuse(parser, value, false, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        return query__refuse(parser, value, false, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                             SLICE_ARG(text));
     *ret_number = number;
     return 0;
 }
@@ -80,7 +91,8 @@ int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_f
     struct slice text = query__scalar_text(parser->arena, value);
     if (yyjson_is_ctn(value) || (!slice_is(text, "true") && !slice_is(text, "false")))
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+                             "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
+                             SLICE_ARG(text));
     *ret_flag = slice_is(text, "true");
     return 0;
 }
@@ -88,7 +100,8 @@ int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_f
 /* `boost` and `_name`, which every query takes. Returns: 0, QUERY_REFUSED, or 2 for any other option. */
 enum { NOT_COMMON = 2 };
 
-static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
+static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct query *query)
 {
     if (slice_is(option, "_name") && !yyjson_is_ctn(value))
         return 0;
@@ -96,9 +109,10 @@ static int take_common(struct query_parser *parser, struct slice option, yyjson_
         return NOT_COMMON;
     int r = query__take_double(parser, value, &query->boost);
     if (r == 0 && query->boost < 0 && parser->dialect == DIALECT_7)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "negative [boost] are not allowed in [%.*s], use a value between 0 and 1 to deboost",
-                             SLICE_ARG(SLICE_LIT("query")));
+        return query__refuse(
+            parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+            "negative [boost] are not allowed in [%.*s], use a value between 0 and 1 to deboost",
+            SLICE_ARG(SLICE_LIT("query")));
     return r;
 }
 
@@ -157,10 +171,11 @@ static int bool_scalar(struct query_parser *parser, struct slice name, struct sl
         return r;
     }
     int r = take_common(parser, option, value, query);
-    return r == NOT_COMMON ? refuse_option(parser, name, option, value) : r;
+    return r == NOT_COMMON ? query__refuse_option(parser, name, option, value) : r;
 }
 
-static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body,
+                      struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_BOOL);
     size_t index, count;
@@ -170,7 +185,8 @@ static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val
         struct query_list *list = bool_list(query, json_slice(key));
         int r;
         if (yyjson_is_ctn(value))
-            r = list == NULL ? refuse_option(parser, name, json_slice(key), value) : parse_clauses(parser, value, list);
+            r = list == NULL ? query__refuse_option(parser, name, json_slice(key), value)
+                             : parse_clauses(parser, value, list);
         else
             r = bool_scalar(parser, name, json_slice(key), value, query);
         if (r != 0)
@@ -183,7 +199,8 @@ static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val
 /* A member of a compound query: which place in its list, or a number. */
 struct compound_member {
     const char *name;
-    int place; /* -1: any number of queries; -2: a number; -3: a flag that is ignored; -4: an object that is ignored */
+    int place; /* -1: any number of queries; -2: a number; -3: a flag that is ignored; -4: an object that is
+                  ignored */
 };
 
 struct compound_form {
@@ -214,7 +231,7 @@ static int compound_member(struct query_parser *parser, struct slice name, const
         }
     }
     int r = take_common(parser, option, value, query);
-    return r == NOT_COMMON ? refuse_option(parser, name, option, value) : r;
+    return r == NOT_COMMON ? query__refuse_option(parser, name, option, value) : r;
 }
 
 /* Fills compound.queries with the queries at fixed places, NULL where one is missing. */
@@ -240,45 +257,54 @@ static int parse_compound(struct query_parser *parser, struct slice name, const 
     return 0;
 }
 
-static int parse_constant_score(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_constant_score(struct query_parser *parser, struct slice name, yyjson_val *body,
+                                struct query **ret_query)
 {
     static const struct compound_form form = {QUERY_CONSTANT_SCORE, {{"filter", 0}, {"query", 0}, {NULL, 0}}};
     struct query *places[2];
     int r = parse_compound(parser, name, &form, body, ret_query, places);
     if (r == 0 && places[0] == NULL)
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "[constant_score] requires a 'filter' element");
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[constant_score] requires a 'filter' element");
     return r;
 }
 
-static int parse_dis_max(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_dis_max(struct query_parser *parser, struct slice name, yyjson_val *body,
+                         struct query **ret_query)
 {
-    static const struct compound_form form = {QUERY_DIS_MAX, {{"queries", -1}, {"tie_breaker", -2}, {NULL, 0}}};
+    static const struct compound_form form = {QUERY_DIS_MAX,
+                                              {{"queries", -1}, {"tie_breaker", -2}, {NULL, 0}}};
     struct query *places[2];
     int r = parse_compound(parser, name, &form, body, ret_query, places);
     if (r == 0 && (*ret_query)->compound.queries.count == 0)
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "[dis_max] requires 'queries' field with at least one clause");
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[dis_max] requires 'queries' field with at least one clause");
     return r;
 }
 
-static int parse_boosting(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_boosting(struct query_parser *parser, struct slice name, yyjson_val *body,
+                          struct query **ret_query)
 {
-    static const struct compound_form form = {QUERY_BOOSTING,
-                                              {{"positive", 0}, {"negative", 1}, {"negative_boost", -2}, {NULL, 0}}};
+    static const struct compound_form form = {
+        QUERY_BOOSTING, {{"positive", 0}, {"negative", 1}, {"negative_boost", -2}, {NULL, 0}}};
     struct query *places[2];
     int r = parse_compound(parser, name, &form, body, ret_query, places);
     if (r != 0)
         return r;
     if (places[0] == NULL)
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "[boosting] query requires 'positive' query to be set'");
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[boosting] query requires 'positive' query to be set'");
     if (places[1] == NULL)
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "[boosting] query requires 'negative' query to be set'");
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[boosting] query requires 'negative' query to be set'");
     if (isnan((*ret_query)->compound.number) || (*ret_query)->compound.number < 0)
         return query__refuse(parser, body, true, PROBLEM_PARSING,
                              "[boosting] query requires 'negative_boost' to be set to be a positive value'");
     return 0;
 }
 
-static int parse_nested(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_nested(struct query_parser *parser, struct slice name, yyjson_val *body,
+                        struct query **ret_query)
 {
     static const struct compound_form form = {
         QUERY_NESTED,
@@ -297,9 +323,11 @@ static int parse_nested(struct query_parser *parser, struct slice name, yyjson_v
     return 0;
 }
 
-/* --- What only 1.x and 2.x had ---------------------------------------------------------------------------- */
+/* --- What only 1.x and 2.x had ----------------------------------------------------------------------------
+ */
 
-static int parse_filtered(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_filtered(struct query_parser *parser, struct slice name, yyjson_val *body,
+                          struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_BOOL);
     size_t index, count;
@@ -317,17 +345,18 @@ static int parse_filtered(struct query_parser *parser, struct slice name, yyjson
         else
             r = take_common(parser, option, value, query);
         if (r != 0)
-            return r == NOT_COMMON ? refuse_option(parser, name, option, value) : r;
+            return r == NOT_COMMON ? query__refuse_option(parser, name, option, value) : r;
     }
     *ret_query = query;
     return 0;
 }
 
 /* {"and": [..]}, {"or": {"filters": [..]}} and {"not": {..}}, {"not": {"filter": {..}}} */
-static int parse_and_or_not(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_and_or_not(struct query_parser *parser, struct slice name, yyjson_val *body,
+                            struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_BOOL);
-    struct query_list *list = slice_is(name, "and") ? &query->boolean.filter
+    struct query_list *list = slice_is(name, "and")  ? &query->boolean.filter
                               : slice_is(name, "or") ? &query->boolean.should
                                                      : &query->boolean.must_not;
     yyjson_val *inner = json_get_lit(body, "filters");
@@ -343,11 +372,13 @@ static int parse_and_or_not(struct query_parser *parser, struct slice name, yyjs
 }
 
 /* {"missing": {"field": "x"}} */
-static int parse_missing(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_missing(struct query_parser *parser, struct slice name, yyjson_val *body,
+                         struct query **ret_query)
 {
     yyjson_val *field = json_get_lit(body, "field");
     if (!yyjson_is_str(field))
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "[%.*s] must be provided with a [field]", SLICE_ARG(name));
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[%.*s] must be provided with a [field]",
+                             SLICE_ARG(name));
     struct query *exists = query__new(parser->arena, QUERY_EXISTS);
     exists->field = json_slice(field);
     struct query *query = query__new(parser->arena, QUERY_BOOL);
@@ -357,18 +388,22 @@ static int parse_missing(struct query_parser *parser, struct slice name, yyjson_
 }
 
 /* {"query": {"query": {..}}}: 1.x wrapped queries for use as filters. {"fquery": {"query": ..}} the same. */
-static int parse_wrapped(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_wrapped(struct query_parser *parser, struct slice name, yyjson_val *body,
+                         struct query **ret_query)
 {
     yyjson_val *inner = slice_is(name, "fquery") ? json_get_lit(body, "query") : body;
     return query_parse(parser, inner != NULL ? inner : body, ret_query);
 }
 
-/* --- The table -------------------------------------------------------------------------------------------- */
+/* --- The table --------------------------------------------------------------------------------------------
+ */
 
-static int parse_unsupported(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+static int parse_unsupported(struct query_parser *parser, struct slice name, yyjson_val *body,
+                             struct query **ret_query)
 {
     (void)ret_query;
-    return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query is not supported here", SLICE_ARG(name));
+    return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query is not supported here",
+                         SLICE_ARG(name));
 }
 
 enum query_era { ERA_ALL, ERA_OLD, ERA_SEVEN }; /* OLD: only before 5.0; SEVEN: not in 5.6 */
@@ -455,7 +490,8 @@ static const struct query_name *find_name(struct slice name)
 static int refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *body)
 {
     if (parser->dialect == DIALECT_5)
-        return query__refuse(parser, body, false, PROBLEM_PARSING, "no [query] registered for [%.*s]", SLICE_ARG(name));
+        return query__refuse(parser, body, false, PROBLEM_PARSING, "no [query] registered for [%.*s]",
+                             SLICE_ARG(name));
     const char *candidates[NAME_COUNT];
     size_t count = 0;
     for (size_t i = 0; i < NAME_COUNT; i++) {
@@ -463,7 +499,8 @@ static int refuse_unknown(struct query_parser *parser, struct slice name, yyjson
             candidates[count++] = names[i].name;
     }
     struct slice suggestion = query_suggest(parser->arena, name, candidates, count);
-    query__refuse(parser, body, false, PROBLEM_PARSING, "unknown query [%.*s]%.*s", SLICE_ARG(name), SLICE_ARG(suggestion));
+    query__refuse(parser, body, false, PROBLEM_PARSING, "unknown query [%.*s]%.*s", SLICE_ARG(name),
+                  SLICE_ARG(suggestion));
     struct problem *cause = arena_zalloc(parser->arena, sizeof *cause);
     problem_set(cause, parser->arena, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] unknown field [%.*s]", parser->line,
                 parser->column, SLICE_ARG(name));
@@ -476,8 +513,8 @@ static int refuse_empty(struct query_parser *parser, yyjson_val *value)
 {
     if (parser->doc != NULL)
         query_position(parser->doc, value, true, &parser->line, &parser->column);
-    return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "query malformed, empty clause found at [%zu:%zu]",
-                         parser->line, parser->column);
+    return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
+                         "query malformed, empty clause found at [%zu:%zu]", parser->line, parser->column);
 }
 
 static int parse_named(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
@@ -488,21 +525,23 @@ static int parse_named(struct query_parser *parser, yyjson_val *value, struct qu
     const struct query_name *found = find_name(name);
     bool array_form = yyjson_is_arr(body) && found != NULL && found->parse == parse_and_or_not;
     if (!yyjson_is_obj(body) && !array_form)
-        return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query malformed, no start_object after query name",
-                             SLICE_ARG(name));
+        return query__refuse(parser, body, false, PROBLEM_PARSING,
+                             "[%.*s] query malformed, no start_object after query name", SLICE_ARG(name));
     if (found == NULL)
         return refuse_unknown(parser, name, body);
     int r = found->parse(parser, name, body, ret_query);
     if (r == 0 && unsafe_yyjson_get_len(value) > 1)
         return query__refuse(parser, unsafe_yyjson_get_next(body), false, PROBLEM_PARSING,
-                             "[%.*s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", SLICE_ARG(name));
+                             "[%.*s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]",
+                             SLICE_ARG(name));
     return r;
 }
 
 int query_parse(struct query_parser *parser, yyjson_val *value, struct query **ret_query)
 {
     if (!yyjson_is_obj(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[_na] query malformed, must start with start_object");
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "[_na] query malformed, must start with start_object");
     if (unsafe_yyjson_get_len(value) == 0) {
         if (parser->dialect == DIALECT_7)
             return refuse_empty(parser, value);

@@ -6,7 +6,8 @@
 
 static int refuse_option(struct query_parser *parser, struct slice option, yyjson_val *at)
 {
-    return query__refuse(parser, at, false, PROBLEM_PARSING, "[function_score] query does not support [%.*s]", SLICE_ARG(option));
+    return query__refuse(parser, at, false, PROBLEM_PARSING, "[function_score] query does not support [%.*s]",
+                         SLICE_ARG(option));
 }
 
 static int take_combine(struct query_parser *parser, yyjson_val *value, int *ret_mode)
@@ -19,7 +20,8 @@ static int take_combine(struct query_parser *parser, yyjson_val *value, int *ret
             return 0;
         }
     }
-    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "illegal score_mode [%.*s]", SLICE_ARG(text));
+    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "illegal score_mode [%.*s]",
+                         SLICE_ARG(text));
 }
 
 static int take_factor(struct query_parser *parser, yyjson_val *body, struct score_function *function)
@@ -42,18 +44,20 @@ static int take_factor(struct query_parser *parser, yyjson_val *body, struct sco
         else if (slice_is(option, "missing"))
             r = query__take_double(parser, value, &function->missing);
         else
-            r = query__refuse(parser, value, false, PROBLEM_PARSING, "[field_value_factor] query does not support [%.*s]",
-                              SLICE_ARG(option));
+            r = query__refuse(parser, value, false, PROBLEM_PARSING,
+                              "[field_value_factor] query does not support [%.*s]", SLICE_ARG(option));
         if (r != 0)
             return r;
     }
     if (function->field.data == NULL)
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "[field_value_factor] required field 'field' missing");
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[field_value_factor] required field 'field' missing");
     return 0;
 }
 
 /* What a function may be; true when `option` was one. */
-static int take_function(struct query_parser *parser, struct slice option, yyjson_val *value, struct score_function *function)
+static int take_function(struct query_parser *parser, struct slice option, yyjson_val *value,
+                         struct score_function *function)
 {
     if (slice_is(option, "weight") || slice_is(option, "boost_factor"))
         return query__take_double(parser, value, &function->weight);
@@ -65,14 +69,16 @@ static int take_function(struct query_parser *parser, struct slice option, yyjso
         yyjson_val *script = json_get_lit(value, "script");
         return query__parse_script(parser, script != NULL ? script : value, &function->script);
     }
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "function score function [%.*s] is not supported", SLICE_ARG(option));
+    return query__refuse(parser, value, false, PROBLEM_PARSING,
+                         "function score function [%.*s] is not supported", SLICE_ARG(option));
 }
 
 static int take_functions(struct query_parser *parser, yyjson_val *value, struct query *query)
 {
     if (!yyjson_is_arr(value))
         return refuse_option(parser, SLICE_LIT("functions"), value);
-    query->function.functions = arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct score_function));
+    query->function.functions =
+        arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct score_function));
     size_t index, count;
     yyjson_val *item;
     yyjson_arr_foreach(value, index, count, item)
@@ -91,8 +97,8 @@ static int take_functions(struct query_parser *parser, yyjson_val *value, struct
     return 0;
 }
 
-static int take_member(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query,
-                       struct score_function *single)
+static int take_member(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct query *query, struct score_function *single)
 {
     int mode = 0, r;
     if (slice_is(option, "query") || slice_is(option, "filter"))
@@ -118,7 +124,8 @@ static int take_member(struct query_parser *parser, struct slice option, yyjson_
     return slice_is(option, "_name") ? 0 : take_function(parser, option, value, single);
 }
 
-int query__parse_function_score(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_function_score(struct query_parser *parser, struct slice name, yyjson_val *body,
+                                struct query **ret_query)
 {
     (void)name;
     struct query *query = query__new(parser->arena, QUERY_FUNCTION_SCORE);
@@ -136,7 +143,8 @@ int query__parse_function_score(struct query_parser *parser, struct slice name, 
     }
     if (query->function.query == NULL)
         query->function.query = query_match_all(parser->arena);
-    if (query->function.functions == NULL && (!isnan(single->weight) || single->field_factor || single->script != NULL)) {
+    if (query->function.functions == NULL &&
+        (!isnan(single->weight) || single->field_factor || single->script != NULL)) {
         query->function.functions = single;
         query->function.count = 1;
     }

@@ -4,24 +4,19 @@
 
 #include "json/write.h"
 
-static int refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
-{
-    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]", SLICE_ARG(name),
-                         SLICE_ARG(option));
-}
-
 static bool is_common(struct slice option)
 {
     return slice_is(option, "boost") || slice_is(option, "_name");
 }
 
-static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
+static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct query *query)
 {
     return slice_is(option, "boost") ? query__take_double(parser, value, &query->boost) : 0;
 }
 
-static int parse_options(struct query_parser *parser, struct slice name, yyjson_val *options, query_take_option *take,
-                         struct query *query)
+static int parse_options(struct query_parser *parser, struct slice name, yyjson_val *options,
+                         query_take_option *take, struct query *query)
 {
     size_t index, count;
     yyjson_val *key, *value;
@@ -36,16 +31,16 @@ static int parse_options(struct query_parser *parser, struct slice name, yyjson_
     return 0;
 }
 
-static int second_field(struct query_parser *parser, struct slice name, struct slice first, struct slice second,
-                        yyjson_val *at)
+static int second_field(struct query_parser *parser, struct slice name, struct slice first,
+                        struct slice second, yyjson_val *at)
 {
     return query__refuse(parser, at, false, PROBLEM_PARSING,
-                         "[%.*s] query doesn't support multiple fields, found [%.*s] and [%.*s]", SLICE_ARG(name),
-                         SLICE_ARG(first), SLICE_ARG(second));
+                         "[%.*s] query doesn't support multiple fields, found [%.*s] and [%.*s]",
+                         SLICE_ARG(name), SLICE_ARG(first), SLICE_ARG(second));
 }
 
-int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body, query_take_option *take,
-                       struct query *query)
+int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body,
+                       query_take_option *take, struct query *query)
 {
     size_t index, count;
     yyjson_val *key, *value;
@@ -80,17 +75,17 @@ static int refuse_no_value(struct query_parser *parser, yyjson_val *body)
 
 /* --- match_all, match_none ------------------------------------------------------------------------------ */
 
-int query__parse_match_all(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_match_all(struct query_parser *parser, struct slice name, yyjson_val *body,
+                           struct query **ret_query)
 {
-    struct query *query = query__new(parser->arena, slice_is(name, "match_all") ? QUERY_MATCH_ALL : QUERY_MATCH_NONE);
+    struct query *query =
+        query__new(parser->arena, slice_is(name, "match_all") ? QUERY_MATCH_ALL : QUERY_MATCH_NONE);
     size_t index, count;
     yyjson_val *key, *value;
     yyjson_obj_foreach(body, index, count, key, value)
     {
         if (!is_common(json_slice(key))) {
-            query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "x");
-            return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]",
-                                 parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(json_slice(key)));
+            return query__refuse_unknown(parser, name, key);
         }
         int r = take_common(parser, json_slice(key), value, query);
         if (r != 0)
@@ -118,7 +113,8 @@ static int take_scalars(struct query_parser *parser, yyjson_val *value, struct q
     return 0;
 }
 
-int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body,
+                     struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_IDS);
     struct query *types = NULL;
@@ -136,22 +132,24 @@ int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val 
         } else if (is_common(option)) {
             r = take_common(parser, option, value, query);
         } else {
-            query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "x");
-            return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]",
-                                 parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(option));
+            return query__refuse_unknown(parser, name, key);
         }
         if (r != 0)
             return r;
     }
-    *ret_query = types != NULL && types->values.count > 0 ? query_filtered(parser->arena, query, types) : query;
+    *ret_query =
+        types != NULL && types->values.count > 0 ? query_filtered(parser->arena, query, types) : query;
     return 0;
 }
 
-int query__parse_type(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_type(struct query_parser *parser, struct slice name, yyjson_val *body,
+                      struct query **ret_query)
 {
     yyjson_val *value = json_get_lit(body, "value");
     if (!yyjson_is_str(value))
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "[%.*s] type query needs to be provided with a value for the type", SLICE_ARG(name));
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "[%.*s] type query needs to be provided with a value for the type",
+                             SLICE_ARG(name));
     struct query *query = query__new(parser->arena, QUERY_TYPE);
     *ret_query = query;
     return take_scalars(parser, value, query);
@@ -159,7 +157,8 @@ int query__parse_type(struct query_parser *parser, struct slice name, yyjson_val
 
 /* --- exists --------------------------------------------------------------------------------------------- */
 
-int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_val *body,
+                        struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_EXISTS);
     size_t index, count;
@@ -172,7 +171,7 @@ int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_v
         else if (is_common(json_slice(key)) && !yyjson_is_ctn(value))
             r = take_common(parser, json_slice(key), value, query);
         else
-            r = refuse_option(parser, name, json_slice(key), value);
+            r = query__refuse_option(parser, name, json_slice(key), value);
         if (r != 0)
             return r;
     }
@@ -191,23 +190,26 @@ static int take_term(struct query_parser *parser, struct slice name, struct slic
         bool flag;
         int r = query__take_bool(parser, value, &flag);
         if (r == 0 && flag)
-            return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                                 "[case_insensitive] of a term query is not supported; use a lowercase normalizer");
+            return query__refuse(
+                parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                "[case_insensitive] of a term query is not supported; use a lowercase normalizer");
         return r;
     }
     if (option.len > 0 && !slice_is(option, "value") && !slice_is(option, "term"))
-        return refuse_option(parser, name, option, value);
+        return query__refuse_option(parser, name, option, value);
     if (yyjson_is_arr(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[term] query does not support array of values");
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "[term] query does not support array of values");
     if (yyjson_is_obj(value))
-        return refuse_option(parser, name, option, value);
+        return query__refuse_option(parser, name, option, value);
     query->values.items = arena_alloc(parser->arena, sizeof(yyjson_val *));
     query->values.items[0] = value;
     query->values.count = !yyjson_is_null(value);
     return 0;
 }
 
-int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val *body,
+                      struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_TERM);
     int r = query__parse_field(parser, name, body, take_term, query);
@@ -240,10 +242,14 @@ static int take_lookup(struct query_parser *parser, yyjson_val *body, struct que
         else if (slice_is(json_slice(key), "path"))
             lookup->path = text;
         else
-            return query__refuse(parser, value, false, PROBLEM_PARSING, "[terms] query does not support [%.*s] within lookup element",
+            return query__refuse(parser, value, false, PROBLEM_PARSING,
+                                 "[terms] query does not support [%.*s] within lookup element",
                                  SLICE_ARG(json_slice(key)));
     }
-    const char *missing = lookup->index.data == NULL ? "index" : lookup->id.data == NULL ? "id" : lookup->path.data == NULL ? "path" : NULL;
+    const char *missing = lookup->index.data == NULL  ? "index"
+                          : lookup->id.data == NULL   ? "id"
+                          : lookup->path.data == NULL ? "path"
+                                                      : NULL;
     if (missing != NULL)
         return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT,
                              "[terms] query lookup element requires specifying the %s.", missing);
@@ -251,7 +257,8 @@ static int take_lookup(struct query_parser *parser, yyjson_val *body, struct que
     return 0;
 }
 
-int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_val *body,
+                       struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_TERMS);
     size_t index, count;
@@ -262,8 +269,8 @@ int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_va
         int r;
         if (yyjson_is_ctn(value)) {
             if (query->field.data != NULL)
-                return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] query does not support multiple fields",
-                                     SLICE_ARG(name));
+                return query__refuse(parser, value, false, PROBLEM_PARSING,
+                                     "[%.*s] query does not support multiple fields", SLICE_ARG(name));
             query->field = option;
             r = yyjson_is_arr(value) ? take_scalars(parser, value, query) : take_lookup(parser, value, query);
         } else if (is_common(option)) {
@@ -271,44 +278,48 @@ int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_va
         } else if (slice_is(option, "execution") || slice_is(option, "_cache")) {
             r = 0;
         } else {
-            r = refuse_option(parser, name, option, value);
+            r = query__refuse_option(parser, name, option, value);
         }
         if (r != 0)
             return r;
     }
     if (query->field.data == NULL)
         return query__refuse(parser, body, true, PROBLEM_PARSING,
-                             "[%.*s] query requires a field name, followed by array of terms or a document lookup specification",
+                             "[%.*s] query requires a field name, followed by array of terms or a document "
+                             "lookup specification",
                              SLICE_ARG(name));
     *ret_query = query;
     return 0;
 }
 
-/* --- prefix, wildcard, regexp, fuzzy ---------------------------------------------------------------------- */
+/* --- prefix, wildcard, regexp, fuzzy ----------------------------------------------------------------------
+ */
 
 static bool is_pattern_value(struct slice option)
 {
-    return option.len == 0 || slice_is(option, "value") || slice_is(option, "prefix") || slice_is(option, "wildcard") ||
-           slice_is(option, "term");
+    return option.len == 0 || slice_is(option, "value") || slice_is(option, "prefix") ||
+           slice_is(option, "wildcard") || slice_is(option, "term");
 }
 
-static int take_pattern(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
-                        struct query *query)
+static int take_pattern(struct query_parser *parser, struct slice name, struct slice option,
+                        yyjson_val *value, struct query *query)
 {
     if (yyjson_is_ctn(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s] after [%.*s]",
-                             SLICE_ARG(name), query__token(value), SLICE_ARG(option.len ? option : query->field));
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "[%.*s] unexpected token [%s] after [%.*s]", SLICE_ARG(name),
+                             query__token(value), SLICE_ARG(option.len ? option : query->field));
     if (is_pattern_value(option)) {
         query->pattern.value = yyjson_is_null(value) ? NULL : value;
         return 0;
     }
     if (slice_is(option, "case_insensitive"))
         return query__take_bool(parser, value, &query->pattern.case_insensitive);
-    if (slice_is(option, "rewrite") || (slice_is(name, "regexp") && (slice_is(option, "flags") || slice_is(option, "flags_value") ||
-                                                                     slice_is(option, "max_determinized_states"))))
+    if (slice_is(option, "rewrite") ||
+        (slice_is(name, "regexp") && (slice_is(option, "flags") || slice_is(option, "flags_value") ||
+                                      slice_is(option, "max_determinized_states"))))
         return 0;
     if (!slice_is(name, "fuzzy"))
-        return refuse_option(parser, name, option, value);
+        return query__refuse_option(parser, name, option, value);
     if (slice_is(option, "fuzziness")) {
         query->pattern.fuzziness = query__scalar_text(parser->arena, value);
         return 0;
@@ -321,10 +332,11 @@ static int take_pattern(struct query_parser *parser, struct slice name, struct s
         query->pattern.no_transpositions = r == 0 && !flag;
         return r;
     }
-    return slice_is(option, "max_expansions") ? 0 : refuse_option(parser, name, option, value);
+    return slice_is(option, "max_expansions") ? 0 : query__refuse_option(parser, name, option, value);
 }
 
-int query__parse_pattern(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_pattern(struct query_parser *parser, struct slice name, yyjson_val *body,
+                         struct query **ret_query)
 {
     enum query_kind kind = slice_is(name, "prefix")     ? QUERY_PREFIX
                            : slice_is(name, "wildcard") ? QUERY_WILDCARD
@@ -371,9 +383,9 @@ static int take_range(struct query_parser *parser, struct slice name, struct sli
                       struct query *query)
 {
     if (option.len == 0)
-        return refuse_option(parser, name, query->field, value);
+        return query__refuse_option(parser, name, query->field, value);
     if (yyjson_is_ctn(value))
-        return refuse_option(parser, name, option, value);
+        return query__refuse_option(parser, name, option, value);
     if (slice_is(option, "from"))
         return take_bound(query, value, false, -1);
     if (slice_is(option, "to"))
@@ -391,11 +403,12 @@ static int take_range(struct query_parser *parser, struct slice name, struct sli
     else if (slice_is(option, "time_zone") || slice_is(option, "timeZone"))
         query->range.time_zone = query__scalar_text(parser->arena, value);
     else if (!slice_is(option, "relation") && !slice_is(option, "execution") && !slice_is(option, "_cache"))
-        return refuse_option(parser, name, option, value);
+        return query__refuse_option(parser, name, option, value);
     return 0;
 }
 
-int query__parse_range(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_range(struct query_parser *parser, struct slice name, yyjson_val *body,
+                       struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_RANGE);
     int r = query__parse_field(parser, name, body, take_range, query);
@@ -407,7 +420,8 @@ int query__parse_range(struct query_parser *parser, struct slice name, yyjson_va
     return 0;
 }
 
-/* --- script ---------------------------------------------------------------------------------------------- */
+/* --- script ----------------------------------------------------------------------------------------------
+ */
 
 static int take_params(struct query_parser *parser, yyjson_val *value, struct query_script *script)
 {
@@ -433,11 +447,13 @@ static int take_script_member(struct query_parser *parser, struct slice option, 
     else if (slice_is(option, "lang"))
         script->lang = text;
     else if (!slice_is(option, "options"))
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[script] unknown field [%.*s]", SLICE_ARG(option));
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[script] unknown field [%.*s]",
+                             SLICE_ARG(option));
     return 0;
 }
 
-int query__parse_script(struct query_parser *parser, yyjson_val *value, const struct query_script **ret_script)
+int query__parse_script(struct query_parser *parser, yyjson_val *value,
+                        const struct query_script **ret_script)
 {
     struct query_script *script = arena_zalloc(parser->arena, sizeof *script);
     *ret_script = script;
@@ -446,7 +462,8 @@ int query__parse_script(struct query_parser *parser, yyjson_val *value, const st
         return 0;
     }
     if (!yyjson_is_obj(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[script] unexpected token [%s]", query__token(value));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[script] unexpected token [%s]",
+                             query__token(value));
     size_t index, count;
     yyjson_val *key, *member;
     yyjson_obj_foreach(value, index, count, key, member)
@@ -456,11 +473,13 @@ int query__parse_script(struct query_parser *parser, yyjson_val *value, const st
             return r;
     }
     if (script->source.data == NULL && script->id.data == NULL)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "must specify either [source] for an inline script or [id] for a stored script");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "must specify either [source] for an inline script or [id] for a stored script");
     return 0;
 }
 
-int query__parse_script_query(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_script_query(struct query_parser *parser, struct slice name, yyjson_val *body,
+                              struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_SCRIPT);
     size_t index, count;
@@ -473,12 +492,13 @@ int query__parse_script_query(struct query_parser *parser, struct slice name, yy
         else if (is_common(json_slice(key)))
             r = take_common(parser, json_slice(key), value, query);
         else
-            r = refuse_option(parser, name, json_slice(key), value);
+            r = query__refuse_option(parser, name, json_slice(key), value);
         if (r != 0)
             return r;
     }
     if (query->script == NULL)
-        return query__refuse(parser, body, true, PROBLEM_PARSING, "script must be provided with a [script] query");
+        return query__refuse(parser, body, true, PROBLEM_PARSING,
+                             "script must be provided with a [script] query");
     *ret_query = query;
     return 0;
 }

@@ -5,12 +5,6 @@
 #include <math.h>
 #include <strings.h>
 
-static int refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
-{
-    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]", SLICE_ARG(name),
-                         SLICE_ARG(option));
-}
-
 static int take_operator(struct query_parser *parser, yyjson_val *value, bool *ret_and)
 {
     struct slice text = query__scalar_text(parser->arena, value);
@@ -19,20 +13,39 @@ static int take_operator(struct query_parser *parser, yyjson_val *value, bool *r
     else if (text.len == 2 && strncasecmp(text.data, "or", 2) == 0)
         *ret_and = false;
     else
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "No enum constant org.elasticsearch.index.query.Operator.%.*s",
-                             SLICE_ARG(text));
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "No enum constant org.elasticsearch.index.query.Operator.%.*s", SLICE_ARG(text));
     return 0;
 }
 
 /* Options that change nothing here: they speed Lucene up or concern synonyms, which there are none of. */
 static bool is_idle_option(struct slice option)
 {
-    static const char *const idle[] = {"max_expansions", "fuzzy_transpositions", "fuzzy_rewrite", "rewrite", "cutoff_frequency",
-                                       "auto_generate_synonyms_phrase_query", "type", "fuzzy_max_expansions", "fuzzy_prefix_length",
-                                       "use_dis_max", "flags", "quote_field_suffix", "enable_position_increments",
-                                       "auto_generate_phrase_queries", "max_determinized_states", "time_zone", "escape",
-                                       "allow_leading_wildcard", "phrase_slop", "lowercase_expanded_terms", "locale", "all_fields",
-                                       "split_on_whitespace", "quote_analyzer", "_name"};
+    static const char *const idle[] = {"max_expansions",
+                                       "fuzzy_transpositions",
+                                       "fuzzy_rewrite",
+                                       "rewrite",
+                                       "cutoff_frequency",
+                                       "auto_generate_synonyms_phrase_query",
+                                       "type",
+                                       "fuzzy_max_expansions",
+                                       "fuzzy_prefix_length",
+                                       "use_dis_max",
+                                       "flags",
+                                       "quote_field_suffix",
+                                       "enable_position_increments",
+                                       "auto_generate_phrase_queries",
+                                       "max_determinized_states",
+                                       "time_zone",
+                                       "escape",
+                                       "allow_leading_wildcard",
+                                       "phrase_slop",
+                                       "lowercase_expanded_terms",
+                                       "locale",
+                                       "all_fields",
+                                       "split_on_whitespace",
+                                       "quote_analyzer",
+                                       "_name"};
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
         if (slice_is(option, idle[i]))
             return true;
@@ -68,7 +81,8 @@ static int take_match_option(struct query_parser *parser, struct slice option, y
     return 0;
 }
 
-/* --- match ------------------------------------------------------------------------------------------------ */
+/* --- match ------------------------------------------------------------------------------------------------
+ */
 
 static int take_match(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                       struct query *query)
@@ -77,12 +91,12 @@ static int take_match(struct query_parser *parser, struct slice name, struct sli
         size_t line = 0, column = 0;
         if (parser->doc != NULL)
             query_position(parser->doc, value, false, &line, &column);
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_STATE, "Can't get text on a START_ARRAY at %zu:%zu", line,
-                             column);
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_STATE,
+                             "Can't get text on a START_ARRAY at %zu:%zu", line, column);
     }
     if (yyjson_is_ctn(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unknown token [%s] after [%.*s]", SLICE_ARG(name),
-                             query__token(value), SLICE_ARG(option));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unknown token [%s] after [%.*s]",
+                             SLICE_ARG(name), query__token(value), SLICE_ARG(option));
     if (option.len == 0 || slice_is(option, "query")) {
         query->match.value = yyjson_is_null(value) ? NULL : value;
         return 0;
@@ -92,15 +106,16 @@ static int take_match(struct query_parser *parser, struct slice name, struct sli
         query->match.form = slice_is(text, "phrase")          ? MATCH_PHRASE
                             : slice_is(text, "phrase_prefix") ? MATCH_PHRASE_PREFIX
                                                               : query->match.form;
-        return parser->dialect == DIALECT_5 ? 0 : refuse_option(parser, name, option, value);
+        return parser->dialect == DIALECT_5 ? 0 : query__refuse_option(parser, name, option, value);
     }
     int r = take_match_option(parser, option, value, &query->match.options);
     if (r != OPTION_OTHER)
         return r;
-    return is_idle_option(option) ? 0 : refuse_option(parser, name, option, value);
+    return is_idle_option(option) ? 0 : query__refuse_option(parser, name, option, value);
 }
 
-int query__parse_match(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_match(struct query_parser *parser, struct slice name, yyjson_val *body,
+                       struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_MATCH);
     query->match.form = slice_is(name, "match_phrase")          ? MATCH_PHRASE
@@ -111,25 +126,29 @@ int query__parse_match(struct query_parser *parser, struct slice name, yyjson_va
     if (r != 0)
         return r;
     if (query->field.data == NULL)
-        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] requires fieldName", SLICE_ARG(name));
+        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] requires fieldName",
+                             SLICE_ARG(name));
     if (query->match.value == NULL)
-        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] requires query value", SLICE_ARG(name));
+        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] requires query value",
+                             SLICE_ARG(name));
     *ret_query = query;
     return 0;
 }
 
-/* --- Fields of several ------------------------------------------------------------------------------------ */
+/* --- Fields of several ------------------------------------------------------------------------------------
+ */
 
-static int take_fields(struct query_parser *parser, struct slice name, yyjson_val *value, struct query_field **ret_fields,
-                       size_t *ret_count)
+static int take_fields(struct query_parser *parser, struct slice name, yyjson_val *value,
+                       struct query_field **ret_fields, size_t *ret_count)
 {
     size_t count = yyjson_is_arr(value) ? unsafe_yyjson_get_len(value) : 1;
     yyjson_val *item = yyjson_is_arr(value) ? unsafe_yyjson_get_first(value) : value;
     struct query_field *fields = arena_zalloc(parser->arena, count * sizeof *fields);
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
         if (!yyjson_is_str(item))
-            return query__refuse(parser, item, false, PROBLEM_PARSING, "[%.*s] query does not support [fields] with [%s]",
-                                 SLICE_ARG(name), query__token(item));
+            return query__refuse(parser, item, false, PROBLEM_PARSING,
+                                 "[%.*s] query does not support [fields] with [%s]", SLICE_ARG(name),
+                                 query__token(item));
         fields[i] = query__field_boost(json_slice(item));
     }
     *ret_fields = fields;
@@ -137,11 +156,13 @@ static int take_fields(struct query_parser *parser, struct slice name, yyjson_va
     return 0;
 }
 
-/* --- multi_match ------------------------------------------------------------------------------------------ */
+/* --- multi_match ------------------------------------------------------------------------------------------
+ */
 
 static int take_multi_form(struct query_parser *parser, yyjson_val *value, struct query *query)
 {
-    static const char *const forms[] = {"best_fields", "most_fields", "cross_fields", "phrase", "phrase_prefix", "bool_prefix"};
+    static const char *const forms[] = {"best_fields", "most_fields",   "cross_fields",
+                                        "phrase",      "phrase_prefix", "bool_prefix"};
     struct slice text = query__scalar_text(parser->arena, value);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (slice_is(text, forms[i])) {
@@ -149,8 +170,8 @@ static int take_multi_form(struct query_parser *parser, yyjson_val *value, struc
             return 0;
         }
     }
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "failed to parse [multi_match] query type [%.*s]. unknown type.",
-                         SLICE_ARG(text));
+    return query__refuse(parser, value, false, PROBLEM_PARSING,
+                         "failed to parse [multi_match] query type [%.*s]. unknown type.", SLICE_ARG(text));
 }
 
 static int take_multi(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
@@ -159,8 +180,8 @@ static int take_multi(struct query_parser *parser, struct slice name, struct sli
     if (slice_is(option, "fields"))
         return take_fields(parser, name, value, &query->multi.fields, &query->multi.field_count);
     if (yyjson_is_ctn(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unknown token [%s] after [%.*s]", SLICE_ARG(name),
-                             query__token(value), SLICE_ARG(option));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unknown token [%s] after [%.*s]",
+                             SLICE_ARG(name), query__token(value), SLICE_ARG(option));
     if (slice_is(option, "query")) {
         query->multi.value = yyjson_is_null(value) ? NULL : value;
         return 0;
@@ -174,10 +195,11 @@ static int take_multi(struct query_parser *parser, struct slice name, struct sli
     int r = take_match_option(parser, option, value, &query->multi.options);
     if (r != OPTION_OTHER)
         return r;
-    return is_idle_option(option) ? 0 : refuse_option(parser, name, option, value);
+    return is_idle_option(option) ? 0 : query__refuse_option(parser, name, option, value);
 }
 
-int query__parse_multi_match(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_multi_match(struct query_parser *parser, struct slice name, yyjson_val *body,
+                             struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_MULTI_MATCH);
     query->multi.tie_breaker = NAN;
@@ -195,7 +217,8 @@ int query__parse_multi_match(struct query_parser *parser, struct slice name, yyj
     return 0;
 }
 
-/* --- query_string, simple_query_string ---------------------------------------------------------------------- */
+/* --- query_string, simple_query_string
+ * ---------------------------------------------------------------------- */
 
 static int take_lucene(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                        struct query *query)
@@ -204,8 +227,8 @@ static int take_lucene(struct query_parser *parser, struct slice name, struct sl
     if (slice_is(option, "fields"))
         return take_fields(parser, name, value, &query->lucene.fields, &query->lucene.field_count);
     if (yyjson_is_ctn(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s]", SLICE_ARG(name),
-                             query__token(value));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s]",
+                             SLICE_ARG(name), query__token(value));
     struct slice text = query__scalar_text(parser->arena, value);
     if (slice_is(option, "query"))
         query->lucene.text = yyjson_is_null(value) ? SLICE_NONE : text;
@@ -221,13 +244,14 @@ static int take_lucene(struct query_parser *parser, struct slice name, struct sl
         return query__take_bool(parser, value, &options->analyze_wildcard);
     else if (slice_is(option, "boost"))
         return query__take_double(parser, value, &query->boost);
-    else if (!is_idle_option(option) && !slice_is(option, "minimum_should_match") && !slice_is(option, "fuzziness") &&
-             !slice_is(option, "tie_breaker"))
-        return refuse_option(parser, name, option, value);
+    else if (!is_idle_option(option) && !slice_is(option, "minimum_should_match") &&
+             !slice_is(option, "fuzziness") && !slice_is(option, "tie_breaker"))
+        return query__refuse_option(parser, name, option, value);
     return 0;
 }
 
-int query__parse_lucene(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
+int query__parse_lucene(struct query_parser *parser, struct slice name, yyjson_val *body,
+                        struct query **ret_query)
 {
     bool simple = slice_is(name, "simple_query_string");
     struct query *query = query__new(parser->arena, simple ? QUERY_SIMPLE : QUERY_LUCENE);
@@ -241,10 +265,12 @@ int query__parse_lucene(struct query_parser *parser, struct slice name, yyjson_v
     }
     if (query->lucene.text.data == NULL)
         return query__refuse(parser, body, true, PROBLEM_PARSING,
-                             simple ? "[simple_query_string] query text missing" : "[query_string] must be provided with a [query]");
+                             simple ? "[simple_query_string] query text missing"
+                                    : "[query_string] must be provided with a [query]");
     if (query->lucene.text.len > QUERY_STRING_BYTES_MAX)
-        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "a query string has at most %u bytes, got %zu",
-                             QUERY_STRING_BYTES_MAX, query->lucene.text.len);
+        return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "a query string has at most %u bytes, got %zu", QUERY_STRING_BYTES_MAX,
+                             query->lucene.text.len);
     *ret_query = query;
     return 0;
 }

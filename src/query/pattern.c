@@ -13,7 +13,11 @@ static uint32_t next_point(struct slice text, size_t *at)
 {
     const unsigned char *s = (const unsigned char *)text.data + *at;
     size_t left = text.len - *at;
-    size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xf0 && left >= 4 ? 4 : s[0] >= 0xe0 && left >= 3 ? 3 : s[0] >= 0xc0 && left >= 2 ? 2 : 1;
+    size_t len = s[0] < 0x80                 ? 1
+                 : s[0] >= 0xf0 && left >= 4 ? 4
+                 : s[0] >= 0xe0 && left >= 3 ? 3
+                 : s[0] >= 0xc0 && left >= 2 ? 2
+                                             : 1;
     *at += len;
     if (len == 1)
         return s[0];
@@ -41,8 +45,8 @@ const struct pattern *pattern_new(struct arena *arena, struct slice text, bool c
     return pattern;
 }
 
-const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
-                                        bool transpositions)
+const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits,
+                                        unsigned prefix_length, bool transpositions)
 {
     struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
     pattern->text = text;
@@ -84,7 +88,8 @@ bool pattern_wildcard(const struct pattern *pattern, struct slice text)
             literal = true;
         }
         uint32_t got = next_point(text, &t_next);
-        if (i < p.len && ((want == '?' && !literal) || fold(want, pattern->case_insensitive) == fold(got, pattern->case_insensitive))) {
+        if (i < p.len && ((want == '?' && !literal) ||
+                          fold(want, pattern->case_insensitive) == fold(got, pattern->case_insensitive))) {
             i = p_next;
             j = t_next;
         } else if (star != SIZE_MAX) {
@@ -110,7 +115,8 @@ struct slice pattern_literal_prefix(const struct pattern *pattern, bool wildcard
     return (struct slice){pattern->text.data, len};
 }
 
-/* --- Fuzzy ------------------------------------------------------------------------------------------------ */
+/* --- Fuzzy ------------------------------------------------------------------------------------------------
+ */
 
 enum { FUZZY_POINTS_MAX = 256 };
 
@@ -128,8 +134,8 @@ static unsigned least(unsigned a, unsigned b)
 }
 
 /* Optimal string alignment distance, which is what Lucene's automata accept; stops early beyond `limit`. */
-static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count, bool transpositions,
-                         unsigned limit)
+static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count,
+                         bool transpositions, unsigned limit)
 {
     unsigned rows[3][FUZZY_POINTS_MAX + 1];
     for (size_t j = 0; j <= b_count; j++)

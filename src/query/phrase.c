@@ -2,13 +2,13 @@
 /*
  * Phrases: tokens at the distances that the query asks for, moved by no more than `slop` in all.
  *
- * Entries hold no positions, so the text is analysed again. Values of one field lie POSITION_GAP apart, so that no phrase
- * reaches from one into the next.
+ * Entries hold no positions, so the text is analysed again. Values of one field lie POSITION_GAP apart, so
+ * that no phrase reaches from one into the next.
  */
 #include "query/phrase.h"
 
-#include "json/path.h"
 #include "mapping/analysis.h"
+#include "json/path.h"
 
 enum { POSITION_GAP = 100, PHRASE_TOKENS_MAX = 100000 };
 
@@ -29,7 +29,8 @@ struct phrase_text {
 static bool take_token(void *context, const struct analysis_token *token)
 {
     struct phrase_text *text = context;
-    text->items = arena_grow(&text->subject->arena, text->items, text->count, &text->capacity, sizeof *text->items);
+    text->items =
+        arena_grow(&text->subject->arena, text->items, text->count, &text->capacity, sizeof *text->items);
     text->last = text->base + token->position;
     text->items[text->count++] = (struct placed_token){token->text, text->last};
     return text->count < PHRASE_TOKENS_MAX;
@@ -46,20 +47,16 @@ static bool take_value(void *context, yyjson_val *leaf)
     return text->count < PHRASE_TOKENS_MAX;
 }
 
-static bool is_multi_field(const struct mapping_field *field)
-{
-    return field->parent != NULL && field->parent->type != FIELD_OBJECT && field->parent->type != FIELD_NESTED;
-}
-
 static bool token_fits(const struct matcher *matcher, size_t place, struct slice token)
 {
     bool prefix = matcher->phrase.last_is_prefix && place + 1 == matcher->phrase.count;
-    return prefix ? slice_starts_with(token, matcher->phrase.tokens[place]) : slice_equal(token, matcher->phrase.tokens[place]);
+    return prefix ? slice_starts_with(token, matcher->phrase.tokens[place])
+                  : slice_equal(token, matcher->phrase.tokens[place]);
 }
 
 /* Whether the phrase can be placed from `place` on; `low` and `high` are the shifts used so far. */
-static bool place_from(const struct matcher *matcher, const struct phrase_text *text, size_t place, int64_t start, int64_t low,
-                       int64_t high, unsigned *steps)
+static bool place_from(const struct matcher *matcher, const struct phrase_text *text, size_t place,
+                       int64_t start, int64_t low, int64_t high, unsigned *steps)
 {
     if (place == matcher->phrase.count)
         return true;
@@ -84,7 +81,8 @@ static bool exact_at(const struct matcher *matcher, const struct phrase_text *te
         while (i < text->count && text->items[i].position < wanted)
             i++;
         size_t j = i;
-        while (j < text->count && text->items[j].position == wanted && !token_fits(matcher, place, text->items[j].text))
+        while (j < text->count && text->items[j].position == wanted &&
+               !token_fits(matcher, place, text->items[j].text))
             j++;
         if (j >= text->count || text->items[j].position != wanted)
             return false;
@@ -98,14 +96,15 @@ size_t phrase_frequency(const struct matcher *matcher, struct subject *subject, 
     yyjson_val *root = subject_root(subject);
     if (root == NULL)
         return 0;
-    json_path_each(root, is_multi_field(matcher->field) ? matcher->field->parent->path : matcher->field->path, take_value, &text);
+    json_path_each(root, subject_source_path(matcher->field), take_value, &text);
     size_t frequency = 0;
     unsigned steps = 0;
     for (size_t i = 0; i < text.count; i++) {
         if (!token_fits(matcher, 0, text.items[i].text))
             continue;
-        frequency += matcher->phrase.slop == 0 ? exact_at(matcher, &text, i)
-                                               : place_from(matcher, &text, 1, text.items[i].position, 0, 0, &steps);
+        frequency += matcher->phrase.slop == 0
+                         ? exact_at(matcher, &text, i)
+                         : place_from(matcher, &text, 1, text.items[i].position, 0, 0, &steps);
     }
     *ret_length = text.count;
     return frequency;

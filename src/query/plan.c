@@ -41,7 +41,8 @@ static bool add_range(struct planner *planner, struct access *access, const stru
 {
     if (access->range_count >= ACCESS_RANGES_MAX)
         return false;
-    access->ranges = arena_grow(planner->arena, access->ranges, access->range_count, &access->range_capacity, sizeof *range);
+    access->ranges = arena_grow(planner->arena, access->ranges, access->range_count, &access->range_capacity,
+                                sizeof *range);
     access->ranges[access->range_count++] = *range;
     return true;
 }
@@ -51,9 +52,11 @@ static struct entry_range field_range(const struct planner *planner, const struc
     return (struct entry_range){.index = planner->index->number, .field = field->number};
 }
 
-/* --- Leaves --------------------------------------------------------------------------------------------------- */
+/* --- Leaves
+ * --------------------------------------------------------------------------------------------------- */
 
-static struct access value_access(struct planner *planner, const struct mapping_field *field, const struct value *values, size_t count)
+static struct access value_access(struct planner *planner, const struct mapping_field *field,
+                                  const struct value *values, size_t count)
 {
     struct access access = {.usable = field_has_entries(field)};
     for (size_t i = 0; access.usable && i < count; i++) {
@@ -68,7 +71,8 @@ static struct access range_access(struct planner *planner, const struct matcher 
 {
     struct access access = {.usable = field_has_entries(matcher->field)};
     struct access_range one = {.range = field_range(planner, matcher->field)};
-    bool bytes = field_value_kind(matcher->field) == VALUE_BYTES; /* long ones are cut, so a bound may hide longer values */
+    bool bytes = field_value_kind(matcher->field) ==
+                 VALUE_BYTES; /* long ones are cut, so a bound may hide longer values */
     one.range.low = matcher->range.has_low ? &matcher->range.low : NULL;
     one.range.high = matcher->range.has_high ? &matcher->range.high : NULL;
     one.range.low_exclusive = matcher->range.low_exclusive && !bytes;
@@ -84,7 +88,8 @@ static struct access pattern_access(struct planner *planner, const struct matche
     struct access_range one = {.range = field_range(planner, matcher->field), .pattern = matcher};
     if (matcher->pattern.prefix.len > 0) {
         struct value *low = arena_zalloc(planner->arena, sizeof *low);
-        *low = (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
+        *low = (struct value){
+            .field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
         one.range.low = low;
         one.range.prefix = true;
     }
@@ -99,8 +104,8 @@ static struct access exists_access(struct planner *planner, const struct matcher
     for (size_t i = 0; access.usable && i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
         struct access_range one = {.range = field_range(planner, field)};
-        access.usable = field_has_entries(field) && field_value_kind(field) != VALUE_NONE && field->type != FIELD_TEXT &&
-                        add_range(planner, &access, &one);
+        access.usable = field_has_entries(field) && field_value_kind(field) != VALUE_NONE &&
+                        field->type != FIELD_TEXT && add_range(planner, &access, &one);
     }
     return access;
 }
@@ -109,13 +114,15 @@ static struct access id_access(struct planner *planner, const struct matcher *ma
 {
     struct access access = {.usable = true};
     for (size_t i = 0; i < matcher->names.count; i++) {
-        access.ids = arena_grow(planner->arena, access.ids, access.id_count, &access.id_capacity, sizeof(struct slice));
+        access.ids = arena_grow(planner->arena, access.ids, access.id_count, &access.id_capacity,
+                                sizeof(struct slice));
         access.ids[access.id_count++] = matcher->names.items[i];
     }
     return access;
 }
 
-/* --- Costs ---------------------------------------------------------------------------------------------------- */
+/* --- Costs
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* How many documents an access names, counted no further than `limit`. */
 static size_t cost(struct planner *planner, const struct access *access, size_t limit)
@@ -144,14 +151,16 @@ static struct access union_of(struct planner *planner, const struct matcher_list
         for (size_t k = 0; all.usable && k < one.range_count; k++)
             all.usable = add_range(planner, &all, &one.ranges[k]);
         for (size_t k = 0; all.usable && k < one.id_count; k++) {
-            all.ids = arena_grow(planner->arena, all.ids, all.id_count, &all.id_capacity, sizeof(struct slice));
+            all.ids =
+                arena_grow(planner->arena, all.ids, all.id_count, &all.id_capacity, sizeof(struct slice));
             all.ids[all.id_count++] = one.ids[k];
         }
     }
     return all;
 }
 
-/* The cheapest of several that must all hold. Counting goes on only as long as it can still be the cheapest. */
+/* The cheapest of several that must all hold. Counting goes on only as long as it can still be the cheapest.
+ */
 static struct access cheapest(struct planner *planner, struct access *accesses, size_t count)
 {
     struct access *best = NULL;
@@ -200,7 +209,8 @@ static struct access phrase_access(struct planner *planner, const struct matcher
     struct access *accesses = arena_alloc(planner->arena, (count + 1) * sizeof *accesses);
     struct value *values = arena_zalloc(planner->arena, (count + 1) * sizeof *values);
     for (size_t i = 0; i < count; i++) {
-        values[i] = (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
+        values[i] = (struct value){
+            .field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
         accesses[i] = value_access(planner, matcher->field, &values[i], 1);
     }
     return count > 0 ? cheapest(planner, accesses, count) : unusable();
@@ -237,7 +247,8 @@ static struct access access_of(struct planner *planner, const struct matcher *ma
     }
 }
 
-/* --- Naming the documents ------------------------------------------------------------------------------------- */
+/* --- Naming the documents
+ * ------------------------------------------------------------------------------------- */
 
 struct key_list {
     struct slice *items;
@@ -261,7 +272,8 @@ static bool entry_fits(const struct access_range *range, const struct entry_hit 
 }
 
 /* Returns: 0; WALK_END where there are more than `candidates_max`; fatal codes. */
-static int scan_range(struct planner *planner, const struct access_range *range, size_t candidates_max, struct key_list *keys)
+static int scan_range(struct planner *planner, const struct access_range *range, size_t candidates_max,
+                      struct key_list *keys)
 {
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(planner->view, &range->range);
     struct arena scratch = ARENA_INIT;
@@ -301,8 +313,8 @@ static int by_bytes(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view, struct arena *arena,
-              size_t candidates_max, struct plan *ret_plan)
+int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view,
+              struct arena *arena, size_t candidates_max, struct plan *ret_plan)
 {
     struct planner planner = {.index = index, .view = view, .arena = arena};
     struct access access = access_of(&planner, matcher);
@@ -331,7 +343,8 @@ int plan_make(const struct matcher *matcher, const struct search_index *index, c
     return 0;
 }
 
-/* --- Walking ---------------------------------------------------------------------------------------------------- */
+/* --- Walking
+ * ---------------------------------------------------------------------------------------------------- */
 
 static size_t first_behind(const struct plan *plan, struct slice after)
 {
@@ -346,7 +359,8 @@ static size_t first_behind(const struct plan *plan, struct slice after)
     return low;
 }
 
-void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index, struct slice after)
+void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index,
+                struct slice after)
 {
     *walk = (struct walk){.plan = plan, .view = view, .index = index};
     if (plan->kind == PLAN_KEYS) {

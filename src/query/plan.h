@@ -22,8 +22,8 @@ struct plan {
  * Names every document that may match; keys live in `arena`.
  * Returns: 0, or a fatal code.
  */
-int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view, struct arena *arena,
-              size_t candidates_max, struct plan *ret_plan) TL_MUST_USE;
+int plan_make(const struct matcher *matcher, const struct search_index *index, const struct view *view,
+              struct arena *arena, size_t candidates_max, struct plan *ret_plan) TL_MUST_USE;
 
 /* A walk over the documents of a plan, by document key. */
 struct walk {
@@ -38,9 +38,12 @@ struct walk {
 enum { WALK_END = 1, WALK_TOO_OLD = 2 };
 
 /* Begins behind the key `after`, or at the first document where its data is NULL. */
-void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index, struct slice after);
-/* Steps to the next document; what it hands out lives until the next step. Returns: 0, WALK_END, WALK_TOO_OLD, fatal codes. */
-int walk_next(struct walk *walk, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc) TL_MUST_USE;
+void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index,
+                struct slice after);
+/* Steps to the next document; what it hands out lives until the next step. Returns: 0, WALK_END,
+ * WALK_TOO_OLD, fatal codes. */
+int walk_next(struct walk *walk, uint16_t *ret_type, struct slice *ret_id,
+              const struct doc **ret_doc) TL_MUST_USE;
 void walk_end(struct walk *walk);
 
 #endif

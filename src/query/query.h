@@ -9,9 +9,9 @@
 
 #include "json/json.h"
 
-#define QUERY_CLAUSES_MAX 1024      /* of one bool; indices.query.bool.max_clause_count */
-#define QUERY_DEPTH_MAX 200         /* queries within queries, brackets of a query string included */
-#define QUERY_TERMS_MAX 65536       /* values of one terms query; index.max_terms_count */
+#define QUERY_CLAUSES_MAX 1024           /* of one bool; indices.query.bool.max_clause_count */
+#define QUERY_DEPTH_MAX 200              /* queries within queries, brackets of a query string included */
+#define QUERY_TERMS_MAX 65536            /* values of one terms query; index.max_terms_count */
 #define QUERY_REGEXP_CHARACTERS_MAX 1000 /* index.max_regex_length */
 #define QUERY_STRING_BYTES_MAX (64u << 10)
 
@@ -30,7 +30,7 @@ struct query_parser {
     struct problem *problem;    /* filled when something is refused */
     size_t line;                /* out: where parsing stood when it was refused; 0 unknown */
     size_t column;
-    unsigned depth;             /* starts at 0 */
+    unsigned depth; /* starts at 0 */
 };
 
 /*
@@ -69,8 +69,9 @@ struct query *query_both(struct arena *arena, struct query *a, struct query *b);
 struct query *query_either(struct arena *arena, struct query *a, struct query *b);
 
 /*
- * Values that a terms query wants looked up in a document, `{"terms": {"user": {"index": …, "id": …, "path": …}}}`. The
- * caller fetches them with `fetch` before the tree is bound: the source of the document, or data NULL where it is not there.
+ * Values that a terms query wants looked up in a document, `{"terms": {"user": {"index": …, "id": …, "path":
+ * …}}}`. The caller fetches them with `fetch` before the tree is bound: the source of the document, or data
+ * NULL where it is not there.
  */
 struct terms_lookup {
     struct slice index;
@@ -79,16 +80,19 @@ struct terms_lookup {
     struct slice routing;
     struct slice path;
 };
-typedef int terms_fetch(void *context, const struct terms_lookup *lookup, struct arena *arena, struct slice *ret_source,
-                        struct problem *ret_problem);
+typedef int terms_fetch(void *context, const struct terms_lookup *lookup, struct arena *arena,
+                        struct slice *ret_source, struct problem *ret_problem);
 /* Returns: 0; QUERY_REFUSED with *ret_problem, or what `fetch` returned. */
 int query_resolve_lookups(struct query *query, struct arena *arena, terms_fetch *fetch, void *context,
                           struct problem *ret_problem) TL_MUST_USE;
 
-/* Line and column, from 1, of a value in its text; with `end`, of the bracket that closes an object or array. */
-void query_position(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column);
+/* Line and column, from 1, of a value in its text; with `end`, of the bracket that closes an object or array.
+ */
+void query_position(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line,
+                    size_t *ret_column);
 
 /* Elasticsearch's " did you mean [x]?" for a name nobody knows; empty where nothing is near. */
-struct slice query_suggest(struct arena *arena, struct slice name, const char *const *candidates, size_t count);
+struct slice query_suggest(struct arena *arena, struct slice name, const char *const *candidates,
+                           size_t count);
 
 #endif

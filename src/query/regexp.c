@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lucene's regular expressions, anchored at both ends: . ? + * {n,m} | ( ) [ ] [^ ] "…" \x @ # and numeric ranges left out.
+ * Lucene's regular expressions, anchored at both ends: . ? + * {n,m} | ( ) [ ] [^ ] "…" \x @ # and numeric
+ * ranges left out.
  *
- * An expression becomes a list of states (Thompson's construction); matching follows all states at once, so it takes time in
- * proportion to states times characters, whatever the expression. Complement, intersection and intervals (~ & <>) are refused.
+ * An expression becomes a list of states (Thompson's construction); matching follows all states at once, so
+ * it takes time in proportion to states times characters, whatever the expression. Complement, intersection
+ * and intervals (~ & <>) are refused.
  */
 #include "query/pattern.h"
 
@@ -22,10 +24,10 @@ struct point_range {
 struct state {
     enum state_kind kind;
     uint32_t point;
-    bool negated;                  /* CLASS */
+    bool negated; /* CLASS */
     const struct point_range *ranges;
     size_t range_count;
-    uint32_t next, other;          /* indices of states; `other` of SPLIT */
+    uint32_t next, other; /* indices of states; `other` of SPLIT */
 };
 
 struct regexp {
@@ -42,10 +44,11 @@ struct regexp_parser {
     struct regexp *regexp;
     struct slice reason; /* data NULL: fine so far */
     unsigned depth;
-    size_t built;        /* pieces built, those that need no state included */
+    size_t built; /* pieces built, those that need no state included */
 };
 
-/* Building goes from the end: each piece is given the state that follows it, and returns the state that begins it. */
+/* Building goes from the end: each piece is given the state that follows it, and returns the state that
+ * begins it. */
 static uint32_t add_state(struct regexp_parser *p, struct state state)
 {
     struct regexp *regexp = p->regexp;
@@ -53,7 +56,8 @@ static uint32_t add_state(struct regexp_parser *p, struct state state)
         p->reason = SLICE_LIT("expression needs too many states");
         return 0;
     }
-    regexp->states = arena_grow(p->arena, regexp->states, regexp->count, &regexp->capacity, sizeof(struct state));
+    regexp->states =
+        arena_grow(p->arena, regexp->states, regexp->count, &regexp->capacity, sizeof(struct state));
     regexp->states[regexp->count] = state;
     return (uint32_t)regexp->count++;
 }
@@ -68,7 +72,8 @@ struct piece {
     unsigned least, most; /* UINT32_MAX: open */
 };
 
-static struct piece *new_piece(struct regexp_parser *p, enum piece_kind kind, struct piece *left, struct piece *right)
+static struct piece *new_piece(struct regexp_parser *p, enum piece_kind kind, struct piece *left,
+                               struct piece *right)
 {
     struct piece *piece = arena_zalloc(p->arena, sizeof *piece);
     piece->kind = kind;
@@ -148,7 +153,8 @@ static struct piece *parse_group(struct regexp_parser *p)
 {
     if (++p->depth > REGEXP_DEPTH_MAX)
         return refuse(p, "too deeply nested");
-    struct piece *inner = more(p) && p->text.data[p->at] == ')' ? new_piece(p, PIECE_EMPTY, NULL, NULL) : parse_choice(p);
+    struct piece *inner =
+        more(p) && p->text.data[p->at] == ')' ? new_piece(p, PIECE_EMPTY, NULL, NULL) : parse_choice(p);
     p->depth--;
     if (!more(p) || p->text.data[p->at] != ')')
         return refuse(p, "expected ')'");
@@ -273,7 +279,8 @@ static uint32_t build_repeat(struct regexp_parser *p, const struct piece *piece,
         start = loop;
     } else {
         for (unsigned i = piece->least; i < piece->most && p->reason.data == NULL; i++)
-            start = add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->left, start), .other = next});
+            start = add_state(
+                p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->left, start), .other = next});
     }
     for (unsigned i = 0; i < piece->least && p->reason.data == NULL; i++)
         start = build(p, piece->left, start);
@@ -303,8 +310,10 @@ static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32
     case PIECE_CHOICE: {
         uint32_t start = build(p, piece->right, next);
         for (piece = piece->left; piece->kind == PIECE_CHOICE; piece = piece->left)
-            start = add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->right, next), .other = start});
-        return add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece, next), .other = start});
+            start = add_state(
+                p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->right, next), .other = start});
+        return add_state(p,
+                         (struct state){.kind = STATE_SPLIT, .next = build(p, piece, next), .other = start});
     }
     case PIECE_REPEAT:
         return build_repeat(p, piece, next);
@@ -314,7 +323,8 @@ static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32
     return next;
 }
 
-const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive, struct slice *ret_reason)
+const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
+                                         struct slice *ret_reason)
 {
     struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
     struct regexp *regexp = arena_zalloc(arena, sizeof *regexp);
@@ -331,7 +341,8 @@ const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text,
     return parser.reason.data == NULL ? pattern : NULL;
 }
 
-/* --- Matching --------------------------------------------------------------------------------------------- */
+/* --- Matching ---------------------------------------------------------------------------------------------
+ */
 
 struct state_set {
     uint16_t items[REGEXP_STATES_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query as 5.6 prints it inside "failed to create query: …": indented, every default written out. Queries that are rare
- * in such errors are shown by their name alone.
+ * A query as 5.6 prints it inside "failed to create query: …": indented, every default written out. Queries
+ * that are rare in such errors are shown by their name alone.
  */
 #include "query/node.h"
 
@@ -150,10 +150,18 @@ static void render_range(struct renderer *r, const struct query *query)
 
 static const char *kind_name(const struct query *query)
 {
-    static const char *const names[QUERY_KIND_COUNT] = {
-        "match_all", "match_none", "ids", "type", "term", "terms", "prefix", "wildcard", "regexp", "fuzzy", "range", "exists",
-        "bool", "constant_score", "dis_max", "boosting", "nested", "function_score", "match", "multi_match", "query_string",
-        "simple_query_string", "script"};
+    static const char *const names[QUERY_KIND_COUNT] = {"match_all",    "match_none",
+                                                        "ids",          "type",
+                                                        "term",         "terms",
+                                                        "prefix",       "wildcard",
+                                                        "regexp",       "fuzzy",
+                                                        "range",        "exists",
+                                                        "bool",         "constant_score",
+                                                        "dis_max",      "boosting",
+                                                        "nested",       "function_score",
+                                                        "match",        "multi_match",
+                                                        "query_string", "simple_query_string",
+                                                        "script"};
     static const char *const forms[] = {"match", "match_phrase", "match_phrase_prefix", "match_bool_prefix"};
     return query->kind == QUERY_MATCH ? forms[query->match.form] : names[query->kind];
 }

@@ -13,7 +13,8 @@
 
 void search_request_init(struct search_request *request)
 {
-    *request = (struct search_request){.from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN};
+    *request = (struct search_request){
+        .from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN};
 }
 
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items)
@@ -32,7 +33,8 @@ size_t search_request_split(struct arena *arena, struct slice text, struct slice
     return count;
 }
 
-/* --- Scalars ---------------------------------------------------------------------------------------------------- */
+/* --- Scalars
+ * ---------------------------------------------------------------------------------------------------- */
 
 static int take_int(struct query_parser *parser, yyjson_val *value, int32_t *ret_number)
 {
@@ -41,7 +43,8 @@ static int take_int(struct query_parser *parser, yyjson_val *value, int32_t *ret
     if (r != 0)
         return r;
     if (number > INT32_MAX || number < INT32_MIN)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "Numeric value (%.*s) out of range of int (-2147483648 - 2147483647)",
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "Numeric value (%.*s) out of range of int (-2147483648 - 2147483647)",
                              SLICE_ARG(query__scalar_text(parser->arena, value)));
     *ret_number = (int32_t)number;
     return 0;
@@ -52,7 +55,8 @@ static int take_from(struct query_parser *parser, yyjson_val *value, struct sear
     int r = take_int(parser, value, &request->from);
     if (r == 0 && request->from < 0)
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             parser->dialect == DIALECT_7 ? "[from] parameter cannot be negative but was [%d]" : "[from] parameter cannot be negative",
+                             parser->dialect == DIALECT_7 ? "[from] parameter cannot be negative but was [%d]"
+                                                          : "[from] parameter cannot be negative",
                              request->from);
     return r;
 }
@@ -61,7 +65,8 @@ static int take_size(struct query_parser *parser, yyjson_val *value, struct sear
 {
     int r = take_int(parser, value, &request->size);
     if (r == 0 && request->size < 0)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [%d]", request->size);
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[size] parameter cannot be negative, found [%d]", request->size);
     return r;
 }
 
@@ -71,7 +76,8 @@ static int take_timeout(struct query_parser *parser, yyjson_val *value, struct s
     static const struct {
         const char *unit;
         int64_t us;
-    } units[] = {{"nanos", 0}, {"micros", 1}, {"ms", 1000}, {"s", 1000000}, {"m", 60000000}, {"h", 3600000000}, {"d", 86400000000}};
+    } units[] = {{"nanos", 0},    {"micros", 1},     {"ms", 1000},      {"s", 1000000},
+                 {"m", 60000000}, {"h", 3600000000}, {"d", 86400000000}};
     struct slice text = arena_copy(parser->arena, query__scalar_text(parser->arena, value));
     char *end;
     long long number = strtoll(text.data, &end, 10);
@@ -84,10 +90,13 @@ static int take_timeout(struct query_parser *parser, yyjson_val *value, struct s
     if (slice_is(text, "-1") || slice_is(text, "0"))
         return 0;
     return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                         "failed to parse setting [timeout] with value [%.*s] as a time value: unit is missing or unrecognized", SLICE_ARG(text));
+                         "failed to parse setting [timeout] with value [%.*s] as a time value: unit is "
+                         "missing or unrecognized",
+                         SLICE_ARG(text));
 }
 
-static int take_terminate_after(struct query_parser *parser, yyjson_val *value, struct search_request *request)
+static int take_terminate_after(struct query_parser *parser, yyjson_val *value,
+                                struct search_request *request)
 {
     int r = take_int(parser, value, &request->terminate_after);
     if (r == 0 && request->terminate_after < 0)
@@ -114,7 +123,8 @@ static int take_explain(struct query_parser *parser, yyjson_val *value, struct s
 {
     int r = query__take_bool(parser, value, &request->explain);
     if (r == 0 && request->explain)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[explain] is not supported: scores are not explained");
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[explain] is not supported: scores are not explained");
     return r;
 }
 
@@ -124,7 +134,8 @@ static int take_profile(struct query_parser *parser, yyjson_val *value, struct s
     (void)request;
     int r = query__take_bool(parser, value, &profile);
     if (r == 0 && profile)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[profile] is not supported: searches are not profiled");
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[profile] is not supported: searches are not profiled");
     return r;
 }
 
@@ -133,21 +144,25 @@ static int take_track_scores(struct query_parser *parser, yyjson_val *value, str
     return query__take_bool(parser, value, &request->track_scores);
 }
 
-static int take_track_total_hits(struct query_parser *parser, yyjson_val *value, struct search_request *request)
+static int take_track_total_hits(struct query_parser *parser, yyjson_val *value,
+                                 struct search_request *request)
 {
-    if (yyjson_is_bool(value) || slice_is(json_slice(value), "true") || slice_is(json_slice(value), "false")) {
+    if (yyjson_is_bool(value) || slice_is(json_slice(value), "true") ||
+        slice_is(json_slice(value), "false")) {
         bool all = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         request->track_total_hits = all ? TOTAL_HITS_ALL : TOTAL_HITS_NONE;
         return 0;
     }
     int r = take_int(parser, value, &request->track_total_hits);
     if (r == 0 && request->track_total_hits < -1)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[track_total_hits] parameter must be positive or equals to -1, got %d",
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[track_total_hits] parameter must be positive or equals to -1, got %d",
                              request->track_total_hits);
     return r;
 }
 
-/* --- Queries ---------------------------------------------------------------------------------------------------- */
+/* --- Queries
+ * ---------------------------------------------------------------------------------------------------- */
 
 static int take_query(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
@@ -159,21 +174,26 @@ static int take_post_filter(struct query_parser *parser, yyjson_val *value, stru
     return query_parse(parser, value, &request->post_filter);
 }
 
-/* --- _source ---------------------------------------------------------------------------------------------------- */
+/* --- _source
+ * ---------------------------------------------------------------------------------------------------- */
 
-static int take_patterns(struct query_parser *parser, yyjson_val *value, const struct slice **ret_items, size_t *ret_count)
+static int take_patterns(struct query_parser *parser, yyjson_val *value, const struct slice **ret_items,
+                         size_t *ret_count)
 {
     size_t count = yyjson_is_arr(value) ? unsafe_yyjson_get_len(value) : 1;
     yyjson_val *item = yyjson_is_arr(value) ? unsafe_yyjson_get_first(value) : value;
     struct slice *items = arena_alloc(parser->arena, count * sizeof *items);
     if (count > JSON_FILTER_PATTERNS_MAX)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "more than %d patterns", JSON_FILTER_PATTERNS_MAX);
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "more than %d patterns",
+                             JSON_FILTER_PATTERNS_MAX);
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
         if (!yyjson_is_str(item))
-            return query__refuse(parser, item, false, PROBLEM_PARSING, "Unknown key for a %s in [_source].", query__token(item));
+            return query__refuse(parser, item, false, PROBLEM_PARSING, "Unknown key for a %s in [_source].",
+                                 query__token(item));
         items[i] = json_slice(item);
         if (items[i].len > JSON_FILTER_PATTERN_BYTES_MAX)
-            return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "a pattern has at most %d bytes", JSON_FILTER_PATTERN_BYTES_MAX);
+            return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT,
+                                 "a pattern has at most %d bytes", JSON_FILTER_PATTERN_BYTES_MAX);
     }
     *ret_items = items;
     *ret_count = count;
@@ -193,7 +213,8 @@ static int take_source_object(struct query_parser *parser, yyjson_val *value, st
         else if (slice_is(name, "excludes") || slice_is(name, "exclude"))
             r = take_patterns(parser, member, &request->source.excludes, &request->source.exclude_count);
         else
-            r = query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].", query__token(member), SLICE_ARG(name));
+            r = query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
+                              query__token(member), SLICE_ARG(name));
         if (r != 0)
             return r;
     }
@@ -211,11 +232,14 @@ static int take_source(struct query_parser *parser, yyjson_val *value, struct se
         return take_source_object(parser, value, request);
     if (yyjson_is_str(value) || yyjson_is_arr(value))
         return take_patterns(parser, value, &request->source.includes, &request->source.include_count);
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "Expected one of [VALUE_BOOLEAN, VALUE_STRING, START_ARRAY, START_OBJECT] but found [%s]",
-                         query__token(value));
+    return query__refuse(
+        parser, value, false, PROBLEM_PARSING,
+        "Expected one of [VALUE_BOOLEAN, VALUE_STRING, START_ARRAY, START_OBJECT] but found [%s]",
+        query__token(value));
 }
 
-/* --- Fields ------------------------------------------------------------------------------------------------------- */
+/* --- Fields
+ * ------------------------------------------------------------------------------------------------------- */
 
 static int take_stored_fields(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
@@ -229,7 +253,8 @@ static int take_stored_fields(struct query_parser *parser, yyjson_val *value, st
     return r;
 }
 
-static int take_formats(struct query_parser *parser, struct slice name, yyjson_val *value, struct field_format **ret_items, size_t *ret_count)
+static int take_formats(struct query_parser *parser, struct slice name, yyjson_val *value,
+                        struct field_format **ret_items, size_t *ret_count)
 {
     size_t index, count;
     yyjson_val *item;
@@ -238,7 +263,8 @@ static int take_formats(struct query_parser *parser, struct slice name, yyjson_v
     {
         yyjson_val *field = yyjson_is_obj(item) ? json_get_lit(item, "field") : item;
         if (!yyjson_is_str(field))
-            return query__refuse(parser, item, false, PROBLEM_PARSING, "[%.*s] expected a field name but found [%s]", SLICE_ARG(name),
+            return query__refuse(parser, item, false, PROBLEM_PARSING,
+                                 "[%.*s] expected a field name but found [%s]", SLICE_ARG(name),
                                  query__token(item));
         items[index].pattern = json_slice(field);
         yyjson_val *format = json_get_lit(item, "format");
@@ -250,9 +276,11 @@ static int take_formats(struct query_parser *parser, struct slice name, yyjson_v
     return 0;
 }
 
-static int take_docvalue_fields(struct query_parser *parser, yyjson_val *value, struct search_request *request)
+static int take_docvalue_fields(struct query_parser *parser, yyjson_val *value,
+                                struct search_request *request)
 {
-    return take_formats(parser, SLICE_LIT("docvalue_fields"), value, &request->docvalue_fields, &request->docvalue_count);
+    return take_formats(parser, SLICE_LIT("docvalue_fields"), value, &request->docvalue_fields,
+                        &request->docvalue_count);
 }
 
 static int take_fields(struct query_parser *parser, yyjson_val *value, struct search_request *request)
@@ -266,7 +294,8 @@ static int take_script_fields(struct query_parser *parser, yyjson_val *value, st
 {
     size_t index, count;
     yyjson_val *key, *member;
-    request->script_fields = arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct script_field));
+    request->script_fields =
+        arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct script_field));
     yyjson_obj_foreach(value, index, count, key, member)
     {
         struct script_field *field = &request->script_fields[request->script_field_count++];
@@ -274,7 +303,8 @@ static int take_script_fields(struct query_parser *parser, yyjson_val *value, st
         field->name = json_slice(key);
         field->ignore_failure = yyjson_is_true(json_get_lit(member, "ignore_failure"));
         if (script == NULL)
-            return query__refuse(parser, member, true, PROBLEM_PARSING, "must specify a script in script fields");
+            return query__refuse(parser, member, true, PROBLEM_PARSING,
+                                 "must specify a script in script fields");
         int r = query__parse_script(parser, script, &field->script);
         if (r != 0)
             return r;
@@ -282,7 +312,8 @@ static int take_script_fields(struct query_parser *parser, yyjson_val *value, st
     return 0;
 }
 
-/* --- Sorting ------------------------------------------------------------------------------------------------------ */
+/* --- Sorting
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void name_key(struct sort_key *key, struct slice field)
 {
@@ -304,7 +335,8 @@ static int take_order(struct query_parser *parser, struct slice text, yyjson_val
     bool ascending = text.len == 3 && strncasecmp(text.data, "asc", 3) == 0;
     bool descending = text.len == 4 && strncasecmp(text.data, "desc", 4) == 0;
     if (!ascending && !descending)
-        return query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT, "No enum constant org.elasticsearch.search.sort.SortOrder.%.*s",
+        return query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "No enum constant org.elasticsearch.search.sort.SortOrder.%.*s",
                              SLICE_ARG(text));
     key->descending = descending;
     return 0;
@@ -320,10 +352,12 @@ static int take_mode(struct query_parser *parser, yyjson_val *value, struct sort
             return 0;
         }
     }
-    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "Unknown SortMode [%.*s]", SLICE_ARG(text));
+    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "Unknown SortMode [%.*s]",
+                         SLICE_ARG(text));
 }
 
-static int take_sort_option(struct query_parser *parser, struct slice option, yyjson_val *value, struct sort_key *key)
+static int take_sort_option(struct query_parser *parser, struct slice option, yyjson_val *value,
+                            struct sort_key *key)
 {
     struct slice text = query__scalar_text(parser->arena, value);
     if (slice_is(option, "order"))
@@ -343,10 +377,9 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
         key->format = text;
     } else if (slice_is(option, "type")) {
         key->script_number = slice_is(text, "number");
-    } else if (!slice_is(option, "numeric_type") && !slice_is(option, "nested_path") && !slice_is(option, "nested")) {
-        query__refuse(parser, value, false, PROBLEM_X_CONTENT_PARSE, "x");
-        return query__refuse(parser, value, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [field_sort] unknown field [%.*s]", parser->line,
-                             parser->column, SLICE_ARG(option));
+    } else if (!slice_is(option, "numeric_type") && !slice_is(option, "nested_path") &&
+               !slice_is(option, "nested")) {
+        return query__refuse_unknown(parser, SLICE_LIT("field_sort"), value - 1);
     }
     return 0;
 }
@@ -391,14 +424,16 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
     yyjson_val *item = array ? unsafe_yyjson_get_first(value) : value;
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
         if (request->sort_count + (yyjson_is_obj(item) ? unsafe_yyjson_get_len(item) : 1) > SORT_KEYS_MAX)
-            return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "more than %d sort keys", SORT_KEYS_MAX);
+            return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "more than %d sort keys",
+                                 SORT_KEYS_MAX);
         int r = 0;
         if (yyjson_is_str(item))
             name_key(&request->sort[request->sort_count++], json_slice(item));
         else if (yyjson_is_obj(item))
             r = take_sort_object(parser, item, request);
         else
-            r = query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "malformed sort format, either start with array, object, or an actual string");
+            r = query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT,
+                              "malformed sort format, either start with array, object, or an actual string");
         if (r != 0)
             return r;
     }
@@ -434,12 +469,14 @@ int search_request_sort(struct query_parser *parser, struct slice text, struct s
     return 0;
 }
 
-/* --- Others ------------------------------------------------------------------------------------------------------- */
+/* --- Others
+ * ------------------------------------------------------------------------------------------------------- */
 
 static int take_search_after(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     if (unsafe_yyjson_get_len(value) == 0)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "Values must contains at least one value.");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "Values must contains at least one value.");
     request->search_after = value;
     return 0;
 }
@@ -447,22 +484,26 @@ static int take_search_after(struct query_parser *parser, yyjson_val *value, str
 static int take_slice(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     int32_t id = -1, max = -1;
-    yyjson_val *field = json_get_lit(value, "field"), *id_value = json_get_lit(value, "id"), *max_value = json_get_lit(value, "max");
+    yyjson_val *field = json_get_lit(value, "field"), *id_value = json_get_lit(value, "id"),
+               *max_value = json_get_lit(value, "max");
     int r = id_value != NULL ? take_int(parser, id_value, &id) : 0;
     if (r == 0 && max_value != NULL)
         r = take_int(parser, max_value, &max);
     if (r != 0)
         return r;
     if (id < 0)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "id must be greater than or equal to 0");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "id must be greater than or equal to 0");
     if (max <= 1)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "max must be greater than 1");
     if (id >= max)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "max must be greater than id");
     if (max > 1024)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
-                             "The number of slices [%d] is too large. It must be less than [1024]. This limit can be set by changing "
-                             "the [index.max_slices_per_scroll] index level setting.", max);
+                             "The number of slices [%d] is too large. It must be less than [1024]. This "
+                             "limit can be set by changing "
+                             "the [index.max_slices_per_scroll] index level setting.",
+                             max);
     request->slice_id = (uint32_t)id;
     request->slice_max = (uint32_t)max;
     request->slice_field = yyjson_is_str(field) ? json_slice(field) : SLICE_NONE;
@@ -473,7 +514,8 @@ static int take_pit(struct query_parser *parser, yyjson_val *value, struct searc
 {
     yyjson_val *id = json_get_lit(value, "id"), *keep_alive = json_get_lit(value, "keep_alive");
     if (!yyjson_is_str(id))
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "point int time id is not provided");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "point int time id is not provided");
     request->pit_id = json_slice(id);
     request->pit_keep_alive = yyjson_is_str(keep_alive) ? json_slice(keep_alive) : SLICE_NONE;
     return 0;
@@ -502,11 +544,12 @@ static int take_nothing(struct query_parser *parser, yyjson_val *value, struct s
 static int refuse_member(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     (void)request;
-    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported by this server",
-                         SLICE_ARG(json_slice(value - 1)));
+    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                         "[%.*s] is not supported by this server", SLICE_ARG(json_slice(value - 1)));
 }
 
-/* --- The tables --------------------------------------------------------------------------------------------------- */
+/* --- The tables
+ * --------------------------------------------------------------------------------------------------- */
 
 enum member_shape { SHAPE_SCALAR = 1, SHAPE_OBJECT = 2, SHAPE_ARRAY = 4, SHAPE_ANY = 7 };
 
@@ -553,21 +596,27 @@ static const struct member members[] = {
     {"collapse", SHAPE_OBJECT, refuse_member},
 };
 
-static int take_member(struct query_parser *parser, yyjson_val *key, yyjson_val *value, struct search_request *request)
+static int take_member(struct query_parser *parser, yyjson_val *key, yyjson_val *value,
+                       struct search_request *request)
 {
     struct slice name = json_slice(key);
-    int shape = yyjson_is_obj(value) ? SHAPE_OBJECT : yyjson_is_arr(value) ? SHAPE_ARRAY : yyjson_is_null(value) ? 0 : SHAPE_SCALAR;
+    int shape = yyjson_is_obj(value)    ? SHAPE_OBJECT
+                : yyjson_is_arr(value)  ? SHAPE_ARRAY
+                : yyjson_is_null(value) ? 0
+                                        : SHAPE_SCALAR;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         if (slice_is(name, members[i].name) && (members[i].shapes & shape) != 0)
             return members[i].take(parser, value, request);
     }
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].", query__token(value), SLICE_ARG(name));
+    return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
+                         query__token(value), SLICE_ARG(name));
 }
 
 int search_request_parse(struct query_parser *parser, yyjson_val *body, struct search_request *request)
 {
     if (!yyjson_is_obj(body))
-        return query__refuse(parser, body, false, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]", query__token(body));
+        return query__refuse(parser, body, false, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]",
+                             query__token(body));
     size_t index, count;
     yyjson_val *key, *value;
     yyjson_obj_foreach(body, index, count, key, value)
@@ -579,12 +628,14 @@ int search_request_parse(struct query_parser *parser, yyjson_val *body, struct s
     return 0;
 }
 
-/* --- What cannot go together ----------------------------------------------------------------------------------------- */
+/* --- What cannot go together
+ * ----------------------------------------------------------------------------------------- */
 
 int search_request_check(struct query_parser *parser, const struct search_request *request, bool scroll)
 {
     const char *why = NULL;
-    if (scroll && request->track_total_hits != TOTAL_HITS_UNSET && request->track_total_hits != TOTAL_HITS_ALL)
+    if (scroll && request->track_total_hits != TOTAL_HITS_UNSET &&
+        request->track_total_hits != TOTAL_HITS_ALL)
         why = "disabling [track_total_hits] is not allowed in a scroll context";
     else if (scroll && request->from > 0)
         why = "using [from] is not allowed in a scroll context";
@@ -593,22 +644,29 @@ int search_request_check(struct query_parser *parser, const struct search_reques
     else if (scroll && request->pit_id.data != NULL)
         why = "using [point in time] is not allowed in a scroll context";
     if (why != NULL)
-        return query__refuse(parser, NULL, false, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;", why);
+        return query__refuse(parser, NULL, false, PROBLEM_ACTION_REQUEST_VALIDATION,
+                             "Validation Failed: 1: %s;", why);
     if (request->search_after != NULL && scroll)
-        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT, "`search_after` cannot be used in a scroll context.");
+        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "`search_after` cannot be used in a scroll context.");
     if (request->search_after != NULL && request->from > 0)
-        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT, "`from` parameter must be set to 0 when `search_after` is used.");
+        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "`from` parameter must be set to 0 when `search_after` is used.");
     if (request->slice_max > 0 && !scroll && request->pit_id.data == NULL)
-        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT, "`slice` cannot be used outside of a scroll context");
+        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "`slice` cannot be used outside of a scroll context");
     if (request->script_field_count > SEARCH_SCRIPT_FIELDS_MAX)
         return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "Trying to retrieve too many script_fields. Must be less than or equal to: [%d] but was [%zu]. This limit "
+                             "Trying to retrieve too many script_fields. Must be less than or equal to: [%d] "
+                             "but was [%zu]. This limit "
                              "can be set by changing the [index.max_script_fields] index level setting.",
                              SEARCH_SCRIPT_FIELDS_MAX, request->script_field_count);
     if (request->docvalue_count > SEARCH_DOCVALUE_FIELDS_MAX)
-        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [%d] but was [%zu]. This "
-                             "limit can be set by changing the [index.max_docvalue_fields_search] index level setting.",
-                             SEARCH_DOCVALUE_FIELDS_MAX, request->docvalue_count);
+        return query__refuse(
+            parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
+            "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [%d] but was [%zu]. "
+            "This "
+            "limit can be set by changing the [index.max_docvalue_fields_search] index level setting.",
+            SEARCH_DOCVALUE_FIELDS_MAX, request->docvalue_count);
     return 0;
 }

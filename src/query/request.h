@@ -5,8 +5,8 @@
 #ifndef TL_QUERY_REQUEST_H
 #define TL_QUERY_REQUEST_H
 
-#include "json/filter.h"
 #include "query/query.h"
+#include "json/filter.h"
 
 struct aggregation;
 
@@ -21,9 +21,9 @@ struct sort_key {
     bool descending;
     enum sort_mode mode;
     bool missing_first;
-    yyjson_val *missing;       /* a value for documents without one; NULL: first or last */
-    struct slice unmapped_type; /* empty: an unmapped field is an error */
-    struct slice format;        /* of dates; empty: milliseconds */
+    yyjson_val *missing;               /* a value for documents without one; NULL: first or last */
+    struct slice unmapped_type;        /* empty: an unmapped field is an error */
+    struct slice format;               /* of dates; empty: milliseconds */
     const struct query_script *script; /* SORT_SCRIPT */
     bool script_number;
 };
@@ -52,7 +52,7 @@ struct search_request {
     struct json_filter source; /* includes and excludes */
     struct slice *stored_fields;
     size_t stored_field_count;
-    bool stored_none;          /* stored_fields: _none_ */
+    bool stored_none; /* stored_fields: _none_ */
     struct field_format *docvalue_fields;
     size_t docvalue_count;
     struct field_format *fields;
@@ -63,18 +63,18 @@ struct search_request {
     bool seq_no_primary_term;
     bool track_scores;
     bool explain;
-    int32_t track_total_hits;  /* a number to count to, or one of the above */
-    double min_score;          /* NAN: none */
-    int32_t terminate_after;   /* 0: none */
-    int64_t timeout_us;        /* 0: none */
-    yyjson_val *search_after;  /* an array; NULL: none */
+    int32_t track_total_hits;     /* a number to count to, or one of the above */
+    double min_score;             /* NAN: none */
+    int32_t terminate_after;      /* 0: none */
+    int64_t timeout_us;           /* 0: none */
+    yyjson_val *search_after;     /* an array; NULL: none */
     uint32_t slice_id, slice_max; /* slice_max 0: not sliced */
     struct slice slice_field;
-    struct slice pit_id;       /* data NULL: none */
+    struct slice pit_id; /* data NULL: none */
     struct slice pit_keep_alive;
-    yyjson_val *indices_boost; /* NULL: none */
+    yyjson_val *indices_boost;        /* NULL: none */
     struct aggregation *aggregations; /* list; NULL: none */
-    bool scan;                 /* search_type=scan: no hits on the first page, in any order */
+    bool scan;                        /* search_type=scan: no hits on the first page, in any order */
 };
 
 void search_request_init(struct search_request *request);
@@ -83,15 +83,18 @@ void search_request_init(struct search_request *request);
  * Reads a body into a request that was initialised.
  * Returns: 0; QUERY_REFUSED with parser->problem.
  */
-int search_request_parse(struct query_parser *parser, yyjson_val *body, struct search_request *request) TL_MUST_USE;
+int search_request_parse(struct query_parser *parser, yyjson_val *body,
+                         struct search_request *request) TL_MUST_USE;
 
 /* Pieces that URLs have, too: "a:desc,b", "f1,f2". */
-int search_request_sort(struct query_parser *parser, struct slice text, struct search_request *request) TL_MUST_USE;
+int search_request_sort(struct query_parser *parser, struct slice text,
+                        struct search_request *request) TL_MUST_USE;
 
 /* Splits "a,b,c" into slices of the arena. */
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items);
 
 /* What cannot go together: refuses with Elasticsearch's action_request_validation_exception and the like. */
-int search_request_check(struct query_parser *parser, const struct search_request *request, bool scroll) TL_MUST_USE;
+int search_request_check(struct query_parser *parser, const struct search_request *request,
+                         bool scroll) TL_MUST_USE;
 
 #endif

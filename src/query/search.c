@@ -2,9 +2,10 @@
 /*
  * Searching.
  *
- * Two ways through the documents. Where any order will do (a constant score, or sorted by _doc) hits are written as they are
- * met and the walk stops when the page is full and the total known well enough: *streaming*. Else every match is offered to a
- * heap that keeps the best, whose documents are read again to be written: *collecting*.
+ * Two ways through the documents. Where any order will do (a constant score, or sorted by _doc) hits are
+ * written as they are met and the walk stops when the page is full and the total known well enough:
+ * *streaming*. Else every match is offered to a heap that keeps the best, whose documents are read again to
+ * be written: *collecting*.
  */
 #include "query/search.h"
 
@@ -30,8 +31,8 @@ struct part {
     struct bound_key *keys;
     struct fetcher fetcher;
     struct subject subject;
-    uint32_t *collected;         /* by shard, for terminate_after; NULL without */
-    bool begun;                  /* subject is initialised */
+    uint32_t *collected; /* by shard, for terminate_after; NULL without */
+    bool begun;          /* subject is initialised */
 };
 
 /* What happens to a hit of a streaming search. */
@@ -42,13 +43,13 @@ struct search {
     const struct search_request *request;
     struct part *parts;
     size_t part_count;
-    struct sort_value *after;   /* search_after; NULL: none */
+    struct sort_value *after; /* search_after; NULL: none */
     struct aggregator *aggregator;
     struct search_result *result;
     struct problem *problem;
-    int64_t deadline_us;        /* 0: none */
-    uint64_t ordinal;           /* of the next match, for _doc */
-    uint64_t count_to;          /* the total is wanted up to this */
+    int64_t deadline_us; /* 0: none */
+    uint64_t ordinal;    /* of the next match, for _doc */
+    uint64_t count_to;   /* the total is wanted up to this */
     size_t steps;
     bool scored;
 };
@@ -59,7 +60,8 @@ static int refuse(struct search *search, enum problem_type type, const char *tex
     return SEARCH_REFUSED;
 }
 
-/* --- Beginning and ending --------------------------------------------------------------------------------------------- */
+/* --- Beginning and ending
+ * --------------------------------------------------------------------------------------------- */
 
 static int refuse_part(struct search *search, struct part *part, const struct problem *problem, bool partial)
 {
@@ -96,17 +98,22 @@ static int bind_part(struct search *search, struct part *part)
 static void word_as_old(const struct search *search, struct problem *problem)
 {
     struct slice prefix = SLICE_LIT("failed to create query: ");
-    if (search->context->dialect != DIALECT_5 || search->request->query == NULL || !slice_starts_with(problem->reason, prefix))
+    if (search->context->dialect != DIALECT_5 || search->request->query == NULL ||
+        !slice_starts_with(problem->reason, prefix))
         return;
-    problem->reason = arena_printf(search->context->arena, "%s%.*s", prefix.data, SLICE_ARG(query__render(search->context->arena, search->request->query)));
+    problem->reason = arena_printf(search->context->arena, "%s%.*s", prefix.data,
+                                   SLICE_ARG(query__render(search->context->arena, search->request->query)));
 }
 
 static int begin_part(struct search *search, struct part *part, const struct search_index *index)
 {
     struct problem problem = {0};
     part->index = index;
-    part->binder = (struct binder){.arena = search->context->arena, .index = index, .context = search->context,
-                                   .scores = search->scored, .problem = &problem};
+    part->binder = (struct binder){.arena = search->context->arena,
+                                   .index = index,
+                                   .context = search->context,
+                                   .scores = search->scored,
+                                   .problem = &problem};
     int r = bind_part(search, part);
     if (r == QUERY_REFUSED) {
         word_as_old(search, &problem);
@@ -138,7 +145,9 @@ static int search_begin(struct search *search)
     }
     if (search->request->aggregations != NULL)
         search->aggregator = aggregator_new(search->request->aggregations);
-    return search->request->search_after != NULL ? sort_after(context->arena, search->request, &search->after, search->problem) : 0;
+    return search->request->search_after != NULL
+               ? sort_after(context->arena, search->request, &search->after, search->problem)
+               : 0;
 }
 
 static void search_end(struct search *search)
@@ -159,13 +168,17 @@ void search_result_deinit(struct search_result *result)
 
 static void result_init(struct search_result *result)
 {
-    *result = (struct search_result){.hits = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX), .aggregations = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX)};
+    *result = (struct search_result){.hits = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX),
+                                     .aggregations = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX)};
 }
 
-/* --- Totals ------------------------------------------------------------------------------------------------------------- */
+/* --- Totals
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* How far a total is counted. 5.6 counts everything. */
-static uint64_t count_to(const struct search_context *context, const struct search_request *request, bool cursor)
+static uint64_t count_to(const struct search_context *context, const struct search_request *request,
+                         bool cursor)
 {
     if (cursor || request->track_total_hits == TOTAL_HITS_ALL || request->aggregations != NULL)
         return UINT64_MAX;
@@ -179,8 +192,8 @@ static uint64_t count_to(const struct search_context *context, const struct sear
 static void settle_total(const struct search *search)
 {
     struct search_result *result = search->result;
-    if (search->request->aggregations != NULL && search->request->track_total_hits == TOTAL_HITS_UNSET && search->context->dialect == DIALECT_7 &&
-        result->total > SEARCH_TOTAL_DEFAULT) {
+    if (search->request->aggregations != NULL && search->request->track_total_hits == TOTAL_HITS_UNSET &&
+        search->context->dialect == DIALECT_7 && result->total > SEARCH_TOTAL_DEFAULT) {
         result->total = SEARCH_TOTAL_DEFAULT;
         result->relation = RELATION_GTE;
     } else if (result->total > search->count_to) {
@@ -194,13 +207,15 @@ static bool matches_all(const struct part *part)
     return part->matcher->kind == MATCHER_ALL && part->post_filter == NULL && part->index->shards == NULL;
 }
 
-/* --- One document ------------------------------------------------------------------------------------------------------- */
+/* --- One document
+ * ------------------------------------------------------------------------------------------------------- */
 
 enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
 
 static uint32_t shard_number(const struct part *part)
 {
-    struct slice routing = part->subject.doc->routing.data != NULL ? part->subject.doc->routing : part->subject.id;
+    struct slice routing =
+        part->subject.doc->routing.data != NULL ? part->subject.doc->routing : part->subject.id;
     return shard_of(routing, part->index->shard_count > 0 ? part->index->shard_count : 1);
 }
 
@@ -219,18 +234,22 @@ static bool out_of_time(struct search *search)
 
 static bool is_cancelled(const struct search *search)
 {
-    return search->steps % CHECK_EVERY == 0 && search->context->cancelled != NULL && atomic_load_explicit(search->context->cancelled, memory_order_relaxed);
+    return search->steps % CHECK_EVERY == 0 && search->context->cancelled != NULL &&
+           atomic_load_explicit(search->context->cancelled, memory_order_relaxed);
 }
 
-/* terminate_after counts each shard on its own. Returns: whether the document is beyond what is wanted of its shard. */
+/* terminate_after counts each shard on its own. Returns: whether the document is beyond what is wanted of its
+ * shard. */
 static bool terminated(struct search *search, struct part *part)
 {
     if (part->collected == NULL)
         return false;
-    uint32_t *collected = &part->collected[shard_number(part)], limit = (uint32_t)search->request->terminate_after;
+    uint32_t *collected = &part->collected[shard_number(part)],
+             limit = (uint32_t)search->request->terminate_after;
     bool beyond = *collected >= limit;
     *collected += !beyond;
-    search->result->terminated_early = search->result->terminated_early || beyond || (search->context->dialect == DIALECT_5 && *collected >= limit);
+    search->result->terminated_early = search->result->terminated_early || beyond ||
+                                       (search->context->dialect == DIALECT_5 && *collected >= limit);
     return beyond;
 }
 
@@ -242,8 +261,8 @@ static int subject_failure(struct search *search, struct part *part)
 }
 
 /*
- * Looks at the subject. Returns: STEP_TAKEN with a score, STEP_PASSED, STEP_STOP; SEARCH_REFUSED + 10 or fatal codes come
- * through *ret_error.
+ * Looks at the subject. Returns: STEP_TAKEN with a score, STEP_PASSED, STEP_STOP; SEARCH_REFUSED + 10 or
+ * fatal codes come through *ret_error.
  */
 static int step(struct search *search, struct part *part, float *ret_score, int *ret_error)
 {
@@ -255,8 +274,8 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
         *ret_error = SEARCH_CANCELLED;
         return STEP_STOP;
     }
-    bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) && in_slice(search->request, part) &&
-                 matcher_match(part->matcher, subject, ret_score);
+    bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
+                 in_slice(search->request, part) && matcher_match(part->matcher, subject, ret_score);
     if (taken) {
         *ret_score *= (float)part->index->boost;
         taken = isnan(search->request->min_score) || *ret_score >= (float)search->request->min_score;
@@ -284,7 +303,8 @@ static int walk_result(int r)
 }
 
 /* `reads` is how many documents a scan would read. */
-static int make_plan(struct search *search, struct part *part, struct arena *arena, size_t candidates_max, uint64_t reads, struct plan *ret_plan)
+static int make_plan(struct search *search, struct part *part, struct arena *arena, size_t candidates_max,
+                     uint64_t reads, struct plan *ret_plan)
 {
     *ret_plan = (struct plan){.kind = PLAN_SCAN};
     if (search->context->full_scan)
@@ -296,7 +316,9 @@ static int make_plan(struct search *search, struct part *part, struct arena *are
     return r == 0 && scan && search->context->short_only ? SEARCH_LONG : r;
 }
 
-/* --- Collecting --------------------------------------------------------------------------------------------------------- */
+/* --- Collecting
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void offer(struct search *search, struct part *part, float score, struct kept_hits *kept)
 {
@@ -343,7 +365,8 @@ static int collect_part(struct search *search, struct part *part, struct kept_hi
             break;
         }
         if (kept->bytes > SEARCH_SORT_BYTES_MAX) {
-            error = refuse(search, PROBLEM_LIMIT_EXCEEDED, "the sort values of this search are too large to be held");
+            error = refuse(search, PROBLEM_LIMIT_EXCEEDED,
+                           "the sort values of this search are too large to be held");
             break;
         }
     }
@@ -384,7 +407,9 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
     return r;
 }
 
-/* --- Streaming ---------------------------------------------------------------------------------------------------------- */
+/* --- Streaming
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 /* Whether every match of a matcher has the same score. */
 static bool is_constant(const struct matcher *matcher)
@@ -400,7 +425,8 @@ static bool is_constant(const struct matcher *matcher)
                 return false;
         }
         return matcher->boolean.should.count == 0 ||
-               (matcher->boolean.should.count == 1 && matcher->boolean.minimum == 1 && is_constant(matcher->boolean.should.items[0]));
+               (matcher->boolean.should.count == 1 && matcher->boolean.minimum == 1 &&
+                is_constant(matcher->boolean.should.items[0]));
     case MATCHER_DIS_MAX:
         return matcher->compound.queries.count == 1 && is_constant(matcher->compound.queries.items[0]);
     case MATCHER_BOOSTING:
@@ -439,15 +465,15 @@ static bool can_stream(const struct search *search)
 
 /* Where a stream stands, and what is left to do. */
 struct stream {
-    size_t part;           /* position in the context */
-    struct buf key;        /* of the last document handed out; empty: none of this part */
-    struct plan plan;      /* of this part, made */
+    size_t part;      /* position in the context */
+    struct buf key;   /* of the last document handed out; empty: none of this part */
+    struct plan plan; /* of this part, made */
     bool planned;
-    struct arena arena;    /* of the plan */
+    struct arena arena; /* of the plan */
     size_t candidates_max;
     size_t skip;
     size_t want;
-    bool count_rest;       /* the total is not known yet */
+    bool count_rest; /* the total is not known yet */
     search_emit *emit;
     void *user;
 };
@@ -477,7 +503,8 @@ static int stream_hit(struct search *search, struct stream *stream, struct part 
     stream->want--;
     struct sort_value value = {.kind = SORT_I64, .i64 = (int64_t)search->ordinal++};
     bool sorted = search->request->sort_count > 0;
-    return stream->emit(stream->user, part, sorted && !search->request->track_scores ? NULL : &score, sorted ? &value : NULL);
+    return stream->emit(stream->user, part, sorted && !search->request->track_scores ? NULL : &score,
+                        sorted ? &value : NULL);
 }
 
 static bool stream_full(const struct search *search, const struct stream *stream)
@@ -518,12 +545,17 @@ static int stream_run(struct search *search, struct stream *stream)
     for (; stream->part < search->part_count; stream->part++) {
         struct part *part = &search->parts[stream->part];
         struct walk walk;
-        uint64_t reads = part->matcher->kind == MATCHER_ALL && !stream->count_rest ? stream->skip + stream->want : part->index->document_count;
-        int r = stream->planned ? 0 : make_plan(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
+        uint64_t reads = part->matcher->kind == MATCHER_ALL && !stream->count_rest
+                             ? stream->skip + stream->want
+                             : part->index->document_count;
+        int r = stream->planned
+                    ? 0
+                    : make_plan(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
         if (r != 0)
             return r;
         stream->planned = true;
-        walk_begin(&walk, &stream->plan, search->context->view, part->index->number, stream->key.len > 0 ? buf_view(&stream->key) : SLICE_NONE);
+        walk_begin(&walk, &stream->plan, search->context->view, part->index->number,
+                   stream->key.len > 0 ? buf_view(&stream->key) : SLICE_NONE);
         r = stream_part(search, stream, part, &walk);
         walk_end(&walk);
         if (r != 0 || stream_full(search, stream) || search->result->timed_out)
@@ -537,8 +569,11 @@ static int stream_run(struct search *search, struct stream *stream)
 
 static void stream_init(struct stream *stream, search_emit *emit, void *user)
 {
-    *stream = (struct stream){.key = BUF_INIT(DOC_KEY_BYTES_MAX), .arena = ARENA_INIT, .candidates_max = PLAN_CANDIDATES_MAX,
-                              .emit = emit, .user = user};
+    *stream = (struct stream){.key = BUF_INIT(DOC_KEY_BYTES_MAX),
+                              .arena = ARENA_INIT,
+                              .candidates_max = PLAN_CANDIDATES_MAX,
+                              .emit = emit,
+                              .user = user};
 }
 
 static void stream_deinit(struct stream *stream)
@@ -552,14 +587,16 @@ static int known_total(struct search *search, bool *ret_known)
 {
     uint64_t total = 0;
     *ret_known = false;
-    if (search->request->slice_max > 0 || search->request->terminate_after > 0 || search->aggregator != NULL || !isnan(search->request->min_score))
+    if (search->request->slice_max > 0 || search->request->terminate_after > 0 ||
+        search->aggregator != NULL || !isnan(search->request->min_score))
         return 0;
     for (size_t i = 0; i < search->part_count; i++) {
         uint64_t documents = search->parts[i].index->document_count;
         if (!matches_all(&search->parts[i]))
             return 0;
         if (!search->parts[i].index->count_exact) {
-            int r = doc_count(search->context->view, search->parts[i].index->number, DOC_TYPE_ANY, &documents);
+            int r =
+                doc_count(search->context->view, search->parts[i].index->number, DOC_TYPE_ANY, &documents);
             if (r != 0)
                 return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : tl_trace(r);
         }
@@ -570,7 +607,9 @@ static int known_total(struct search *search, bool *ret_known)
     return 0;
 }
 
-/* --- Pages ---------------------------------------------------------------------------------------------------------------- */
+/* --- Pages
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static int emit_json(void *user, struct part *part, const float *score, const struct sort_value *values)
 {
@@ -611,12 +650,16 @@ static int run_collecting(struct search *search, size_t from, size_t size)
 static int check_window(struct search *search, size_t from, size_t size)
 {
     for (size_t i = 0; i < search->context->index_count; i++) {
-        unsigned window = search->context->indices[i].window_max != 0 ? search->context->indices[i].window_max : SEARCH_WINDOW_MAX;
+        unsigned window = search->context->indices[i].window_max != 0 ? search->context->indices[i].window_max
+                                                                      : SEARCH_WINDOW_MAX;
         if (from + size <= window)
             continue;
         struct problem problem;
-        problem_set(&problem, search->context->arena, search->context->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_QUERY_PHASE_EXECUTION,
-                    "Result window is too large, from + size must be less than or equal to: [%u] but was [%zu]. See the scroll api for "
+        problem_set(&problem, search->context->arena,
+                    search->context->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT
+                                                          : PROBLEM_QUERY_PHASE_EXECUTION,
+                    "Result window is too large, from + size must be less than or equal to: [%u] but was "
+                    "[%zu]. See the scroll api for "
                     "a more efficient way to request large data sets. This limit can be set by changing the "
                     "[index.max_result_window] index level setting.",
                     window, from + size);
@@ -642,10 +685,11 @@ static int finish(struct search *search, int r)
     return r;
 }
 
-int search_run(const struct search_context *context, const struct search_request *request, struct search_result *ret_result,
-               struct problem *ret_problem)
+int search_run(const struct search_context *context, const struct search_request *request,
+               struct search_result *ret_result, struct problem *ret_problem)
 {
-    struct search search = {.context = context, .request = request, .result = ret_result, .problem = ret_problem};
+    struct search search = {
+        .context = context, .request = request, .result = ret_result, .problem = ret_problem};
     size_t from = request->from > 0 ? (size_t)request->from : 0, size = page_size(request);
     result_init(ret_result);
     search.count_to = count_to(context, request, false);
@@ -657,12 +701,13 @@ int search_run(const struct search_context *context, const struct search_request
     if (request->sort_count > 0 && !request->track_scores)
         ret_result->has_max_score = false;
     for (size_t i = 0; i < request->sort_count; i++)
-        ret_result->has_max_score = ret_result->has_max_score || (request->sort[i].by == SORT_SCORE && ret_result->total > 0);
+        ret_result->has_max_score =
+            ret_result->has_max_score || (request->sort[i].by == SORT_SCORE && ret_result->total > 0);
     return finish(&search, r);
 }
 
-int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after, double min_score,
-                 uint64_t *ret_count, bool *ret_early, struct problem *ret_problem)
+int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after,
+                 double min_score, uint64_t *ret_count, bool *ret_early, struct problem *ret_problem)
 {
     struct search_request request;
     struct search_result result;
@@ -682,7 +727,9 @@ int search_count(const struct search_context *context, const struct query *query
     return r;
 }
 
-/* --- Cursors ---------------------------------------------------------------------------------------------------------------- */
+/* --- Cursors
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 struct search_cursor {
     bool begun;
@@ -693,9 +740,9 @@ struct search_cursor {
     bool has_max_score;
     float max_score;
     struct stream stream;
-    struct kept_hits kept;      /* collecting: the window at hand */
-    size_t position;            /* in the window */
-    struct kept_hit *last;      /* of the windows before; NULL: this is the first */
+    struct kept_hits kept; /* collecting: the window at hand */
+    size_t position;       /* in the window */
+    struct kept_hit *last; /* of the windows before; NULL: this is the first */
 };
 
 struct search_cursor *search_cursor_new(void)
@@ -721,7 +768,8 @@ size_t search_cursor_bytes(const struct search_cursor *cursor)
     return sizeof *cursor + cursor->stream.arena.used + cursor->kept.bytes;
 }
 
-/* The total of a stream, counted apart when it is not known, since the stream itself stops at the end of its page. */
+/* The total of a stream, counted apart when it is not known, since the stream itself stops at the end of its
+ * page. */
 static int count_stream(struct search *search)
 {
     bool known;
@@ -798,8 +846,9 @@ static int next_collecting(struct search *search, struct search_cursor *cursor, 
     return r;
 }
 
-static int next_page(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
-                     search_emit *emit, void *user, struct search_result *result, struct problem *ret_problem)
+static int next_page(const struct search_context *context, const struct search_request *request,
+                     struct search_cursor *cursor, search_emit *emit, void *user,
+                     struct search_result *result, struct problem *ret_problem)
 {
     struct search search = {.context = context, .request = request, .result = result, .problem = ret_problem};
     search.count_to = UINT64_MAX;
@@ -807,7 +856,8 @@ static int next_page(const struct search_context *context, const struct search_r
     if (r == 0 && !cursor->begun)
         cursor->streaming = can_stream(&search);
     if (r == 0 && !cursor->ended)
-        r = cursor->streaming ? next_streaming(&search, cursor, emit, user) : next_collecting(&search, cursor, emit, user);
+        r = cursor->streaming ? next_streaming(&search, cursor, emit, user)
+                              : next_collecting(&search, cursor, emit, user);
     if (r == 0 && !cursor->begun) {
         cursor->begun = true;
         cursor->total = result->total;
@@ -821,14 +871,16 @@ static int next_page(const struct search_context *context, const struct search_r
     return finish(&search, r);
 }
 
-int search_next(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
-                struct search_result *ret_result, struct problem *ret_problem)
+int search_next(const struct search_context *context, const struct search_request *request,
+                struct search_cursor *cursor, struct search_result *ret_result, struct problem *ret_problem)
 {
     result_init(ret_result);
     return next_page(context, request, cursor, emit_json, ret_result, ret_result, ret_problem);
 }
 
-/* --- Visiting ---------------------------------------------------------------------------------------------------------------- */
+/* --- Visiting
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 struct visitor {
     search_visit *visit;
@@ -854,8 +906,9 @@ static int emit_visit(void *user, struct part *part, const float *score, const s
     return visitor->visit(visitor->user, &hit);
 }
 
-int search_next_each(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
-                     search_visit *visit, void *user, struct search_result *ret_result, struct problem *ret_problem)
+int search_next_each(const struct search_context *context, const struct search_request *request,
+                     struct search_cursor *cursor, search_visit *visit, void *user,
+                     struct search_result *ret_result, struct problem *ret_problem)
 {
     struct visitor visitor = {visit, user, ret_result};
     result_init(ret_result);

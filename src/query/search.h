@@ -21,61 +21,61 @@ struct mapping;
 struct script;
 struct query_script;
 
-#define SEARCH_WINDOW_MAX 10000              /* from + size; index.max_result_window */
-#define SEARCH_TOTAL_DEFAULT 10000           /* track_total_hits of 7.x */
+#define SEARCH_WINDOW_MAX 10000    /* from + size; index.max_result_window */
+#define SEARCH_TOTAL_DEFAULT 10000 /* track_total_hits of 7.x */
 #define SEARCH_INDICES_MAX 10000
-#define SEARCH_SORT_BYTES_MAX (256u << 20)   /* sort values held at once */
-#define SEARCH_SHORT_DOCUMENTS 1000          /* what a short search may read at most */
-#define SEARCH_CURSOR_WINDOW 100000          /* hits of a sorted cursor found in one pass */
+#define SEARCH_SORT_BYTES_MAX (256u << 20) /* sort values held at once */
+#define SEARCH_SHORT_DOCUMENTS 1000        /* what a short search may read at most */
+#define SEARCH_CURSOR_WINDOW 100000        /* hits of a sorted cursor found in one pass */
 #define SEARCH_RESPONSE_BYTES_MAX (2ul << 30)
-#define SEARCH_SCRIPT_FIELDS_MAX 32          /* index.max_script_fields */
-#define SEARCH_DOCVALUE_FIELDS_MAX 100       /* index.max_docvalue_fields_search */
+#define SEARCH_SCRIPT_FIELDS_MAX 32    /* index.max_script_fields */
+#define SEARCH_DOCVALUE_FIELDS_MAX 100 /* index.max_docvalue_fields_search */
 
 /* One index to search. Slices and pointers outlive the search. */
 struct search_index {
     struct slice name;
     struct slice uuid;
-    uint32_t number;               /* in keys of documents and entries */
-    uint32_t shard_count;          /* as replies show it */
+    uint32_t number;      /* in keys of documents and entries */
+    uint32_t shard_count; /* as replies show it */
     const struct mapping *mapping;
-    uint64_t document_count;       /* as of the view, where count_exact; else near it */
+    uint64_t document_count; /* as of the view, where count_exact; else near it */
     bool count_exact;
-    struct query *filter;          /* of the aliases it was reached by, and the types of the path; NULL: none */
-    double boost;                  /* indices_boost; 1 */
-    const bool *shards;            /* which of shard_count are asked, by ?routing=; NULL: all */
-    unsigned window_max;           /* index.max_result_window; 0: SEARCH_WINDOW_MAX */
-    unsigned terms_max;            /* index.max_terms_count; 0: QUERY_TERMS_MAX */
-    unsigned clauses_max;          /* 0: QUERY_CLAUSES_MAX */
+    struct query *filter; /* of the aliases it was reached by, and the types of the path; NULL: none */
+    double boost;         /* indices_boost; 1 */
+    const bool *shards;   /* which of shard_count are asked, by ?routing=; NULL: all */
+    unsigned window_max;  /* index.max_result_window; 0: SEARCH_WINDOW_MAX */
+    unsigned terms_max;   /* index.max_terms_count; 0: QUERY_TERMS_MAX */
+    unsigned clauses_max; /* 0: QUERY_CLAUSES_MAX */
 };
 
 /* Compiles a script of a search, from a cache. As script_compile(); stored scripts are found by the owner. */
-typedef int search_compile(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
-                           struct arena *arena, struct problem *ret_problem);
+typedef int search_compile(void *user, const struct query_script *spec, int script_context,
+                           struct script **ret_script, struct arena *arena, struct problem *ret_problem);
 
 /* What a search runs in. */
 struct search_context {
-    struct arena *arena;            /* of the request */
+    struct arena *arena; /* of the request */
     const struct view *view;
     const struct search_index *indices;
     size_t index_count;
     enum dialect dialect;
-    int64_t now_ms;                 /* for date math */
-    struct slice node;              /* a node id, for failed shards */
-    const atomic_bool *cancelled;   /* NULL: cannot be cancelled */
-    int64_t (*clock_us)(void);      /* monotonic, for `timeout`; NULL: no timeout */
-    bool full_scan;                 /* never use entries: for tests */
-    bool short_only;                /* SEARCH_LONG instead of a search that reads many documents */
-    bool no_types;                  /* hits have no _type, as in 8.x */
-    search_compile *compile;        /* NULL: scripts are refused */
+    int64_t now_ms;               /* for date math */
+    struct slice node;            /* a node id, for failed shards */
+    const atomic_bool *cancelled; /* NULL: cannot be cancelled */
+    int64_t (*clock_us)(void);    /* monotonic, for `timeout`; NULL: no timeout */
+    bool full_scan;               /* never use entries: for tests */
+    bool short_only;              /* SEARCH_LONG instead of a search that reads many documents */
+    bool no_types;                /* hits have no _type, as in 8.x */
+    search_compile *compile;      /* NULL: scripts are refused */
     void *compile_user;
 };
 
 /* Outcomes. */
 enum {
-    SEARCH_REFUSED = 1,   /* the problem says why */
+    SEARCH_REFUSED = 1, /* the problem says why */
     SEARCH_CANCELLED = 2,
-    SEARCH_TOO_OLD = 3,   /* the view's timestamp is below the history cut-off */
-    SEARCH_LONG = 4,      /* context->short_only, and it is not short: nothing has been done */
+    SEARCH_TOO_OLD = 3, /* the view's timestamp is below the history cut-off */
+    SEARCH_LONG = 4,    /* context->short_only, and it is not short: nothing has been done */
 };
 
 enum search_relation { RELATION_EQ, RELATION_GTE };
@@ -88,9 +88,9 @@ struct search_result {
     bool terminated_early;
     bool timed_out;
     size_t hit_count;
-    struct buf hits;      /* JSON objects, apart by commas. Owns: the caller; buf_deinit */
+    struct buf hits;         /* JSON objects, apart by commas. Owns: the caller; buf_deinit */
     struct buf aggregations; /* a JSON object, or empty. The same */
-    bool more;            /* a cursor was used up to its page, and has more */
+    bool more;               /* a cursor was used up to its page, and has more */
 };
 void search_result_deinit(struct search_result *result);
 
@@ -100,16 +100,18 @@ void search_result_deinit(struct search_result *result);
  *          SEARCH_CANCELLED; SEARCH_TOO_OLD; SEARCH_LONG; TL_ERR_IO, TL_ERR_CORRUPT.
  * Owns: the caller; search_result_deinit, also after failures.
  */
-int search_run(const struct search_context *context, const struct search_request *request, struct search_result *ret_result,
-               struct problem *ret_problem) TL_MUST_USE;
+int search_run(const struct search_context *context, const struct search_request *request,
+               struct search_result *ret_result, struct problem *ret_problem) TL_MUST_USE;
 
 /* Counts. *ret_early: terminate_after (0: none) cut it short. Returns: as search_run(). */
-int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after, double min_score,
-                 uint64_t *ret_count, bool *ret_early, struct problem *ret_problem) TL_MUST_USE;
+int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after,
+                 double min_score, uint64_t *ret_count, bool *ret_early,
+                 struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * Cursors: a search that is read page by page, as scrolls and the by-query calls do. A cursor keeps where it stands, not
- * what it has read; context and request outlive it, and may be made anew for each page when they say the same.
+ * Cursors: a search that is read page by page, as scrolls and the by-query calls do. A cursor keeps where it
+ * stands, not what it has read; context and request outlive it, and may be made anew for each page when they
+ * say the same.
  */
 struct search_cursor;
 struct search_cursor *search_cursor_new(void);
@@ -119,8 +121,9 @@ TL_DEFINE_FREEP(struct search_cursor, search_cursor_free)
 size_t search_cursor_bytes(const struct search_cursor *cursor);
 
 /* As search_run() for the next request->size hits; the total is that of the first page. */
-int search_next(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
-                struct search_result *ret_result, struct problem *ret_problem) TL_MUST_USE;
+int search_next(const struct search_context *context, const struct search_request *request,
+                struct search_cursor *cursor, struct search_result *ret_result,
+                struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * The same for callers that want documents and not JSON. Slices live until the next call of `visit`.
@@ -136,7 +139,8 @@ struct search_hit {
     struct slice source;
 };
 typedef int search_visit(void *user, const struct search_hit *hit);
-int search_next_each(const struct search_context *context, const struct search_request *request, struct search_cursor *cursor,
-                     search_visit *visit, void *user, struct search_result *ret_result, struct problem *ret_problem) TL_MUST_USE;
+int search_next_each(const struct search_context *context, const struct search_request *request,
+                     struct search_cursor *cursor, search_visit *visit, void *user,
+                     struct search_result *ret_result, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -2,27 +2,34 @@
 /* Sort values of documents: which of several counts, what stands in for none, how they compare and look. */
 #include "query/sort.h"
 
-#include "json/write.h"
 #include "mapping/analysis.h"
 #include "mapping/date.h"
 #include "script/script.h"
+#include "json/write.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* --- Binding ---------------------------------------------------------------------------------------------------- */
+/* --- Binding
+ * ---------------------------------------------------------------------------------------------------- */
 
 static int refuse_text(struct binder *binder, const struct mapping_field *field)
 {
-    const char *seven = "Text fields are not optimised for operations that require per-document field data like aggregations and "
-                        "sorting, so these operations are disabled by default. Please use a keyword field instead. Alternatively, "
-                        "set fielddata=true on [%.*s] in order to load field data by uninverting the inverted index. Note that "
+    const char *seven = "Text fields are not optimised for operations that require per-document field data "
+                        "like aggregations and "
+                        "sorting, so these operations are disabled by default. Please use a keyword field "
+                        "instead. Alternatively, "
+                        "set fielddata=true on [%.*s] in order to load field data by uninverting the "
+                        "inverted index. Note that "
                         "this can use significant memory.";
-    const char *five = "Fielddata is disabled on text fields by default. Set fielddata=true on [%.*s] in order to load fielddata in "
-                       "memory by uninverting the inverted index. Note that this can however use significant memory. Alternatively "
+    const char *five = "Fielddata is disabled on text fields by default. Set fielddata=true on [%.*s] in "
+                       "order to load fielddata in "
+                       "memory by uninverting the inverted index. Note that this can however use significant "
+                       "memory. Alternatively "
                        "use a keyword field instead.";
-    struct slice reason = binder->context->dialect == DIALECT_7 ? arena_printf(binder->arena, seven, SLICE_ARG(field->path))
-                                                                : arena_printf(binder->arena, five, SLICE_ARG(field->path));
+    struct slice reason = binder->context->dialect == DIALECT_7
+                              ? arena_printf(binder->arena, seven, SLICE_ARG(field->path))
+                              : arena_printf(binder->arena, five, SLICE_ARG(field->path));
     *binder->problem = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = reason};
     return QUERY_REFUSED;
 }
@@ -61,8 +68,8 @@ static void set_missing(struct binder *binder, struct bound_key *bound)
 
 static bool is_metadata(struct slice field)
 {
-    return slice_is(field, "_seq_no") || slice_is(field, "_version") || slice_is(field, "_index") || slice_is(field, "_type") ||
-           slice_is(field, "_routing");
+    return slice_is(field, "_seq_no") || slice_is(field, "_version") || slice_is(field, "_index") ||
+           slice_is(field, "_type") || slice_is(field, "_routing");
 }
 
 static int bind_field(struct binder *binder, struct bound_key *bound)
@@ -70,16 +77,18 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
     const struct sort_key *key = bound->key;
     bound->field = mapping_field(binder->index->mapping, key->field);
     if (bound->field == NULL && is_metadata(key->field)) {
-        bound->kind = slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
+        bound->kind =
+            slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
         return 0;
     }
     if (bound->field == NULL && key->unmapped_type.len == 0)
-        return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on", SLICE_ARG(key->field));
+        return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on",
+                                  SLICE_ARG(key->field));
     if (bound->field != NULL && bound->field->type == FIELD_TEXT)
         return refuse_text(binder, bound->field);
     if (bound->field != NULL && field_value_kind(bound->field) == VALUE_NONE)
-        return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]", SLICE_ARG(bound->field->path),
-                                  SLICE_ARG(bound->field->type_name));
+        return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]",
+                                  SLICE_ARG(bound->field->path), SLICE_ARG(bound->field->type_name));
     bound->kind = bound->field != NULL ? kind_of(bound->field) : kind_of_unmapped(key->unmapped_type);
     if (key->missing != NULL)
         set_missing(binder, bound);
@@ -93,11 +102,14 @@ int sort_bind(struct binder *binder, const struct search_request *request, struc
     for (size_t i = 0; i < request->sort_count; i++) {
         int r = 0;
         keys[i].key = &request->sort[i];
-        keys[i].kind = keys[i].key->by == SORT_ID ? SORT_BYTES : keys[i].key->by == SORT_DOC ? SORT_I64 : SORT_F64;
+        keys[i].kind = keys[i].key->by == SORT_ID    ? SORT_BYTES
+                       : keys[i].key->by == SORT_DOC ? SORT_I64
+                                                     : SORT_F64;
         if (keys[i].key->by == SORT_FIELD)
             r = bind_field(binder, &keys[i]);
         else if (keys[i].key->by == SORT_SCRIPT)
-            r = bind__script(binder, keys[i].key->script, keys[i].key->script_number ? SCRIPT_FOR_NUMBER_SORT : SCRIPT_FOR_STRING_SORT,
+            r = bind__script(binder, keys[i].key->script,
+                             keys[i].key->script_number ? SCRIPT_FOR_NUMBER_SORT : SCRIPT_FOR_STRING_SORT,
                              &keys[i].script);
         if (r != 0)
             return r;
@@ -105,7 +117,8 @@ int sort_bind(struct binder *binder, const struct search_request *request, struc
     return 0;
 }
 
-/* --- Reading ---------------------------------------------------------------------------------------------------- */
+/* --- Reading
+ * ---------------------------------------------------------------------------------------------------- */
 
 static struct sort_value missing_value(const struct bound_key *bound)
 {
@@ -145,7 +158,8 @@ static struct sort_value reduced(const struct bound_key *bound, struct value *va
     if (bound->key->mode == SORT_AVG)
         sum /= (double)count;
     if (bound->key->mode == SORT_MEDIAN) {
-        struct sort_value low = from_value(bound->field, &values[(count - 1) / 2]), high = from_value(bound->field, &values[count / 2]);
+        struct sort_value low = from_value(bound->field, &values[(count - 1) / 2]),
+                          high = from_value(bound->field, &values[count / 2]);
         sum = low.kind == SORT_F64 ? (low.f64 + high.f64) / 2 : ((double)low.i64 + (double)high.i64) / 2;
     } else if (bound->field->type == FIELD_SCALED_FLOAT) {
         sum /= bound->field->scaling_factor;
@@ -163,7 +177,8 @@ static struct sort_value field_value(const struct bound_key *bound, struct subje
     if (count == 0)
         return missing_value(bound);
     if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
-        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0]) : reduced(bound, values, count);
+        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0])
+                                             : reduced(bound, values, count);
     bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
     const struct value *best = &values[0];
     for (size_t i = 1; i < count; i++) {
@@ -184,9 +199,12 @@ static struct sort_value metadata_value(const struct bound_key *bound, const str
     if (slice_is(name, "_index"))
         return (struct sort_value){.kind = SORT_BYTES, .bytes = subject->index->name};
     if (slice_is(name, "_type"))
-        return (struct sort_value){.kind = SORT_BYTES, .bytes = mapping_type_by_number(subject->index->mapping, subject->type)->name};
-    return subject->doc->routing.data != NULL ? (struct sort_value){.kind = SORT_BYTES, .bytes = subject->doc->routing}
-                                              : missing_value(bound);
+        return (struct sort_value){.kind = SORT_BYTES,
+                                   .bytes =
+                                       mapping_type_by_number(subject->index->mapping, subject->type)->name};
+    return subject->doc->routing.data != NULL
+               ? (struct sort_value){.kind = SORT_BYTES, .bytes = subject->doc->routing}
+               : missing_value(bound);
 }
 
 static struct sort_value script_value(const struct bound_key *bound, struct subject *subject, float score)
@@ -198,8 +216,8 @@ static struct sort_value script_value(const struct bound_key *bound, struct subj
                                      : (struct sort_value){.kind = SORT_BYTES, .bytes = value.string};
 }
 
-void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
-               struct sort_value *ret_values)
+void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score,
+               uint64_t ordinal, struct sort_value *ret_values)
 {
     for (size_t i = 0; i < count; i++) {
         switch (keys[i].key->by) {
@@ -216,14 +234,16 @@ void sort_read(const struct bound_key *keys, size_t count, struct subject *subje
             ret_values[i] = script_value(&keys[i], subject, score);
             break;
         case SORT_FIELD:
-            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field) ? metadata_value(&keys[i], subject)
-                                                                                     : field_value(&keys[i], subject);
+            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field)
+                                ? metadata_value(&keys[i], subject)
+                                : field_value(&keys[i], subject);
             break;
         }
     }
 }
 
-/* --- Comparing -------------------------------------------------------------------------------------------------- */
+/* --- Comparing
+ * -------------------------------------------------------------------------------------------------- */
 
 static int compare_doubles(double a, double b)
 {
@@ -254,7 +274,8 @@ static int compare_one(const struct sort_key *key, const struct sort_value *a, c
     return key->descending ? -order : order;
 }
 
-int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a, const struct sort_value *b)
+int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a,
+                 const struct sort_value *b)
 {
     for (size_t i = 0; i < count; i++) {
         int order = compare_one(&keys[i], &a[i], &b[i]);
@@ -264,7 +285,8 @@ int sort_compare(const struct sort_key *keys, size_t count, const struct sort_va
     return 0;
 }
 
-/* --- Writing and reading back ------------------------------------------------------------------------------------ */
+/* --- Writing and reading back
+ * ------------------------------------------------------------------------------------ */
 
 void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values)
 {
@@ -286,7 +308,8 @@ void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, cons
     buf_byte(buf, ']');
 }
 
-int sort_after(struct arena *arena, const struct search_request *request, struct sort_value **ret_values, struct problem *ret_problem)
+int sort_after(struct arena *arena, const struct search_request *request, struct sort_value **ret_values,
+               struct problem *ret_problem)
 {
     size_t count = unsafe_yyjson_get_len(request->search_after);
     if (request->sort_count == 0) {
@@ -294,8 +317,8 @@ int sort_after(struct arena *arena, const struct search_request *request, struct
         return QUERY_REFUSED;
     }
     if (count != request->sort_count) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "search_after has %zu value(s) but sort has %zu.", count,
-                    request->sort_count);
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "search_after has %zu value(s) but sort has %zu.", count, request->sort_count);
         return QUERY_REFUSED;
     }
     struct sort_value *values = arena_zalloc(arena, count * sizeof *values);

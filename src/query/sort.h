@@ -31,14 +31,16 @@ struct bound_key {
 };
 
 /* Returns: 0; QUERY_REFUSED with binder->problem. */
-int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys) TL_MUST_USE;
+int sort_bind(struct binder *binder, const struct search_request *request,
+              struct bound_key **ret_keys) TL_MUST_USE;
 
 /* Reads the sort values of the subject; they live in its arena. */
-void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
-               struct sort_value *ret_values);
+void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score,
+               uint64_t ordinal, struct sort_value *ret_values);
 
 /* <0, 0, >0 by the sort values alone. */
-int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a, const struct sort_value *b);
+int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a,
+                 const struct sort_value *b);
 
 /* Appends "sort":[…]. */
 void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values);
@@ -49,9 +51,9 @@ int sort_after(struct arena *arena, const struct search_request *request, struct
 
 /* A hit that is kept: where its document is and what it is ordered by. One piece of memory. */
 struct kept_hit {
-    uint32_t index;      /* position in the context */
+    uint32_t index; /* position in the context */
     float score;
-    struct slice key;    /* document key */
+    struct slice key; /* document key */
     size_t bytes;
     size_t value_count;
     struct sort_value values[];
@@ -60,9 +62,9 @@ struct kept_hit {
 struct kept_hits {
     const struct sort_key *keys; /* none: by score */
     size_t key_count;
-    struct kept_hit **items;     /* a heap, the last one in order on top, until kept_hits_finish() */
+    struct kept_hit **items; /* a heap, the last one in order on top, until kept_hits_finish() */
     size_t count, capacity;
-    size_t limit;                /* hits kept at most */
+    size_t limit;                 /* hits kept at most */
     const struct kept_hit *after; /* only what comes behind this one; NULL: everything */
     size_t bytes;
 };
@@ -72,9 +74,11 @@ void kept_hits_deinit(struct kept_hits *kept);
 /* <0, 0, >0: the total order. */
 int kept_hit_compare(const struct kept_hits *kept, const struct kept_hit *a, const struct kept_hit *b);
 /* Keeps a copy where it is among the best. */
-void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key, const struct sort_value *values);
+void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key,
+                     const struct sort_value *values);
 /* Puts the hits in order. */
 void kept_hits_finish(struct kept_hits *kept);
-struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values, size_t count);
+struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, const struct sort_value *values,
+                               size_t count);
 
 #endif

@@ -51,16 +51,26 @@ size_t subject_field(struct subject *subject, const struct mapping_field *field,
     struct subject_values *read = arena_zalloc(&subject->arena, sizeof *read);
     read->field = field;
     if (root != NULL)
-        read->count = document_field_values(subject->index->mapping, field, root, &subject->arena, &read->values);
+        read->count =
+            document_field_values(subject->index->mapping, field, root, &subject->arena, &read->values);
     read->next = subject->values;
     subject->values = read;
     *ret_values = read->values;
     return read->count;
 }
 
-/* --- doc['field'] of scripts -------------------------------------------------------------------------------- */
+struct slice subject_source_path(const struct mapping_field *field)
+{
+    const struct mapping_field *parent = field->parent;
+    bool multi = parent != NULL && parent->type != FIELD_OBJECT && parent->type != FIELD_NESTED;
+    return multi ? parent->path : field->path;
+}
 
-static void doc_numbers(struct subject *subject, const struct value *values, size_t count, struct script_doc_field *field)
+/* --- doc['field'] of scripts
+ * -------------------------------------------------------------------------------- */
+
+static void doc_numbers(struct subject *subject, const struct value *values, size_t count,
+                        struct script_doc_field *field)
 {
     int64_t *integers = arena_alloc(&subject->arena, count * sizeof *integers);
     for (size_t i = 0; i < count; i++)
@@ -68,7 +78,8 @@ static void doc_numbers(struct subject *subject, const struct value *values, siz
     field->integers = integers;
 }
 
-static void doc_doubles(struct subject *subject, const struct value *values, size_t count, double factor, struct script_doc_field *field)
+static void doc_doubles(struct subject *subject, const struct value *values, size_t count, double factor,
+                        struct script_doc_field *field)
 {
     double *doubles = arena_alloc(&subject->arena, count * sizeof *doubles);
     for (size_t i = 0; i < count; i++)
@@ -77,7 +88,8 @@ static void doc_doubles(struct subject *subject, const struct value *values, siz
     field->doubles = doubles;
 }
 
-static void doc_strings(struct subject *subject, const struct value *values, size_t count, struct script_doc_field *field)
+static void doc_strings(struct subject *subject, const struct value *values, size_t count,
+                        struct script_doc_field *field)
 {
     struct slice *strings = arena_alloc(&subject->arena, count * sizeof *strings);
     for (size_t i = 0; i < count; i++)
@@ -115,7 +127,10 @@ int subject_run_script(struct subject *subject, const struct script *script, str
 {
     struct problem problem;
     struct script_limits limits = SCRIPT_LIMITS_DEFAULT;
-    *ret_value = (struct script_value){.params = params, .source = subject->doc->source, .doc = doc_lookup, .doc_user = subject,
+    *ret_value = (struct script_value){.params = params,
+                                       .source = subject->doc->source,
+                                       .doc = doc_lookup,
+                                       .doc_user = subject,
                                        .score = score};
     (void)subject_root(subject); /* so that the arena is known to be in use */
     int r = script_run_value(script, &limits, &subject->arena, ret_value, &problem);

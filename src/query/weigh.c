@@ -37,9 +37,11 @@ static void weigh_document(struct weighed *terms, size_t count, struct subject *
     }
 }
 
-static int sample(const struct binder *binder, const struct view *view, struct weighed *terms, size_t count, size_t *ret_documents)
+static int sample(const struct binder *binder, const struct view *view, struct weighed *terms, size_t count,
+                  size_t *ret_documents)
 {
-    tl_cleanup(doc_scan_freep) struct doc_scan *scan = doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
+    tl_cleanup(doc_scan_freep) struct doc_scan *scan =
+        doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
     struct subject subject;
     struct slice id;
     struct doc doc;
@@ -60,9 +62,13 @@ static int sample(const struct binder *binder, const struct view *view, struct w
     return r == DOC_SCAN_END || r == DOC_TOO_OLD ? 0 : r;
 }
 
-static int term_documents(const struct binder *binder, const struct view *view, const struct weighed *term, uint64_t *ret_count)
+static int term_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
+                          uint64_t *ret_count)
 {
-    struct entry_range range = {.index = binder->index->number, .field = term->field->number, .low = &term->value, .high = &term->value};
+    struct entry_range range = {.index = binder->index->number,
+                                .field = term->field->number,
+                                .low = &term->value,
+                                .high = &term->value};
     size_t hits = 0;
     int r = entry_estimate(view, &range, TERM_DOCUMENTS_MAX, &hits);
     *ret_count = hits;
@@ -70,7 +76,8 @@ static int term_documents(const struct binder *binder, const struct view *view, 
 }
 
 /* Estimates from a sample where there are more documents than it holds. */
-static int weigh_term(const struct binder *binder, const struct view *view, struct weighed *term, size_t sampled)
+static int weigh_term(const struct binder *binder, const struct view *view, struct weighed *term,
+                      size_t sampled)
 {
     double scale = 1;
     uint64_t total = binder->index->document_count;
@@ -101,7 +108,9 @@ static size_t collect(const struct binder *binder, struct weighed *terms)
         for (size_t t = 0; t < (phrase ? matcher->phrase.count : 1); t++) {
             struct weighed term = {.field = matcher->field, .boost = matcher->boost};
             term.weight = phrase ? &matcher->phrase.weights[t] : &matcher->terms.weight;
-            term.value = phrase ? (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[t]}
+            term.value = phrase ? (struct value){.field = matcher->field->number,
+                                                 .kind = VALUE_BYTES,
+                                                 .bytes = matcher->phrase.tokens[t]}
                                 : matcher->terms.values[0];
             if (terms != NULL)
                 terms[count] = term;

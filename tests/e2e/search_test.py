@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Searches over HTTP: the shapes of replies, what scrolls and points in time see, searches in the past, and the by-query
-calls while others write.
+"""Searches over HTTP: the shapes of replies, what scrolls and points in time see, searches inside transactions and in the
+past, and the by-query calls while others write.
 """
 import json
 import os
@@ -156,6 +156,21 @@ class Search(unittest.TestCase):
         self.assertEqual((status, reply["error"]["type"]), (400, "timestamp_in_future_exception"))
         status, reply = self.server.ask("GET", "/s/_search?timestamp=1")
         self.assertEqual((status, reply["error"]["type"]), (410, "timestamp_too_old_exception"))
+
+    def test_inside_a_transaction(self):
+        self.fill("s", 3)
+        transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
+        inside = {"Tidelock-Transaction": transaction}
+        self.server.must("PUT", "/s/_doc/mine", {"n": 9}, inside)
+        self.server.must("DELETE", "/s/_doc/00000", None, inside)
+        self.assertEqual(ids(self.ok("GET", "/s/_search", None, inside)), ["00001", "00002", "mine"])
+        self.assertEqual(ids(self.ok("POST", "/s/_search", {"query": {"term": {"n": 9}}}, inside)), ["mine"])
+        self.assertEqual(self.ok("GET", "/s/_count", None, inside)["count"], 3)
+        self.assertEqual(ids(self.ok("GET", "/s/_search")), ["00000", "00001", "00002"])
+        self.ok("POST", "/s/_delete_by_query", {"query": {"term": {"n": 1}}}, inside)
+        self.assertEqual(ids(self.ok("GET", "/s/_search", None, inside)), ["00002", "mine"])
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(ids(self.ok("GET", "/s/_search")), ["00002", "mine"])
 
     def test_delete_by_query(self):
         self.fill("s", 2500)

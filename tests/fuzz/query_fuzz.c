@@ -2,9 +2,10 @@
 /*
  * Searches from outside: the body of _search, and query strings.
  *
- * The first byte chooses: '7' and '5' a body in that dialect, 'q' a query string, 's' one of simple_query_string, 'r' a regular
- * expression. A body that is taken is searched with over a few documents: the plan and the full scan must find the same, and a
- * cursor must come to an end. What is refused must say why.
+ * The first byte chooses: '7' and '5' a body in that dialect, 'q' a query string, 's' one of
+ * simple_query_string, 'r' a regular expression. A body that is taken is searched with over a few documents:
+ * the plan and the full scan must find the same, and a cursor must come to an end. What is refused must say
+ * why.
  */
 #include "fuzz.h"
 
@@ -13,16 +14,22 @@
 #include "query/matcher.h"
 
 static const char *const properties =
-    "{\"properties\": {\"k\": {\"type\": \"keyword\", \"ignore_above\": 20}, \"n\": {\"type\": \"long\"}, \"f\": {\"type\": \"double\"},"
-    " \"t\": {\"type\": \"text\", \"fields\": {\"raw\": {\"type\": \"keyword\"}}}, \"d\": {\"type\": \"date\"}, \"b\": {\"type\": \"boolean\"},"
-    " \"i\": {\"type\": \"ip\"}, \"g\": {\"type\": \"geo_point\"}, \"x\": {\"type\": \"keyword\", \"index\": false},"
-    " \"s\": {\"type\": \"scaled_float\", \"scaling_factor\": 10}, \"o\": {\"properties\": {\"p\": {\"type\": \"integer\"}}},"
+    "{\"properties\": {\"k\": {\"type\": \"keyword\", \"ignore_above\": 20}, \"n\": {\"type\": \"long\"}, "
+    "\"f\": {\"type\": \"double\"},"
+    " \"t\": {\"type\": \"text\", \"fields\": {\"raw\": {\"type\": \"keyword\"}}}, \"d\": {\"type\": "
+    "\"date\"}, \"b\": {\"type\": \"boolean\"},"
+    " \"i\": {\"type\": \"ip\"}, \"g\": {\"type\": \"geo_point\"}, \"x\": {\"type\": \"keyword\", \"index\": "
+    "false},"
+    " \"s\": {\"type\": \"scaled_float\", \"scaling_factor\": 10}, \"o\": {\"properties\": {\"p\": "
+    "{\"type\": \"integer\"}}},"
     " \"z\": {\"type\": \"nested\", \"properties\": {\"q\": {\"type\": \"keyword\"}}}}}";
 
 static const char *const ids[] = {"a", "b", "c"};
 static const char *const sources[] = {
-    "{\"k\": \"red\", \"n\": 1, \"f\": 1.5, \"t\": \"the quick brown fox\", \"d\": \"2020-01-01\", \"b\": true, \"i\": \"10.0.0.1\", \"s\": 0.5}",
-    "{\"k\": [\"red\", \"green\"], \"n\": [2, -3], \"t\": [\"quick\", \"fox\"], \"o\": {\"p\": 1}, \"g\": [1, 2], \"z\": [{\"q\": \"y\"}]}",
+    "{\"k\": \"red\", \"n\": 1, \"f\": 1.5, \"t\": \"the quick brown fox\", \"d\": \"2020-01-01\", \"b\": "
+    "true, \"i\": \"10.0.0.1\", \"s\": 0.5}",
+    "{\"k\": [\"red\", \"green\"], \"n\": [2, -3], \"t\": [\"quick\", \"fox\"], \"o\": {\"p\": 1}, \"g\": "
+    "[1, 2], \"z\": [{\"q\": \"y\"}]}",
     "{\"n\": null, \"x\": \"y\"}",
 };
 

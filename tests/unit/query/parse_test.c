@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsing queries: what is refused is refused in the words and at the place that servers of 5.6 and 7.10 gave, and what is
- * taken means what it says (seen through the text that 5.6 prints of a query).
+ * Parsing queries: what is refused is refused in the words and at the place that servers of 5.6 and 7.10
+ * gave, and what is taken means what it says (seen through the text that 5.6 prints of a query).
  */
 #include "../../lib/unit.h"
 
-#include "query/node.h"
 #include "query/matcher.h"
+#include "query/node.h"
 
 struct refusal {
     enum dialect dialect;
@@ -19,28 +19,40 @@ struct refusal {
 static const struct refusal refusals[] = {
     {DIALECT_7, "{\"query\": {\"foo\": {}}}", "parsing_exception", "unknown query [foo]", 1, 19},
     {DIALECT_5, "{\"query\": {\"foo\": {}}}", "parsing_exception", "no [query] registered for [foo]", 1, 19},
-    {DIALECT_7, "{\"query\": {\"tem\": {}}}", "parsing_exception", "unknown query [tem] did you mean any of [term, terms]?", 1, 19},
-    {DIALECT_7, "{\"query\": {}}", "illegal_argument_exception", "query malformed, empty clause found at [1:12]", 1, 12},
-    {DIALECT_7, "{\"query\": {\"term\": {}}}", "illegal_argument_exception", "field name is null or empty", 1, 21},
-    {DIALECT_5, "{\"query\": 5}", "parsing_exception", "[_na] query malformed, must start with start_object", 1, 11},
-    {DIALECT_7, "{\"query\": []}", "parsing_exception", "[_na] query malformed, must start with start_object", 1, 11},
+    {DIALECT_7, "{\"query\": {\"tem\": {}}}", "parsing_exception",
+     "unknown query [tem] did you mean any of [term, terms]?", 1, 19},
+    {DIALECT_7, "{\"query\": {}}", "illegal_argument_exception",
+     "query malformed, empty clause found at [1:12]", 1, 12},
+    {DIALECT_7, "{\"query\": {\"term\": {}}}", "illegal_argument_exception", "field name is null or empty", 1,
+     21},
+    {DIALECT_5, "{\"query\": 5}", "parsing_exception", "[_na] query malformed, must start with start_object",
+     1, 11},
+    {DIALECT_7, "{\"query\": []}", "parsing_exception", "[_na] query malformed, must start with start_object",
+     1, 11},
     {DIALECT_7, "{\"query\": {\"match_all\": {}, \"term\": {\"n\": 1}}}", "parsing_exception",
      "[match_all] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", 1, 29},
     {DIALECT_7, "{\"query\": {\"term\": {\"n\": 1, \"k\": \"a\"}}}", "parsing_exception",
      "[term] query doesn't support multiple fields, found [n] and [k]", 1, 34},
-    {DIALECT_7, "{\"query\":\n {\"term\": {\"n\": [1]}}}", "parsing_exception", "[term] query does not support array of values", 2, 17},
-    {DIALECT_7, "{\"query\": {\"term\": 1}}", "parsing_exception", "[term] query malformed, no start_object after query name", 1, 20},
-    {DIALECT_7, "{\"query\": {\"bool\": {\"mus\": []}}}", "parsing_exception", "[bool] query does not support [mus]", 1, 28},
-    {DIALECT_7, "{\"query\": {\"range\": {\"n\": {\"gtt\": 1}}}}", "parsing_exception", "[range] query does not support [gtt]", 1, 35},
-    {DIALECT_7, "{\"query\": {\"exists\": {}}}", "parsing_exception", "[exists] must be provided with a [field]", 1, 23},
-    {DIALECT_7, "{\"query\": {\"constant_score\": {}}}", "parsing_exception", "[constant_score] requires a 'filter' element", 1, 31},
+    {DIALECT_7, "{\"query\":\n {\"term\": {\"n\": [1]}}}", "parsing_exception",
+     "[term] query does not support array of values", 2, 17},
+    {DIALECT_7, "{\"query\": {\"term\": 1}}", "parsing_exception",
+     "[term] query malformed, no start_object after query name", 1, 20},
+    {DIALECT_7, "{\"query\": {\"bool\": {\"mus\": []}}}", "parsing_exception",
+     "[bool] query does not support [mus]", 1, 28},
+    {DIALECT_7, "{\"query\": {\"range\": {\"n\": {\"gtt\": 1}}}}", "parsing_exception",
+     "[range] query does not support [gtt]", 1, 35},
+    {DIALECT_7, "{\"query\": {\"exists\": {}}}", "parsing_exception",
+     "[exists] must be provided with a [field]", 1, 23},
+    {DIALECT_7, "{\"query\": {\"constant_score\": {}}}", "parsing_exception",
+     "[constant_score] requires a 'filter' element", 1, 31},
     {DIALECT_7, "{\"query\": {\"match\": {\"s\": {\"query\": \"a\", \"operatr\": 1}}}}", "parsing_exception",
      "[match] query does not support [operatr]", 1, 53},
-    {DIALECT_7, "{\"query\": {\"geo_distance\": {}}}", "parsing_exception", "[geo_distance] query is not supported here", 1, 28},
+    {DIALECT_7, "{\"query\": {\"geo_distance\": {}}}", "parsing_exception",
+     "[geo_distance] query is not supported here", 1, 28},
 };
 
-static int parse(struct arena *arena, enum dialect dialect, const char *text, struct query **ret_query, struct problem *problem,
-                 struct query_parser *parser)
+static int parse(struct arena *arena, enum dialect dialect, const char *text, struct query **ret_query,
+                 struct problem *problem, struct query_parser *parser)
 {
     struct json_doc *doc = arena_alloc(arena, sizeof *doc);
     assert_int_equal(json_parse(arena, slice_from(text), dialect, 0, doc, problem), 0);
@@ -62,7 +74,8 @@ static void test_refusals(void **state)
         assert_string_equal(problem_name(problem.type), row->type);
         assert_slice_equal(problem.reason, row->reason);
         if (parser.line != row->line || parser.column != row->column)
-            fail_msg("%s: at %zu:%zu, expected %u:%u", row->text, parser.line, parser.column, row->line, row->column);
+            fail_msg("%s: at %zu:%zu, expected %u:%u", row->text, parser.line, parser.column, row->line,
+                     row->column);
         arena_deinit(&arena);
     }
 }
@@ -103,19 +116,24 @@ static void assert_rendered(const char *text, const char *expected)
 static void test_render(void **state)
 {
     (void)state;
-    assert_rendered("{\"query\": {\"term\": {\"n\": \"x\"}}}",
-                    "{\n  \"term\" : {\n    \"n\" : {\n      \"value\" : \"x\",\n      \"boost\" : 1.0\n    }\n  }\n}");
+    assert_rendered(
+        "{\"query\": {\"term\": {\"n\": \"x\"}}}",
+        "{\n  \"term\" : {\n    \"n\" : {\n      \"value\" : \"x\",\n      \"boost\" : 1.0\n    }\n  }\n}");
     assert_rendered("{\"query\": {\"range\": {\"n\": {\"gt\": 1}}}}",
-                    "{\n  \"range\" : {\n    \"n\" : {\n      \"from\" : 1,\n      \"to\" : null,\n      \"include_lower\" : false,\n"
+                    "{\n  \"range\" : {\n    \"n\" : {\n      \"from\" : 1,\n      \"to\" : null,\n      "
+                    "\"include_lower\" : false,\n"
                     "      \"include_upper\" : true,\n      \"boost\" : 1.0\n    }\n  }\n}");
 }
 
 /* A query string, read and shown as a compact tree. */
 static void show(struct buf *buf, const struct query *query)
 {
-    static const char *const kinds[QUERY_KIND_COUNT] = {[QUERY_PREFIX] = "prefix", [QUERY_WILDCARD] = "wildcard", [QUERY_REGEXP] = "regexp",
+    static const char *const kinds[QUERY_KIND_COUNT] = {[QUERY_PREFIX] = "prefix",
+                                                        [QUERY_WILDCARD] = "wildcard",
+                                                        [QUERY_REGEXP] = "regexp",
                                                         [QUERY_FUZZY] = "fuzzy"};
-    const struct query_list *lists[] = {&query->boolean.must, &query->boolean.should, &query->boolean.must_not};
+    const struct query_list *lists[] = {&query->boolean.must, &query->boolean.should,
+                                        &query->boolean.must_not};
     switch (query->kind) {
     case QUERY_BOOL:
         buf_lit(buf, "(");
@@ -128,15 +146,18 @@ static void show(struct buf *buf, const struct query *query)
         buf_lit(buf, ")");
         break;
     case QUERY_MATCH:
-        buf_printf(buf, "%.*s:%s%.*s", SLICE_ARG(query->field), query->match.form == MATCH_PHRASE ? "phrase " : "",
+        buf_printf(buf, "%.*s:%s%.*s", SLICE_ARG(query->field),
+                   query->match.form == MATCH_PHRASE ? "phrase " : "",
                    SLICE_ARG(json_slice(query->match.value)));
         break;
     case QUERY_MULTI_MATCH:
-        buf_printf(buf, "%s%.*s", query->multi.form == MULTI_PHRASE ? "phrase " : "", SLICE_ARG(json_slice(query->multi.value)));
+        buf_printf(buf, "%s%.*s", query->multi.form == MULTI_PHRASE ? "phrase " : "",
+                   SLICE_ARG(json_slice(query->multi.value)));
         break;
     case QUERY_RANGE:
         buf_printf(buf, "%.*s%s%.*s..%.*s%s", SLICE_ARG(query->field), query->range.low_exclusive ? "{" : "[",
-                   SLICE_ARG(json_slice(query->range.low)), SLICE_ARG(json_slice(query->range.high)), query->range.high_exclusive ? "}" : "]");
+                   SLICE_ARG(json_slice(query->range.low)), SLICE_ARG(json_slice(query->range.high)),
+                   query->range.high_exclusive ? "}" : "]");
         break;
     case QUERY_EXISTS:
         buf_printf(buf, "exists %.*s", SLICE_ARG(query->field));
@@ -145,8 +166,8 @@ static void show(struct buf *buf, const struct query *query)
         buf_lit(buf, "all");
         break;
     default:
-        buf_printf(buf, "%s %.*s:%.*s", kinds[query->kind] ? kinds[query->kind] : "?", SLICE_ARG(query->field),
-                   SLICE_ARG(json_slice(query->pattern.value)));
+        buf_printf(buf, "%s %.*s:%.*s", kinds[query->kind] ? kinds[query->kind] : "?",
+                   SLICE_ARG(query->field), SLICE_ARG(json_slice(query->pattern.value)));
         break;
     }
 }
@@ -186,10 +207,13 @@ static void test_lucene(void **state)
     assert_lucene("_exists_:f", "exists f");
     assert_lucene("*:*", "all");
     assert_lucene("a\\:b", "a:b");
-    assert_lucene("n:(", "Cannot parse 'n:(': Encountered \"<EOF>\" at line 1, column 3.\nWas expecting one of:\n    <NOT> ...\n"
-                         "    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n    <QUOTED> ...\n"
-                         "    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n"
-                         "    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    ");
+    assert_lucene(
+        "n:(",
+        "Cannot parse 'n:(': Encountered \"<EOF>\" at line 1, column 3.\nWas expecting one of:\n    <NOT> "
+        "...\n"
+        "    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n    <QUOTED> ...\n"
+        "    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n"
+        "    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    ");
 }
 
 int main(void)

@@ -11,18 +11,37 @@ struct row {
 };
 
 static const struct row wildcards[] = {
-    {"a*c", "abc", true},      {"a*c", "ac", true},     {"a*c", "abd", false}, {"a?c", "abc", true},   {"a?c", "ac", false},
-    {"*", "", true},           {"?", "", false},        {"a\\*c", "a*c", true}, {"a\\*c", "abc", false}, {"*b*b*", "abab", true},
-    {"*b*b*b*", "abab", false}, {"?", "\xc3\xa4", true}, {"", "", true},        {"", "a", false},        {"**a", "ba", true},
+    {"a*c", "abc", true},    {"a*c", "ac", true},     {"a*c", "abd", false},      {"a?c", "abc", true},
+    {"a?c", "ac", false},    {"*", "", true},         {"?", "", false},           {"a\\*c", "a*c", true},
+    {"a\\*c", "abc", false}, {"*b*b*", "abab", true}, {"*b*b*b*", "abab", false}, {"?", "\xc3\xa4", true},
+    {"", "", true},          {"", "a", false},        {"**a", "ba", true},
 };
 
 static const struct row regexps[] = {
-    {"abc", "abc", true},        {"abc", "abcd", false},     {"a.c", "abc", true},       {"a*", "", true},
-    {"a*", "aaaa", true},        {"a+b?", "aab", true},      {"(ab|cd)+", "abcdab", true}, {"(ab|cd)+", "abc", false},
-    {"[a-c]{2,3}", "abc", true}, {"[a-c]{2,3}", "a", false}, {"[^x]y", "ay", true},      {"[^x]y", "xy", false},
-    {"a{3}", "aaa", true},       {"a{3}", "aa", false},      {"a{2,}", "aaaaa", true},   {"\\.", ".", true},
-    {"\\.", "a", false},         {"\"a.c\"", "a.c", true},   {"\"a.c\"", "abc", false},  {"@b", "xxxb", true},
-    {"()", "", true},            {"(a*)*", "aaaa", true},    {"(a|b|c|d)e", "de", true}, {"a{0}b", "b", true},
+    {"abc", "abc", true},
+    {"abc", "abcd", false},
+    {"a.c", "abc", true},
+    {"a*", "", true},
+    {"a*", "aaaa", true},
+    {"a+b?", "aab", true},
+    {"(ab|cd)+", "abcdab", true},
+    {"(ab|cd)+", "abc", false},
+    {"[a-c]{2,3}", "abc", true},
+    {"[a-c]{2,3}", "a", false},
+    {"[^x]y", "ay", true},
+    {"[^x]y", "xy", false},
+    {"a{3}", "aaa", true},
+    {"a{3}", "aa", false},
+    {"a{2,}", "aaaaa", true},
+    {"\\.", ".", true},
+    {"\\.", "a", false},
+    {"\"a.c\"", "a.c", true},
+    {"\"a.c\"", "abc", false},
+    {"@b", "xxxb", true},
+    {"()", "", true},
+    {"(a*)*", "aaaa", true},
+    {"(a|b|c|d)e", "de", true},
+    {"a{0}b", "b", true},
 };
 
 static void test_wildcards(void **state)
@@ -43,7 +62,8 @@ static void test_regexps(void **state)
     for (size_t i = 0; i < sizeof regexps / sizeof *regexps; i++) {
         struct arena arena = ARENA_INIT;
         struct slice reason;
-        const struct pattern *pattern = pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
+        const struct pattern *pattern =
+            pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
         if (pattern == NULL)
             fail_msg("%s: %.*s", regexps[i].pattern, SLICE_ARG(reason));
         if (pattern_regexp(pattern, slice_from(regexps[i].text)) != regexps[i].fits)
@@ -56,7 +76,17 @@ static void test_regexps(void **state)
 static void test_regexps_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"(", ")", "[", "[]", "a{", "a{x}", "\\", "~a", "<1-5>", "a&b", "((a{1000}){1000}){1000}",
+    static const char *const wrong[] = {"(",
+                                        ")",
+                                        "[",
+                                        "[]",
+                                        "a{",
+                                        "a{x}",
+                                        "\\",
+                                        "~a",
+                                        "<1-5>",
+                                        "a&b",
+                                        "((a{1000}){1000}){1000}",
                                         "((((){9999}){9999}){9999}){9999}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct arena arena = ARENA_INIT;
@@ -75,11 +105,13 @@ static void test_fuzzy(void **state)
         const char *term, *text;
         unsigned edits;
         bool fits;
-    } rows[] = {{"surprize", "surprise", 1, true}, {"ab", "ba", 1, true}, {"abc", "abc", 0, true}, {"abc", "abd", 0, false},
-                {"abc", "axyc", 1, false}, {"abc", "axyc", 2, true}, {"abcd", "ab", 2, true}, {"\xc3\xa4", "a", 1, true}};
+    } rows[] = {{"surprize", "surprise", 1, true}, {"ab", "ba", 1, true},     {"abc", "abc", 0, true},
+                {"abc", "abd", 0, false},          {"abc", "axyc", 1, false}, {"abc", "axyc", 2, true},
+                {"abcd", "ab", 2, true},           {"\xc3\xa4", "a", 1, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena arena = ARENA_INIT;
-        const struct pattern *pattern = pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
+        const struct pattern *pattern =
+            pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
         if (pattern_fuzzy(pattern, slice_from(rows[i].text)) != rows[i].fits)
             fail_msg("%s ~%u %s", rows[i].term, rows[i].edits, rows[i].text);
         arena_deinit(&arena);

@@ -2,9 +2,9 @@
 /*
  * Searches.
  *
- * First by example: a body and the ids it finds. Then at random: documents, queries and sorts from a seed; the planned search
- * must answer byte for byte what the full scan answers (README.md of the layer, invariant 2), and both must find the documents
- * that a plain model of the same query finds.
+ * First by example: a body and the ids it finds. Then at random: documents, queries and sorts from a seed;
+ * the planned search must answer byte for byte what the full scan answers (README.md of the layer, invariant
+ * 2), and both must find the documents that a plain model of the same query finds.
  */
 #include "search_fixture.h"
 
@@ -14,9 +14,12 @@
 #include <stdlib.h>
 
 static const char *const properties =
-    "{\"properties\": {\"k\": {\"type\": \"keyword\", \"ignore_above\": 20}, \"n\": {\"type\": \"long\"}, \"f\": {\"type\": \"double\"},"
-    " \"t\": {\"type\": \"text\", \"fields\": {\"raw\": {\"type\": \"keyword\"}}}, \"d\": {\"type\": \"date\"}, \"b\": {\"type\": \"boolean\"},"
-    " \"x\": {\"type\": \"keyword\", \"index\": false}, \"o\": {\"properties\": {\"p\": {\"type\": \"integer\"}}}}}";
+    "{\"properties\": {\"k\": {\"type\": \"keyword\", \"ignore_above\": 20}, \"n\": {\"type\": \"long\"}, "
+    "\"f\": {\"type\": \"double\"},"
+    " \"t\": {\"type\": \"text\", \"fields\": {\"raw\": {\"type\": \"keyword\"}}}, \"d\": {\"type\": "
+    "\"date\"}, \"b\": {\"type\": \"boolean\"},"
+    " \"x\": {\"type\": \"keyword\", \"index\": false}, \"o\": {\"properties\": {\"p\": {\"type\": "
+    "\"integer\"}}}}}";
 
 /* The ids of hits, in their order: "a b c". */
 static struct slice ids_of(struct arena *arena, struct slice text)
@@ -43,8 +46,10 @@ struct example {
 
 static const char *const example_ids[] = {"a", "b", "c", "d", "e"};
 static const char *const example_sources[] = {
-    "{\"k\": \"red\", \"n\": 1, \"f\": 1.5, \"t\": \"the quick brown fox\", \"d\": \"2020-01-01\", \"b\": true, \"o\": {\"p\": 1}}",
-    "{\"k\": [\"red\", \"green\"], \"n\": 2, \"f\": 2.5, \"t\": \"quick fox\", \"d\": \"2020-06-15T12:00:00Z\", \"b\": false}",
+    "{\"k\": \"red\", \"n\": 1, \"f\": 1.5, \"t\": \"the quick brown fox\", \"d\": \"2020-01-01\", \"b\": "
+    "true, \"o\": {\"p\": 1}}",
+    "{\"k\": [\"red\", \"green\"], \"n\": 2, \"f\": 2.5, \"t\": \"quick fox\", \"d\": "
+    "\"2020-06-15T12:00:00Z\", \"b\": false}",
     "{\"k\": \"blue\", \"n\": [3, 30], \"t\": \"a lazy dog\", \"d\": \"2021-01-01\"}",
     "{\"n\": null, \"t\": [\"brown\", \"fox\"]}",
     "{\"k\": \"a value that is longer than its limit\", \"n\": -5}",
@@ -61,7 +66,8 @@ static const struct example examples[] = {
     {"{\"query\": {\"term\": {\"n\": \"x\"}}}", "refused: failed to create query: For input string: \"x\""},
     {"{\"query\": {\"term\": {\"b\": true}}}", "a"},
     {"{\"query\": {\"term\": {\"zz\": 1}}}", ""},
-    {"{\"query\": {\"term\": {\"x\": 1}}}", "refused: failed to create query: Cannot search on field [x] since it is not indexed."},
+    {"{\"query\": {\"term\": {\"x\": 1}}}",
+     "refused: failed to create query: Cannot search on field [x] since it is not indexed."},
     {"{\"query\": {\"term\": {\"_id\": \"c\"}}}", "c"},
     {"{\"query\": {\"ids\": {\"values\": [\"e\", \"a\", \"q\"]}}}", "a e"},
     {"{\"query\": {\"term\": {\"d\": \"2020\"}}}", "a b"},
@@ -70,7 +76,8 @@ static const struct example examples[] = {
     {"{\"query\": {\"range\": {\"f\": {\"lte\": 1.5}}}}", "a"},
     {"{\"query\": {\"range\": {\"d\": {\"gt\": \"2020\"}}}}", "c"},
     {"{\"query\": {\"range\": {\"d\": {\"gte\": \"2020-06-15||/d\", \"lte\": \"2020-06-15\"}}}}", "b"},
-    {"{\"query\": {\"range\": {\"k\": {\"from\": \"blue\", \"to\": \"green\", \"include_lower\": false}}}}", "b"},
+    {"{\"query\": {\"range\": {\"k\": {\"from\": \"blue\", \"to\": \"green\", \"include_lower\": false}}}}",
+     "b"},
     {"{\"query\": {\"exists\": {\"field\": \"n\"}}}", "a b c e"},
     {"{\"query\": {\"exists\": {\"field\": \"o\"}}}", "a"},
     {"{\"query\": {\"missing\": {\"field\": \"k\"}}}", "d e"},
@@ -78,28 +85,43 @@ static const struct example examples[] = {
     {"{\"query\": {\"wildcard\": {\"k\": \"*e*\"}}}", "a b c"},
     {"{\"query\": {\"regexp\": {\"k\": \"(re|blu).\"}}}", "a b c"},
     {"{\"query\": {\"fuzzy\": {\"k\": {\"value\": \"rad\"}}}}", "a b"},
-    {"{\"query\": {\"wildcard\": {\"n\": \"1*\"}}}", "refused: Can only use wildcard queries on keyword, text and wildcard fields - not on [n]"},
+    {"{\"query\": {\"wildcard\": {\"n\": \"1*\"}}}",
+     "refused: Can only use wildcard queries on keyword, text and wildcard fields - not on [n]"},
     {"{\"query\": {\"match\": {\"t\": \"brown DOG\"}}, \"sort\": \"_doc\"}", "a c d"},
-    {"{\"query\": {\"match\": {\"t\": {\"query\": \"quick fox\", \"operator\": \"and\"}}}, \"sort\": \"_doc\"}", "a b"},
+    {"{\"query\": {\"match\": {\"t\": {\"query\": \"quick fox\", \"operator\": \"and\"}}}, \"sort\": "
+     "\"_doc\"}",
+     "a b"},
     {"{\"query\": {\"match_phrase\": {\"t\": \"quick fox\"}}}", "b"},
-    {"{\"query\": {\"match_phrase\": {\"t\": {\"query\": \"quick fox\", \"slop\": 1}}}, \"sort\": \"_doc\"}", "a b"},
+    {"{\"query\": {\"match_phrase\": {\"t\": {\"query\": \"quick fox\", \"slop\": 1}}}, \"sort\": \"_doc\"}",
+     "a b"},
     {"{\"query\": {\"match_phrase\": {\"t\": \"brown fox\"}}}", "a"},
     {"{\"query\": {\"match_phrase_prefix\": {\"t\": \"quick br\"}}}", "a"},
     {"{\"query\": {\"match_bool_prefix\": {\"t\": \"lazy qu\"}}, \"sort\": \"_doc\"}", "a b c"},
-    {"{\"query\": {\"multi_match\": {\"query\": \"red\", \"fields\": [\"k\", \"t\"]}}, \"sort\": \"_doc\"}", "a b"},
+    {"{\"query\": {\"multi_match\": {\"query\": \"red\", \"fields\": [\"k\", \"t\"]}}, \"sort\": \"_doc\"}",
+     "a b"},
     {"{\"query\": {\"query_string\": {\"query\": \"k:red AND NOT n:2\"}}}", "a"},
     {"{\"query\": {\"query_string\": {\"query\": \"n:[2 TO 5]\"}}}", "b c"},
     {"{\"query\": {\"query_string\": {\"query\": \"dog\"}}}", "c"},
     {"{\"query\": {\"simple_query_string\": {\"query\": \"quick +brown -lazy\", \"fields\": [\"t\"]}}}", "a"},
-    {"{\"query\": {\"bool\": {\"must\": {\"term\": {\"k\": \"red\"}}, \"must_not\": {\"term\": {\"n\": 1}}}}}", "b"},
-    {"{\"query\": {\"bool\": {\"filter\": [{\"exists\": {\"field\": \"f\"}}, {\"range\": {\"n\": {\"gte\": 2}}}]}}}", "b"},
+    {"{\"query\": {\"bool\": {\"must\": {\"term\": {\"k\": \"red\"}}, \"must_not\": {\"term\": {\"n\": "
+     "1}}}}}",
+     "b"},
+    {"{\"query\": {\"bool\": {\"filter\": [{\"exists\": {\"field\": \"f\"}}, {\"range\": {\"n\": {\"gte\": "
+     "2}}}]}}}",
+     "b"},
     {"{\"query\": {\"bool\": {\"should\": [{\"term\": {\"n\": 1}}, {\"term\": {\"n\": 3}}]}}}", "a c"},
-    {"{\"query\": {\"bool\": {\"should\": [{\"term\": {\"n\": 1}}, {\"term\": {\"k\": \"red\"}}], \"minimum_should_match\": 2}}}", "a"},
+    {"{\"query\": {\"bool\": {\"should\": [{\"term\": {\"n\": 1}}, {\"term\": {\"k\": \"red\"}}], "
+     "\"minimum_should_match\": 2}}}",
+     "a"},
     {"{\"query\": {\"bool\": {\"must_not\": {\"exists\": {\"field\": \"k\"}}}}}", "d e"},
-    {"{\"query\": {\"filtered\": {\"filter\": {\"and\": [{\"term\": {\"k\": \"red\"}}, {\"not\": {\"term\": {\"n\": 2}}}]}}}}", "a"},
+    {"{\"query\": {\"filtered\": {\"filter\": {\"and\": [{\"term\": {\"k\": \"red\"}}, {\"not\": {\"term\": "
+     "{\"n\": 2}}}]}}}}",
+     "a"},
     {"{\"query\": {\"constant_score\": {\"filter\": {\"term\": {\"k\": \"blue\"}}}}}", "c"},
     {"{\"query\": {\"dis_max\": {\"queries\": [{\"term\": {\"n\": 1}}, {\"term\": {\"n\": 2}}]}}}", "a b"},
-    {"{\"query\": {\"function_score\": {\"query\": {\"exists\": {\"field\": \"f\"}}, \"field_value_factor\": {\"field\": \"f\"}}}}", "b a"},
+    {"{\"query\": {\"function_score\": {\"query\": {\"exists\": {\"field\": \"f\"}}, \"field_value_factor\": "
+     "{\"field\": \"f\"}}}}",
+     "b a"},
     {"{\"sort\": {\"n\": \"desc\"}}", "c b a e d"},
     {"{\"sort\": [{\"n\": {\"order\": \"asc\", \"missing\": \"_first\"}}]}", "d e a b c"},
     {"{\"sort\": [{\"k\": \"asc\"}, {\"n\": \"desc\"}]}", "c b a e d"},
@@ -120,7 +142,8 @@ static void check_example(struct fixture *f, const struct example *example, bool
     struct slice expected = slice_from(example->ids);
     bool refusal = slice_starts_with(expected, SLICE_LIT("refused"));
     if (refusal ? !slice_starts_with(shown, expected) : !slice_equal(shown, expected))
-        fail_msg("%s %s\n  found '%.*s'\n  expected '%s'", example->body, full_scan ? "(scan)" : "", SLICE_ARG(shown), example->ids);
+        fail_msg("%s %s\n  found '%.*s'\n  expected '%s'", example->body, full_scan ? "(scan)" : "",
+                 SLICE_ARG(shown), example->ids);
     arena_deinit(&arena);
 }
 
@@ -154,21 +177,34 @@ static void test_fetch(void **state)
     fixture_init(&f, properties);
     fixture_write(&f, example_ids, example_sources, 5, false);
     assert_search(&f, "{\"query\": {\"term\": {\"n\": 2}}, \"_source\": [\"k\", \"n\"]}",
-                  "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"b\",\"_score\":1.0,\"_source\":{\"k\":[\"red\",\"green\"],\"n\":2}}]");
-    assert_search(&f, "{\"query\": {\"term\": {\"n\": 2}}, \"_source\": false, \"version\": true, \"seq_no_primary_term\": true}",
-                  "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"b\",\"_version\":1,\"_seq_no\":1,\"_primary_term\":1,\"_score\":1.0}]");
-    assert_search(&f, "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"docvalue_fields\": [\"n\", \"d\", \"b\"]}",
-                  "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"n\":[1],"
-                  "\"d\":[\"2020-01-01T00:00:00.000Z\"],\"b\":[true]}}]");
-    assert_search(&f, "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"fields\": [\"t*\"]}",
-                  "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"t\":[\"the quick brown fox\"],"
-                  "\"t.raw\":[\"the quick brown fox\"]}}]");
+                  "1 "
+                  "[{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"b\",\"_score\":1.0,\"_source\":{\"k\":["
+                  "\"red\",\"green\"],\"n\":2}}]");
+    assert_search(&f,
+                  "{\"query\": {\"term\": {\"n\": 2}}, \"_source\": false, \"version\": true, "
+                  "\"seq_no_primary_term\": true}",
+                  "1 "
+                  "[{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"b\",\"_version\":1,\"_seq_no\":1,\"_"
+                  "primary_term\":1,\"_score\":1.0}]");
+    assert_search(
+        &f,
+        "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"docvalue_fields\": [\"n\", \"d\", \"b\"]}",
+        "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"n\":[1],"
+        "\"d\":[\"2020-01-01T00:00:00.000Z\"],\"b\":[true]}}]");
+    assert_search(
+        &f, "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"fields\": [\"t*\"]}",
+        "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"t\":[\"the quick "
+        "brown fox\"],"
+        "\"t.raw\":[\"the quick brown fox\"]}}]");
     assert_search(&f, "{\"size\": 1, \"sort\": [{\"n\": \"desc\"}], \"_source\": false}",
                   "5 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"c\",\"_score\":null,\"sort\":[30]}]");
     assert_search(&f, "{\"size\": 0, \"track_total_hits\": 3}", "3+ []");
-    assert_search(&f, "{\"size\": 0, \"aggs\": {\"m\": {\"max\": {\"field\": \"n\"}}, \"k\": {\"terms\": {\"field\": \"k\", \"size\": 1}}}}",
-                  "5 []{\"m\":{\"value\":30.0},\"k\":{\"doc_count_error_upper_bound\":0,\"sum_other_doc_count\":2,"
-                  "\"buckets\":[{\"key\":\"red\",\"doc_count\":2}]}}");
+    assert_search(
+        &f,
+        "{\"size\": 0, \"aggs\": {\"m\": {\"max\": {\"field\": \"n\"}}, \"k\": {\"terms\": {\"field\": "
+        "\"k\", \"size\": 1}}}}",
+        "5 []{\"m\":{\"value\":30.0},\"k\":{\"doc_count_error_upper_bound\":0,\"sum_other_doc_count\":2,"
+        "\"buckets\":[{\"key\":\"red\",\"doc_count\":2}]}}");
     fixture_deinit(&f);
 }
 
@@ -181,27 +217,34 @@ static void test_scores(void **state)
     fixture_init(&f, properties);
     fixture_write(&f, ids, sources, 1, false);
     for (int i = 0; i < 2; i++)
-        assert_search(&f, i == 0 ? "{\"query\": {\"match\": {\"t\": \"word\"}}, \"_source\": false}" : "{\"query\": {\"term\": {\"k\": \"word\"}}, \"_source\": false}",
+        assert_search(&f,
+                      i == 0 ? "{\"query\": {\"match\": {\"t\": \"word\"}}, \"_source\": false}"
+                             : "{\"query\": {\"term\": {\"k\": \"word\"}}, \"_source\": false}",
                       "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"1\",\"_score\":0.2876821}]");
-    assert_search(&f, "{\"query\": {\"bool\": {\"filter\": {\"term\": {\"k\": \"word\"}}}}, \"_source\": false}",
+    assert_search(&f,
+                  "{\"query\": {\"bool\": {\"filter\": {\"term\": {\"k\": \"word\"}}}}, \"_source\": false}",
                   "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"1\",\"_score\":0.0}]");
-    assert_search(&f, "{\"query\": {\"constant_score\": {\"filter\": {\"term\": {\"k\": \"word\"}}, \"boost\": 2}}, \"_source\": false}",
+    assert_search(&f,
+                  "{\"query\": {\"constant_score\": {\"filter\": {\"term\": {\"k\": \"word\"}}, \"boost\": "
+                  "2}}, \"_source\": false}",
                   "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"1\",\"_score\":2.0}]");
     fixture_deinit(&f);
 }
 
-/* --- At random ---------------------------------------------------------------------------------------------------------- */
+/* --- At random
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 /* A document of the model: what its fields hold. */
 struct model_doc {
     char id[8];
     char source[512];
     bool live;
-    int k[3];       /* words of the alphabet below */
+    int k[3]; /* words of the alphabet below */
     int k_count;
     int n[2];
     int n_count;
-    int t[6];       /* words */
+    int t[6]; /* words */
     int t_count;
 };
 
@@ -246,9 +289,11 @@ static bool has(const int *items, int count, int item)
 }
 
 /* Writes a random query and marks the documents that it finds. */
-static void make_query(struct rng *rng, const struct model_doc *docs, unsigned depth, struct buf *text, bool found[DOCUMENTS])
+static void make_query(struct rng *rng, const struct model_doc *docs, unsigned depth, struct buf *text,
+                       bool found[DOCUMENTS])
 {
-    int word = (int)rng_below(rng, WORDS), low = (int)rng_below(rng, 20) - 10, high = low + (int)rng_below(rng, 8);
+    int word = (int)rng_below(rng, WORDS), low = (int)rng_below(rng, 20) - 10,
+        high = low + (int)rng_below(rng, 8);
     bool other[DOCUMENTS];
     switch (rng_below(rng, depth < 3 ? 11 : 8)) {
     case 0:
@@ -300,25 +345,30 @@ static void make_query(struct rng *rng, const struct model_doc *docs, unsigned d
         break;
     }
     case 7:
-        buf_printf(text, "{\"wildcard\":{\"k\":\"%c*%c\"}}", words[word][0], words[word][strlen(words[word]) - 1]);
+        buf_printf(text, "{\"wildcard\":{\"k\":\"%c*%c\"}}", words[word][0],
+                   words[word][strlen(words[word]) - 1]);
         for (int i = 0; i < DOCUMENTS; i++) {
             found[i] = false;
             for (int v = 0; v < docs[i].k_count; v++) {
                 const char *value = words[docs[i].k[v]];
-                found[i] = found[i] || (value[0] == words[word][0] && value[strlen(value) - 1] == words[word][strlen(words[word]) - 1]);
+                found[i] = found[i] || (value[0] == words[word][0] &&
+                                        value[strlen(value) - 1] == words[word][strlen(words[word]) - 1]);
             }
         }
         break;
     default: {
         static const char *const kinds[] = {"must", "should", "filter", "must_not"};
         uint64_t kind = rng_below(rng, 4);
-        buf_printf(text, "{\"bool\":{\"must\":[{\"match_all\":{}}],\"%s\":[", kind == 0 ? "filter" : kinds[kind]);
+        buf_printf(text, "{\"bool\":{\"must\":[{\"match_all\":{}}],\"%s\":[",
+                   kind == 0 ? "filter" : kinds[kind]);
         make_query(rng, docs, depth + 1, text, found);
         buf_lit(text, ",");
         make_query(rng, docs, depth + 1, text, other);
         buf_printf(text, "]%s}}", kind == 1 ? ",\"minimum_should_match\":1" : "");
         for (int i = 0; i < DOCUMENTS; i++)
-            found[i] = kind == 1 ? found[i] || other[i] : kind == 3 ? !found[i] && !other[i] : found[i] && other[i];
+            found[i] = kind == 1   ? found[i] || other[i]
+                       : kind == 3 ? !found[i] && !other[i]
+                                   : found[i] && other[i];
         break;
     }
     }
@@ -326,8 +376,12 @@ static void make_query(struct rng *rng, const struct model_doc *docs, unsigned d
 
 static void check_random(struct rng *rng, struct fixture *f, const struct model_doc *docs)
 {
-    static const char *const sorts[] = {"", ",\"sort\":\"_doc\"", ",\"sort\":[{\"n\":\"desc\"}]", ",\"sort\":[{\"k\":\"asc\"},\"_score\"]",
-                                        ",\"sort\":\"_id\"", ",\"size\":5,\"from\":3"};
+    static const char *const sorts[] = {"",
+                                        ",\"sort\":\"_doc\"",
+                                        ",\"sort\":[{\"n\":\"desc\"}]",
+                                        ",\"sort\":[{\"k\":\"asc\"},\"_score\"]",
+                                        ",\"sort\":\"_id\"",
+                                        ",\"size\":5,\"from\":3"};
     struct arena arena = ARENA_INIT;
     struct buf body = BUF_INIT(1 << 16);
     bool found[DOCUMENTS];
@@ -336,7 +390,8 @@ static void check_random(struct rng *rng, struct fixture *f, const struct model_
     make_query(rng, docs, 0, &body, found);
     buf_printf(&body, "%s%s}", sort == 5 ? "" : ",\"size\":100", sorts[sort]);
     buf_byte(&body, '\0');
-    struct slice planned = fixture_search(f, &arena, body.data, false), scanned = fixture_search(f, &arena, body.data, true);
+    struct slice planned = fixture_search(f, &arena, body.data, false),
+                 scanned = fixture_search(f, &arena, body.data, true);
     if (!slice_equal(planned, scanned))
         fail_msg("%s\n planned %.*s\n scanned %.*s", body.data, SLICE_ARG(planned), SLICE_ARG(scanned));
     struct buf ids = BUF_INIT(1 << 16);
@@ -347,7 +402,8 @@ static void check_random(struct rng *rng, struct fixture *f, const struct model_
         buf_printf(&ids, "%s%s", ids.len > 0 ? " " : "", docs[i].id);
     }
     if (strtoull(planned.data, NULL, 10) != expected)
-        fail_msg("%s\n found %.*s\n expected %s", body.data, SLICE_ARG(planned), ids.len > 0 ? ids.data : "nothing");
+        fail_msg("%s\n found %.*s\n expected %s", body.data, SLICE_ARG(planned),
+                 ids.len > 0 ? ids.data : "nothing");
     if (sort == 1 && !slice_equal(ids_of(&arena, planned), buf_view(&ids)))
         fail_msg("%s\n found %.*s", body.data, SLICE_ARG(planned));
     buf_deinit(&ids);
@@ -382,7 +438,9 @@ static void test_random(void **state)
     }
 }
 
-/* --- Cursors ---------------------------------------------------------------------------------------------------------------- */
+/* --- Cursors
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 /* Pages put together are the search as a whole. */
 static void check_cursor(struct fixture *f, const char *body, int32_t size)
@@ -397,7 +455,8 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
         struct problem problem = {0};
         struct search_request request;
         struct search_result result;
-        struct query_parser parser = {.arena = &page_arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
+        struct query_parser parser = {
+            .arena = &page_arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
         fixture_context(f, &page_arena, false);
         search_request_init(&request);
         assert_int_equal(json_parse(&page_arena, slice_from(body), DIALECT_7, 0, &doc, &problem), 0);
@@ -412,7 +471,8 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
         arena_deinit(&page_arena);
     }
     struct slice whole = fixture_search(f, &arena, body, false);
-    struct slice pages = arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data, SLICE_ARG(buf_view(&all)));
+    struct slice pages = arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data,
+                                      SLICE_ARG(buf_view(&all)));
     if (!slice_equal(ids_of(&arena, whole), ids_of(&arena, pages)))
         fail_msg("%s by %d\n whole %.*s\n pages %.*s", body, size, SLICE_ARG(whole), SLICE_ARG(pages));
     search_cursor_free(cursor);
@@ -423,7 +483,9 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
 static void test_cursors(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {"{\"size\": 1000}", "{\"size\": 1000, \"sort\": \"_doc\"}", "{\"size\": 1000, \"sort\": [{\"n\": \"desc\"}]}",
+    static const char *const bodies[] = {"{\"size\": 1000}",
+                                         "{\"size\": 1000, \"sort\": \"_doc\"}",
+                                         "{\"size\": 1000, \"sort\": [{\"n\": \"desc\"}]}",
                                          "{\"size\": 1000, \"query\": {\"term\": {\"k\": \"ant\"}}}",
                                          "{\"size\": 1000, \"query\": {\"match\": {\"t\": \"bee dog\"}}}",
                                          "{\"size\": 1000, \"query\": {\"range\": {\"n\": {\"gt\": 0}}}}"};
