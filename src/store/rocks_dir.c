@@ -35,10 +35,13 @@ static int fail_errno(char **ret_reason, const char *what, const char *path)
     return error == ENOSPC ? TL_ERR_NO_SPACE : TL_ERR_IO;
 }
 
-/* Whether a directory holds nothing but what an interrupted creation leaves. Returns: 1, 0, or TL_ERR_IO. */
+/*
+ * Whether a directory holds nothing but what an interrupted creation leaves, and the folder of scripts, which may be laid
+ * there before the first start. Returns: 1, 0, or TL_ERR_IO.
+ */
 static int is_vacant(const char *path, char **ret_reason)
 {
-    static const char *const ours[] = {".", "..", "lost+found", "FORMAT.new", "SYNCED", "rocks"};
+    static const char *const ours[] = {".", "..", "lost+found", "FORMAT.new", "SYNCED", "rocks", "scripts"};
     DIR *listing = opendir(path);
     if (listing == NULL)
         return fail_errno(ret_reason, "list", path);

@@ -46,6 +46,8 @@ class Server:
         line = self.process.stdout.readline()
         if not line.startswith("ready on http://"):
             self.process.wait()
+            self.process.stdout.close()
+            self.log.close()
             raise RuntimeError("the server did not start (status %s): %s" % (self.process.returncode, self.errors()))
         self.port = int(line.strip().rsplit(":", 1)[1])
         self.url = "http://127.0.0.1:%d" % self.port
