@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "api/api_internal.h"
+#include "api/cluster_uuid.h"
 #include "api/date_name.h"
 #include "api/dialect.h"
 #include "api/media.h"
@@ -47,13 +48,6 @@ static void options_deinit(struct api_options *options)
     mem_free((void *)(uintptr_t)options->data_directory.data);
 }
 
-static void make_cluster_uuid(struct api *api)
-{
-    struct arena arena = ARENA_INIT;
-    memcpy(api->cluster_uuid, id_random(&api->ids, &arena).data, ID_BYTES + 1);
-    arena_deinit(&arena);
-}
-
 int api_open(struct journal *journal, struct store *store, const struct api_options *options, struct api **ret_api)
 {
     uint64_t seed;
@@ -65,7 +59,7 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     options_init(&api->options, options);
     pthread_mutex_init(&api->waiting_lock, NULL);
     id_source_init(&api->ids, seed);
-    make_cluster_uuid(api);
+    cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
     api->routes = route_table_new();
     api->gate = gate_new();
     int r = workers_open(api->options.worker_count, &api->workers);
@@ -83,8 +77,23 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     return 0;
 }
 
+static void wake_done(struct command *command)
+{
+    command_free(command);
+}
+
+/* Those who wait for locks, which nobody can give back any more, are told. */
+static void wake_waiting(struct api *api)
+{
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+    command->cancel.request = 0;
+    command->on_done = wake_done;
+    journal_submit(api->journal, command, false);
+}
+
 void api_stop(struct api *api)
 {
+    wake_waiting(api);
     attachments_stop(api->attachments);
     searches_stop(api->searches);
 }

@@ -23,8 +23,9 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
 void api_close(struct api *api);
 
 /*
- * Ends the responses that stay open, so that connections can come to rest before api_close(): sessions that are attached
- * are left to their leases; scrolls, points in time and tasks that nobody waits for end. Requests are still answered.
+ * Ends the responses that stay open and the requests that wait for locks, so that connections can come to rest before
+ * api_close(): sessions that are attached are left to their leases; scrolls, points in time and tasks that nobody waits for
+ * end. Requests are still answered, and may begin to wait: called again, it ends these too.
  */
 void api_stop(struct api *api);
 

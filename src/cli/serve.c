@@ -250,17 +250,31 @@ static int server_open(struct server *server, struct serve_options *o)
 
 /* What has been cancelled ends within this time. */
 #define CANCELLED_US (2 * TL_SECOND)
+/* How often those are told of the stop that have begun to wait in the meantime. */
+#define STOP_AGAIN_US (100 * TL_MS)
+
+/* Returns: false when `grace_us` was too short. */
+static bool drain(struct server *server, uint64_t grace_us)
+{
+    while (grace_us > STOP_AGAIN_US) {
+        if (http_drain(server->http, STOP_AGAIN_US))
+            return true;
+        api_stop(server->api);
+        grace_us -= STOP_AGAIN_US;
+    }
+    return http_drain(server->http, grace_us);
+}
 
 /*
- * Requests in flight get their grace; then what still waits (for a lock, for changes) is told that the server stops,
- * which the journal does when it stops and the api when it is closed; then connections go.
+ * Streams end and who waits for a lock is told that the server stops; other requests in flight get their grace; then what is
+ * still at work is cancelled, and connections go.
  */
 static void server_close(struct server *server, uint64_t grace_us)
 {
     if (server->http != NULL) {
         http_quiesce(server->http);
         api_stop(server->api);
-        if (!http_drain(server->http, grace_us))
+        if (!drain(server, grace_us))
             log_warning("some requests did not end in time; they are refused");
         api_cancel(server->api);
         (void)http_drain(server->http, CANCELLED_US);

@@ -156,7 +156,7 @@ enum catalog_kind {
     CATALOG_TEMPLATES,
     CATALOG_SCRIPTS,      /* stored ones */
     CATALOG_FILE_SCRIPTS, /* of DATA/scripts; by "lang/name" */
-    CATALOG_CLUSTER,      /* one object, "settings" */
+    CATALOG_CLUSTER,      /* "settings", and the "uuid" */
     CATALOG_KIND_COUNT
 };
 

@@ -147,7 +147,7 @@ struct aliases_command {
     size_t action_count;
 };
 
-/* A named JSON object: template, stored script, cluster settings. */
+/* A named JSON object: template, stored script, cluster settings. CLUSTER_UUID: `name` is the uuid. */
 struct object_command {
     struct slice name;
     struct slice body;
@@ -230,7 +230,7 @@ struct txn_lock_command {
 };
 
 struct cancel_command {
-    uint64_t request; /* number of the command to cancel; unknown ones are ignored */
+    uint64_t request; /* number of the command to cancel; unknown ones are ignored; 0: all, since the server stops */
 };
 
 /*

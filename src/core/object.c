@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored scripts, the scripts of DATA/scripts, and cluster settings. */
+/* Stored scripts, the scripts of DATA/scripts, the cluster's uuid and its settings. */
 #include "core/core_internal.h"
 #include "json/json.h"
 #include "json/write.h"
@@ -230,5 +230,16 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
         core__put_object(core, CATALOG_CLUSTER, &object);
     }
     buf_deinit(&buf);
+    return 0;
+}
+
+/* --- The cluster's uuid ------------------------------------------------------------------------------------------------------ */
+
+int core__do_cluster_uuid(struct core *core, struct command *command)
+{
+    struct catalog_object object = {.name = SLICE_LIT("uuid"), .body = command->object.name};
+
+    if (catalog_object(core->catalog, CATALOG_CLUSTER, object.name) == NULL)
+        core__put_object(core, CATALOG_CLUSTER, &object);
     return 0;
 }

@@ -299,9 +299,23 @@ int owners__due(struct core *core, tl_ts now)
 
 /* --- Commands --------------------------------------------------------------------------------------------------------- */
 
+/* Nobody who holds a lock can give it back any more: whoever waits is told now. */
+static void cancel_all(struct core *core)
+{
+    list_for_each_safe(link, following, &core->owners->waits) {
+        struct wait *wait = list_entry(link, struct wait, of_all);
+        if (wait->command != NULL && !wait->ready)
+            wait__fail(core, wait, PROBLEM_STOPPING, "the server is shutting down");
+    }
+}
+
 int core__do_cancel(struct core *core, struct command *command)
 {
     char key[8];
+    if (command->cancel.request == 0) {
+        cancel_all(core);
+        return 0;
+    }
     for (int i = 0; i < 8; i++)
         key[i] = (char)(command->cancel.request >> (56 - 8 * i));
     struct wait *wait = map_get(&core->owners->requests, slice_make(key, sizeof key));
