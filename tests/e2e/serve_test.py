@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`tidelock serve`: how it begins, what it keeps from one life to the next, and how it ends in good order.
+
+A stop is orderly when the exit status is 0 and it takes far less than the ten seconds of grace that work in flight is
+given: a connection that only listens, or a request that waits for a lock that nobody can give back any more, is no work.
+"""
+import http.client
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+QUICK = 5  # seconds; under a sanitizer on a busy machine too
+
+
+class Waiting(threading.Thread):
+    """One request that waits for its answer."""
+
+    def __init__(self, server, method, path, body):
+        super().__init__()
+        self.server, self.method, self.path, self.body = server, method, path, body
+        self.status = self.reply = None
+        self.start()
+
+    def run(self):
+        connection = self.server.connect()
+        try:
+            response = self.server.request(self.method, self.path, self.body, connection=connection)
+            self.status, self.reply = response.status, json.loads(response.body)
+        except (OSError, http.client.HTTPException) as error:
+            self.reply = error
+        finally:
+            connection.close()
+
+
+def attach(server, session):
+    """A connection that is the session's life line. Returns: connection, response."""
+    connection = server.connect()
+    connection.request("GET", "/_session/%s/_attach" % session)
+    response = connection.getresponse()
+    assert json.loads(response.readline())["session"] == session
+    return connection, response
+
+
+def wait_until(condition, what, seconds=20):
+    end = time.time() + seconds
+    while not condition():
+        assert time.time() < end, "in vain: waited until " + what
+        time.sleep(0.01)
+
+
+class Begin(unittest.TestCase):
+    def test_cluster_uuid_stays(self):
+        with Server() as server:
+            uuid = server.must("GET", "/")["cluster_uuid"]
+            self.assertEqual(len(uuid), 22)
+            self.assertEqual(server.must("GET", "/_cluster/state")["cluster_uuid"], uuid)
+            server.kill()
+            server.start()
+            self.assertEqual(server.must("GET", "/")["cluster_uuid"], uuid)
+            server.restart()
+            self.assertEqual(server.must("GET", "/")["cluster_uuid"], uuid)
+            with Server() as other:
+                self.assertNotEqual(other.must("GET", "/")["cluster_uuid"], uuid)
+
+    def test_scripts_may_be_laid_out_first(self):
+        data = tempfile.mkdtemp(prefix="tidelock-test-")
+        try:
+            os.mkdir(os.path.join(data, "scripts"))
+            with open(os.path.join(data, "scripts", "add.painless"), "w", encoding="utf-8") as script:
+                script.write("ctx._source.n += params.by")
+            with Server(data=data) as server:
+                server.must("PUT", "/fs/file/1", {"n": 1})
+                server.must("POST", "/fs/file/1/_update", {"script": {"file": "add", "lang": "painless", "params": {"by": 4}}})
+                self.assertEqual(server.must("GET", "/fs/file/1")["_source"], {"n": 5})
+            os.unlink(data + ".log")
+        finally:
+            shutil.rmtree(data)
+
+    def test_a_folder_of_something_else_is_left_alone(self):
+        data = tempfile.mkdtemp(prefix="tidelock-test-")
+        try:
+            with open(os.path.join(data, "letter"), "w", encoding="utf-8") as letter:
+                letter.write("dear")
+            with self.assertRaisesRegex(RuntimeError, "not a data directory"):
+                Server(data=data).start()
+            self.assertEqual(os.listdir(data), ["letter"])
+            os.unlink(data + ".log")
+        finally:
+            shutil.rmtree(data)
+
+
+class Stop(unittest.TestCase):
+    def stop(self, server):
+        begin = time.time()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.time() - begin, QUICK)
+
+    def test_with_attached_sessions(self):
+        """Life lines end with a whole response, and the sessions are there again after the start."""
+        with Server() as server:
+            sessions = [server.must("POST", "/_session", {"ttl": "1m"})["session"] for _ in range(20)]
+            lines = [attach(server, session) for session in sessions]
+            for session in sessions:
+                server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "id": session}]})
+            self.stop(server)
+            for connection, response in lines:
+                self.assertEqual(response.read(), b"")
+                connection.close()
+            server.start()
+            self.assertEqual({s["session"] for s in server.must("GET", "/_session")["sessions"]}, set(sessions))
+            self.assertEqual(len(server.must("GET", "/_lock")["locks"]), 20)
+
+    def test_with_requests_that_wait_for_locks(self):
+        """Who waits is told at once that the server stops, and can ask again once it is back."""
+        with Server() as server:
+            server.must("PUT", "/fs/_doc/1", {"n": 1})
+            holder, waiter = (server.must("POST", "/_session")["session"] for _ in range(2))
+            transaction = server.must("POST", "/_transaction")["transaction"]
+            server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "fs"}]})
+            lock = {"session": waiter, "wait": "1m", "locks": [{"mode": "shared", "index": "fs"}]}
+            waiting = [Waiting(server, "POST", "/_lock", lock), Waiting(server, "PUT", "/fs/_doc/1?timeout=1m", {"n": 2}),
+                       Waiting(server, "GET", "/fs/_doc/1?transaction=" + transaction, None),
+                       Waiting(server, "POST", "/_bulk?atomic=true&timeout=1m", '{"delete":{"_index":"fs","_id":"1"}}\n')]
+            wait_until(lambda: sum(len(lock["waiters"]) for lock in server.must("GET", "/_lock")["locks"]) == len(waiting),
+                       "all wait")
+            self.stop(server)
+            for request in waiting:
+                request.join()
+                self.assertIn("server", json.dumps(request.reply))
+                self.assertIn("stopping", json.dumps(request.reply))
+            server.start()
+            self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
+
+    def test_with_open_transactions(self):
+        with Server() as server:
+            server.must("PUT", "/fs/_doc/1", {"n": 1})
+            transaction = server.must("POST", "/_transaction")["transaction"]
+            server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"n": 2})
+            self.stop(server)
+            server.start()
+            self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
+            status, reply = server.ask("POST", "/_transaction/%s/_commit" % transaction)
+            self.assertEqual((status, reply["error"]["type"]), (409, "transaction_aborted_exception"))
+            self.assertIn("restart", reply["error"]["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
