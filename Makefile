@@ -26,12 +26,12 @@ demo: all ## load a real file tree, play the story of the two renamers, print wh
 test: deps ## build and run every test that CI runs
 	@tools/run-tests
 
-bench: ## measure beside PostgreSQL, Redis, Elasticsearch and print ratios
+bench: ## measure beside PostgreSQL, Redis, Elasticsearch and print ratios; WHAT=put for one part
 	@tools/install-deps --bench
 	@[ -e build-release/build.ninja ] || meson setup build-release --buildtype=release >/dev/null
 	@ninja -C build-release all bench/load bench/hello
 	@if [ -e build-release/src/cli/tidelock ]; then ln -sf src/cli/tidelock build-release/tidelock; fi
-	@bench/run $(ARGS)
+	@bench/run $(WHAT) $(ARGS)
 
 fuzz: deps ## run every fuzz target for a minute (SECONDS=60)
 	@tools/run-fuzz $(or $(FUZZ_SECONDS),60)

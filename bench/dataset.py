@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the benchmark's documents from a real file tree.
 
-    dataset.py OUT [--root /usr] [--count 1000000] [--bytes 400]
+    dataset.py OUT [--root /usr] [--count 1000000] [--bytes 400] [--files bulk,tsv,sql,terms]
 
 Lists the tree, repeats it under /clinton/copy0, /clinton/copy1, ... until there are --count documents
 {name, path, size, mtime, mode, type, owner}, each brought to --bytes bytes by a "note". Document i has the id f%07d. Writes into
 the folder OUT:
 
-    docs.tsv     id TAB json, as PostgreSQL's COPY reads it
-    docs.bulk    the same as _bulk actions without an index name
+    docs.bulk    _bulk actions without an index name
+    docs.tsv     the same as id TAB json, as PostgreSQL's COPY reads it
+    docs.sql     the same as INSERT statements of 500 rows for a table docs(id, doc)
     terms.txt    names that eight to twelve documents have
     size.txt     bytes of JSON in all
 
@@ -18,6 +19,7 @@ The same tree gives the same bytes. What is there already is kept.
 import argparse
 import collections
 import datetime
+import itertools
 import json
 import os
 import pwd
@@ -65,38 +67,77 @@ def documents(tree, count):
         copy += 1
 
 
+def pad(document, size, rng):
+    """Returns: the document's JSON, brought to its size by a note."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    room = size - len(text.encode()) - len(',"note":""')
+    return '%s,"note":"%0*x"}' % (text[:-1], room, rng.getrandbits(4 * room)) if room > 0 else text
+
+
+def write_bulk(out, rows):
+    for key, text in rows:
+        out.write('{"index":{"_id":"%s"}}\n%s\n' % (key, text))
+
+
+def write_tsv(out, rows):
+    for key, text in rows:
+        out.write("%s\t%s\n" % (key, text.replace("\\", "\\\\")))
+
+
+def write_sql(out, rows):
+    while True:
+        values = ",".join("('%s','%s')" % (key, text.replace("'", "''")) for key, text in itertools.islice(rows, 500))
+        if not values:
+            return
+        out.write("INSERT INTO docs VALUES %s;\n" % values)
+
+
+def write_terms(out, tree, count):
+    names = collections.Counter(document["name"] for document in documents(tree, count))
+    for name, times in names.items():
+        if 8 <= times <= 12 and '"' not in name and "\\" not in name:
+            out.write(name + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
     parser.add_argument("--root", default="/usr")
     parser.add_argument("--count", type=int, default=1000000)
     parser.add_argument("--bytes", type=int, default=400)
+    parser.add_argument("--files", default="bulk,tsv,sql,terms")
     args = parser.parse_args()
-    if os.path.exists(os.path.join(args.out, "size.txt")):
+
+    def wanted(name):
+        return not os.path.exists(os.path.join(args.out, name))
+
+    def create(name):
+        return open(os.path.join(args.out, name), "w", encoding="utf-8")
+
+    def rows():
+        rng = random.Random(20261120)
+        total = 0
+        for i, document in enumerate(documents(tree, args.count)):
+            text = pad(document, args.bytes, rng)
+            total += len(text.encode())
+            yield "f%07d" % i, text
+        with create("size.txt") as size:
+            size.write("%d\n" % total)
+
+    writers = {"bulk": write_bulk, "tsv": write_tsv, "sql": write_sql}
+    missing = [f for f in args.files.split(",") if wanted("terms.txt" if f == "terms" else "docs." + f)]
+    if not missing:
         return
     os.makedirs(args.out, exist_ok=True)
     tree = list(listing(args.root))
-    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-    rng = random.Random(20261120)
-    names = collections.Counter()
-    total = 0
-    with open(os.path.join(args.out, "docs.tsv"), "wb") as tsv, open(os.path.join(args.out, "docs.bulk"), "wb") as bulk:
-        for i, document in enumerate(documents(tree, args.count)):
-            names[document["name"]] += 1
-            text = encode(document)
-            room = args.bytes - len(text.encode()) - len(',"note":""')
-            if room > 0:
-                text = '%s,"note":"%0*x"}' % (text[:-1], room, rng.getrandbits(4 * room))
-            data = text.encode()
-            total += len(data)
-            tsv.write(b"f%07d\t%s\n" % (i, data.replace(b"\\", b"\\\\")))
-            bulk.write(b'{"index":{"_id":"f%07d"}}\n%s\n' % (i, data))
-    with open(os.path.join(args.out, "terms.txt"), "w", encoding="utf-8") as terms:
-        for name, count in names.items():
-            if 8 <= count <= 12 and '"' not in name and "\\" not in name:
-                terms.write(name + "\n")
-    with open(os.path.join(args.out, "size.txt"), "w", encoding="utf-8") as size:
-        size.write("%d\n" % total)
+    for name in missing:
+        if name == "terms":
+            with create("terms.txt") as terms:
+                write_terms(terms, tree, args.count)
+        else:
+            with create("docs." + name + ".new") as out:
+                writers[name](out, rows())
+            os.rename(os.path.join(args.out, "docs." + name + ".new"), os.path.join(args.out, "docs." + name))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measuring: runs in turn, medians, ratios, and the rows of the table they make."""
+import contextlib
+import fcntl
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+
+def load(bench, port, scenario, clients, *more, seconds=None):
+    """Runs the load client. Returns: its figures."""
+    command = [os.path.join(bench.build, "bench", "load"), "--port", str(port), "--clients", str(clients), "--seconds",
+               str(seconds or bench.seconds), "--keys", "k%d" % time.time_ns(), scenario, *map(str, more)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not run.stdout:
+        raise RuntimeError("%s: %s" % (" ".join(command), run.stderr))
+    figures = json.loads(run.stdout)
+    if figures["errors"]:
+        print("   ! %s: %d unexpected replies: %s" % (scenario, figures["errors"], run.stderr.strip()[:300]), file=sys.stderr)
+    return figures
+
+
+def rate_of(server, scenario, clients, *more):
+    """Returns: a function that measures operations a second; None when the server is not there."""
+    return None if server is None else lambda: server.load(scenario, clients, *more)["ops_per_s"]
+
+
+def number(x):
+    return "-" if x is None else "%.0f" % x if x >= 100 else "%.2f" % x
+
+
+def show(x):
+    return "-" if x is None else "%g" % x
+
+
+def busy_share(seconds):
+    """Returns: the share of all processors' time that was used over the next seconds."""
+    def read():
+        with open("/proc/stat", encoding="ascii") as stat:
+            t = list(map(int, stat.readline().split()[1:]))
+        return sum(t) - t[3] - t[4], sum(t)
+    used, total = read()
+    time.sleep(seconds)
+    used_then, total_then = read()
+    return (used_then - used) / max(1, total_then - total)
+
+
+class Bench:
+    """What a part is given: how often and how long to measure, where the data lies, and where its rows go."""
+
+    def __init__(self, args, build, data, work):
+        self.runs = args.runs
+        self.seconds = args.seconds
+        self.count = args.count
+        self.patience = args.patience
+        self.lock = args.lock
+        self.build = build
+        self.data = data
+        self.work = work
+        self.rows = []
+        self.missing = set()
+
+    def file(self, name):
+        """Returns: the path of a file of the data set."""
+        return os.path.join(self.data, name)
+
+    def peer(self, kind):
+        """Returns: a running server of this kind, or None where it is not installed."""
+        if kind.available():
+            return kind(self)
+        self.missing.add(kind.name)
+        return None
+
+    @contextlib.contextmanager
+    def servers(self, *kinds):
+        """Starts servers; None stands for those that are not installed. Stops them at the end."""
+        with contextlib.ExitStack() as stack:
+            made = []
+            for kind in kinds:
+                server = self.peer(kind)
+                if server is not None:
+                    stack.callback(server.close)
+                made.append(server)
+            yield made
+
+    @contextlib.contextmanager
+    def alone(self):
+        """Waits, as long as patience lasts, until the machine idles; holds the machine's lock for measurements, if any."""
+        with contextlib.ExitStack() as stack:
+            if self.lock:
+                file = stack.enter_context(open(self.lock, "w", encoding="ascii"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+            end = time.time() + self.patience
+            while busy_share(0.7) > 0.15 and time.time() < end:
+                pass
+            yield
+
+    def median_each(self, subjects):
+        """subjects: name -> function giving a figure. Runs them in turn. Returns: name -> median."""
+        figures = {name: [] for name in subjects}
+        for _ in range(self.runs):
+            for name, measure in subjects.items():
+                with self.alone():
+                    figures[name].append(measure())
+        return {name: statistics.median(values) for name, values in figures.items()}
+
+    def row(self, work, figure, unit, ratios):
+        """ratios: list of (peer, peer's figure, ratio, at least, hoped for). Where less is hoped for, less is better."""
+        for name, peer_figure, ratio, least, hoped in ratios or [("(no peer)", None, None, None, None)]:
+            less = least is not None and hoped is not None and hoped < least
+            met = None if least is None else (ratio <= least if less else ratio >= least)
+            self.rows.append({"work": work, "figure": figure, "unit": unit, "peer": name, "peer_figure": peer_figure,
+                              "ratio": ratio, "least": least, "hoped": hoped, "met": met})
+            print("%-52s %12s %-8s | %-26s %12s | %7s  target %-6s hoped %-6s %s" % (
+                work[:52], number(figure), unit, name, number(peer_figure), number(ratio), show(least), show(hoped),
+                "" if met is None else "met" if met else "MISSED"), flush=True)
+
+    def rates(self, work, product, peers, unit="1/s"):
+        """Rates, more is better. peers: list of (name, function or None when it is not there, at least, hoped for)."""
+        there = [p for p in peers if p[1] is not None]
+        medians = self.median_each({"tidelock": product, **{p[0]: p[1] for p in there}})
+        self.row(work, medians["tidelock"], unit, [(name, medians[name], medians["tidelock"] / medians[name], least, hoped)
+                                                   for name, _, least, hoped in there])
+
+    def limit(self, work, figure, unit, bound, hoped):
+        """A figure against a fixed bound; less is better."""
+        self.row(work, figure, unit, [("bound", bound, figure / bound, 1, hoped / bound if hoped else 0.5)])

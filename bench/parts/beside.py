@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gets while a bulk load runs, against themselves with an equal burner of processor time beside them"""
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+from loads import MAPPING, bulk_load
+from peers import Tidelock, stop
+
+
+class Loader(threading.Thread):
+    """Loads the data set over and over until it is told that this is enough."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+        self.enough = threading.Event()
+
+    def run(self):
+        while not self.enough.is_set():
+            bulk_load(self.server, "other", MAPPING, 1)
+
+
+def run(bench):
+    n = ("-n", bench.count)
+    with bench.servers(Tidelock) as (t,):
+        bulk_load(t, "fs", MAPPING, 4)
+        with bench.alone():
+            burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            idle = statistics.median([t.load("get", 64, *n, seconds=2)["p99_us"] for _ in range(bench.runs)])
+            stop(burner)
+        with bench.alone():
+            loader = Loader(t)
+            loader.start()
+            time.sleep(1)
+            loaded = statistics.median([t.load("get", 64, *n, seconds=2)["p99_us"] for _ in range(bench.runs)])
+            loader.enough.set()
+            loader.join()
+        bench.row("get p99 while a bulk load runs, 64 clients", loaded, "us",
+                  [("idle beside a CPU burner", idle, loaded / idle, 1.5, 1.2)])
