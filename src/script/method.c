@@ -4,7 +4,8 @@
 
 const struct method_table *const method_tables[] = {
     methods_text,  methods_collection, methods_map,  methods_number,   methods_stream, methods_regex,
-    methods_time, methods_object,     methods_function, methods_groovy, NULL};
+    methods_time,   methods_date,   methods_duration, methods_enum,
+    methods_object, methods_function, methods_groovy, NULL};
 
 #define KIND_FLAGS (METHOD_STATIC | METHOD_FIELD | METHOD_NEW)
 /* Classes a lookup may pass through: the deepest chain with all its interfaces is well below. */

@@ -66,7 +66,7 @@ enum {
 
 /* The tables, one array a file, each ended by a row without methods. */
 extern const struct method_table methods_text[], methods_collection[], methods_map[], methods_number[], methods_stream[],
-    methods_regex[], methods_time[], methods_object[], methods_function[], methods_groovy[];
+    methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[], methods_function[], methods_groovy[];
 
 /* All tables, ended by NULL. */
 extern const struct method_table *const method_tables[];

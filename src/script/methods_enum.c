@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Methods of java.time's enums, RoundingMode and TimeUnit. */
+#include "script/method_time.h"
+
+bool enum_of_name(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    enum class_id id = type_class(((struct class_object *)a[0].object)->type);
+    for (unsigned i = 0; i < enumerator_count(id); i++)
+        if (text_is(text_of(a[1]), enumerator_name(id, (int)i))) {
+            *ret = enumerator_value(run, id, (int)i);
+            return true;
+        }
+    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "No enum constant %s.%.*s", class_infos[id].java,
+                     SLICE_ARG(text_slice(run->arena, text_of(a[1]))));
+}
+
+static bool enum_name(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return give_slice(run, ret, slice_from(enumerator_name((enum class_id)a[0].object->class, ((struct enumerator *)a[0].object)->ordinal)));
+}
+
+static bool enum_ordinal(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    return give_int(ret, ((struct enumerator *)a[0].object)->ordinal);
+}
+
+static bool enum_value(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    return give_int(ret, ((struct enumerator *)a[0].object)->ordinal + 1);
+}
+
+static bool enum_of_number(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    enum class_id id = type_class(((struct class_object *)a[0].object)->type);
+    if (a[1].i < 1 || a[1].i > enumerator_count(id))
+        return run_throw(run, CLASS_DATE_TIME_EXCEPTION, "Invalid value for %s: %lld",
+                         id == CLASS_MONTH ? "MonthOfYear" : "DayOfWeek", (long long)a[1].i);
+    *ret = enumerator_value(run, id, (int)a[1].i - 1);
+    return true;
+}
+
+static bool enum_plus(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    enum class_id id = (enum class_id)a[0].object->class;
+    int64_t ordinal = ((struct enumerator *)a[0].object)->ordinal;
+    *ret = enumerator_value(run, id, (int)floor_mod(ordinal + a[1].i % enumerator_count(id), enumerator_count(id)));
+    return true;
+}
+
+static bool enum_minus(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    a[1].i = -(a[1].i % enumerator_count((enum class_id)a[0].object->class));
+    return enum_plus(run, a, n, ret);
+}
+
+/* TimeUnit.HOURS.toMinutes(2): both counts in nanoseconds. */
+static bool time_unit_to(struct run *run, struct value *a, int unit, struct value *ret)
+{
+    static const int64_t nanos[] = {1, 1000, 1000000, 1000000000, 60000000000, 3600000000000, 86400000000000};
+    (void)run;
+    __int128 total = (__int128)a[1].i * nanos[((struct enumerator *)a[0].object)->ordinal] / nanos[unit];
+    return give_long(ret, total > INT64_MAX ? INT64_MAX : total < INT64_MIN ? INT64_MIN : (int64_t)total);
+}
+
+#define TIME_UNIT(name, unit)                                                                                \
+    static bool time_unit_to_##name(struct run *run, struct value *a, unsigned n, struct value *ret)         \
+    {                                                                                                        \
+        (void)n;                                                                                             \
+        return time_unit_to(run, a, unit, ret);                                                              \
+    }
+
+TIME_UNIT(nanos, 0)
+TIME_UNIT(micros, 1)
+TIME_UNIT(millis, 2)
+TIME_UNIT(seconds, 3)
+TIME_UNIT(minutes, 4)
+TIME_UNIT(hours, 5)
+TIME_UNIT(days, 6)
+
+static const struct method enum_methods[] = {
+    M0("name", METHOD_BOTH, STRING, enum_name),
+    M0("ordinal", METHOD_BOTH, INT, enum_ordinal),
+};
+
+static const struct method numbered_enum_methods[] = {
+    M1("valueOf", STATIC, ENUM, STRING, enum_of_name), M1("of", STATIC, ENUM, INT, enum_of_number),
+    M0("getValue", METHOD_BOTH, INT, enum_value),      M1("plus", METHOD_BOTH, ENUM, LONG, enum_plus),
+    M1("minus", METHOD_BOTH, ENUM, LONG, enum_minus),
+};
+
+static const struct method named_enum_methods[] = {
+    M1("valueOf", STATIC, ENUM, STRING, enum_of_name),
+};
+
+static const struct method time_unit_methods[] = {
+    M1("toNanos", METHOD_GROOVY, LONG, LONG, time_unit_to_nanos),
+    M1("toMicros", METHOD_GROOVY, LONG, LONG, time_unit_to_micros),
+    M1("toMillis", METHOD_GROOVY, LONG, LONG, time_unit_to_millis),
+    M1("toSeconds", METHOD_GROOVY, LONG, LONG, time_unit_to_seconds),
+    M1("toMinutes", METHOD_GROOVY, LONG, LONG, time_unit_to_minutes),
+    M1("toHours", METHOD_GROOVY, LONG, LONG, time_unit_to_hours),
+    M1("toDays", METHOD_GROOVY, LONG, LONG, time_unit_to_days),
+};
+
+const struct method_table methods_enum[] = {
+    METHOD_TABLE(ENUM, enum_methods),
+    METHOD_TABLE(DAY_OF_WEEK, numbered_enum_methods),
+    METHOD_TABLE(MONTH, numbered_enum_methods),
+    METHOD_TABLE(CHRONO_FIELD, named_enum_methods),
+    METHOD_TABLE(ROUNDING_MODE, named_enum_methods),
+    METHOD_TABLE(TIME_UNIT, time_unit_methods),
+    {0, 0, NULL},
+};
