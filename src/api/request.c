@@ -191,12 +191,8 @@ static int read_locked(struct request *request, struct command *command)
 }
 
 static int read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
-                               request_handler *then)
+                               int64_t timeout, request_handler *then)
 {
-    int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
-    int r = request_time(request, "timeout", &timeout);
-    if (r != 0)
-        return r;
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
     command->txn_lock.transaction = arena_copy(&command->arena, request->transaction);
     command->txn_lock.targets = targets;
@@ -209,14 +205,15 @@ static int read_in_transaction(struct request *request, struct lock_target *targ
 int request_read(struct request *request, struct lock_target *targets, size_t target_count, request_handler *then)
 {
     tl_ts ts = 0;
+    int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
     int r = named_timestamp(request, &ts);
-    if (r != 0)
+    if (r != 0 || (r = request_time(request, "timeout", &timeout)) != 0)
         return r;
     if (request->transaction.len > 0 && ts != 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
     if (request->transaction.len > 0)
-        return read_in_transaction(request, targets, target_count, then);
+        return read_in_transaction(request, targets, target_count, timeout, then);
     if (ts != 0)
         return read_past(request, ts, then);
     request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
