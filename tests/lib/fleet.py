@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many client processes that may be killed, stopped and continued at any instruction, and a server that may be, too.
+
+A client is a forked process. What it does it notes in a file of its own, one line of JSON a note, with one write() each: what
+was noted is there however the process ends. The parent stays without threads, so that forking is safe.
+
+    with Server() as server, Fleet(server) as fleet:
+        fleet.start(32, work)          # work(client) runs in the child
+        fleet.rage(seconds=10, seed=1, chances=...)
+        fleet.end()
+        for note in fleet.notes(): ...
+"""
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+
+
+class Away(Exception):
+    """The server did not answer: whether the request was done is not known."""
+
+
+class Client:
+    """What a client process has: a connection that comes back, and its notes."""
+
+    def __init__(self, port, number, life, seed, path):
+        self.port = port
+        self.number = number
+        self.life = life  # of its number: 0 the first process, 1 the one after it was killed, …
+        self.random = random.Random(seed)
+        self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self.connection = None
+        self.count = 0
+
+    def note(self, kind, **members):
+        line = json.dumps({"kind": kind, "client": self.number, "life": self.life, "time": time.monotonic_ns(), **members})
+        os.write(self.file, line.encode() + b"\n")
+
+    def name(self):
+        """Returns: a name for what is done next, never used before."""
+        self.count += 1
+        return "%d.%d.%d" % (self.number, self.life, self.count)
+
+    def hang_up(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def ask(self, method, path, body=None):
+        """Returns: (status, JSON). Raises Away when there was no answer, or none that is meant for us: the server stops."""
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        if body is not None and not isinstance(body, str):
+            body = json.dumps(body)
+        try:
+            self.connection.request(method, path, body, {"Content-Type": "application/json"} if body is not None else {})
+            response = self.connection.getresponse()
+            data = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.hang_up()
+            raise Away(str(error)) from error
+        if response.status == 503:
+            raise Away(data.decode("utf-8", "replace"))
+        return response.status, json.loads(data)
+
+    def attach(self, session):
+        """Returns: a socket that is the session's life line, or None when the session is gone."""
+        try:
+            line = socket.create_connection(("127.0.0.1", self.port), 60)
+            line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: l\r\n\r\n" % session.encode())
+            answer = b""
+            while b'"session"' not in answer and b'"error"' not in answer:
+                part = line.recv(4096)
+                if not part:
+                    raise OSError("it hung up")
+                answer += part
+        except OSError as error:
+            raise Away(str(error)) from error
+        if answer.startswith(b"HTTP/1.1 200"):
+            return line
+        line.close()
+        return None
+
+
+class Fleet:
+    def __init__(self, server, seed=1):
+        self.server = server
+        self.server.port_wanted = server.port  # it comes back where it was
+        self.random = random.Random(seed)
+        self.folder = tempfile.mkdtemp(prefix="tidelock-fleet-")
+        self.work = None
+        self.pids = {}      # number -> pid
+        self.lives = {}     # number -> life
+        self.resting = {}   # number -> when it is to be continued
+        self.counts = {"kill": 0, "stop": 0, "server": 0}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+        shutil.rmtree(self.folder)
+
+    def launch(self, number):
+        self.lives[number] = self.lives.get(number, -1) + 1
+        seed = self.random.random()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                path = os.path.join(self.folder, "%d" % number)
+                client = Client(self.server.port, number, self.lives[number], seed, path)
+                try:
+                    self.work(client)
+                    status = 0
+                except BaseException:  # noqa: B902 whatever it is, the judge must hear of it
+                    client.note("broken", why=traceback.format_exc())
+            finally:
+                os._exit(status)
+        self.pids[number] = pid
+
+    def start(self, count, work, first=0):
+        """Starts clients `first` and so on, which run work(client)."""
+        self.work = work
+        for number in range(first, first + count):
+            self.launch(number)
+
+    def kill(self, number):
+        pid = self.pids.pop(number)
+        self.resting.pop(number, None)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+    def rest(self, number, seconds):
+        os.kill(self.pids[number], signal.SIGSTOP)
+        self.resting[number] = time.monotonic() + seconds
+
+    def wake(self, everybody=False):
+        for number, until in list(self.resting.items()):
+            if everybody or until <= time.monotonic():
+                os.kill(self.pids[number], signal.SIGCONT)
+                del self.resting[number]
+
+    def kill_server(self):
+        self.counts["server"] += 1
+        self.server.kill()
+        self.server.start()
+
+    def rage(self, seconds, kills=4.0, stops=2.0, stop_seconds=lambda number: 1.5, server_kills=0.3, meanwhile=None):
+        """For so long kills clients and the server and stops clients, about so many times a second each."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(self.random.expovariate(kills + stops + server_kills))
+            self.wake()
+            drawn = self.random.random() * (kills + stops + server_kills)
+            number = self.random.choice(list(self.pids))
+            if drawn < kills:
+                self.counts["kill"] += 1
+                self.kill(number)
+                self.launch(number)
+            elif drawn < kills + stops:
+                if number not in self.resting:
+                    self.counts["stop"] += 1
+                    self.rest(number, stop_seconds(number))
+            else:
+                self.kill_server()
+            if meanwhile is not None:
+                meanwhile()
+        self.wake(everybody=True)
+
+    def end(self):
+        for number in list(self.pids):
+            self.kill(number)
+
+    def notes(self):
+        """Returns: all notes, those of each client in order. Raises when a client broke."""
+        notes = []
+        for name in os.listdir(self.folder):
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                notes += [json.loads(line) for line in file]
+        for note in notes:
+            if note["kind"] == "broken":
+                raise AssertionError("client %d: %s" % (note["client"], note["why"]))
+        return notes
