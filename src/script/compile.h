@@ -35,6 +35,7 @@ struct compiler {
     unsigned lambda_count;
     struct node *bare;     /* parameters by bare name, the last one first, linked by `c` */
     struct function *functions;
+    struct node *imports; /* Groovy: NODE_NAME with the alias, `value` the class's full name; by next */
 };
 
 enum token_kind {
@@ -92,6 +93,10 @@ bool fold_painless(struct compiler *compiler, struct function *function);
 void place_painless(struct compiler *compiler, struct program *program);
 
 bool lex_groovy(struct compiler *compiler);
+/* Sets the error of a text that does not parse, at a line and a column, both from 1, in the words of groovyc. */
+void explain_groovy(struct compiler *compiler, uint32_t line, uint32_t column, const char *format, ...) TL_PRINTF(4, 5);
+/* An expression as groovyc would write it: "(a == 1)". */
+struct slice explain_groovy_text(struct compiler *compiler, const struct node *node);
 struct function *parse_groovy(struct compiler *compiler);
 bool resolve_groovy(struct compiler *compiler, struct function *main);
 

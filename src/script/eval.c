@@ -395,12 +395,30 @@ static bool eval_list(struct run *run, struct frame *frame, const struct node *n
     return true;
 }
 
+/* Groovy's [*:map], which also takes null. */
+static bool put_spread(struct run *run, struct frame *frame, const struct node *node, struct dict *dict)
+{
+    struct value from;
+    if (!eval(run, frame, node, &from))
+        return false;
+    if (from.kind == VALUE_NULL)
+        return true;
+    if (!value_is_map(from))
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "a map is expected behind *:");
+    return dict_put_all(run, dict, (struct dict *)from.object);
+}
+
 static bool eval_map(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     struct dict *dict = dict_new(run, run->groovy ? CLASS_LINKED_HASH_MAP : CLASS_HASH_MAP);
     *ret = value_of(dict);
     for (const struct node *key = node->list; key != NULL; key = key->next->next) {
         struct value k, v;
+        if (key->kind == NODE_SPREAD_ARGUMENT) {
+            if (!put_spread(run, frame, key->next, dict))
+                return fail(run, node);
+            continue;
+        }
         if (!run_step(run, 1) || !eval(run, frame, key, &k) || !eval(run, frame, key->next, &v))
             return false;
         if (!dict_put(run, dict, k, v, NULL))
@@ -558,13 +576,13 @@ static bool eval_arguments(struct run *run, struct frame *frame, const struct no
 {
     struct dict *named = NULL;
     for (const struct node *argument = list; argument != NULL; argument = argument->next) {
-        struct value value;
+        struct value value, key;
         bool spread = argument->kind == NODE_SPREAD_ARGUMENT, name = argument->kind == NODE_NAMED_ARGUMENT;
-        if (!eval(run, frame, spread || name ? argument->a : argument, &value))
+        if ((name && !eval(run, frame, argument->b, &key)) || !eval(run, frame, spread || name ? argument->a : argument, &value))
             return false;
         if (name) {
             named = named == NULL ? dict_new(run, CLASS_LINKED_HASH_MAP) : named;
-            if (!dict_put(run, named, argument->value, value, NULL))
+            if (!dict_put(run, named, key, value, NULL))
                 return false;
             continue;
         }

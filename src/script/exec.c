@@ -28,10 +28,31 @@ static bool count_turn(struct run *run, struct frame *frame, const struct node *
     return interp__at(run, node->offset);
 }
 
-static enum flow_result exec_body(struct run *run, struct frame *frame, const struct node *body, struct value *ret)
+/* A jump to a label goes out through loops until it meets the one it names. */
+static enum flow_result arrive(struct run *run, const struct node *loop)
 {
-    enum flow_result flow = body == NULL ? FLOW_NEXT : interp__exec(run, frame, body, ret);
+    const struct node *jump = run->jump;
+    if (loop->value.kind == VALUE_NULL ||
+        !text_equal((const struct text *)loop->value.object, (const struct text *)jump->value.object))
+        return FLOW_LEAVE;
+    run->jump = NULL;
+    return jump->kind == NODE_BREAK ? FLOW_BREAK : FLOW_NEXT;
+}
+
+static enum flow_result exec_body(struct run *run, struct frame *frame, const struct node *loop, struct value *ret)
+{
+    enum flow_result flow = loop->b == NULL ? FLOW_NEXT : interp__exec(run, frame, loop->b, ret);
+    if (flow == FLOW_LEAVE)
+        return arrive(run, loop);
     return flow == FLOW_CONTINUE ? FLOW_NEXT : flow;
+}
+
+static enum flow_result exec_jump(struct run *run, const struct node *node)
+{
+    if (node->value.kind == VALUE_NULL)
+        return node->kind == NODE_BREAK ? FLOW_BREAK : FLOW_CONTINUE;
+    run->jump = node;
+    return FLOW_LEAVE;
 }
 
 static enum flow_result exec_while(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
@@ -44,7 +65,7 @@ static enum flow_result exec_while(struct run *run, struct frame *frame, const s
             return FLOW_NEXT;
         if (!count_turn(run, frame, node))
             return FLOW_THROW;
-        enum flow_result flow = exec_body(run, frame, node->b, ret);
+        enum flow_result flow = exec_body(run, frame, node, ret);
         if (flow != FLOW_NEXT)
             return flow == FLOW_BREAK ? FLOW_NEXT : flow;
     }
@@ -54,7 +75,7 @@ static enum flow_result exec_do(struct run *run, struct frame *frame, const stru
 {
     for (;;) {
         bool go;
-        enum flow_result flow = exec_body(run, frame, node->b, ret);
+        enum flow_result flow = exec_body(run, frame, node, ret);
         if (flow != FLOW_NEXT)
             return flow == FLOW_BREAK ? FLOW_NEXT : flow;
         if (!interp__truth(run, frame, node->a, &go))
@@ -92,7 +113,7 @@ static enum flow_result exec_for(struct run *run, struct frame *frame, const str
             return FLOW_NEXT;
         if (!count_turn(run, frame, node))
             return FLOW_THROW;
-        enum flow_result flow = exec_body(run, frame, node->b, ret);
+        enum flow_result flow = exec_body(run, frame, node, ret);
         if (flow != FLOW_NEXT)
             return flow == FLOW_BREAK ? FLOW_NEXT : flow;
         if (!exec_head(run, frame, node->c))
@@ -185,7 +206,7 @@ static enum flow_result exec_each(struct run *run, struct frame *frame, const st
         store_local(run, frame, node, item, true);
         if (!count_turn(run, frame, node))
             return FLOW_THROW;
-        enum flow_result flow = exec_body(run, frame, node->b, ret);
+        enum flow_result flow = exec_body(run, frame, node, ret);
         if (flow != FLOW_NEXT)
             return flow == FLOW_BREAK ? FLOW_NEXT : flow;
     }
@@ -268,15 +289,7 @@ static enum flow_result exec_switch(struct run *run, struct frame *frame, const 
             fallback = one;
             continue;
         }
-        if (one->a->kind == NODE_TYPE)
-            hit = value_instance_of(subject, one->a->target);
-        else if (!interp__eval(run, frame, one->a, &label))
-            return FLOW_THROW;
-        else if (value_is(label, CLASS_CLASS))
-            hit = value_instance_of(subject, ((struct class_object *)label.object)->type);
-        else if (label.kind == VALUE_OBJECT && !value_is(label, CLASS_STRING) && value_instance_of(label, CLASS_COLLECTION)
-                     ? !groovy_contains(run, subject, label, &hit)
-                     : !operate_equal(run, subject, label, &hit))
+        if (!interp__eval(run, frame, one->a, &label) || !groovy_contains(run, subject, label, &hit))
             return FLOW_THROW;
         if (hit)
             start = one;
@@ -331,9 +344,8 @@ enum flow_result interp__exec(struct run *run, struct frame *frame, const struct
     case NODE_TRY:
         return exec_try(run, frame, node, ret);
     case NODE_BREAK:
-        return FLOW_BREAK;
     case NODE_CONTINUE:
-        return FLOW_CONTINUE;
+        return exec_jump(run, node);
     case NODE_ASSERT:
         return power_assert(run, frame, node) ? FLOW_NEXT : FLOW_THROW;
     case NODE_SWITCH:
@@ -352,7 +364,7 @@ enum flow_result interp__exec(struct run *run, struct frame *frame, const struct
 
 struct value *interp__stack(struct run *run, unsigned count)
 {
-    if ((size_t)(run->stack_end - run->stack_next) < count) {
+    if (run->stack_next == NULL || (size_t)(run->stack_end - run->stack_next) < count) {
         unsigned size = count > STACK_CHUNK_VALUES ? count : STACK_CHUNK_VALUES;
         struct value *chunk = run_alloc_large(run, size * sizeof *chunk);
         if (chunk == NULL)

@@ -17,7 +17,8 @@ struct frame {
 
 #define FRAME_TURNS_MAX 1000000u
 
-enum flow_result { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_THROW };
+/* LEAVE: on the way to the loop that run->jump names. */
+enum flow_result { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_LEAVE, FLOW_RETURN, FLOW_THROW };
 
 /* What a call site found for the class it met last. */
 struct call_cache {

@@ -56,7 +56,7 @@ enum node_kind {
     NODE_IN,           /* a in b */
     NODE_SPACESHIP,    /* a <=> b */
     NODE_SPREAD_ARGUMENT, /* *a in a list or in arguments */
-    NODE_NAMED_ARGUMENT,  /* text: a in arguments */
+    NODE_NAMED_ARGUMENT,  /* b: a in arguments */
     NODE_THIS,
     NODE_CONCAT,       /* list: parts of a text joined by + (Painless) */
 
@@ -66,7 +66,7 @@ enum node_kind {
     NODE_DECLARE,      /* slot, target, a: first value or NULL */
     NODE_DECLARE_ALL,  /* list of NODE_DECLARE */
     NODE_IF,           /* a, b, c or NULL */
-    NODE_WHILE,        /* a, b or NULL */
+    NODE_WHILE,        /* a, b or NULL; of all loops and jumps: value, Groovy's label or null */
     NODE_DO,           /* b, a */
     NODE_FOR,          /* list: initialiser or NULL; a condition, c afterthought, b body; each may be NULL */
     NODE_EACH,         /* slot, target: the variable; a: what is walked; b: body */

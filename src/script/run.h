@@ -42,6 +42,7 @@ struct run {
     struct value *stack;       /* of locals */
     struct value *stack_next;
     struct value *stack_end;
+    const struct node *jump;   /* Groovy: a break or continue with a label, on its way */
     int64_t now_ms;
     struct recorder *record; /* notes values of an assertion's parts, see power.c; NULL elsewhere */
     struct dict *params;   /* bare names in SCRIPT_DEFAULT and Groovy */

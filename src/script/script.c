@@ -82,8 +82,13 @@ static bool compile_painless(struct compiler *compiler, struct program *program)
 
 static bool compile_groovy(struct compiler *compiler, struct program *program)
 {
-    struct function *main = lex_groovy(compiler) ? parse_groovy(compiler) : NULL;
-    if (main == NULL || !resolve_groovy(compiler, main))
+    lex_groovy(compiler);
+    struct compile_error lexical = compiler->error;
+    compiler->error = (struct compile_error){.set = false};
+    struct function *main = parse_groovy(compiler);
+    if (!compiler->error.set && (lexical.set || main == NULL))
+        compiler->error = lexical;
+    if (compiler->error.set || !resolve_groovy(compiler, main))
         return false;
     program->main = main;
     program->functions = compiler->functions;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of Groovy's dispatch ask of each other. */
+#ifndef TL_SCRIPT_DISPATCH_GROOVY_H
+#define TL_SCRIPT_DISPATCH_GROOVY_H
+
+#include "script/dict.h"
+#include "script/interp.h"
+#include "script/method.h"
+
+/*
+ * The row that fits the arguments best (arguments[1] is the first), among those of `query`, whose count is ignored.
+ * Returns: NULL where none fits.
+ */
+const struct method *groovy_select(const struct method_query *query, const struct value *arguments, unsigned count);
+
+/* Calls a row with arguments that fit: each becomes what the row takes. */
+bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count, struct value *ret);
+
+/* A class as a value. */
+struct value groovy_class_object(struct run *run, type_id type);
+
+/* "No signature of method: …", with the methods that may have been meant. Returns: false. */
+bool groovy_missing_method(struct run *run, type_id type, bool is_static, struct slice name, struct value *arguments,
+                           unsigned count);
+
+#endif
