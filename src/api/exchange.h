@@ -59,7 +59,7 @@ struct exchange {
      * share connections among clients.
      */
     _Atomic unsigned char *connection_note;
-    bool lone;                 /* no other request is in flight, and none of another connection came in of late */
+    bool lone;                 /* the calling thread may stay with it until it is durable: nobody waits behind it */
 
     /* The response. */
     int status;

@@ -60,7 +60,7 @@ static int open_last_ts(struct core *core, tl_ts counted)
         if (!sound)
             return tl_trace(TL_ERR_CORRUPT);
     }
-    core->last_ts = core->written_ts = written > counted ? written : counted;
+    core->last_ts = written > counted ? written : counted;
     return 0;
 }
 
@@ -82,7 +82,9 @@ static int open_state(struct core *core)
     if (r != 0)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
     catalog__attach_counters(core->catalog, shared_counters, &core->counters);
-    return owners__open(core);
+    r = owners__open(core);
+    core->written_ts = core->last_ts;
+    return r;
 }
 
 int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core)
@@ -129,7 +131,7 @@ void core__begin(struct core *core, tl_ts at)
     core->ts = at > core->last_ts ? at : core->last_ts + 1;
     INSIST(core->ts < TL_TS_MAX);
     core->catalog_before = catalog_ref(core->catalog);
-    core->catalog_changed = false;
+    core->catalog_changed = core->ts_named = false;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
     owners__begin(core);
@@ -158,7 +160,7 @@ static void end_unit(struct core *core)
     }
 }
 
-/* A batch names its timestamp in a counter's record, or else under a key of its own. */
+/* A batch names its timestamp in a counter's record or in a lock's token, or else under a key of its own. */
 static void write_last_ts(struct core *core)
 {
     char bytes[8];
@@ -175,7 +177,7 @@ int core__commit(struct core *core)
     REQUIRE(core->open);
     bool named = counters__keep(&core->counters, core->batch, core->ts);
     if (store_batch_count(core->batch) > 0) {
-        if (!named)
+        if (!named && !core->ts_named)
             write_last_ts(core);
         core->written_ts = core->ts;
         r = store_write(core->store, core->batch);
@@ -189,7 +191,7 @@ void core__abandon(struct core *core)
     REQUIRE(core->open);
     catalog_unref(core->catalog);
     core->catalog = catalog_ref(core->catalog_before);
-    core->catalog_changed = false;
+    core->catalog_changed = core->ts_named = false;
     counters__forget(&core->counters);
     forget_pending(core);
     store_batch_clear(core->batch);
@@ -278,6 +280,11 @@ void core_stop(struct core *core, struct effects *effects)
 tl_ts core_last_ts(const struct core *core)
 {
     return core->last_ts;
+}
+
+tl_ts core_written_ts(const struct core *core)
+{
+    return core->written_ts;
 }
 
 tl_ts core_next_deadline(const struct core *core)

@@ -57,6 +57,9 @@ int core_step(struct core *core, struct command *command, struct effects *effect
 /* Returns: the newest timestamp applied; 0 in an empty store. */
 tl_ts core_last_ts(const struct core *core);
 
+/* Returns: the timestamp of the newest unit that put anything into the store. Once that is durable, so is the state. */
+tl_ts core_written_ts(const struct core *core);
+
 /*
  * Returns: when the next lease, wait or idle transaction runs out, TL_TS_MAX when none will. A TICK at or after it
  * lets it fall due.

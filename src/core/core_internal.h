@@ -31,6 +31,7 @@ struct core {
     /* The unit at hand. */
     bool open;
     tl_ts ts;
+    bool ts_named;                /* some record in the batch tells ts, so that core_open() finds it */
     struct store_batch *batch;
     struct arena arena;           /* reset when the unit ends */
     struct arena scratch;         /* the same, and by a write between its items */

@@ -3,10 +3,11 @@
  * Sessions and their locks in the store, in SPACE_SYSTEM:
  *
  *   'S', id                                  session: number (varint), ttl, created, name, actions
- *   'L', session number, lock number (u64be) lock: mode, since, token, index, path, type, id
+ *   'L', lock number, session number (u64be) lock: mode, since, token, index, path, type, id
  *
- * Numbers rise with the age of sessions and of grants, and come back as they were. Where a locked document lies is not
- * kept: it is looked up in the documents.
+ * Numbers rise with the age of sessions and of grants, and come back as they were. The lock's comes first, so that what is
+ * granted and released most lies together at the end of RocksDB's table in memory, where inserting is cheap. Where a locked
+ * document lies is not kept: it is looked up in the documents.
  */
 #include <stdlib.h>
 
@@ -21,11 +22,11 @@ static struct slice session_key(struct buf *buf, struct slice id)
     return buf_view(buf);
 }
 
-static struct slice lock_key(struct buf *buf, uint64_t session, uint64_t lock)
+static struct slice lock_key(struct buf *buf, uint64_t lock, uint64_t session)
 {
     buf_byte(buf, 'L');
-    buf_u64be(buf, session);
     buf_u64be(buf, lock);
+    buf_u64be(buf, session);
     return buf_view(buf);
 }
 
@@ -73,13 +74,15 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
         return;
     REQUIRE(core->open);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    lock_key(&key, hold->owner->number, hold->number);
+    lock_key(&key, hold->number, hold->owner->number);
     if (gone) {
         store_batch_delete(core->batch, SPACE_SYSTEM, buf_view(&key));
+        core->ts_named = false; /* it may have been this record that told */
     } else {
         struct buf value = BUF_INIT(BUF_UNLIMITED);
         encode_lock(&value, hold);
         store_batch_put(core->batch, SPACE_SYSTEM, buf_view(&key), buf_view(&value));
+        core->ts_named |= hold->token == core->ts;
         buf_deinit(&value);
     }
     buf_deinit(&key);
@@ -153,7 +156,7 @@ static int load_lock(struct loading *work, struct slice key, struct slice value)
     struct slice mode;
     struct lock_want want = {0};
     key = slice_from_offset(key, 1);
-    if (!slice_take_u64be(&key, &number) || !slice_take_u64be(&key, &lock) || !slice_take(&value, 1, &mode) ||
+    if (!slice_take_u64be(&key, &lock) || !slice_take_u64be(&key, &number) || !slice_take(&value, 1, &mode) ||
         !slice_take_varint(&value, &since) || !slice_take_varint(&value, &token) ||
         !action_take_slice(&value, &want.on.index) || !action_take_slice(&value, &want.on.path) ||
         !action_take_slice(&value, &want.on.type) || !action_take_slice(&value, &want.on.id))
@@ -168,6 +171,7 @@ static int load_lock(struct loading *work, struct slice key, struct slice value)
             return tl_trace(r);
     }
     lock_table_restore(&core->owners->locks, &session->party.owner, &want, lock, since, token);
+    core->last_ts = token > core->last_ts ? token : core->last_ts;
     return 0;
 }
 

@@ -96,36 +96,26 @@ static enum MHD_Result suspend(struct carrier *carrier)
     return MHD_YES;
 }
 
-/*
- * Whether this connection is the only one that has asked for anything of late. How many requests are in flight does not
- * tell: those of other connections of this polling thread lie in their sockets, unread, until it comes to them.
- */
-static bool alone_of_late(struct http *http, const struct connection *connection)
+static bool answered(struct carrier *carrier)
 {
-    uint64_t now = http_now_ms();
-    uint64_t slot = (uint64_t)(connection - http->connections) + 1;
-    uint64_t last = atomic_exchange_explicit(&http->last_request, now << SLOT_BITS | slot, memory_order_relaxed);
-    return (last & (((uint64_t)1 << SLOT_BITS) - 1)) == slot || now - (last >> SLOT_BITS) > LONE_AFTER_MS;
+    int state = atomic_load(&carrier->state);
+    return state == CARRIER_RESPONDED || state == CARRIER_STREAMING;
 }
 
 static void hand_over(struct carrier *carrier)
 {
     struct http *http = carrier->http;
+    struct connection *connection = carrier->connection;
     carrier->handed_over = true;
-    connection_set_carrier(carrier->connection, carrier);
-    connection_enter(carrier->connection, PHASE_WORKING, 0);
-    size_t others = atomic_fetch_add_explicit(&http->in_flight, 1, memory_order_relaxed);
-    carrier->exchange.connection_note = &carrier->connection->note;
-    carrier->exchange.lone = alone_of_late(http, carrier->connection) && others == 0;
+    connection_set_carrier(connection, carrier);
+    connection_enter(connection, PHASE_WORKING, 0);
+    atomic_fetch_add_explicit(&http->in_flight, 1, memory_order_relaxed);
+    carrier->exchange.connection_note = &connection->note;
+    carrier->exchange.lone = poller_enter(connection, poller_clock_ns());
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
     atomic_store(&carrier->state, CARRIER_HANDLING);
     http->handler.handle(http->handler.context, &carrier->exchange);
-}
-
-static bool answered(struct carrier *carrier)
-{
-    int state = atomic_load(&carrier->state);
-    return state == CARRIER_RESPONDED || state == CARRIER_STREAMING;
+    poller_leave(connection, answered(carrier), poller_clock_ns());
 }
 
 /* Called for the header, for each piece of the body, at the end, and after each time the connection was suspended. */

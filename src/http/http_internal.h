@@ -23,12 +23,24 @@ enum phase {
     PHASE_COUNT
 };
 
+/* A polling thread; poller.c. All but `claimed` is its own. */
+struct poller {
+    _Atomic bool claimed; /* `thread` is set */
+    pthread_t thread;
+    uint64_t entered_ns;  /* when the handler was called last */
+    uint64_t left_ns;     /* when it returned */
+    bool kept;            /* it had taken long */
+    bool behind;          /* the request at hand was found waiting behind such a one */
+    unsigned in_a_row;    /* how many requests were, and were answered at once, one after the other */
+};
+
 /* A slot in the table of connections. The memory stays; `generation` tells its tenants apart. */
 struct connection {
     struct http *http;
     pthread_mutex_t lock;     /* fd, carrier, generation */
     struct carrier *carrier;  /* invariant 4 */
     struct carrier *receiving; /* polling thread's: the request that is coming in */
+    struct poller *poller;    /* polling thread's: itself; NULL before the first request */
     int fd;                   /* -1: closed */
     uint32_t generation;
     uint32_t next_free;       /* slot, while this one is free */
@@ -75,10 +87,7 @@ struct carrier {
     struct carrier *next;  /* in the pool */
 };
 
-enum {
-    SLOT_BITS = 24,     /* of http.last_request */
-    LONE_AFTER_MS = 10, /* another connection's request is forgotten after this long */
-};
+enum { POLLERS_MAX = 256 };
 
 struct http {
     struct http_options options;
@@ -94,7 +103,11 @@ struct http {
     _Atomic size_t streams;
     _Atomic size_t body_bytes;
     _Atomic uint64_t requests;
-    _Atomic uint64_t last_request; /* when (ms) and on which connection (slot + 1, in SLOT_BITS) the last one came in */
+
+    struct poller pollers[POLLERS_MAX];
+    _Atomic unsigned pollers_claimed;
+    _Atomic uint64_t crowd_until_ns; /* until then no request is lone */
+    _Atomic uint64_t crowd_ns;       /* how long that was at last */
 
     pthread_mutex_t pool_lock;
     struct carrier *pool;
@@ -122,6 +135,14 @@ void connection_enter(struct connection *connection, enum phase phase, size_t by
 void connection_set_carrier(struct connection *connection, struct carrier *carrier);
 /* Milliseconds of the coarse monotonic clock; never 0. */
 uint64_t http_now_ms(void);
+
+/*
+ * poller.c: around each call of the handler, on the polling thread.
+ * poller_enter() returns whether the thread may stay with the request until it is answered.
+ */
+bool poller_enter(struct connection *connection, uint64_t now_ns);
+void poller_leave(struct connection *connection, bool answered, uint64_t now_ns);
+uint64_t poller_clock_ns(void);
 
 /* watch.c: hang-ups and time limits. */
 int watch_start(struct http *http) TL_MUST_USE;

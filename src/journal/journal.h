@@ -39,8 +39,8 @@ void journal_close(struct journal *journal);
 
 /*
  * Submits a command; from any thread. on_done is called once, before or after this returns, on this thread or on one
- * of the journal's; it must not block. `lone` says that the caller knows of no other request in flight and can afford
- * to wait for the disk: the command may then be applied and synced on the calling thread, which saves two hand-overs.
+ * of the journal's; it must not block. `lone` says that nobody waits for the calling thread, so that it can afford to
+ * wait for the disk: the command may then be applied and synced on it, which saves two hand-overs.
  */
 void journal_submit(struct journal *journal, struct command *command, bool lone);
 

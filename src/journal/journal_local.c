@@ -55,7 +55,9 @@ struct journal {
     pthread_mutex_t sync_lock;
 
     pthread_mutex_t publish_lock;
-    tl_ts applied_ts;       /* newest timestamp in the store */
+    tl_ts applied_ts;       /* newest timestamp of the core */
+    tl_ts written_ts;       /* newest timestamp that the store has got */
+    tl_ts synced_ts;        /* durable is what was written up to here */
     struct catalog *applied_catalog;
     struct catalog *catalog; /* as of the stable timestamp */
     _Atomic tl_ts stable_ts;
@@ -165,7 +167,10 @@ static void move_completed(struct effects *effects, struct list *group)
     }
 }
 
-/* Requires: core_lock. */
+/*
+ * Requires: core_lock. Those whom the command lets go on are handed back before it: they have waited longer, and whoever
+ * waits for a lock waits for them.
+ */
 static void apply(struct journal *journal, struct command *command, struct list *group)
 {
     command->ts = next_ts(journal);
@@ -173,15 +178,18 @@ static void apply(struct journal *journal, struct command *command, struct list 
     if (r < 0)
         store_failed("applying a command", r);
     move_completed(&journal->effects, group);
+    if (list_linked(&command->link)) {
+        list_remove(&command->link);
+        list_append(group, &command->link);
+    }
 }
 
 /* Requires: core_lock. Says what has been applied, so that the next sync can publish it. */
 static void note_applied(struct journal *journal)
 {
     pthread_mutex_lock(&journal->publish_lock);
-    tl_ts applied = core_last_ts(journal->core);
-    if (applied > journal->applied_ts)
-        journal->applied_ts = applied;
+    journal->applied_ts = core_last_ts(journal->core);
+    journal->written_ts = core_written_ts(journal->core);
     if (journal->effects.catalog_changed) {
         catalog_unref(journal->applied_catalog);
         journal->applied_catalog = core_catalog(journal->core);
@@ -198,15 +206,20 @@ static void note_applied(struct journal *journal)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* Makes everything applied up to now durable and visible. */
-static void sync_and_publish(struct journal *journal, tl_ts wanted)
+/* Moves the stable timestamp up over what wrote nothing. Returns: false when something written is not durable yet. */
+static bool publish_unwritten(struct journal *journal)
 {
-    pthread_mutex_lock(&journal->sync_lock);
-    if (atomic_load_explicit(&journal->stable_ts, memory_order_relaxed) >= wanted) {
-        /* A sync that began after the group was applied has covered it. */
-        pthread_mutex_unlock(&journal->sync_lock);
-        return;
-    }
+    pthread_mutex_lock(&journal->publish_lock);
+    bool durable = journal->written_ts <= journal->synced_ts;
+    if (durable)
+        atomic_store_explicit(&journal->stable_ts, journal->applied_ts, memory_order_release);
+    pthread_mutex_unlock(&journal->publish_lock);
+    return durable;
+}
+
+/* Requires: sync_lock. */
+static void sync_store(struct journal *journal)
+{
     pthread_mutex_lock(&journal->publish_lock);
     tl_ts covered = journal->applied_ts;
     struct catalog *catalog = catalog_ref(journal->applied_catalog);
@@ -219,10 +232,22 @@ static void sync_and_publish(struct journal *journal, tl_ts wanted)
     pthread_mutex_lock(&journal->publish_lock);
     struct catalog *before = journal->catalog;
     journal->catalog = catalog;
+    journal->synced_ts = covered;
     atomic_store_explicit(&journal->stable_ts, covered, memory_order_release);
     pthread_mutex_unlock(&journal->publish_lock);
-    pthread_mutex_unlock(&journal->sync_lock);
     catalog_unref(before);
+}
+
+/* Makes everything applied up to `wanted` durable and visible. */
+static void sync_and_publish(struct journal *journal, tl_ts wanted)
+{
+    if (publish_unwritten(journal))
+        return;
+    pthread_mutex_lock(&journal->sync_lock);
+    /* A sync that began after the group was applied has covered it. */
+    if (atomic_load_explicit(&journal->stable_ts, memory_order_relaxed) < wanted && !publish_unwritten(journal))
+        sync_store(journal);
+    pthread_mutex_unlock(&journal->sync_lock);
 }
 
 static void hand_back(struct list *group)
@@ -370,9 +395,11 @@ static bool submit_lone(struct journal *journal, struct command *command)
         return false;
     }
     struct list group = LIST_INIT(group);
+    tl_ts written = core_written_ts(journal->core);
     apply(journal, command, &group);
     note_applied(journal);
-    tl_ts wanted = core_last_ts(journal->core);
+    bool idle = list_empty(&group) && core_written_ts(journal->core) == written; /* it waits, and changed nothing */
+    tl_ts wanted = idle ? 0 : core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     finish(journal, &group, wanted);
     return true;
@@ -495,6 +522,7 @@ static void restart(struct journal *journal)
     apply(journal, command, &group);
     journal->effects.catalog_changed = true;
     note_applied(journal);
+    journal->catalog = catalog_ref(journal->applied_catalog);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     finish(journal, &group, wanted);

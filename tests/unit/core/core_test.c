@@ -458,6 +458,41 @@ static void a_missing_index_is_made_but_not_by_a_delete(void **state)
     box_close(&box);
 }
 
+/* Locks or unlocks document 1 of index "fs". */
+static void run_lock(struct core_box *box, enum command_type type)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->lock.session = SLICE_LIT("s1");
+    command->lock.target_count = 1;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
+    *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
+    box_run(box, command, 1);
+    assert_int_equal(box->last->problem.type, PROBLEM_NONE);
+}
+
+/* The last timestamp is told by a lock's token, or by a record of its own; each must be found again. */
+static void a_lock_keeps_its_timestamp(void **state)
+{
+    struct core_box box;
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = SLICE_LIT("s1");
+    command->session.ttl_us = 3600 * TL_SECOND;
+    box_run(&box, command, 1);
+    for (int i = 0; i < 2; i++) {
+        run_lock(&box, i == 0 ? COMMAND_LOCK : COMMAND_UNLOCK);
+        tl_ts last = core_last_ts(box.core);
+        uint64_t digest = box_digest(&box);
+        box_reopen(&box);
+        assert_int_equal(core_last_ts(box.core), last);
+        assert_int_equal(box_digest(&box), digest);
+    }
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +515,7 @@ int main(void)
         cmocka_unit_test(entries_follow_their_documents),
         cmocka_unit_test(a_closed_index_takes_no_write),
         cmocka_unit_test(a_missing_index_is_made_but_not_by_a_delete),
+        cmocka_unit_test(a_lock_keeps_its_timestamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,23 +268,6 @@ static void test_answers(void **state)
     assert_int_equal(f->lone, 6);
 }
 
-/* Two connections that take turns are not alone, though never two of their requests are in flight. */
-static void test_nobody_is_alone_in_company(void **state)
-{
-    enum { TURNS = 20 };
-    struct fixture *f = *state;
-    int one = dial(f);
-    int two = dial(f);
-    for (int i = 0; i < TURNS; i++) {
-        expect_on(one, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET / [] 0");
-        expect_on(two, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET / [] 0");
-    }
-    close(one);
-    close(two);
-    /* The first is; a slow machine may let a few more seem so. */
-    assert_true(f->lone >= 1 && f->lone <= TURNS);
-}
-
 static void test_headers(void **state)
 {
     struct fixture *f = *state;
@@ -614,7 +597,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         with_server(test_answers),
-        with_server(test_nobody_is_alone_in_company),
         with_server(test_headers),
         with_server(test_head_sends_no_body),
         with_server(test_expect_continue),
