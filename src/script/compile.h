@@ -23,6 +23,7 @@ struct compiler {
     enum script_lang lang;
     enum script_context context;
     bool bare_names;       /* SCRIPT_DEFAULT: unknown names are parameters, assert is a statement */
+    struct slice missing;  /* a name that is no parameter after all, or none */
     struct arena *arena;   /* of the script */
     struct arena *scratch; /* for the time of compiling */
     struct slice source;

@@ -4,6 +4,8 @@
 
 #include "script/interp.h"
 
+#define SCRIPT_NAME_UNITS_MAX 256
+
 /* A piece of the source by UTF-16 offsets. */
 static struct slice piece(struct slice source, int32_t begin, int32_t end)
 {
@@ -104,15 +106,6 @@ void fault_compile(const struct compiler *compiler, struct slice name, struct ar
         ret_problem->caused_by->caused_by = cause_new(arena, error->cause, SLICE_NONE);
 }
 
-void fault_symbol(const struct script *script, const struct node *node, struct arena *arena, struct problem *ret_problem)
-{
-    struct shown_script shown = {.script = script->name.len > 0 ? script->name : script->source, .lang = "painless"};
-    show_around(arena, script->source, node->offset, &shown);
-    set_script_problem(arena, ret_problem, "compile error", &shown, SLICE_NONE);
-    ret_problem->caused_by = cause_new(arena, "illegal_argument_exception",
-                                       arena_printf(arena, "cannot resolve symbol [%.*s]", SLICE_ARG(node->text)));
-}
-
 static struct problem *throwable_problem(struct run *run, const struct throwable *thrown)
 {
     char type[TYPE_NAME_MAX];
@@ -170,6 +163,19 @@ static struct slice explanation(struct run *run, const struct throwable *thrown)
     return text;
 }
 
+/* A script's name as the virtual machine's class carries it: one line of at most 256 units. */
+static struct slice short_name(struct arena *arena, struct slice name)
+{
+    const char *line_end = memchr(name.data, '\n', name.len);
+    struct slice line = line_end == NULL ? name : slice_make(name.data, (size_t)(line_end - name.data));
+    const char *ret = line_end == NULL ? NULL : memchr(line.data, '\r', line.len);
+    if (ret != NULL)
+        line.len = (size_t)(ret - line.data);
+    if (utf8_units(line) > SCRIPT_NAME_UNITS_MAX)
+        line = piece(line, 0, SCRIPT_NAME_UNITS_MAX);
+    return line.len == name.len ? name : arena_printf(arena, "%.*s ...", SLICE_ARG(line));
+}
+
 void fault_run(struct run *run, struct problem *ret_problem)
 {
     const struct script *script = run->script;
@@ -180,7 +186,7 @@ void fault_run(struct run *run, struct problem *ret_problem)
         struct slice reason = arena_printf(run->arena, "error evaluating %.*s", SLICE_ARG(name));
         set_script_problem(run->arena, ret_problem, reason.data, &shown, SLICE_NONE);
     } else {
-        shown.script = name;
+        shown.script = short_name(run->arena, name);
         if (thrown->offset >= 0)
             show_statement(run, (int32_t)thrown->offset, &shown);
         else

@@ -31,7 +31,8 @@ void fault_run(struct run *run, struct problem *ret_problem);
 /* Of a throwable by itself, for what is wrong with a result rather than in the script. */
 void fault_plain(struct run *run, struct problem *ret_problem);
 
-/* A name in the source that would be a parameter, but there is none: a compile error. */
-void fault_symbol(const struct script *script, const struct node *node, struct arena *arena, struct problem *ret_problem);
+/* A name in the source that would be a parameter, but there is none: the error of compiling without it. (script.c) */
+void script__missing_name(const struct script *script, struct slice missing, struct arena *arena,
+                          struct problem *ret_problem);
 
 #endif

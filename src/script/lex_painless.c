@@ -290,6 +290,9 @@ static bool lex_one(struct lexer *lexer)
         return true;
     }
     if (c == '/' && !slash_divides(lexer)) {
+        bool comment = lexer->end - lexer->at >= 2 && lexer->at[1] == '/'; /* without a line's end behind it */
+        if (comment)
+            return fail(lexer, lexer->end);
         if ((end = regex_end(lexer, &stopped)) != NULL) {
             push(lexer, TOKEN_REGEX, end);
             return true;

@@ -29,7 +29,7 @@ MATH_1(abs, fabs(x))
 MATH_1(acos, acos(x))
 MATH_1(asin, asin(x))
 MATH_1(atan, atan(x))
-MATH_1(cbrt, cbrt(x))
+MATH_1(cbrt, (double)cbrtl(x)) /* rounded once, so that cubes have exact roots */
 MATH_1(ceil, ceil(x))
 MATH_1(cos, cos(x))
 MATH_1(cosh, cosh(x))

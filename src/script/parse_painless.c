@@ -342,11 +342,13 @@ static struct node *parse_new(struct parser *parser)
         parser->at += 2;
         dims = 1;
         expect(parser, "{");
-        while (!parser->failed && !at(parser, "}")) {
+        bool more = !parser->failed && !at(parser, "}");
+        while (more) {
             *end = parse_expression(parser);
-            if (*end == NULL || (!accept(parser, ",") && !at(parser, "}")))
+            if (*end == NULL)
                 return give_up(parser);
             end = &(*end)->next;
+            more = accept(parser, ",");
         }
         expect(parser, "}");
     } else {

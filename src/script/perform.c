@@ -31,7 +31,7 @@ static int check_bare_names(struct run *run, struct problem *ret_problem)
             missing = node;
     if (missing == NULL)
         return 0;
-    fault_symbol(run->script, missing, run->arena, ret_problem);
+    script__missing_name(run->script, missing->text, run->arena, ret_problem);
     return SCRIPT_FAILED;
 }
 

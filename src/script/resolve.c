@@ -248,7 +248,8 @@ static bool visit_name(struct resolver *r, struct node *node, struct want want)
     }
     struct variable *variable = resolve__find(r, node->text);
     if (variable == NULL) {
-        if (r->compiler->bare_names && !want.write && want.read) {
+        bool missing = r->compiler->missing.len > 0 && slice_equal(node->text, r->compiler->missing);
+        if (r->compiler->bare_names && !missing && !want.write && want.read) {
             node->kind = NODE_PARAM;
             node->value = node_text(r->compiler, node->text);
             node->type = want.target != TYPE_NONE && !want.explicit ? want.target : CLASS_DEF;

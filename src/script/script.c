@@ -112,10 +112,12 @@ static struct script *script_new(enum script_lang lang, enum script_context cont
 }
 
 /* One attempt in one dialect. The problem lands in *ret_problem. */
-static int compile_as(struct script *script, bool bare_names, struct arena *arena, struct problem *ret_problem)
+static int compile_as(struct script *script, bool bare_names, struct slice missing, struct arena *arena,
+                      struct problem *ret_problem)
 {
     tl_cleanup(arena_release) struct arena scratch = ARENA_INIT;
     struct compiler compiler = {.lang = script->lang, .context = script->context, .bare_names = bare_names,
+                                .missing = missing,
                                 .arena = &script->arena, .scratch = &scratch, .source = script->source,
                                 .name = script->hash};
     bool groovy = script->lang == SCRIPT_GROOVY;
@@ -147,7 +149,7 @@ int script_compile(enum script_lang lang, enum script_context context, struct sl
     if (check_size(source, arena, ret_problem) != 0)
         return SCRIPT_REFUSED;
     tl_cleanup(script_unrefp) struct script *script = script_new(lang, context, source, name);
-    int r = compile_as(script, false, arena, ret_problem);
+    int r = compile_as(script, false, SLICE_NONE, arena, ret_problem);
     if (r == 0) {
         *ret_script = tl_steal(script);
         return 0;
@@ -157,10 +159,19 @@ int script_compile(enum script_lang lang, enum script_context context, struct sl
     /* Not Painless as it stands: once more with what the books allow. If that fails too, the first words stay. */
     struct problem second;
     tl_cleanup(script_unrefp) struct script *lenient = script_new(lang, context, source, name);
-    if (compile_as(lenient, true, arena, &second) != 0)
+    if (compile_as(lenient, true, SLICE_NONE, arena, &second) != 0)
         return r;
     *ret_script = tl_steal(lenient);
     return 0;
+}
+
+void script__missing_name(const struct script *script, struct slice missing, struct arena *arena,
+                          struct problem *ret_problem)
+{
+    tl_cleanup(script_unrefp) struct script *again =
+        script_new(script->lang, script->context, script->source, script->name);
+    int r = compile_as(again, true, missing, arena, ret_problem);
+    INSIST(r == SCRIPT_REFUSED);
 }
 
 /* The cache: a list from the least to the most recently used, found by language, context, name and source. */
