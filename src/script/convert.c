@@ -232,8 +232,8 @@ static bool text_to_number(struct run *run, struct value v, type_id target, bool
 {
     const struct text *text = (const struct text *)v.object;
     enum value_kind kind = type_value_kind(target);
-    if (!coerce) {
-        if (text->length != 1 || kind == VALUE_BOOLEAN)
+    if (!coerce || kind == VALUE_CHAR) {
+        if (coerce ? text->length == 0 : text->length != 1)
             return groovy_cast_fails(run, v, target);
         *ret = number_cast(run, value_char(text_at(text, 0)), kind);
         return true;

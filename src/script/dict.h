@@ -35,6 +35,7 @@ struct dict {
     struct entry *tail;
     struct entry **sorted;   /* tree maps and sets: all entries by key */
     struct value comparator; /* of these; null: natural order */
+    struct value initial;    /* MAP_WITH_DEFAULT: the closure that makes a missing key's value */
 };
 
 #define DICT_COUNT_MAX (4u << 20)

@@ -170,8 +170,6 @@ static bool write_key(struct run *run, struct value key, struct buf *out)
     char name[TYPE_NAME_MAX];
     if (value_is(key, CLASS_STRING))
         return write_text(run, (struct text *)key.object, out);
-    if (run->groovy)
-        return write_text(run, value_to_text(run, key), out);
     if (key.kind == VALUE_NULL)
         return run_throw_npe(run, "String.length()");
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION,

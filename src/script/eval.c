@@ -7,6 +7,7 @@
 #include "script/dict.h"
 #include "script/method.h"
 #include "script/operate.h"
+#include "script/range.h"
 #include "script/regex.h"
 
 #define eval interp__eval
@@ -491,29 +492,7 @@ static bool eval_range(struct run *run, struct frame *frame, const struct node *
     struct value from, to;
     if (!eval(run, frame, node->a, &from) || !eval(run, frame, node->b, &to))
         return false;
-    bool letters = value_is(from, CLASS_STRING) && value_is(to, CLASS_STRING);
-    if (letters && ((struct text *)from.object)->length == 1 && ((struct text *)to.object)->length == 1) {
-        from = value_int(text_at((struct text *)from.object, 0));
-        to = value_int(text_at((struct text *)to.object, 0));
-    } else if (letters || !value_integral(from) || !value_integral(to)) {
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "ranges of these are not supported") || fail(run, node);
-    }
-    struct seq *seq = seq_new(run, letters ? CLASS_OBJECT_RANGE : CLASS_INT_RANGE, 0);
-    int64_t step = from.i <= to.i ? 1 : -1, end = node->flags & NODE_EXCLUSIVE ? to.i : to.i + step;
-    for (int64_t i = from.i; i != end; i += step) {
-        struct value item = from.kind == VALUE_LONG || to.kind == VALUE_LONG ? value_long(i) : value_int(i);
-        if (letters) {
-            struct text_buf one;
-            text_buf_init(&one, run);
-            text_buf_unit(&one, (uint16_t)i);
-            item = value_of(text_buf_done(&one));
-        }
-        if (!run_step(run, 1) || !seq_add(run, seq, item))
-            return fail(run, node);
-    }
-    seq->object.flags |= OBJECT_READONLY;
-    *ret = value_of(seq);
-    return true;
+    return range_new(run, from, to, (node->flags & NODE_EXCLUSIVE) != 0, ret) || fail(run, node);
 }
 
 /* Functions as values */

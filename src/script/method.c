@@ -2,10 +2,14 @@
 /* Finding methods; see method.h. */
 #include "script/method.h"
 
+#include "script/seq.h"
+
 const struct method_table *const method_tables[] = {
     methods_text,  methods_collection, methods_map,  methods_number,   methods_stream, methods_regex,
     methods_time,   methods_date,   methods_duration, methods_enum,
-    methods_object, methods_function, methods_groovy, NULL};
+    methods_object, methods_function,
+    methods_groovy_object, methods_groovy_walk, methods_groovy_iterable, methods_groovy_list, methods_groovy_map,
+    methods_groovy_text, methods_groovy_number, NULL};
 
 #define KIND_FLAGS (METHOD_STATIC | METHOD_FIELD | METHOD_NEW)
 /* Classes a lookup may pass through: the deepest chain with all its interfaces is well below. */
@@ -16,7 +20,7 @@ static unsigned chain_of(enum class_id id, uint16_t chain[CHAIN_MAX])
 {
     unsigned count = 0;
     chain[count++] = (uint16_t)id;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && chain[i] != CLASS_ARRAY; i++) {
         const uint16_t *supers = class_infos[chain[i]].supers;
         for (unsigned k = 0; k < 3 && count < CHAIN_MAX - 1; k++)
             if (supers[k] != CLASS_OBJECT)

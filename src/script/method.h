@@ -66,7 +66,10 @@ enum {
 
 /* The tables, one array a file, each ended by a row without methods. */
 extern const struct method_table methods_text[], methods_collection[], methods_map[], methods_number[], methods_stream[],
-    methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[], methods_function[], methods_groovy[];
+    methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[], methods_function[];
+/* What Groovy adds to these; a table of CLASS_ARRAY (seq.h) is for all arrays. */
+extern const struct method_table methods_groovy_object[], methods_groovy_walk[], methods_groovy_iterable[],
+    methods_groovy_list[], methods_groovy_map[], methods_groovy_text[], methods_groovy_number[];
 
 /* All tables, ended by NULL. */
 extern const struct method_table *const method_tables[];

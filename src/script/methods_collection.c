@@ -4,20 +4,7 @@
 
 #include "script/convert.h"
 #include "script/operate.h"
-
-#define walk(iter, item)                                                                                     \
-    for (struct value item = VALUE_NONE, *more_ = &item; more_ != NULL && walk_next(run, iter, &item, &more_);)
-
-/* One step of a walk; leaves the loop at the end, and on a throwable, which the caller asks for after it. */
-static bool walk_next(struct run *run, struct iter *iter, struct value *item, struct value **more)
-{
-    bool has;
-    (void)run;
-    if (iter_next(iter, item, &has) && has)
-        return true;
-    *more = NULL;
-    return false;
-}
+#include "script/walk.h"
 
 static bool start(struct run *run, struct iter *iter, struct value collection)
 {
@@ -390,27 +377,18 @@ static bool iterable_join(struct run *run, struct value *a, unsigned n, struct v
     return run->thrown == NULL && give(ret, text_buf_done(&out));
 }
 
-/* Painless sums doubles; Groovy adds whatever has a plus. */
 static bool iterable_sum(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     struct iter iter;
-    bool first = true;
-    *ret = run->groovy ? VALUE_NONE : value_double(0);
+    *ret = value_double(0);
     if (!start(run, &iter, a[0]))
         return false;
     walk(&iter, item) {
         if (n == 1 && !invoke_item(run, a[1], item, &item))
             return false;
-        if (!run->groovy) {
-            if (!value_number(item) && item.kind != VALUE_CHAR && !convert_site(run, item, CLASS_DOUBLE, &item))
-                return false;
-            *ret = value_double(ret->d + number_to_double(run, item));
-        } else if (first) {
-            *ret = item;
-        } else if (!operate_binary(run, OP_ADD, *ret, item, ret)) {
+        if (!value_number(item) && item.kind != VALUE_CHAR && !convert_site(run, item, CLASS_DOUBLE, &item))
             return false;
-        }
-        first = false;
+        *ret = value_double(ret->d + number_to_double(run, item));
     }
     return run->thrown == NULL;
 }
@@ -1081,12 +1059,10 @@ static const struct method iterable_methods[] = {
     M1("eachWithIndex", METHOD_PAINLESS, DEF, OBJ_INT_CONSUMER, iterable_each_with_index),
     M1("every", METHOD_PAINLESS, BOOLEAN, PREDICATE, iterable_every),
     M1("findResults", METHOD_BOTH, LIST, FUNCTION, iterable_find_results),
-    M1("groupBy", METHOD_BOTH, MAP, FUNCTION, iterable_group_by),
-    M1("join", METHOD_BOTH, STRING, STRING, iterable_join),
+    M1("groupBy", METHOD_PAINLESS, MAP, FUNCTION, iterable_group_by),
+    M1("join", METHOD_PAINLESS, STRING, STRING, iterable_join),
     M0("sum", METHOD_PAINLESS, DOUBLE, iterable_sum),
     M1("sum", METHOD_PAINLESS, DOUBLE, TO_DOUBLE_FUNCTION, iterable_sum),
-    M0("sum", METHOD_GROOVY, DEF, iterable_sum),
-    M1("sum", METHOD_GROOVY, DEF, CLOSURE, iterable_sum),
 };
 
 static const struct method collection_methods[] = {

@@ -711,20 +711,26 @@ static bool group_value(struct run *run, const struct matcher *matcher, unsigned
     return begin < 0 || give(ret, text_substring(run, matcher->input, (size_t)begin, (size_t)end));
 }
 
-/* Painless hands the matcher to a function, Groovy the whole match and then each group. */
+static struct value groups_of(struct run *run, const struct matcher *matcher)
+{
+    struct seq *groups = seq_new(run, CLASS_ARRAY_LIST, 0);
+    for (unsigned i = 0; i <= matcher->pattern->groups; i++) {
+        struct value group;
+        if (!group_value(run, matcher, i, &group) || !seq_add(run, groups, group))
+            return VALUE_NONE;
+    }
+    return value_of(groups);
+}
+
+/* Painless hands the matcher to a function, Groovy the match or, where the pattern has groups, a list of them all. */
 static bool append_computed(struct run *run, struct text_buf *out, struct matcher *matcher, struct value function)
 {
-    struct value arguments[REGEX_GROUPS_MAX + 1], result;
-    unsigned count = 1;
-    arguments[0] = value_of(matcher);
-    if (run->groovy) {
-        unsigned wanted = function_arity(function);
-        count = wanted > 1 ? matcher->pattern->groups + 1 : 1;
-        for (unsigned i = 0; i < count; i++)
-            if (!group_value(run, matcher, i, &arguments[i]))
-                return false;
-    }
-    return run_invoke(run, function, arguments, count, &result) && value_append(run, result, out);
+    struct value argument = value_of(matcher), result;
+    if (run->groovy && matcher->pattern->groups > 0)
+        argument = groups_of(run, matcher);
+    else if (run->groovy && !group_value(run, matcher, 0, &argument))
+        return false;
+    return argument.kind != VALUE_NULL && run_invoke(run, function, &argument, 1, &result) && value_append(run, result, out);
 }
 
 static bool replace_regex(struct run *run, struct value *a, bool all, struct value *ret)
@@ -797,6 +803,7 @@ static bool string_split(struct run *run, struct value *a, unsigned n, struct va
 
 static bool string_find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
+    (void)n;
     struct seq *found_all = seq_new(run, CLASS_ARRAY_LIST, 0);
     struct pattern *pattern = pattern_of(run, a[1]);
     struct matcher *matcher = pattern == NULL ? NULL : matcher_new(run, pattern, text_of(a[0]));
@@ -810,8 +817,6 @@ static bool string_find_all(struct run *run, struct value *a, unsigned n, struct
         if (!found)
             return give(ret, found_all);
         if (!group_value(run, matcher, 0, &item))
-            return false;
-        if (n == 2 && !run_invoke(run, a[2], &item, 1, &item))
             return false;
         if (!seq_add(run, found_all, item))
             return false;
@@ -913,7 +918,6 @@ static const struct method string_methods[] = {
     M2("split", METHOD_GROOVY, STRING_ARRAY, STRING, INT, string_split),
     M1("findAll", METHOD_GROOVY, LIST, STRING, string_find_all),
     M1("findAll", METHOD_GROOVY, LIST, PATTERN, string_find_all),
-    M2("findAll", METHOD_GROOVY, LIST, STRING, CLOSURE, string_find_all),
     M1("find", METHOD_GROOVY, STRING, STRING, string_find),
     M1("find", METHOD_GROOVY, STRING, PATTERN, string_find),
 };
