@@ -392,7 +392,7 @@ static int write_got(struct request *request, const struct write_result *result,
         buf_lit(buf, ",\"_primary_term\":1,");
     }
     buf_lit(buf, "\"found\":true");
-    if (source) {
+    if (source && result->outcome != WRITE_DELETED) {
         buf_lit(buf, ",\"_source\":");
         r = source_filter_write(buf, result->source, view->source, request->arena, view->dialect);
     }

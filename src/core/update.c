@@ -141,6 +141,9 @@ static int run_script(struct core *core, struct update *update, struct slice sou
         return refuse_script(update, &cause, ret_problem);
     update->op = op_of(run.op_after, old != NULL);
     update->source = update->op == UPDATE_INDEX || update->op == UPDATE_CREATE ? run.source_after : source;
+    /* 5.x takes what it does not know for "none", but has no document to show then. */
+    if (update->dialect == DIALECT_5 && update->op == UPDATE_NOOP && !slice_is(run.op_text, "none"))
+        update->source = SLICE_NONE;
     return 0;
 }
 

@@ -20,7 +20,7 @@ struct update {
     struct arena *arena;    /* takes the new source, and the problem */
 
     enum update_op op;      /* out */
-    struct slice source;    /* out: the new source; of a noop and a delete the old one */
+    struct slice source;    /* out: the new source; of a noop and a delete the old one; absent where none is shown */
 };
 
 enum {

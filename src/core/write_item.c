@@ -432,7 +432,7 @@ static int act(struct writing *work, struct writing_item *at, const struct updat
         r = remove_document(work, at);
     else
         tell_noop(work, at);
-    if (r == 0 && at->item->update->want_source)
+    if (r == 0 && at->item->update->want_source && update->source.data != NULL)
         at->result->source = arena_copy(work->run->arena, update->source);
     return r;
 }

@@ -253,7 +253,8 @@ bool operate__groovy(struct run *run, enum operator op, struct value a, struct v
         return number_binary_groovy(run, op, a, b, ret);
     if (value_is(a, CLASS_STRING))
         return text_binary(run, op, a, b, ret);
-    if (op == OP_ADD && (value_is(b, CLASS_STRING)))
+    bool joins = a.kind == VALUE_NULL || a_number || value_is(a, CLASS_STRING_BUILDER) || value_is(a, CLASS_STRING_BUFFER);
+    if (op == OP_ADD && joins && value_is(b, CLASS_STRING))
         return concat(run, a, b, ret);
     if (a.kind == VALUE_BOOLEAN && b.kind == VALUE_BOOLEAN && op >= OP_AND && op <= OP_XOR) {
         *ret = value_boolean(op == OP_AND ? a.i & b.i : op == OP_OR ? a.i | b.i : a.i ^ b.i);
