@@ -593,6 +593,47 @@ int handle_task_get(struct request *request)
 /* --- Cancelling, rethrottling
  * --------------------------------------------------------------------------------------------------- */
 
+/*
+ * What the node of a task said instead of doing as asked: the call succeeds, as every call to a set of nodes does,
+ * and lists who failed. A task that ended a moment ago is met here, so this is no error of the client's.
+ */
+static int reply_node_failure(struct request *request, struct slice node, uint64_t number, const char *what)
+{
+    bool ours = slice_is(node, API_NODE_ID);
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "node_failures");
+    json_begin(&writer, '[');
+    json_begin(&writer, '{');
+    json_key(&writer, "type");
+    json_string(&writer, slice_from("failed_node_exception"));
+    json_key(&writer, "reason");
+    json_string(&writer, arena_printf(request->arena, "Failed node [%.*s]", SLICE_ARG(node)));
+    json_key(&writer, "node_id");
+    json_string(&writer, node);
+    json_key(&writer, "caused_by");
+    json_begin(&writer, '{');
+    json_key(&writer, "type");
+    json_string(&writer, slice_from(ours ? "resource_not_found_exception" : "no_such_node_exception"));
+    json_key(&writer, "reason");
+    json_string(&writer, ours ? arena_printf(request->arena, "task [%.*s:%llu] is %s", SLICE_ARG(node),
+                                             (unsigned long long)number, what)
+                              : arena_printf(request->arena, "No such node [%.*s]", SLICE_ARG(node)));
+    if (!ours) {
+        json_key(&writer, "node_id");
+        json_string(&writer, node);
+    }
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    json_end(&writer, ']');
+    json_key(&writer, "nodes");
+    json_begin(&writer, '{');
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
 int handle_task_cancel(struct request *request)
 {
     struct tasks *tasks = searches_tasks(request->api->searches);
@@ -614,7 +655,7 @@ int handle_task_cancel(struct request *request)
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
-        if (task->done || (id.data != NULL && task->number != number) ||
+        if (task->done || (id.data != NULL && (task->number != number || !slice_is(node, API_NODE_ID))) ||
             !wanted_action(actions, slice_from(task->action)))
             continue;
         atomic_store(&task->cancelled, true);
@@ -623,7 +664,7 @@ int handle_task_cancel(struct request *request)
     }
     pthread_mutex_unlock(&tasks->lock);
     if (id.data != NULL && count == 0)
-        return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "task [%.*s] is not found", SLICE_ARG(id));
+        return reply_node_failure(request, node, number, "not found");
     return reply_tasks(request, items, count);
 }
 
@@ -663,7 +704,7 @@ int handle_task_rethrottle(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
     pthread_mutex_lock(&tasks->lock);
     struct task *task = find(tasks, number);
-    bool found = task != NULL && !task->done;
+    bool found = task != NULL && !task->done && slice_is(node, API_NODE_ID);
     if (found) {
         task->requests_per_second = rate;
         pthread_cond_broadcast(&task->wake);
@@ -671,6 +712,6 @@ int handle_task_rethrottle(struct request *request)
     }
     pthread_mutex_unlock(&tasks->lock);
     if (!found)
-        return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "task [%.*s] is missing", SLICE_ARG(id));
+        return reply_node_failure(request, node, number, "missing");
     return reply_tasks(request, items, 1);
 }

@@ -89,6 +89,16 @@ class Search(unittest.TestCase):
             got, reply = self.server.ask(method, path, body)
             self.assertEqual((got, reply["error"]["type"], reply["error"]["reason"]), (status, kind, reason))
 
+    def test_ended_task(self):
+        """Cancelling and rethrottling succeed for a task that is gone: its node is listed as having failed."""
+        node = self.ok("GET", "/_nodes")["nodes"].popitem()[0]
+        for method_path, what in (("/_reindex/%s:%s/_rethrottle?requests_per_second=-1", "missing"), ("/_tasks/%s:%s/_cancel", "not found")):
+            for name, kind, reason in ((node, "resource_not_found_exception", "task [%s:99999] is %s" % (node, what)),
+                                       ("elsewhere", "no_such_node_exception", "No such node [elsewhere]")):
+                reply = self.ok("POST", method_path % (name, 99999))
+                cause = reply["node_failures"][0]["caused_by"]
+                self.assertEqual((cause["type"], cause["reason"], reply["nodes"]), (kind, reason, {}))
+
     def test_alias_with_filter_and_date_name(self):
         self.fill("s", 10)
         self.server.must("POST", "/_aliases", {"actions": [{"add": {"index": "s", "alias": "low", "filter": {"range": {"n": {"lt": 3}}}}}]})
