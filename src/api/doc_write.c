@@ -385,6 +385,10 @@ static int write_got(struct request *request, const struct write_result *result,
         source = source || slice_is(view->fields[i], "_source");
     if (result->source.data == NULL || (!source && view->field_count == 0))
         return 0;
+    /* Of a document that its script deleted only the parts are shown that were asked for by name. */
+    bool all = view->source == NULL || (view->source->filter.include_count == 0 && view->source->filter.exclude_count == 0);
+    if (result->outcome == WRITE_DELETED && all)
+        source = false;
     buf_lit(buf, ",\"get\":{");
     if (view->dialect == DIALECT_7) {
         buf_lit(buf, "\"_seq_no\":");

@@ -262,12 +262,14 @@ static int finish_value(struct run *run, struct value result, struct script_valu
 {
     tl_cleanup(release) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
     struct text *display = value_to_text(run, result);
-    if (display == NULL || !document_check_cycles(run, result) || !document_write(run, result, &out)) {
+    bool written = display != NULL && document_check_cycles(run, result) && document_write(run, result, &out);
+    bool text_will_do = display != NULL && run->script->context == SCRIPT_FOR_TEST;
+    if (!written && !text_will_do) {
         fault_plain(run, ret_problem);
         return SCRIPT_UNFIT;
     }
     value->display = text_slice(run->arena, display);
-    value->json = arena_copy(run->arena, buf_view(&out));
+    value->json = written ? arena_copy(run->arena, buf_view(&out)) : SLICE_NONE;
     value->boolean = result.kind == VALUE_BOOLEAN && result.i != 0;
     value->number = value_number(result) ? number_to_double(run, result) : 0;
     value->string = value->display;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Painless's calls, fields, indexes, constructors and functions as values. See resolve.h. */
+#include "script/moment.h"
 #include "script/resolve.h"
 
 #include "script/method.h"
@@ -170,6 +171,25 @@ static bool dot_list(struct resolver *r, struct node *node)
     return true;
 }
 
+/* A constant of an enumeration is what its class finds by that name. Returns: whether the class has it. */
+static bool dot_constant(struct resolver *r, struct node *node, type_id type)
+{
+    unsigned count = type_dims(type) > 0 ? 0 : enumerator_count(type_class(type)), i = 0;
+    while (i < count && !slice_is(node->text, enumerator_name(type_class(type), (int)i)))
+        i++;
+    const struct method *by_name = i == count ? NULL : find(type, SLICE_LIT("valueOf"), 1, METHOD_STATIC);
+    if (by_name == NULL)
+        return false;
+    struct node *name = node_new(r->compiler, NODE_CONST, node->offset);
+    name->value = node_text(r->compiler, node->text);
+    name->type = CLASS_STRING;
+    node->kind = NODE_CALL;
+    node->list = name;
+    node->method = by_name;
+    node->type = type;
+    return true;
+}
+
 /* A field of a class or of a value whose type is known: its own, a getter's, a map's key, a list's index. */
 static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool is_static, struct want want)
 {
@@ -183,6 +203,8 @@ static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool 
         node->type = field->result;
         return true;
     }
+    if (is_static && !want.write && dot_constant(r, node, type))
+        return true;
     const struct method *getter = find_accessor(type, "get", node->text, 0, kind);
     if (getter == NULL)
         getter = find_accessor(type, "is", node->text, 0, kind);

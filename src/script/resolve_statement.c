@@ -419,9 +419,9 @@ static const struct {
 
 static const type_id results[SCRIPT_CONTEXT_COUNT] = {
     [SCRIPT_FOR_UPDATE] = CLASS_VOID,          [SCRIPT_FOR_FILTER] = CLASS_BOOLEAN,
-    [SCRIPT_FOR_FIELD] = CLASS_OBJECT,         [SCRIPT_FOR_NUMBER_SORT] = CLASS_DOUBLE,
+    [SCRIPT_FOR_FIELD] = CLASS_DEF,            [SCRIPT_FOR_NUMBER_SORT] = CLASS_DOUBLE,
     [SCRIPT_FOR_STRING_SORT] = CLASS_STRING,   [SCRIPT_FOR_SCORE] = CLASS_DOUBLE,
-    [SCRIPT_FOR_TEST] = CLASS_OBJECT};
+    [SCRIPT_FOR_TEST] = CLASS_DEF};
 
 bool resolve_painless(struct compiler *compiler, struct function *main)
 {

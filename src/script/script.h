@@ -170,7 +170,7 @@ struct script_value {
     double score;
 
     /* out, in the arena */
-    struct slice json;    /* the value as JSON, always written */
+    struct slice json;    /* the value as JSON; absent for what has no such form (SCRIPT_FOR_TEST) */
     bool boolean;         /* FILTER */
     double number;        /* NUMBER_SORT, SCORE */
     struct slice string;  /* STRING_SORT */
