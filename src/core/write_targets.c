@@ -17,8 +17,8 @@ static struct slice path_in(struct core *core, const struct writing_item *at, en
                    : document_parse(at->index->mapping, at->type, at->item->id, source, dialect, &core->arena, &document,
                                     &problem);
 
-    if (r == 0 && document.path.data != NULL)
-        path = arena_copy(&core->arena, document.path);
+    if (r == 0 && document.place.data != NULL)
+        path = arena_copy(&core->arena, document.place);
     document_release(&document);
     return path;
 }

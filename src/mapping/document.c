@@ -36,6 +36,7 @@ struct walk {
     size_t count;
     size_t capacity;
     yyjson_val *path; /* the value of the path field, while it is the only one and fit for the tree */
+    yyjson_val *place; /* the first text among the values of the path field; NULL: none yet */
     size_t paths;     /* values of the path field seen */
 };
 
@@ -195,11 +196,16 @@ static bool fits_tree(struct walk *walk, yyjson_val *scalar)
     return slice_equal(json_string_raw(walk->json, scalar), path);
 }
 
-/* A value of the path field gives the document its place, while it is the only one and fit for the tree. */
+/*
+ * The first value of the path field gives the document its place, and has it taken out of the source while it is the only
+ * one and fit for the tree.
+ */
 static int index_path(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
     bool only_one = walk->paths++ == 0 && walk->only == NULL;
     walk->path = only_one && fits_tree(walk, scalar) ? scalar : NULL;
+    if (walk->place == NULL && walk->only == NULL && !walk->copying && yyjson_is_str(scalar))
+        walk->place = scalar;
     return index_scalar_all(walk, field, scalar);
 }
 
@@ -506,7 +512,7 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
     growing.merge = &merge;
     growing.values = NULL;
     growing.count = growing.capacity = growing.paths = 0;
-    growing.path = NULL;
+    growing.path = growing.place = NULL;
     int r = walk_root(&growing);
     INSIST(r != WALK_UNKNOWN_FIELD);
     if (r == 0)
@@ -520,6 +526,8 @@ static void hand_out(const struct walk *walk, struct mapping *update, struct doc
 {
     *ret_document = (struct document){
         .json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
+    if (walk->place != NULL)
+        ret_document->place = json_slice(walk->place);
     if (walk->path != NULL) {
         ret_document->path = json_slice(walk->path);
         ret_document->path_raw = json_string_raw(walk->json, walk->path);

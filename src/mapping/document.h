@@ -21,10 +21,11 @@ struct document {
     struct json_doc json;
     struct value *values; /* in order of the text; values of one field may repeat */
     size_t value_count;
+    /* Where it lies, for locks: the first text of the path field, however it is written; data NULL: there is none. */
+    struct slice place;
     /*
-     * Its place in the tree; data NULL where the index is no tree, or the document has not exactly one value
-     * of the path field that is written "/a/b": with a delimiter in front and none at the end, no empty name,
-     * no JSON escape. Such a path can be cut out of the source and put back byte for byte.
+     * The same where it can be cut out of the source and put back byte for byte: the only value, written "/a/b", with a
+     * delimiter in front and none at the end, no empty name, no JSON escape; else data NULL.
      */
     struct slice path;
     struct slice path_raw; /* the same bytes where they stand in json.source, without the quotes */
