@@ -233,20 +233,43 @@ static int read_form(struct request *request)
     return 0;
 }
 
+/*
+ * An owner by a parameter, else by a header. An empty one is a mistake of the client's, not nobody: what it wants done under
+ * a lock or in a transaction must not happen outside of it.
+ */
+static int read_named(struct request *request, const char *name, const char *header, struct slice *ret_id)
+{
+    struct slice id = request_param(request, name);
+    if (id.data == NULL)
+        id = exchange_header(request->exchange, header);
+    if (id.data != NULL && id.len == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] must not be empty", name);
+    *ret_id = id;
+    return 0;
+}
+
+static int read_token(struct request *request)
+{
+    struct slice token = request_param(request, "fencing_token");
+    if (token.data == NULL || (slice_to_u64(token, &request->fencing_token) && request->fencing_token > 0))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[fencing_token] must be the number that a grant came with, got [%.*s]",
+                          SLICE_ARG(token));
+}
+
 static int read_owner(struct request *request)
 {
-    struct slice session = request_param(request, "session");
-    struct slice transaction = request_param(request, "transaction");
-    struct slice token = request_param(request, "fencing_token");
-    request->session = session.len > 0 ? session : exchange_header(request->exchange, "Tidelock-Session");
-    if (transaction.len == 0)
-        transaction = exchange_header(request->exchange, "Tidelock-Transaction");
+    int r;
+    if ((r = read_named(request, "session", "Tidelock-Session", &request->session)) != 0 ||
+        (r = read_named(request, "transaction", "Tidelock-Transaction", &request->transaction)) != 0 ||
+        (r = read_token(request)) != 0)
+        return r;
     if (request->parts[PART_TRANSACTION].len > 0)
-        transaction = request->parts[PART_TRANSACTION];
-    request->transaction = transaction;
-    if (token.data != NULL && !slice_to_u64(token, &request->fencing_token))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[fencing_token] must be a number, got [%.*s]",
-                              SLICE_ARG(token));
+        request->transaction = request->parts[PART_TRANSACTION];
+    if (request->transaction.len > 0 && params_barred(request->route->params, "transaction"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "request [%.*s] cannot be part of a transaction: what it changes takes effect at once",
+                              SLICE_ARG(request->exchange->path));
     return 0;
 }
 

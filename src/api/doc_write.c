@@ -71,6 +71,8 @@ int write_options_read(struct request *request, struct write_options *ret_option
         return r;
     ret_options->timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
     ret_options->lease = request_param(request, "lease");
+    if (ret_options->lease.data != NULL && ret_options->lease.len == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[lease] must name a session");
     return 0;
 }
 

@@ -41,13 +41,11 @@ static int read_owner(struct own_body *body, struct lock_command *lock)
     struct request *request = body->request;
     lock->session = request->session;
     lock->transaction = request->transaction;
-    int r = own_body_text(body, "session", &lock->session);
-    if (r != 0 || (r = own_body_text(body, "transaction", &lock->transaction)) != 0)
+    int r = own_body_id(body, "session", &lock->session);
+    if (r != 0 || (r = own_body_id(body, "transaction", &lock->transaction)) != 0)
         return r;
-    if (lock->transaction.len > 0)
-        lock->session = SLICE_NONE;
     if (lock->session.len == 0 && lock->transaction.len == 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a %s request must name its [session]", body->call);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s request must name its [session]", body->call);
     return 0;
 }
 
@@ -82,7 +80,7 @@ int handle_lock(struct request *request)
 {
     struct own_body body;
     struct lock_command lock = {.wait_us = 0};
-    int r = own_body_parse(request, "lock", "session transaction wait locks", &body);
+    int r = own_body_parse(request, "a lock", "session transaction wait locks", &body);
     if (r != 0 || (r = read_owner(&body, &lock)) != 0 || (r = own_body_time(&body, "wait", &lock.wait_us)) != 0 ||
         (r = own_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0)
@@ -111,7 +109,7 @@ int handle_unlock(struct request *request)
 {
     struct own_body body;
     struct lock_command lock = {.wait_us = 0};
-    int r = own_body_parse(request, "unlock", "session transaction locks", &body);
+    int r = own_body_parse(request, "an unlock", "session transaction locks", &body);
     if (r != 0 || (r = read_owner(&body, &lock)) != 0 ||
         (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 || (r = request_accept(request)) != 0)
         return r;
@@ -122,17 +120,27 @@ int handle_unlock(struct request *request)
 
 /* --- Looking -------------------------------------------------------------------------------------------------------------- */
 
-int handle_lock_status(struct request *request)
+static int look(struct request *request, request_completion *then)
 {
     int r = request_accept(request);
     if (r != 0)
         return r;
+    struct status_command status = {
+        .what = STATUS_LOCKS,
+        .index = request_param(request, "index"),
+        .path = request_param(request, "path"),
+        .session = request->session,
+    };
+    if (status.path.data != NULL && status.index.len == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status.what = STATUS_LOCKS;
-    command->status.index = request_param(request, "index");
-    command->status.path = request_param(request, "path");
-    command->status.session = request->session;
-    return request_submit(request, command, status_reply);
+    command->status = status;
+    return request_submit(request, command, then);
+}
+
+int handle_lock_status(struct request *request)
+{
+    return look(request, status_reply);
 }
 
 int handle_stories(struct request *request)
@@ -209,7 +217,5 @@ int handle_cat_locks(struct request *request)
     int r = request_accept(request);
     if (r != 0 || cat_table_help(request, lock_columns, COUNT_OF(lock_columns)))
         return r;
-    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status.what = STATUS_LOCKS;
-    return request_submit(request, command, cat_locks_done);
+    return look(request, cat_locks_done);
 }

@@ -54,9 +54,9 @@ int own_body_parse(struct request *request, const char *call, const char *member
     if (r != 0)
         return r;
     if (ret_body->doc.root != NULL && !yyjson_is_obj(ret_body->doc.root))
-        return request_refuse(request, PROBLEM_PARSING, "the body of a %s request must be an object", call);
+        return request_refuse(request, PROBLEM_PARSING, "the body of %s request must be an object", call);
     return check_members(request, ret_body->doc.root,
-                         arena_printf(request->arena, "the body of a %s request", call).data, members);
+                         arena_printf(request->arena, "the body of %s request", call).data, members);
 }
 
 int own_body_text(struct own_body *body, const char *name, struct slice *ret_value)
@@ -65,8 +65,20 @@ int own_body_text(struct own_body *body, const char *name, struct slice *ret_val
     if (value == NULL || yyjson_is_null(value))
         return 0;
     if (!yyjson_is_str(value))
-        return request_refuse(body->request, PROBLEM_PARSING, "[%s] of a %s request must be a text", name, body->call);
+        return request_refuse(body->request, PROBLEM_PARSING, "[%s] of %s request must be a text", name, body->call);
     *ret_value = json_slice(value);
+    return 0;
+}
+
+int own_body_id(struct own_body *body, const char *name, struct slice *ret_id)
+{
+    struct slice id = SLICE_NONE;
+    int r = own_body_text(body, name, &id);
+    if (r != 0 || id.data == NULL)
+        return r;
+    if (id.len == 0)
+        return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] of %s request must not be empty", name, body->call);
+    *ret_id = id;
     return 0;
 }
 
@@ -91,7 +103,7 @@ int own_body_ts(struct own_body *body, const char *name, tl_ts *ret_ts)
     if (value == NULL || yyjson_is_null(value))
         return 0;
     if (!yyjson_is_uint(value) || yyjson_get_uint(value) == 0 || yyjson_get_uint(value) > TL_TS_MAX)
-        return request_refuse(body->request, PROBLEM_PARSING, "[%s] of a %s request must be a number of microseconds since 1970",
+        return request_refuse(body->request, PROBLEM_PARSING, "[%s] of %s request must be a number of microseconds since 1970",
                               name, body->call);
     *ret_ts = yyjson_get_uint(value);
     return 0;
@@ -116,13 +128,14 @@ static int read_mode(struct request *request, yyjson_val *item, enum lock_mode m
     return 0;
 }
 
+/* A name that is null or empty is a mistake: without it the lock would be on something larger than was meant. */
 static int read_name(struct request *request, yyjson_val *item, const char *name, struct slice *ret_text)
 {
     yyjson_val *value = json_get(item, slice_from(name));
-    if (value == NULL || yyjson_is_null(value))
+    if (value == NULL)
         return 0;
-    if (!yyjson_is_str(value))
-        return request_refuse(request, PROBLEM_PARSING, "[%s] of a lock must be a text", name);
+    if (!yyjson_is_str(value) || yyjson_get_len(value) == 0)
+        return request_refuse(request, PROBLEM_PARSING, "[%s] of a lock must be a text that is not empty", name);
     *ret_text = json_slice(value);
     return 0;
 }

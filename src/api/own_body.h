@@ -8,12 +8,11 @@
 #include "api/reply.h"
 #include "core/command.h"
 
-/* A body under way. `seen` counts the members that were read. */
+/* A body under way. */
 struct own_body {
     struct request *request;
     struct json_doc doc;
-    const char *call;     /* "lock", for texts */
-    struct slice unknown; /* data NULL: every member was known so far */
+    const char *call; /* "a lock", for texts */
 };
 
 /*
@@ -24,6 +23,7 @@ int own_body_parse(struct request *request, const char *call, const char *member
 
 /* Members. Absent ones leave *ret_value as it is. Returns: 0, REQUEST_REFUSED. */
 int own_body_text(struct own_body *body, const char *name, struct slice *ret_value) TL_MUST_USE;
+int own_body_id(struct own_body *body, const char *name, struct slice *ret_id) TL_MUST_USE; /* not empty */
 int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros) TL_MUST_USE;
 int own_body_ts(struct own_body *body, const char *name, tl_ts *ret_ts) TL_MUST_USE;
 

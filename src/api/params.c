@@ -213,40 +213,49 @@ int params_time(const struct params *params, const char *name, struct arena *are
 
 /* --- What is accepted ------------------------------------------------------------------------------------- */
 
+enum standing { PROPOSED, SILENT, BARRED };
+
 /* Takes the next name off a list. Returns: false at its end. */
-static bool next_name(const char **list, struct slice *ret_name, bool *ret_silent)
+static bool next_name(const char **list, struct slice *ret_name, enum standing *ret_standing)
 {
     const char *at = *list + strspn(*list, " ");
-    *ret_silent = *at == '~';
-    at += *ret_silent;
+    *ret_standing = *at == '~' ? SILENT : *at == '-' ? BARRED : PROPOSED;
+    at += *ret_standing != PROPOSED;
     size_t len = strcspn(at, " ");
     *ret_name = slice_make(at, len);
     *list = at + len;
     return len > 0;
 }
 
-static bool lists(const char *list, struct slice wanted)
+static bool lists(const char *list, struct slice wanted, bool barred)
 {
     struct slice name;
-    bool silent;
-    while (next_name(&list, &name, &silent))
-        if (slice_equal(name, wanted))
+    enum standing standing;
+    while (next_name(&list, &name, &standing))
+        if ((standing == BARRED) == barred && slice_equal(name, wanted))
             return true;
     return false;
 }
 
 bool params_listed(const char *accepted, const char *name)
 {
-    return lists(accepted, slice_from(name));
+    return lists(accepted, slice_from(name), false);
+}
+
+bool params_barred(const char *accepted, const char *name)
+{
+    return lists(accepted, slice_from(name), true);
 }
 
 static size_t collect_names(const struct params *params, const char *list, struct slice *names, size_t count)
 {
     struct slice name;
-    bool silent;
-    while (count < NAMES_MAX && next_name(&list, &name, &silent)) {
+    enum standing standing;
+    while (count < NAMES_MAX && next_name(&list, &name, &standing)) {
         char copy[64];
-        if (silent && name.len < sizeof copy) {
+        if (standing == BARRED)
+            continue;
+        if (standing == SILENT && name.len < sizeof copy) {
             memcpy(copy, name.data, name.len);
             copy[name.len] = '\0';
             if (params_get(params, copy).data == NULL)
@@ -268,7 +277,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
     struct slice unknown[PARAMS_MAX], names[NAMES_MAX];
     size_t unknown_count = 0;
     for (size_t i = 0; i < params->count; i++)
-        if (!lists(accepted, params->items[i].name) && !lists(common_names, params->items[i].name))
+        if (!lists(accepted, params->items[i].name, false) && !lists(common_names, params->items[i].name, false))
             unknown[unknown_count++] = params->items[i].name;
     if (unknown_count == 0)
         return 0;

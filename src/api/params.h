@@ -60,6 +60,9 @@ int params_time_parse(struct slice text, struct slice setting, struct arena *are
 /* Returns: whether a list of accepted names has this one. */
 bool params_listed(const char *accepted, const char *name);
 
+/* Returns: whether a list bars a name that every other call takes. */
+bool params_barred(const char *accepted, const char *name);
+
 /*
  * Refuses parameters that `accepted` does not list (names apart by spaces).
  *

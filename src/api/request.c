@@ -195,6 +195,7 @@ static int read_in_transaction(struct request *request, struct lock_target *targ
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
     command->txn_lock.transaction = arena_copy(&command->arena, request->transaction);
+    command->txn_lock.session = arena_copy(&command->arena, request->session);
     command->txn_lock.targets = targets;
     command->txn_lock.target_count = target_count;
     command->txn_lock.timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;

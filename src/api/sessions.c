@@ -41,20 +41,52 @@ static int open_done(struct request *request, struct command *command)
     return reply_session(request, command, 201);
 }
 
+static const char *const action_names[] = {"index", "create", "update", "delete"};
+
+/* Elasticsearch passes over actions that it does not know. Here somebody counts on them when he is dead. */
+static int check_action(struct request *request, yyjson_val *item, bool *ret_source_follows)
+{
+    for (size_t i = 0; i < COUNT_OF(action_names); i++)
+        if (yyjson_obj_size(item) == 1 && yyjson_obj_get(item, action_names[i]) != NULL) {
+            *ret_source_follows = strcmp(action_names[i], "delete") != 0;
+            return 0;
+        }
+    return request_refuse(request, PROBLEM_PARSING,
+                          "[on_expire] must hold objects with one action, [index], [create], [update] or [delete], each but "
+                          "the last kind followed by its source");
+}
+
 /* Bulk actions, written as a list of objects: each action, and behind it its source. Makes the text of a bulk body. */
 static int actions_text(struct request *request, yyjson_val *list, struct buf *text)
 {
     size_t i, count;
     yyjson_val *item;
-    if (!yyjson_is_arr(list))
-        return request_refuse(request, PROBLEM_PARSING, "[on_expire] must be a list of bulk actions and their sources");
+    bool source_follows = false;
     yyjson_arr_foreach(list, i, count, item)
     {
-        if (!yyjson_is_obj(item))
-            return request_refuse(request, PROBLEM_PARSING, "[on_expire] must hold objects: each action, then its source");
+        int r = 0;
+        if (source_follows && yyjson_is_obj(item))
+            source_follows = false;
+        else
+            r = check_action(request, item, &source_follows);
+        if (r != 0)
+            return r;
         json_write(text, item, DIALECT_7);
         buf_byte(text, '\n');
     }
+    if (source_follows)
+        return request_refuse(request, PROBLEM_PARSING, "the last action of [on_expire] has no source");
+    return 0;
+}
+
+/* What a bulk request would answer for an action alone refuses all of them: nobody will be there to read an answer. */
+static int refuse_broken(struct request *request, const struct bulk *bulk)
+{
+    for (size_t i = 0; i < bulk->count; i++)
+        if (bulk->actions[i].refused.type != PROBLEM_NONE) {
+            request->problem = bulk->actions[i].refused;
+            return REQUEST_REFUSED;
+        }
     return 0;
 }
 
@@ -64,15 +96,17 @@ static int read_actions(struct own_body *body, struct session_command *session)
     struct bulk_defaults defaults = {.source = SOURCE_FILTER_ALL};
     yyjson_val *list = json_get_lit(body->doc.root, "on_expire");
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    if (list == NULL || yyjson_is_null(list) || yyjson_arr_size(list) == 0)
-        return yyjson_is_arr(list) || list == NULL || yyjson_is_null(list)
-                   ? 0
-                   : request_refuse(body->request, PROBLEM_PARSING, "[on_expire] must be a list");
+    if (list == NULL || yyjson_is_null(list))
+        return 0;
+    if (!yyjson_is_arr(list))
+        return request_refuse(body->request, PROBLEM_PARSING, "[on_expire] must be a list of bulk actions and their sources");
+    if (yyjson_arr_size(list) == 0)
+        return 0;
     int r = actions_text(body->request, list, &text);
     struct slice lines = arena_copy(body->request->arena, buf_view(&text));
     buf_deinit(&text);
     if (r != 0 || (r = bulk_parse(body->request, lines, &defaults, &bulk)) != 0 ||
-        (r = bulk_validate(body->request, &bulk)) != 0)
+        (r = bulk_validate(body->request, &bulk)) != 0 || (r = refuse_broken(body->request, &bulk)) != 0)
         return r;
     session->on_expire = bulk.items;
     session->on_expire_count = bulk.count;
@@ -83,7 +117,7 @@ int handle_session_open(struct request *request)
 {
     struct own_body body;
     struct session_command session = {.ttl_us = TTL_DEFAULT_US};
-    int r = own_body_parse(request, "session", "ttl name on_expire", &body);
+    int r = own_body_parse(request, "a session", "ttl name on_expire", &body);
     if (r != 0 || (r = own_body_time(&body, "ttl", &session.ttl_us)) != 0 ||
         (r = own_body_text(&body, "name", &session.name)) != 0 || (r = read_actions(&body, &session)) != 0 ||
         (r = request_accept(request)) != 0)
@@ -105,8 +139,9 @@ static int keepalive_done(struct request *request, struct command *command)
 
 int handle_session_keepalive(struct request *request)
 {
-    int r = request_accept(request);
-    if (r != 0)
+    struct own_body body;
+    int r = own_body_parse(request, "a keepalive", "", &body);
+    if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_SESSION_KEEPALIVE, DIALECT_7);
     command->session.id = request_part(request, PART_ID);

@@ -64,8 +64,8 @@ int handle_txn_begin(struct request *request)
 {
     struct own_body body;
     struct txn_command txn = {.session = request->session, .timeout_us = TIMEOUT_DEFAULT_US};
-    int r = own_body_parse(request, "transaction", "mode session timestamp timeout", &body);
-    if (r != 0 || (r = own_body_text(&body, "session", &txn.session)) != 0 ||
+    int r = own_body_parse(request, "a transaction", "mode session timestamp timeout", &body);
+    if (r != 0 || (r = own_body_id(&body, "session", &txn.session)) != 0 ||
         (r = own_body_ts(&body, "timestamp", &txn.read_ts)) != 0 ||
         (r = own_body_time(&body, "timeout", &txn.timeout_us)) != 0 || (r = read_mode(&body, &txn)) != 0 ||
         (r = check_timestamp(request, txn.read_ts)) != 0 || (r = request_accept(request)) != 0)
@@ -96,11 +96,13 @@ static int commit_done(struct request *request, struct command *command)
 
 int handle_txn_commit(struct request *request)
 {
-    int r = request_accept(request);
-    if (r != 0)
+    struct own_body body;
+    int r = own_body_parse(request, "a commit", "", &body);
+    if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = request_part(request, PART_TRANSACTION);
+    command->txn.session = request->session;
     command->txn.fencing_token = request->fencing_token;
     return request_submit(request, command, commit_done);
 }
@@ -117,11 +119,13 @@ static int rollback_done(struct request *request, struct command *command)
 /* Does not queue behind the transaction's other requests: it is how a request that waits for a lock is given up. */
 int handle_txn_rollback(struct request *request)
 {
-    int r = request_accept(request);
-    if (r != 0)
+    struct own_body body;
+    int r = own_body_parse(request, "a rollback", "", &body);
+    if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
     command->txn.id = request_part(request, PART_ID);
+    command->txn.session = request->session;
     return request_submit(request, command, rollback_done);
 }
 

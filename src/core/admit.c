@@ -409,7 +409,7 @@ static int ask_in_txn(struct admission *at, tl_ts deadline)
         return finish(at, deadline);
     collect_wants(at, NULL);
     if (at->txn->party.owner.lock_count + at->targets.count > core->limits.locks_per_session_max) {
-        problem_set(&at->command->problem, &at->command->arena, PROBLEM_LIMIT_EXCEEDED,
+        problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", core->limits.locks_per_session_max);
         forget_wait(at);
         txn__touch(core, at->txn);

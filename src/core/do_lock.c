@@ -29,14 +29,19 @@ static int check_target(const struct lock_target *target, struct arena *arena, s
     return 1;
 }
 
-/* An alias stands for its index. What is neither an index nor an alias is locked by its name: it may come to be. */
+/*
+ * An alias stands for its index. What is neither an index nor an alias is locked by its name: it may come to be. A pattern or a
+ * list never will, so that a lock on it would keep nobody out.
+ */
 static int find_index(struct core *core, struct slice name, struct arena *arena, const struct catalog_index **ret_index,
                       struct problem *ret_problem)
 {
     const struct catalog_alias *alias;
     *ret_index = catalog_index(core->catalog, name);
-    if (*ret_index != NULL || !catalog_has_alias(core->catalog, name))
+    if (*ret_index != NULL)
         return 0;
+    if (!catalog_has_alias(core->catalog, name))
+        return catalog_check_index_name(name, DIALECT_7, arena, ret_problem);
     return catalog_find(core->catalog, name, true, DIALECT_7, arena, ret_index, &alias, ret_problem);
 }
 
@@ -238,7 +243,7 @@ int core__do_txn_lock(struct core *core, struct command *command)
     struct txn_lock_command *lock = &command->txn_lock;
     struct lock_want *wants;
     bool granted;
-    struct txn *txn = txn__find(core, lock->transaction, SLICE_NONE, &command->arena, &command->problem);
+    struct txn *txn = txn__find(core, lock->transaction, lock->session, &command->arena, &command->problem);
     if (txn == NULL)
         return 0;
     struct wait *wait = wait__new(core, command, &txn->party.owner, NULL, txn);

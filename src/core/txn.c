@@ -83,6 +83,16 @@ static void explain_missing(struct core *core, struct slice id, struct arena *ar
                     "no transaction [%.*s]: it ended more than an hour ago, or never was", SLICE_ARG(id));
 }
 
+/* Whether it is a transaction of the session that a request names, if it names one. */
+static bool belongs(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
+{
+    if (session.len == 0 || (txn->party.session != NULL && slice_equal(txn->party.session->id, session)))
+        return true;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
+                SLICE_ARG(txn->id), SLICE_ARG(session));
+    return false;
+}
+
 struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
                       struct problem *ret_problem)
 {
@@ -91,11 +101,8 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
         explain_missing(core, id, arena, ret_problem);
         return NULL;
     }
-    if (session.len > 0 && (txn->party.session == NULL || !slice_equal(txn->party.session->id, session))) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
-                    SLICE_ARG(id), SLICE_ARG(session));
+    if (!belongs(txn, session, arena, ret_problem))
         return NULL;
-    }
     if (txn->wait != NULL) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request of transaction [%.*s] is under way",
                     SLICE_ARG(id));
@@ -219,6 +226,8 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     struct slice id = command->txn.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
+    if (txn != NULL && !belongs(txn, command->txn.session, &command->arena, &command->problem))
+        return 0;
     if (txn != NULL) {
         roll_back(core, txn, true, SLICE_LIT("its owner asked for it"));
         return 0;
