@@ -8,6 +8,7 @@
 #include "script/dispatch_groovy.h"
 
 #include "script/convert.h"
+#include "script/seq.h"
 
 /* Distances */
 
@@ -136,7 +137,7 @@ static const struct method *select_with_null(const struct method_query *query, s
 static bool select_and_call(struct run *run, type_id type, unsigned flags, struct slice name, struct value *arguments,
                             unsigned count, struct value *ret, bool *ret_found)
 {
-    struct method_query query = {type_dims(type) > 0 ? CLASS_OBJECT : type_class(type), name, count,
+    struct method_query query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
                                  METHOD_GROOVY | flags};
     const struct method *method = groovy_select(&query, arguments, count);
     if (method == NULL && count == 0) {
@@ -149,6 +150,16 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
 
 /* Null */
 
+/* What Groovy lets any object do, null may do as well. */
+static bool call_of_null(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
+{
+    struct method_query query = {CLASS_OBJECT, name, count, METHOD_GROOVY};
+    const struct method *method = groovy_select(&query, arguments, count);
+    if (method != NULL && (method->flags & METHOD_NULL))
+        return groovy_apply(run, method, arguments, count, ret);
+    return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke method %.*s() on null object", SLICE_ARG(name));
+}
+
 static bool call_null(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
 {
     bool one = count == 1, none = count == 0;
@@ -159,7 +170,7 @@ static bool call_null(struct run *run, struct value *arguments, struct slice nam
     else if (none && slice_is(name, "asBoolean"))
         *ret = value_boolean(false);
     else
-        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke method %.*s() on null object", SLICE_ARG(name));
+        return call_of_null(run, arguments, name, count, ret);
     return true;
 }
 

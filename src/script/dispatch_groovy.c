@@ -8,7 +8,7 @@
 #include "script/dispatch_groovy.h"
 
 #include "script/convert.h"
-#include "script/iter.h"
+#include "script/methods_groovy.h"
 #include "script/operate.h"
 #include "script/regex.h"
 
@@ -67,7 +67,7 @@ static bool get_spread(struct run *run, struct value self, struct value name, st
             run->thrown = NULL;
             return run_throw(run, CLASS_MISSING_PROPERTY_EXCEPTION,
                              "Exception evaluating property '%.*s' for %s, Reason: %s: %.*s", SLICE_ARG(field),
-                             type_java_name(value_type(self), class_name),
+                             value_is_array(self) ? class_infos[CLASS_ARRAYS_LIST].java : type_java_name(value_type(self), class_name),
                              type_java_name(CLASS_MISSING_PROPERTY_EXCEPTION, error), SLICE_ARG(reason));
         }
         if (item.kind != VALUE_NULL && !seq_add(run, seq, one))
@@ -126,14 +126,6 @@ static bool get_doc(struct run *run, struct value self, struct value key, struct
     return groovy_call(run, arguments, SLICE_LIT("get"), 1, ret);
 }
 
-static bool get_entry(struct run *run, struct value self, struct value key, struct value *ret)
-{
-    struct entry *entry;
-    if (!dict_find(run, (struct dict *)self.object, key, &entry))
-        return false;
-    *ret = entry == NULL ? VALUE_NONE : entry->value;
-    return true;
-}
 
 bool groovy_get(struct run *run, struct value self, struct value name, struct value *ret)
 {
@@ -142,7 +134,7 @@ bool groovy_get(struct run *run, struct value self, struct value name, struct va
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot get property '%.*s' on null object", SLICE_ARG(field));
     }
     if (value_is_map(self))
-        return get_entry(run, self, name, ret);
+        return groovy_map_get(run, (struct dict *)self.object, name, ret);
     if (value_is(self, CLASS_DOC))
         return get_doc(run, self, name, ret);
     return get_object(run, self, name, ret);
@@ -169,23 +161,14 @@ bool groovy_set(struct run *run, struct value self, struct value name, struct va
 
 /* Elements */
 
-/* From the end where negative. Returns: whether an element is meant; beyond the end there is none. */
-static bool element_index(struct run *run, struct value index, size_t count, int64_t *ret_index)
-{
-    int64_t at = number_to_i32(index);
-    *ret_index = at < 0 ? at + (int64_t)count : at;
-    if (*ret_index >= 0)
-        return true;
-    return run_throw(run, CLASS_ARRAY_INDEX_OUT_OF_BOUNDS_EXCEPTION, "Negative array index [%lld] too large for array size %zu",
-                     (long long)at, count);
-}
-
 static bool text_element(struct run *run, struct text *text, struct value index, struct value *ret)
 {
-    int64_t at = number_to_i32(index);
-    at = at < 0 ? at + text->length : at;
-    if (at < 0 || at >= text->length)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index %lld, length %u", (long long)at, text->length);
+    int64_t at;
+    if (!groovy_index(run, number_to_i32(index), text->length, &at))
+        return false;
+    if (at >= text->length)
+        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "begin %lld, end %lld, length %u", (long long)at,
+                         (long long)at + 1, text->length);
     *ret = value_of(text_substring(run, text, (size_t)at, (size_t)at + 1));
     return ret->kind != VALUE_NULL;
 }
@@ -199,7 +182,7 @@ static bool call_element(struct run *run, struct value self, struct value index,
 static bool array_element(struct run *run, struct array *array, struct value index, struct value *ret)
 {
     int64_t at;
-    if (!element_index(run, index, array->count, &at) || !array_check(run, array, at))
+    if (!groovy_index(run, number_to_i32(index), array->count, &at) || !array_check(run, array, at))
         return false;
     *ret = array->items[at];
     return true;
@@ -209,20 +192,20 @@ bool groovy_get_at(struct run *run, struct value self, struct value index, struc
 {
     int64_t at;
     if (value_is_map(self))
-        return get_entry(run, self, index, ret);
+        return groovy_map_get(run, (struct dict *)self.object, index, ret);
     if (value_is(self, CLASS_DOC))
         return get_doc(run, self, index, ret);
     bool number = value_integral(index);
     if (number && value_is_seq(self)) {
         struct seq *seq = (struct seq *)self.object;
         *ret = VALUE_NONE;
-        return element_index(run, index, seq->count, &at) && (at >= seq->count || seq_get(run, seq, at, ret));
+        return groovy_index(run, number_to_i32(index), seq->count, &at) && (at >= seq->count || seq_get(run, seq, at, ret));
     }
     if (number && value_is_array(self))
         return array_element(run, (struct array *)self.object, index, ret);
     if (number && value_is(self, CLASS_STRING))
         return text_element(run, (struct text *)self.object, index, ret);
-    if (self.kind != VALUE_NULL && value_is(index, CLASS_STRING))
+    if (value_is(index, CLASS_STRING))
         return groovy_get(run, self, index, ret);
     return call_element(run, self, index, ret);
 }
@@ -231,7 +214,7 @@ bool groovy_get_at(struct run *run, struct value self, struct value index, struc
 static bool set_element(struct run *run, struct seq *seq, struct value index, struct value value)
 {
     int64_t at;
-    if (!element_index(run, index, seq->count, &at))
+    if (!groovy_index(run, number_to_i32(index), seq->count, &at))
         return false;
     while (at > seq->count)
         if (!run_step(run, 1) || !seq_add(run, seq, VALUE_NONE))
@@ -249,10 +232,10 @@ bool groovy_set_at(struct run *run, struct value self, struct value index, struc
         return set_element(run, (struct seq *)self.object, index, value);
     if (value_integral(index) && value_is_array(self)) {
         struct array *array = (struct array *)self.object;
-        return element_index(run, index, array->count, &at) && array_check(run, array, at) &&
+        return groovy_index(run, number_to_i32(index), array->count, &at) && array_check(run, array, at) &&
                convert_groovy(run, value, array->element, false, &array->items[at]);
     }
-    if (self.kind != VALUE_NULL && value_is(index, CLASS_STRING))
+    if (value_is(index, CLASS_STRING))
         return groovy_set(run, self, index, value);
     return groovy_call(run, arguments, SLICE_LIT("putAt"), 2, &ignored);
 }

@@ -6,6 +6,7 @@
 #include "script/convert.h"
 #include "script/dict.h"
 #include "script/method.h"
+#include "script/methods_groovy.h"
 #include "script/operate.h"
 #include "script/range.h"
 #include "script/regex.h"
@@ -582,23 +583,22 @@ static bool eval_arguments(struct run *run, struct frame *frame, const struct no
 
 static bool call_each(struct run *run, struct value *arguments, unsigned count, struct slice name, struct value *ret)
 {
-    struct seq *from = (struct seq *)arguments[0].object, *to = seq_new(run, CLASS_ARRAY_LIST, 0);
+    struct seq *to = seq_new(run, CLASS_ARRAY_LIST, 0);
+    struct iter iter;
     if (arguments[0].kind == VALUE_NULL) {
         *ret = VALUE_NONE;
         return true;
     }
     *ret = value_of(to);
-    if (!value_is_seq(arguments[0]))
-        return groovy_call(run, arguments, name, count, ret);
-    for (size_t i = 0; i < from->count; i++) {
+    if (!groovy_walk(run, &iter, arguments[0]))
+        return false;
+    walk(&iter, item) {
         struct value one = VALUE_NONE;
-        arguments[0] = seq_item(from, i);
-        if (!run_step(run, 1) || (arguments[0].kind != VALUE_NULL && !groovy_call(run, arguments, name, count, &one)))
-            return false;
-        if (!seq_add(run, to, one))
+        arguments[0] = item;
+        if ((item.kind != VALUE_NULL && !groovy_call(run, arguments, name, count, &one)) || !seq_add(run, to, one))
             return false;
     }
-    return true;
+    return run->thrown == NULL;
 }
 
 static bool eval_groovy_call(struct run *run, const struct node *node, struct frame *frame, struct value *arguments,
@@ -703,6 +703,22 @@ static bool eval_call(struct run *run, struct frame *frame, const struct node *n
     return ok;
 }
 
+/* self*.name */
+static bool get_each(struct run *run, const struct target *target, struct value *ret)
+{
+    struct seq *seq = seq_new(run, CLASS_ARRAY_LIST, 0);
+    struct iter iter;
+    *ret = value_of(seq);
+    if (!groovy_walk(run, &iter, target->self))
+        return false;
+    walk(&iter, item) {
+        struct value one = VALUE_NONE;
+        if ((item.kind != VALUE_NULL && !groovy_get(run, item, target->index, &one)) || !seq_add(run, seq, one))
+            return false;
+    }
+    return run->thrown == NULL;
+}
+
 static bool eval_dot(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     struct target target;
@@ -718,16 +734,7 @@ static bool eval_dot(struct run *run, struct frame *frame, const struct node *no
     if (node->flags & NODE_SPREAD) {
         if (target.self.kind == VALUE_NULL)
             return true;
-        struct seq *seq = seq_new(run, CLASS_ARRAY_LIST, 0), *from = (struct seq *)target.self.object;
-        *ret = value_of(seq);
-        for (size_t i = 0; value_is_seq(target.self) && i < from->count; i++) {
-            struct value item = seq_item(from, i), one = VALUE_NONE;
-            if (item.kind != VALUE_NULL && !groovy_get(run, item, target.index, &one))
-                return fail(run, node);
-            if (!run_step(run, 1) || !seq_add(run, seq, one))
-                return fail(run, node);
-        }
-        return true;
+        return get_each(run, &target, ret) || fail(run, node);
     }
     return load_target(run, frame, node, &target, ret) && take(run, node, ret);
 }

@@ -40,6 +40,9 @@ struct box {
     struct value value;
 };
 
+/* Calls `first`, and `second` with what it gave. */
+struct value function_then(struct run *run, struct value first, struct value second);
+
 struct value closure_native_new(struct run *run, closure_native *native, unsigned arity, struct value a, struct value b);
 
 #endif

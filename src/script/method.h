@@ -21,6 +21,7 @@ enum method_flag {
     METHOD_FIELD = 8,    /* a constant, or a field of an object: read without parentheses */
     METHOD_NEW = 16,     /* a constructor; its name is "new" */
     METHOD_REST = 32,    /* Groovy: the last parameter takes any number of arguments */
+    METHOD_NULL = 64,    /* Groovy: may be called on null */
 };
 
 #define METHOD_PARAMETERS_MAX 6

@@ -1058,7 +1058,7 @@ static const struct method iterable_methods[] = {
     M1("each", METHOD_PAINLESS, DEF, CONSUMER, iterable_each),
     M1("eachWithIndex", METHOD_PAINLESS, DEF, OBJ_INT_CONSUMER, iterable_each_with_index),
     M1("every", METHOD_PAINLESS, BOOLEAN, PREDICATE, iterable_every),
-    M1("findResults", METHOD_BOTH, LIST, FUNCTION, iterable_find_results),
+    M1("findResults", METHOD_PAINLESS, LIST, FUNCTION, iterable_find_results),
     M1("groupBy", METHOD_PAINLESS, MAP, FUNCTION, iterable_group_by),
     M1("join", METHOD_PAINLESS, STRING, STRING, iterable_join),
     M0("sum", METHOD_PAINLESS, DOUBLE, iterable_sum),
@@ -1085,9 +1085,9 @@ static const struct method collection_methods[] = {
     M2("collect", METHOD_PAINLESS, DEF, COLLECTION, FUNCTION, collection_collect),
     M1("find", METHOD_PAINLESS, DEF, PREDICATE, collection_find),
     M1("findAll", METHOD_PAINLESS, LIST, PREDICATE, collection_find_all),
-    M1("findResult", METHOD_BOTH, DEF, FUNCTION, collection_find_result),
-    M2("findResult", METHOD_BOTH, DEF, DEF, FUNCTION, collection_find_result),
-    M1("split", METHOD_BOTH, LIST, PREDICATE, collection_split),
+    M1("findResult", METHOD_PAINLESS, DEF, FUNCTION, collection_find_result),
+    M2("findResult", METHOD_PAINLESS, DEF, DEF, FUNCTION, collection_find_result),
+    M1("split", METHOD_PAINLESS, LIST, PREDICATE, collection_split),
     M1("remove", METHOD_GROOVY, BOOLEAN, DEF, collection_remove),
 };
 

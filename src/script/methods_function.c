@@ -30,10 +30,15 @@ static bool run_then(struct run *run, struct closure *closure, struct value *a, 
     return run_invoke(run, closure->held[0], a, n, &middle) && run_invoke(run, closure->held[1], &middle, 1, ret);
 }
 
+struct value function_then(struct run *run, struct value first, struct value second)
+{
+    return closure_native_new(run, run_then, function_arity(first), first, second);
+}
+
 static bool function_and_then(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    *ret = closure_native_new(run, run_then, function_arity(a[0]), a[0], a[1]);
+    *ret = function_then(run, a[0], a[1]);
     return true;
 }
 
@@ -113,6 +118,63 @@ static bool predicate_is_equal(struct run *run, struct value *a, unsigned n, str
     (void)n;
     *ret = closure_native_new(run, run_is_equal, 1, a[1], VALUE_NONE);
     return true;
+}
+
+/* Groovy's curry: held[0] with the arguments in the list held[1] put at the place held[2], from the end if negative. */
+
+#define CURRIED_MAX 16
+
+static bool run_curried(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    const struct seq *fixed = seq_of(closure->held[1]);
+    struct value all[2 * CURRIED_MAX];
+    int64_t place = closure->held[2].i < 0 ? n : closure->held[2].i;
+    if (n > CURRIED_MAX || place > n)
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Can't call a curried closure with %u arguments", n);
+    unsigned count = 0;
+    for (unsigned i = 0; i <= n; i++) {
+        for (size_t k = 0; i == place && k < fixed->count; k++)
+            all[count++] = seq_item(fixed, k);
+        if (i < n)
+            all[count++] = a[i];
+    }
+    return run_invoke(run, closure->held[0], all, count, ret);
+}
+
+static bool curry_at(struct run *run, struct value *a, unsigned first, unsigned n, int64_t place, struct value *ret)
+{
+    struct seq *fixed = seq_new(run, CLASS_ARRAY_LIST, n);
+    unsigned arity = function_arity(a[0]), given = n + 1 - first;
+    if (given > CURRIED_MAX || given > arity)
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Can't curry %u arguments for a closure with %u parameters.",
+                         given, arity);
+    for (unsigned i = first; i <= n; i++)
+        if (!seq_add(run, fixed, a[i]))
+            return false;
+    *ret = closure_native_new(run, run_curried, arity - given, a[0], value_of(fixed));
+    ((struct closure *)ret->object)->held[2] = value_int(place);
+    return true;
+}
+
+static bool closure_curry(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    return curry_at(run, a, 1, n, 0, ret);
+}
+
+static bool closure_rcurry(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    return curry_at(run, a, 1, n, -1, ret);
+}
+
+static bool closure_ncurry(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    return curry_at(run, a, 2, n, a[1].i, ret);
+}
+
+static bool closure_parameter_count(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    return give_int(ret, function_arity(a[0]));
 }
 
 /* Comparators */
@@ -296,6 +358,10 @@ static const struct method closure_methods[] = {
     M1("andThen", METHOD_BOTH, DEF, DEF, function_and_then),
     M1("compose", METHOD_BOTH, DEF, DEF, function_compose),
     M0("negate", METHOD_BOTH, DEF, predicate_negate),
+    M1("curry", METHOD_GROOVY | METHOD_REST, CLOSURE, DEF, closure_curry),
+    M1("rcurry", METHOD_GROOVY | METHOD_REST, CLOSURE, DEF, closure_rcurry),
+    M2("ncurry", METHOD_GROOVY | METHOD_REST, CLOSURE, INT, DEF, closure_ncurry),
+    M0("getMaximumNumberOfParameters", METHOD_GROOVY, INT, closure_parameter_count),
 };
 
 const struct method_table methods_function[] = {

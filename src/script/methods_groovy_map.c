@@ -161,7 +161,63 @@ static bool intersect(struct run *run, struct value *a, unsigned n, struct value
     return true;
 }
 
+static bool find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct iter iter;
+    struct dict *found = similar_map(run, dict_of(a[0]));
+    *ret = value_of(found);
+    if (!groovy_walk(run, &iter, a[0]))
+        return false;
+    walk(&iter, item) {
+        const struct entry *entry = (const struct entry *)item.object;
+        bool holds;
+        if (!groovy_test_item(run, a[0], a[1], item, &holds) ||
+            (holds && !dict_put(run, found, entry->key, entry->value, NULL)))
+            return false;
+    }
+    return run->thrown == NULL;
+}
+
+static bool count(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct iter iter;
+    int64_t found = 0;
+    if (!groovy_walk(run, &iter, a[0]))
+        return false;
+    walk(&iter, item) {
+        bool holds;
+        if (!groovy_test_item(run, a[0], a[1], item, &holds))
+            return false;
+        found += holds;
+    }
+    return run->thrown == NULL && give_int(ret, found);
+}
+
 /* Groups */
+
+/* Each group is a map of its entries. */
+static bool group_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    struct iter iter;
+    struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
+    *ret = value_of(groups);
+    if (!groovy_walk(run, &iter, a[0]))
+        return false;
+    walk(&iter, item) {
+        const struct entry *entry = (const struct entry *)item.object;
+        struct value key;
+        struct entry *group;
+        if (!groovy_key(run, a, n, item, &key) || !dict_find(run, groups, key, &group))
+            return false;
+        struct dict *members = group != NULL ? dict_of(group->value) : similar_map(run, dict_of(a[0]));
+        if ((group == NULL && !dict_put(run, groups, key, value_of(members), NULL)) ||
+            !dict_put(run, members, entry->key, entry->value, NULL))
+            return false;
+    }
+    return run->thrown == NULL;
+}
 
 static bool count_by(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
@@ -277,6 +333,9 @@ static const struct method map_methods[] = {
     M1("takeWhile", G, MAP, CLOSURE, take_while),
     M1("dropWhile", G, MAP, CLOSURE, drop_while),
     M1("intersect", G, MAP, MAP, intersect),
+    M1("findAll", G, MAP, CLOSURE, find_all),
+    M1("count", G, NUMBER, CLOSURE, count),
+    M1("groupBy", G, MAP, CLOSURE, group_by),
     M1("countBy", G, MAP, CLOSURE, count_by),
     M1("groupEntriesBy", G, MAP, CLOSURE, group_entries_by),
     M1("putAll", G, MAP, COLLECTION, put_all),

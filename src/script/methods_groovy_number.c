@@ -64,6 +64,8 @@ static bool int_divide(struct run *run, struct value *a, unsigned n, struct valu
             return run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION, "Cannot use intdiv() on this number type: %s",
                              type_java_name(value_type(a[i]), name));
         }
+    if (!value_is(a[1], CLASS_BIG_INTEGER) && a[1].i == 0)
+        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "/ by zero");
     return number_binary(run, OP_DIV, a[0], a[1], ret);
 }
 

@@ -203,6 +203,23 @@ static bool find_result(struct run *run, struct value *a, unsigned n, struct val
     return run->thrown == NULL;
 }
 
+static bool find_results(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct iter iter;
+    struct seq *results = seq_new(run, CLASS_ARRAY_LIST, 0);
+    *ret = value_of(results);
+    if (!groovy_walk(run, &iter, a[0]))
+        return false;
+    walk(&iter, item) {
+        struct value result;
+        if (!groovy_call_item(run, a[0], a[1], item, &result) ||
+            (result.kind != VALUE_NULL && !seq_add(run, results, result)))
+            return false;
+    }
+    return run->thrown == NULL;
+}
+
 enum place { PLACE_FIRST, PLACE_LAST, PLACE_ALL };
 
 static bool find_places(struct run *run, struct value *a, unsigned n, enum place which, struct value *ret)
@@ -342,12 +359,40 @@ static bool iterator(struct run *run, struct value *a, unsigned n, struct value 
     return groovy_walk(run, &cursor->iter, a[0]);
 }
 
+/* Of any object, null among them. */
+#define N (METHOD_GROOVY | METHOD_NULL)
+
 static const struct method walk_methods[] = {
-    M1("each", G, DEF, CLOSURE, each),
-    M1("eachWithIndex", G, DEF, CLOSURE, each_with_index),
-    M0("collect", G, LIST, collect),
-    M1("collect", G, LIST, CLOSURE, collect),
-    M2("collect", G, COLLECTION, COLLECTION, CLOSURE, collect),
+    M1("each", N, DEF, CLOSURE, each),
+    M1("eachWithIndex", N, DEF, CLOSURE, each_with_index),
+    M0("collect", N, LIST, collect),
+    M1("collect", N, LIST, CLOSURE, collect),
+    M2("collect", N, COLLECTION, COLLECTION, CLOSURE, collect),
+    M0("find", N, DEF, find),
+    M1("find", N, DEF, CLOSURE, find),
+    M0("findAll", N, COLLECTION, find_all),
+    M1("findAll", N, COLLECTION, CLOSURE, find_all),
+    M1("findResult", N, DEF, CLOSURE, find_result),
+    M2("findResult", N, DEF, DEF, CLOSURE, find_result),
+    M1("findIndexOf", N, INT, CLOSURE, find_index_of),
+    M2("findIndexOf", N, INT, INT, CLOSURE, find_index_of),
+    M1("findLastIndexOf", N, INT, CLOSURE, find_last_index_of),
+    M2("findLastIndexOf", N, INT, INT, CLOSURE, find_last_index_of),
+    M1("findIndexValues", N, LIST, CLOSURE, find_index_values),
+    M2("findIndexValues", N, LIST, NUMBER, CLOSURE, find_index_values),
+    M0("any", N, BOOLEAN, any),
+    M1("any", N, BOOLEAN, CLOSURE, any),
+    M0("every", N, BOOLEAN, every),
+    M1("every", N, BOOLEAN, CLOSURE, every),
+    M1("inject", N, DEF, CLOSURE, inject),
+    M2("inject", N, DEF, DEF, CLOSURE, inject),
+    M0("grep", N, COLLECTION, grep),
+    M1("grep", N, COLLECTION, DEF, grep),
+    M1("split", N, COLLECTION, CLOSURE, split),
+    M0("iterator", N, ITERATOR, iterator),
+};
+
+static const struct method element_methods[] = {
     M1("collectMany", G, LIST, CLOSURE, collect_many),
     M2("collectMany", G, COLLECTION, COLLECTION, CLOSURE, collect_many),
     M1("collectNested", G, LIST, CLOSURE, collect_nested),
@@ -355,31 +400,14 @@ static const struct method walk_methods[] = {
     M1("collectEntries", G, MAP, CLOSURE, collect_entries),
     M1("collectEntries", G, MAP, MAP, collect_entries),
     M2("collectEntries", G, MAP, MAP, CLOSURE, collect_entries),
-    M0("find", G, DEF, find),
-    M1("find", G, DEF, CLOSURE, find),
-    M0("findAll", G, COLLECTION, find_all),
-    M1("findAll", G, COLLECTION, CLOSURE, find_all),
-    M1("findResult", G, DEF, CLOSURE, find_result),
-    M2("findResult", G, DEF, DEF, CLOSURE, find_result),
-    M1("findIndexOf", G, INT, CLOSURE, find_index_of),
-    M2("findIndexOf", G, INT, INT, CLOSURE, find_index_of),
-    M1("findLastIndexOf", G, INT, CLOSURE, find_last_index_of),
-    M2("findLastIndexOf", G, INT, INT, CLOSURE, find_last_index_of),
-    M1("findIndexValues", G, LIST, CLOSURE, find_index_values),
-    M2("findIndexValues", G, LIST, NUMBER, CLOSURE, find_index_values),
-    M0("any", G, BOOLEAN, any),
-    M1("any", G, BOOLEAN, CLOSURE, any),
-    M0("every", G, BOOLEAN, every),
-    M1("every", G, BOOLEAN, CLOSURE, every),
-    M1("inject", G, DEF, CLOSURE, inject),
-    M2("inject", G, DEF, DEF, CLOSURE, inject),
-    M0("grep", G, COLLECTION, grep),
-    M1("grep", G, COLLECTION, DEF, grep),
-    M1("split", G, COLLECTION, CLOSURE, split),
-    M0("iterator", G, ITERATOR, iterator),
+    M1("findResults", G, LIST, CLOSURE, find_results),
 };
 
 const struct method_table methods_groovy_walk[] = {
     METHOD_TABLE(OBJECT, walk_methods),
+    METHOD_TABLE(ITERABLE, element_methods),
+    METHOD_TABLE(ITERATOR, element_methods),
+    METHOD_TABLE(ARRAY, element_methods),
+    METHOD_TABLE(MAP, element_methods),
     {0, 0, NULL},
 };

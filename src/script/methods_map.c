@@ -387,7 +387,7 @@ static bool map_find_all(struct run *run, struct value *a, unsigned n, struct va
     (void)n;
     struct map_walk walk = walk_map(run, a[0]);
     bool tree = a[0].object->class == CLASS_TREE_MAP, linked = a[0].object->class != CLASS_HASH_MAP;
-    struct dict *found = dict_new(run, tree ? CLASS_TREE_MAP : linked || run->groovy ? CLASS_LINKED_HASH_MAP : CLASS_HASH_MAP);
+    struct dict *found = dict_new(run, tree ? CLASS_TREE_MAP : linked ? CLASS_LINKED_HASH_MAP : CLASS_HASH_MAP);
     *ret = value_of(found);
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
@@ -397,30 +397,18 @@ static bool map_find_all(struct run *run, struct value *a, unsigned n, struct va
     return run->thrown == NULL;
 }
 
-static bool quantify(struct run *run, struct value *a, bool stop_at, struct value *ret)
+static bool map_every(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
+    (void)n;
     struct map_walk walk = walk_map(run, a[0]);
     for (struct entry *entry; (entry = walk_next(&walk)) != NULL;) {
         bool holds;
         if (!test_pair(run, a[1], entry, &holds))
             return false;
-        if (holds == stop_at)
-            return give_boolean(ret, stop_at);
+        if (!holds)
+            return give_boolean(ret, false);
     }
-    return run->thrown == NULL && give_boolean(ret, !stop_at);
-}
-
-static bool map_every(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return quantify(run, a, false, ret);
-}
-
-static bool map_any(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    if (n == 0)
-        return map_is_empty(run, a, 0, ret) && give_boolean(ret, !ret->i);
-    return quantify(run, a, true, ret);
+    return run->thrown == NULL && give_boolean(ret, true);
 }
 
 static bool map_count(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -619,19 +607,17 @@ static const struct method map_methods[] = {
     M3("merge", METHOD_BOTH, DEF, DEF, DEF, BI_FUNCTION, map_merge),
     M1("getByPath", METHOD_PAINLESS, OBJECT, STRING, method_get_by_path),
     M2("getByPath", METHOD_PAINLESS, OBJECT, STRING, OBJECT, method_get_by_path),
-    M1("collect", METHOD_BOTH, LIST, BI_FUNCTION, map_collect),
-    M2("collect", METHOD_BOTH, DEF, COLLECTION, BI_FUNCTION, map_collect),
-    M1("count", METHOD_BOTH, INT, BI_PREDICATE, map_count),
-    M1("each", METHOD_BOTH, DEF, BI_CONSUMER, map_each),
-    M1("every", METHOD_BOTH, BOOLEAN, BI_PREDICATE, map_every),
-    M0("any", METHOD_GROOVY, BOOLEAN, map_any),
-    M1("any", METHOD_GROOVY, BOOLEAN, BI_PREDICATE, map_any),
-    M1("find", METHOD_BOTH, MAP_ENTRY, BI_PREDICATE, map_find),
-    M1("findAll", METHOD_BOTH, MAP, BI_PREDICATE, map_find_all),
-    M1("findResult", METHOD_BOTH, DEF, BI_FUNCTION, map_find_result),
-    M2("findResult", METHOD_BOTH, DEF, DEF, BI_FUNCTION, map_find_result),
-    M1("findResults", METHOD_BOTH, LIST, BI_FUNCTION, map_find_results),
-    M1("groupBy", METHOD_BOTH, MAP, BI_FUNCTION, map_group_by),
+    M1("collect", METHOD_PAINLESS, LIST, BI_FUNCTION, map_collect),
+    M2("collect", METHOD_PAINLESS, DEF, COLLECTION, BI_FUNCTION, map_collect),
+    M1("count", METHOD_PAINLESS, INT, BI_PREDICATE, map_count),
+    M1("each", METHOD_PAINLESS, DEF, BI_CONSUMER, map_each),
+    M1("every", METHOD_PAINLESS, BOOLEAN, BI_PREDICATE, map_every),
+    M1("find", METHOD_PAINLESS, MAP_ENTRY, BI_PREDICATE, map_find),
+    M1("findAll", METHOD_PAINLESS, MAP, BI_PREDICATE, map_find_all),
+    M1("findResult", METHOD_PAINLESS, DEF, BI_FUNCTION, map_find_result),
+    M2("findResult", METHOD_PAINLESS, DEF, DEF, BI_FUNCTION, map_find_result),
+    M1("findResults", METHOD_PAINLESS, LIST, BI_FUNCTION, map_find_results),
+    M1("groupBy", METHOD_PAINLESS, MAP, BI_FUNCTION, map_group_by),
 };
 
 static const struct method new_map_methods[] = {

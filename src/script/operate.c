@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "script/convert.h"
-#include "script/dict.h"
+#include "script/iter.h"
 
 static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "===", "!=="};
 
@@ -236,18 +236,26 @@ bool operate_equal(struct run *run, struct value a, struct value b, bool *ret)
         *ret = number_equal(run, a, b);
         return run->thrown == NULL;
     }
+    if (run->groovy && (value_is_array(a) || value_is_array(b))) {
+        bool lists = (value_is_array(a) || value_is_seq(a)) && (value_is_array(b) || value_is_seq(b));
+        struct value x = lists ? value_of(values_to_seq(run, a, CLASS_ARRAY_LIST)) : VALUE_NONE;
+        struct value y = lists ? value_of(values_to_seq(run, b, CLASS_ARRAY_LIST)) : VALUE_NONE;
+        *ret = false;
+        return !lists || (run->thrown == NULL && groovy_equal_walk(run, x, y, ret));
+    }
     if (run->groovy && a.kind == VALUE_OBJECT && b.kind == VALUE_OBJECT) {
         if (value_is_seq(a) && value_is_seq(b))
             return groovy_equal_walk(run, a, b, ret);
         if (value_is_map(a) && value_is_map(b))
             return groovy_equal_maps(run, a, b, ret);
     }
-    bool text_and_char = run->groovy && ((value_is(a, CLASS_STRING) && b.kind == VALUE_CHAR) ||
-                                         (value_is(b, CLASS_STRING) && a.kind == VALUE_CHAR));
-    if (text_and_char) {
-        const struct text *text = (const struct text *)(a.kind == VALUE_CHAR ? b : a).object;
-        *ret = text->length == 1 && text_at(text, 0) == (a.kind == VALUE_CHAR ? a : b).i;
-        return true;
+    /* A text of one character is that character. */
+    bool text_and_number = run->groovy && ((a_number && value_is(b, CLASS_STRING)) || (b_number && value_is(a, CLASS_STRING)));
+    if (text_and_number && ((const struct text *)(a_number ? b : a).object)->length == 1) {
+        int order;
+        bool ok = operate_order(run, a, b, &order);
+        *ret = order == 0;
+        return ok;
     }
     return value_equals(run, a, b, ret);
 }

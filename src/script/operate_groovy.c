@@ -3,12 +3,25 @@
 #include "script/operate.h"
 
 #include "script/builder.h"
+#include "script/function.h"
 #include "script/iter.h"
 #include "script/moment.h"
 #include "script/regex.h"
 
 static const char *const names[OP_COUNT] = {"plus",      "minus",      "multiply",          "div", "mod", "leftShift",
                                             "rightShift", "rightShiftUnsigned", "and", "or",  "xor", "power"};
+
+/* Groovy cannot tell which of the methods of a number takes the null, or takes the only one and trips over it. */
+static bool number_and_null(struct run *run, enum operator op, struct value a)
+{
+    char name[TYPE_NAME_MAX];
+    if (op > OP_DIV)
+        return run_throw_npe(run, op == OP_POW ? "java.lang.Number.doubleValue()" : "java.lang.Number.intValue()");
+    return run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION,
+                     "Ambiguous method overloading for method %s#%s.\nCannot resolve which method to invoke for [null] due to "
+                     "overlapping prototypes between:\n\t[class java.lang.Character]%s\n\t[class java.lang.Number]",
+                     type_java_name(value_type(a), name), names[op], op == OP_ADD ? "\n\t[class java.lang.String]" : "");
+}
 
 static bool missing(struct run *run, enum operator op, struct value a, struct value b)
 {
@@ -19,12 +32,12 @@ static bool missing(struct run *run, enum operator op, struct value a, struct va
     if (b.kind != VALUE_NULL)
         type_java_name(value_type(b), right);
     struct slice text = text_slice(run->arena, shown);
-    if (a.kind == VALUE_NULL) {
-        static const char *const symbols[] = {"+", "-", "*", "/"};
-        if (op <= OP_DIV)
-            return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot execute null%s%.*s", symbols[op], SLICE_ARG(text));
+    if (a.kind == VALUE_NULL && op == OP_ADD)
+        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot execute null+%.*s", SLICE_ARG(text));
+    if (a.kind == VALUE_NULL)
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke method %s() on null object", names[op]);
-    }
+    if (b.kind == VALUE_NULL && value_number(a))
+        return number_and_null(run, op, a);
     return run_throw(run, CLASS_MISSING_METHOD_EXCEPTION,
                      "No signature of method: %s.%s() is applicable for argument types: (%s) values: [%.*s]",
                      type_java_name(value_type(a), left), names[op], right, SLICE_ARG(text));
@@ -256,6 +269,10 @@ bool operate__groovy(struct run *run, enum operator op, struct value a, struct v
     bool joins = a.kind == VALUE_NULL || a_number || value_is(a, CLASS_STRING_BUILDER) || value_is(a, CLASS_STRING_BUFFER);
     if (op == OP_ADD && joins && value_is(b, CLASS_STRING))
         return concat(run, a, b, ret);
+    if (value_is(a, CLASS_CLOSURE) && value_is(b, CLASS_CLOSURE) && (op == OP_SHL || op == OP_SHR)) {
+        *ret = op == OP_SHR ? function_then(run, a, b) : function_then(run, b, a);
+        return true;
+    }
     if (a.kind == VALUE_BOOLEAN && b.kind == VALUE_BOOLEAN && op >= OP_AND && op <= OP_XOR) {
         *ret = value_boolean(op == OP_AND ? a.i & b.i : op == OP_OR ? a.i | b.i : a.i ^ b.i);
         return true;
