@@ -17,18 +17,84 @@ static int script_done(struct request *request, struct command *command)
     return reply_acknowledged(request);
 }
 
+/* What a script may be compiled for as it is stored, by the name of the context. */
+static const struct script_use {
+    const char *name;
+    enum script_context context;
+    bool known; /* scripts of other contexts are kept as they are */
+} script_uses[] = {
+    {"update", SCRIPT_FOR_UPDATE, true},
+    {"filter", SCRIPT_FOR_FILTER, true},
+    {"field", SCRIPT_FOR_FIELD, true},
+    {"score", SCRIPT_FOR_SCORE, true},
+    {"number_sort", SCRIPT_FOR_NUMBER_SORT, true},
+    {"string_sort", SCRIPT_FOR_STRING_SORT, true},
+    {"search", SCRIPT_FOR_SCORE, true}, /* up to 6.x */
+    {"aggs", SCRIPT_FOR_FIELD, false},
+    {"aggregation_selector", SCRIPT_FOR_FIELD, false},
+    {"bucket_aggregation", SCRIPT_FOR_FIELD, false},
+    {"ingest", SCRIPT_FOR_FIELD, false},
+    {"interval", SCRIPT_FOR_FIELD, false},
+    {"processor_conditional", SCRIPT_FOR_FIELD, false},
+    {"similarity", SCRIPT_FOR_FIELD, false},
+    {"similarity_weight", SCRIPT_FOR_FIELD, false},
+    {"template", SCRIPT_FOR_FIELD, false},
+    {"terms_set", SCRIPT_FOR_FIELD, false},
+};
+
+static const struct script_use *script_use_find(struct slice name)
+{
+    for (size_t i = 0; i < sizeof script_uses / sizeof *script_uses; i++)
+        if (slice_is(name, script_uses[i].name))
+            return &script_uses[i];
+    return NULL;
+}
+
+/* The languages of 5.x, which may stand before the id. */
+static bool is_script_lang(struct slice name)
+{
+    static const char *const langs[] = {"painless", "groovy", "expression", "mustache", "javascript", "python", "native"};
+    for (size_t i = 0; i < sizeof langs / sizeof *langs; i++)
+        if (slice_is(name, langs[i]))
+            return true;
+    return false;
+}
+
+/*
+ * Two names in the path are a language and an id in 5.x, an id and a context later. The first one tells by being a
+ * language, the second by being a context; a script for `search` is one of 6.x, whose errors are 5.x's.
+ */
+static void name_script(struct request *request, struct object_command *script)
+{
+    struct slice first = request_part(request, PART_LANG), second = request_part(request, PART_ID);
+    const struct script_use *use = script_use_find(first.len > 0 ? second : request_param(request, "context"));
+    script->name = second;
+    script->lang = first;
+    script->compiles = request->dialect == DIALECT_5;
+    if (use == NULL || is_script_lang(first))
+        return;
+    if (first.len > 0) {
+        script->name = first;
+        script->lang = SLICE_NONE;
+    }
+    script->compiles = use->known;
+    script->context = use->context;
+    request->dialect = slice_is(slice_from(use->name), "search") ? DIALECT_5 : DIALECT_7;
+}
+
 int handle_script_put(struct request *request)
 {
     int64_t ignored = 0;
+    struct object_command script = {.body = request_body(request)};
     int r = request_time(request, "timeout", &ignored);
+    if (r == 0)
+        name_script(request, &script);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     if (request_body(request).len == 0)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     struct command *command = command_new(COMMAND_SCRIPT_PUT, request->dialect);
-    command->object.name = request_part(request, PART_ID);
-    command->object.lang = request_part(request, PART_LANG);
-    command->object.body = request_body(request);
+    command->object = script;
     return request_submit(request, command, script_done);
 }
 

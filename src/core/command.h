@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/types.h"
 #include "json/dialect.h"
+#include "script/script.h"
 
 struct overlay;
 struct json_doc;
@@ -153,6 +154,8 @@ struct object_command {
     struct slice body;
     struct slice lang; /* stored script by /_scripts/{lang}/{id} (5.x), or empty */
     bool create;       /* refuse to overwrite */
+    bool compiles;     /* stored script: refuse what does not compile for `context` */
+    enum script_context context;
 };
 
 struct file_script {

@@ -72,16 +72,17 @@ static int read_script(struct core *core, struct command *command, yyjson_val *b
     return 0;
 }
 
-/* 5.x compiles a script when it is stored; 7.10 finds out when it is used. */
+/* 5.x compiles a script when it is stored; 7.10 only where it is told what for, and else finds out when it is used. */
 static int compile(struct core *core, struct command *command, const struct catalog_object *script, enum script_lang lang)
 {
     tl_cleanup(script_unrefp) struct script *compiled = NULL;
 
-    if (command->dialect != DIALECT_5 ||
-        script_cache_compile(core->scripts, lang, SCRIPT_FOR_UPDATE, script->body, SLICE_NONE, &compiled, &command->arena,
-                             &command->problem) == 0)
+    if (!command->object.compiles ||
+        script_cache_compile(core->scripts, lang, command->object.context, script->body, SLICE_NONE, &compiled,
+                             &command->arena, &command->problem) == 0)
         return 0;
-    command->problem.status = 500;
+    if (command->dialect == DIALECT_5)
+        command->problem.status = 500;
     return REFUSED;
 }
 
