@@ -89,7 +89,7 @@ int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
     int r = own_body_text(body, name, &text);
     if (r != 0 || text.data == NULL)
         return r;
-    if (params_time_parse(text, slice_from(name), body->request->arena, &micros, &body->request->problem) != 0)
+    if (params_time_parse(text, slice_from(name), DIALECT_7, body->request->arena, &micros, &body->request->problem) != 0)
         return REQUEST_REFUSED;
     if (micros < 0)
         return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] must not be negative", name);

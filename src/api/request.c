@@ -56,11 +56,9 @@ int request_long(struct request *request, const char *name, int64_t *ret_value)
 
 int request_time(struct request *request, const char *name, int64_t *ret_value)
 {
-    if (params_time(&request->params, name, request->arena, ret_value, &request->problem) == 0)
-        return 0;
-    if (request->dialect == DIALECT_5)
-        request->problem.type = PROBLEM_PARSE;
-    return REQUEST_REFUSED;
+    return params_time(&request->params, name, request->dialect, request->arena, ret_value, &request->problem) == 0
+               ? 0
+               : REQUEST_REFUSED;
 }
 
 /* Refuses a `source` parameter, in place of a body, of a type that is no JSON. */

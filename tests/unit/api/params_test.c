@@ -91,7 +91,7 @@ static void test_numbers(void **state)
 static int64_t time_of(const char *text)
 {
     int64_t value;
-    if (params_time_parse(slice_from(text), SLICE_LIT("timeout"), &arena, &value, &problem) != 0)
+    if (params_time_parse(slice_from(text), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem) != 0)
         fail_msg("%s: %.*s", text, SLICE_ARG(problem.reason));
     return value;
 }
@@ -102,17 +102,46 @@ static void test_times(void **state)
     (void)state;
     assert_int_equal(time_of("500ms"), 500000);
     assert_int_equal(time_of("10s"), 10000000);
-    assert_int_equal(time_of("1.5m"), 90000000);
     assert_int_equal(time_of("2H"), 7200000000);
     assert_int_equal(time_of("7micros"), 7);
     assert_int_equal(time_of("0"), 0);
     assert_int_equal(time_of("-1"), -1);
-    assert_int_equal(params_time_parse(SLICE_LIT("5"), SLICE_LIT("timeout"), &arena, &value, &problem), PARAMS_REFUSED);
+    assert_int_equal(params_time_parse(SLICE_LIT("5"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem), PARAMS_REFUSED);
     assert_slice_equal(problem.reason, "failed to parse setting [timeout] with value [5] as a time value: unit is missing or "
                                        "unrecognized");
-    assert_int_equal(params_time_parse(SLICE_LIT("x1s"), SLICE_LIT("timeout"), &arena, &value, &problem), PARAMS_REFUSED);
-    assert_int_equal(params_time_parse(SLICE_LIT("9999999999999d"), SLICE_LIT("t"), &arena, &value, &problem),
+    assert_int_equal(params_time_parse(SLICE_LIT("x1s"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem), PARAMS_REFUSED);
+    assert_slice_equal(problem.reason, "failed to parse [x1s]");
+    assert_int_equal(time_of("-001"), -1);
+    assert_int_equal(time_of("000"), 0);
+    assert_int_equal(time_of("9999999999999d"), time_of("9999999999d")); /* for ever */
+    assert_int_equal(time_of("1 s"), 1000000);
+}
+
+static void test_times_refused(void **state)
+{
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"1.5m", "failed to parse [1.5m], fractional time values are not supported"},
+        {"s", "failed to parse [s]"},
+        {"-5s", "failed to parse setting [t] with value [-5s] as a time value: negative durations are not supported"},
+        {"-2", "failed to parse setting [t] with value [-2] as a time value: unit is missing or unrecognized"},
+        {"", "failed to parse setting [t] with value [] as a time value: unit is missing or unrecognized"},
+        {"99999999999999999999s", "failed to parse [99999999999999999999s], fractional time values are not supported"},
+    };
+    int64_t value;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(params_time_parse(slice_from(cases[i].text), SLICE_LIT("t"), DIALECT_7, &arena, &value, &problem),
+                         PARAMS_REFUSED);
+        assert_slice_equal(problem.reason, cases[i].reason);
+        assert_int_equal(problem.type, PROBLEM_ILLEGAL_ARGUMENT);
+    }
+    assert_int_equal(params_time_parse(SLICE_LIT("1.5m"), SLICE_LIT("t"), DIALECT_5, &arena, &value, &problem),
                      PARAMS_REFUSED);
+    assert_int_equal(problem.type, PROBLEM_PARSE);
+    assert_int_equal(params_time_parse(SLICE_LIT("-5s"), SLICE_LIT("t"), DIALECT_5, &arena, &value, &problem), 0);
+    assert_int_equal(value, -1);
 }
 
 static void refuses(const char *query, const char *accepted, const char *expected)
@@ -139,7 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_split), cmocka_unit_test(test_too_many), cmocka_unit_test(test_booleans),
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_times), cmocka_unit_test(test_check),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_times), cmocka_unit_test(test_times_refused), cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }
