@@ -256,8 +256,9 @@ static int parse_alternative(const struct date_alternative *alternative, struct 
         return parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, ret_millis);
     struct date_fields fields = {DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET,
                                  DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET};
+    size_t stop;
     if (alternative->kind == DATE_ISO ? !parse_iso(text, alternative->strict, &fields)
-                                      : date__parse_pattern(alternative, text, &fields) != 0)
+                                      : date__parse_pattern(alternative, text, &fields, &stop) != 0)
         return DATE_INVALID;
     return date__resolve(&fields, round_up, zone_minutes, ret_millis);
 }

@@ -83,7 +83,7 @@ static void explain_parsers(const struct date_format *format, struct slice text,
                             struct problem *cause)
 {
     struct date_fields fields = unset;
-    size_t stop = longest_date(format, text);
+    size_t stop = longest_date(format, text), failed = 0;
     if (format->count > 1)
         problem_set(cause, arena, PROBLEM_PARSE, "Failed to parse with all enclosed parsers");
     else if (stop > 0 && stop < text.len)
@@ -91,11 +91,11 @@ static void explain_parsers(const struct date_format *format, struct slice text,
                     "Text '%.*s' could not be parsed, unparsed text found at index %zu", SLICE_ARG(text),
                     stop);
     else if (format->alternatives[0].kind == DATE_PATTERN &&
-             date__parse_pattern(&format->alternatives[0], text, &fields) == 0)
+             date__parse_pattern(&format->alternatives[0], text, &fields, &failed) == 0)
         problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed", SLICE_ARG(text));
     else
-        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed at index 0",
-                    SLICE_ARG(text));
+        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed at index %zu",
+                    SLICE_ARG(text), failed);
     cause->name = SLICE_LIT("date_time_parse_exception");
 }
 

@@ -266,12 +266,15 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
 }
 
 int date__parse_pattern(const struct date_alternative *alternative, struct slice text,
-                        struct date_fields *ret_fields)
+                        struct date_fields *ret_fields, size_t *ret_stop)
 {
+    size_t whole = text.len;
     for (size_t i = 0; i < alternative->piece_count; i++) {
+        *ret_stop = whole - text.len;
         if (!take_piece(&text, &alternative->pieces[i], ret_fields))
             return DATE_INVALID;
     }
+    *ret_stop = whole - text.len;
     return text.len == 0 ? 0 : DATE_INVALID;
 }
 

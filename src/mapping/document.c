@@ -424,8 +424,8 @@ static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val 
         if (!slice_is(name, names[i].name) || !(walk->dialect == DIALECT_7 ? names[i].in_7 : names[i].in_5))
             continue;
         if (walk->dialect == DIALECT_5 && slice_is(name, "_source"))
-            return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined twice in [%.*s]",
-                          SLICE_ARG(walk->type->name));
+            return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined %s in [%.*s]",
+                          yyjson_is_obj(value) ? "both as an object and a field" : "twice", SLICE_ARG(walk->type->name));
         if (walk->dialect == DIALECT_5 && (slice_is(name, "_version") || slice_is(name, "_field_names")))
             return refuse(walk, PROBLEM_MAPPER_PARSING,
                           "Cannot generate dynamic mappings of type [%.*s] for [%.*s]", SLICE_ARG(name),
@@ -574,6 +574,10 @@ int document_parse(const struct mapping *mapping, const struct mapping_type *typ
     struct json_doc json;
     struct problem cause;
     unsigned flags = JSON_DOCUMENT | (dialect == DIALECT_5 ? JSON_DUPLICATES : 0);
+    if (source.len == 0) {
+        problem_set(ret_problem, arena, PROBLEM_MAPPER_PARSING, "failed to parse, document is empty");
+        return DOCUMENT_REFUSED;
+    }
     if (json_parse(arena, source, dialect, flags, &json, &cause) != 0) {
         struct walk walk = {.arena = arena, .problem = ret_problem};
         return refuse_because(&walk, &cause, "failed to parse");

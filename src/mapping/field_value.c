@@ -201,6 +201,37 @@ static bool fits_i64(double number)
     return number >= -9223372036854775808.0 && number < 9223372036854775808.0;
 }
 
+/* Java's parser of doubles passes over what is around a number. */
+static struct slice trimmed(struct slice text)
+{
+    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
+        text = slice_from_offset(text, 1);
+    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
+        text.len--;
+    return text;
+}
+
+static bool java_double(struct reading *reading, struct slice text, double *ret_number);
+
+/* 5.6 reads a text as a double and casts that as Java does: to the nearest end of the range; a short is cut out of an int. */
+static int integer_cast_from_text(struct reading *reading, struct slice text, int64_t *ret_integer)
+{
+    enum field_type type = reading->field->type;
+    const struct integer_type *range = &integer_types[type == FIELD_LONG ? FIELD_LONG : FIELD_INTEGER];
+    int64_t integer;
+    double number;
+    if (!slice_to_i64(text, &integer)) {
+        if (!java_double(reading, text, &number))
+            return refuse_number_text(reading, text, true);
+        integer = isnan(number) ? 0 : fits_i64(number) ? (int64_t)number : number > 0 ? INT64_MAX : INT64_MIN;
+    }
+    integer = integer < range->min ? range->min : integer > range->max ? range->max : integer;
+    if (type == FIELD_BYTE && (integer < INT8_MIN || integer > INT8_MAX))
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
+    *ret_integer = type == FIELD_SHORT ? (int16_t)integer : integer;
+    return 0;
+}
+
 static int integer_from_text(struct reading *reading, struct slice text, int64_t *ret_integer)
 {
     const struct integer_type *type = &integer_types[reading->field->type];
@@ -209,6 +240,8 @@ static int integer_from_text(struct reading *reading, struct slice text, int64_t
     if (text.len == 0)
         return FIELD_VALUE_IGNORED;
     int64_t integer;
+    if (reading->dialect == DIALECT_5 && reading->doc != NULL)
+        return integer_cast_from_text(reading, text, ret_integer);
     if (!slice_to_i64(text, &integer)) {
         if (!is_decimal(text))
             return refuse_number_text(reading, text, true);
@@ -270,8 +303,8 @@ static bool java_double(struct reading *reading, struct slice text, double *ret_
         *ret_number = NAN;
     else if (slice_is(text, "Infinity") || slice_is(text, "-Infinity"))
         *ret_number = text.data[0] == '-' ? -INFINITY : INFINITY;
-    else if (is_decimal(text))
-        *ret_number = to_double(reading, text);
+    else if (is_decimal(trimmed(text)))
+        *ret_number = to_double(reading, trimmed(text));
     else
         return false;
     return true;
