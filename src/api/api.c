@@ -146,8 +146,7 @@ static bool method_is_known(struct slice name)
     return slice_is(name, "PATCH") || slice_is(name, "TRACE") || slice_is(name, "CONNECT");
 }
 
-/* A path that other methods lead somewhere with. */
-static int reply_wrong_method(struct request *request, unsigned methods, struct slice bad_escape)
+int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape)
 {
     struct exchange *exchange = request->exchange;
     reply_header(request, "Allow", method_list(request, methods, ","));
@@ -182,7 +181,7 @@ static int reply_no_handler(struct request *request)
         return REQUEST_ANSWERED;
     }
     if (exchange->method == HTTP_OPTIONS)
-        return reply_wrong_method(request, 0, SLICE_NONE);
+        return api_wrong_method(request, 0, SLICE_NONE);
     problem_reply_text(request, 400,
                        arena_printf(request->arena, "no handler found for uri [%.*s] and method [%.*s]", SLICE_ARG(uri),
                                     SLICE_ARG(exchange->method_name)),
@@ -201,7 +200,7 @@ static int decode_parts(struct request *request, const struct route_match *match
             url_decode(request->arena, match->parts[part], plus_is_space, &request->parts[part], &reason) != 0) {
             if (request->dialect == DIALECT_5)
                 return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
-            return reply_wrong_method(request, match->methods, reason);
+            return api_wrong_method(request, match->methods, reason);
         }
     return 0;
 }
@@ -278,10 +277,15 @@ static int prepare(struct request *request, const struct route_match *match)
 {
     int r;
     struct exchange *exchange = request->exchange;
-    if ((r = decode_parts(request, match)) != 0 || (r = resolve_date_names(request)) != 0)
+    if ((r = decode_parts(request, match)) != 0)
         return r;
+    enum dialect decoded_as = request->dialect;
     if (match->form == FORM_SHARED && !request->form.compatible_8)
         request->dialect = dialect_of_indices(request, request->parts[PART_INDEX]);
+    if (request->dialect != decoded_as && (r = decode_parts(request, match)) != 0) /* what '+' means differs */
+        return r;
+    if ((r = resolve_date_names(request)) != 0)
+        return r;
     if ((r = params_parse(request->arena, exchange->query, &request->params, &request->problem)) != 0)
         return REQUEST_REFUSED;
     if ((r = media_check(request)) != 0)
@@ -307,7 +311,7 @@ static int find_row(struct request *request, struct route_match *ret_match)
     if (!request->form.compatible_8 && (r != 0 || ret_match->form == FORM_SHARED))
         request->dialect = dialect_of_indices(request, SLICE_NONE);
     if (request->dialect == DIALECT_7 || exchange->method == HTTP_OTHER || exchange->method == HTTP_OPTIONS)
-        return r != 0 ? reply_no_handler(request) : reply_wrong_method(request, ret_match->methods, SLICE_NONE);
+        return r != 0 ? reply_no_handler(request) : api_wrong_method(request, ret_match->methods, SLICE_NONE);
     if (route_find(routes, exchange->method, exchange->path, true, ret_match) != 0)
         return reply_no_handler(request);
     return 0;

@@ -35,4 +35,11 @@ struct api {
     char cluster_uuid[ID_BYTES + 1];
 };
 
+/*
+ * Answers 405 with the methods (bits by enum http_method) that lead somewhere with this path, or OPTIONS with the same.
+ * `bad_escape`: the path could not even be decoded; data NULL else.
+ * Returns: REQUEST_ANSWERED.
+ */
+int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape) TL_MUST_USE;
+
 #endif

@@ -8,6 +8,7 @@
 #include "api/bulk_parse.h"
 #include "api/handlers.h"
 #include "api/problem_reply.h"
+#include "base/map.h"
 
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
@@ -126,6 +127,34 @@ static int bulk_done(struct request *request, struct command *command)
     return bulk_reply(request, request->context, command->write.results, command->write.rolled_back);
 }
 
+/* --- What the core never sees --------------------------------------------------------------------------------------- */
+
+static struct slice shard_key(struct request *request, const struct write_item *item)
+{
+    return arena_printf(request->arena, "%.*s/%u", SLICE_ARG(item->index), write_item_shard(request, item));
+}
+
+/* Items that want more copies than there are fail by themselves, those of a shard together. */
+static void refuse_copies(struct request *request, const struct bulk_request *bulk)
+{
+    struct map siblings = MAP_INIT;
+    for (size_t i = 0; i < bulk->bulk.count; i++) {
+        struct slice key = shard_key(request, &bulk->bulk.items[i]);
+        size_t *count = map_get(&siblings, key);
+        if (count == NULL)
+            map_put(&siblings, key, count = arena_zalloc(request->arena, sizeof *count));
+        (*count)++;
+    }
+    for (size_t i = 0; i < bulk->bulk.count; i++) {
+        const struct write_item *item = &bulk->bulk.items[i];
+        const size_t *count = map_get(&siblings, shard_key(request, item));
+        if (bulk->bulk.actions[i].refused.type == PROBLEM_NONE &&
+            write_check_copies(request, &bulk->options, item, *count) != 0)
+            bulk->bulk.actions[i].refused = request->problem;
+    }
+    map_deinit(&siblings);
+}
+
 /* --- The request --------------------------------------------------------------------------------------------------- */
 
 /* The items that the core gets to see, in the command's arena. Returns: how many. */
@@ -164,6 +193,7 @@ static int read_defaults(struct request *request, struct bulk_defaults *defaults
     *defaults = (struct bulk_defaults){.index = request_part(request, PART_INDEX),
                                        .type = request_part(request, PART_TYPE),
                                        .routing = request_param(request, "routing"),
+                                       .pipeline = request_param(request, "pipeline"),
                                        .lease = request_param(request, "lease")};
     if (defaults->type.len == 0)
         defaults->type = request_param(request, "type");
@@ -189,8 +219,9 @@ int handle_bulk(struct request *request)
     if (request->exchange->body.len == 0)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if ((r = bulk_parse(request, request->exchange->body, &defaults, &bulk->bulk)) != 0 ||
-        (r = request_accept(request)) != 0 || (r = bulk_validate(request, &bulk->bulk)) != 0 ||
-        (r = write_check_copies(request, &bulk->options, &bulk->bulk.items[0])) != 0)
+        (r = request_accept(request)) != 0 || (r = bulk_validate(request, &bulk->bulk)) != 0)
         return r;
+    if (bulk->options.active_shards == ACTIVE_SHARDS_ALL || bulk->options.active_shards > 1)
+        refuse_copies(request, bulk);
     return bulk_submit(request, bulk, atomic);
 }

@@ -4,6 +4,7 @@
  */
 #include "api/bulk_parse.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "api/api_internal.h"
@@ -74,19 +75,31 @@ static struct slice scalar_text(struct request *request, const struct json_doc *
     return arena_copy(request->arena, slice_make(doc->source.data + start, place_behind(doc, start) - start));
 }
 
+/* "1.9" is 1 for Java's parser. */
+static bool fraction_to_i64(struct arena *arena, struct slice text, int64_t *ret_value)
+{
+    char *end;
+    struct slice copy = arena_copy(arena, text);
+    double number = strtod(copy.data, &end);
+    if (copy.len == 0 || *end != '\0' || !(number > -9.2e18 && number < 9.2e18))
+        return false;
+    *ret_value = (int64_t)number;
+    return true;
+}
+
 static int read_number(struct bulk_parser *parser, struct slice name, struct slice text, struct write_item *item,
                        struct bulk_action *action)
 {
     int64_t value;
-    if (!slice_to_i64(text, &value))
+    if (!slice_to_i64(text, &value) && !fraction_to_i64(parser->request->arena, text, &value))
         return request_refuse(parser->request, action->typed ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT, "For input string: \"%.*s\"", SLICE_ARG(text));
     if (slice_is(name, "if_seq_no")) {
         item->if_seq_no = value;
     } else if (slice_is(name, "if_primary_term")) {
         item->if_primary_term = value;
     } else if (slice_is(name, "version") || slice_is(name, "_version")) {
-        item->version = value;
-        action->asked.version = true;
+        item->version = value == JAVA_MATCH_ANY ? VERSION_ANY : value;
+        action->asked.version = value != JAVA_MATCH_ANY;
     } else {
         action->asked.retries = (int32_t)value;
     }
@@ -114,6 +127,8 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         item->index = text;
     } else if (slice_is(name, "_type")) {
         item->type = text;
+        if (text.len == 0)
+            problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
     } else if (slice_is(name, "_id")) {
         item->id = text;
     } else if (slice_is(name, "routing") || (old && slice_is(name, "_routing"))) {
@@ -122,10 +137,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "can't specify parent if no parent field has been configured");
     } else if (slice_is(name, "pipeline")) {
-        parser->bulk->pipeline_named = true;
-        if (text.len > 0 && !slice_is(text, "_none"))
-            problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                        "pipeline with id [%.*s] does not exist", SLICE_ARG(text));
+        action->pipeline = text;
     } else if (slice_is(name, "op_type") || (old && slice_is(name, "opType"))) {
         item->op = item->op == WRITE_INDEX && slice_is(text, "create") ? WRITE_CREATE : item->op;
     } else if (old && item->op != WRITE_UPDATE && slice_is(name, "retry_on_conflict")) {
@@ -246,6 +258,19 @@ static int read_update(struct bulk_parser *parser, struct slice source, struct w
     return 0;
 }
 
+/* Only what is indexed goes through a pipeline: an update does with its upsert. */
+static void look_for_pipeline(struct bulk_parser *parser, const struct write_item *item, struct bulk_action *action)
+{
+    bool indexes = item->op == WRITE_INDEX || item->op == WRITE_CREATE ||
+                   (item->op == WRITE_UPDATE && (item->update->upsert.data != NULL || item->update->doc_as_upsert));
+    if (!indexes || action->pipeline.len == 0)
+        return;
+    parser->bulk->pipeline_named = true;
+    if (action->refused.type == PROBLEM_NONE)
+        write_pipeline_missing(action->pipeline, action->typed ? DIALECT_5 : DIALECT_7, parser->request->arena,
+                               &action->refused);
+}
+
 static void add_item(struct bulk_parser *parser, const struct write_item *item, const struct bulk_action *action)
 {
     struct bulk *bulk = parser->bulk;
@@ -274,7 +299,9 @@ static int read_source(struct bulk_parser *parser, struct write_item *item, stru
 static int read_item(struct bulk_parser *parser, struct slice line)
 {
     const struct bulk_defaults *defaults = parser->defaults;
-    struct bulk_action action = {.source = defaults->source};
+    struct bulk_action action = {.asked.typed_path = parser->request->route->form == FORM_TYPED,
+                                 .source = defaults->source,
+                                 .pipeline = defaults->pipeline};
     struct write_item item = WRITE_ITEM_INIT;
     item.index = defaults->index;
     item.type = defaults->type;
@@ -291,6 +318,7 @@ static int read_item(struct bulk_parser *parser, struct slice line)
         item.id = id_document(&parser->request->api->ids, clock_micros(), parser->request->arena);
         item.id_generated = true;
     }
+    look_for_pipeline(parser, &item, &action);
     add_item(parser, &item, &action);
     return 0;
 }
@@ -304,6 +332,8 @@ int bulk_validate(struct request *request, const struct bulk *bulk)
         const struct write_item *item = &bulk->items[i];
         if (item->index.data == NULL)
             validation_add(&validation, "index is missing");
+        if (item->index.data == NULL && item->type.data == NULL && request->dialect == DIALECT_5)
+            validation_add(&validation, "type is missing");
         if (item->id.data == NULL)
             validation_add(&validation, "id is missing");
         write_item_validate(item, bulk->actions[i].typed ? DIALECT_5 : DIALECT_7, &bulk->actions[i].asked, &validation);

@@ -21,6 +21,7 @@ struct bulk_action {
     struct source_filter source; /* updates that want it; not given: none */
     const struct slice *fields;
     size_t field_count;
+    struct slice pipeline;       /* empty: none */
     bool typed;                  /* names a type: replied to as 5.6 does */
     struct problem refused;      /* fails before the core sees it; else PROBLEM_NONE */
 };
@@ -37,6 +38,7 @@ struct bulk_defaults {
     struct slice index;   /* data NULL: none */
     struct slice type;    /* empty: none */
     struct slice routing;
+    struct slice pipeline;
     struct slice lease;
     struct source_filter source;
     bool require_alias;

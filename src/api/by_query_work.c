@@ -338,7 +338,7 @@ static bool lacks_copies(struct batch *batch)
                             .catalog = by->call.catalog};
     bool lacks = false;
     for (size_t i = 0; i < write->item_count; i++) {
-        if (write_check_copies(&shell, &by->options, &write->items[i]) == 0)
+        if (write_check_copies(&shell, &by->options, &write->items[i], 0) == 0)
             break;
         lacks = true;
         add_failure(by, &write->items[i], &shell.problem);

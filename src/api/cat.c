@@ -96,8 +96,8 @@ int handle_cat_indices(struct request *request)
 /* --- Count ------------------------------------------------------------------------------------------------------------ */
 
 static const struct cat_column count_columns[] = {
-    {"epoch", "t,time", "seconds since 1970-01-01 00:00:00, that the count was executed", false, false},
-    {"timestamp", "ts,hms", "time that the count was executed", false, false},
+    {"epoch", "t,time", "seconds since 1970-01-01 00:00:00", false, false},
+    {"timestamp", "ts,hms,hhmmss", "time in HH:MM:SS", false, false},
     {"count", "dc,docs.count,docsCount", "the document count", false, false},
 };
 

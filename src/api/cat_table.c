@@ -229,6 +229,8 @@ static void write_text(struct request *request, const struct cat_table *table, c
     }
     for (size_t k = 0; titles && k < count; k++)
         write_cell(buf, shown[k].title, shown[k].width, table->columns[shown[k].index].right, k + 1 == count);
+    for (size_t i = 0; count == 0 && i < table->row_count; i++)
+        buf_byte(buf, '\n'); /* a row of no columns */
     for (size_t i = 0; i < table->row_count; i++)
         for (size_t k = 0; k < count; k++)
             write_cell(buf, cell_text(request, rows[i] + shown[k].index), shown[k].width,

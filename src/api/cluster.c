@@ -2,6 +2,8 @@
 /*
  * _cluster and _nodes, as far as clients look at them before they work.
  */
+#include <ctype.h>
+
 #include "api/api_internal.h"
 #include "api/cluster_state.h"
 #include "api/handlers.h"
@@ -111,8 +113,9 @@ static void write_index_health(struct json_writer *writer, const struct catalog_
     json_end(writer, '}');
 }
 
+/* `missing`: an index that was named is not there, which makes it red. */
 static void write_health(struct request *request, const struct index_set *set, const struct cluster_health *health,
-                         bool timed_out)
+                         bool missing, bool timed_out)
 {
     struct json_writer writer;
     struct slice level = request_param(request, "level");
@@ -121,7 +124,7 @@ static void write_health(struct request *request, const struct index_set *set, c
     json_key(&writer, "cluster_name");
     json_string(&writer, request->api->options.cluster_name);
     json_key(&writer, "status");
-    json_string(&writer, slice_from(cluster_health_status(health)));
+    json_string(&writer, missing ? SLICE_LIT("red") : slice_from(cluster_health_status(health)));
     json_key(&writer, "timed_out");
     json_bool(&writer, timed_out);
     json_key(&writer, "number_of_nodes");
@@ -143,6 +146,31 @@ static void write_health(struct request *request, const struct index_set *set, c
     json_end(&writer, '}');
 }
 
+static int refuse_status(struct request *request, struct slice name)
+{
+    char *upper = (char *)(uintptr_t)arena_copy(request->arena, name).data;
+    for (size_t i = 0; i < name.len; i++)
+        upper[i] = (char)toupper((unsigned char)name.data[i]);
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.%s", upper);
+}
+
+/* Whether the path names, other than by a pattern, an index that is not there. */
+static bool names_missing_index(struct request *request)
+{
+    struct slice rest = request_part(request, PART_INDEX);
+    while (rest.len > 0) {
+        size_t len = slice_find_byte(rest, ',');
+        struct slice name = slice_make(rest.data, len);
+        bool pattern = slice_find_byte(name, '*') < len || slice_is(name, "_all") || len == 0 || name.data[0] == '-';
+        if (!pattern && catalog_index(request_catalog(request), name) == NULL &&
+            !catalog_has_alias(request_catalog(request), name))
+            return true;
+        rest = slice_from_offset(rest, len + 1);
+    }
+    return false;
+}
+
 int handle_cluster_health(struct request *request)
 {
     static const struct catalog_options options = {.allow_no_indices = true,
@@ -161,13 +189,12 @@ int handle_cluster_health(struct request *request)
         return r;
     if (wait.status.len > 0 && !slice_is(wait.status, "green") && !slice_is(wait.status, "yellow") &&
         !slice_is(wait.status, "red"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown cluster health status [%.*s]",
-                              SLICE_ARG(wait.status));
+        return refuse_status(request, wait.status);
     for (size_t i = 0; i < set.count; i++)
         cluster_health_add(&health, set.targets[i].index);
     /* Nothing that a client may wait for would come about by waiting: it is told at once what it would hear later. */
-    bool missing = request_part(request, PART_INDEX).len > 0 && set.count == 0 && wait.status.len > 0;
-    write_health(request, &set, &health, missing || !wait_is_over(&wait, &health));
+    bool missing = names_missing_index(request);
+    write_health(request, &set, &health, missing, missing || !wait_is_over(&wait, &health));
     return REQUEST_DONE;
 }
 

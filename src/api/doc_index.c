@@ -45,18 +45,25 @@ static int read_numbers(struct request *request, struct write_item *item)
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked)
 {
     *ret_asked = (struct write_asked){.version = request_param(request, "version").data != NULL,
-                                      .version_type = request_param(request, "version_type").data != NULL};
+                                      .version_type = request_param(request, "version_type").data != NULL,
+                                      .typed_path = request->route->form == FORM_TYPED};
     item->index = request_part(request, PART_INDEX);
     item->type = request_part(request, PART_TYPE);
     item->id = request_part(request, PART_ID);
     item->routing = request_param(request, "routing");
-    if (request_param(request, "parent").len > 0)
+    if (request_param(request, "parent").len > 0 && request->dialect == DIALECT_5) {
+        request->remote_action = item->op == WRITE_UPDATE ? "indices:data/write/update[s]" : NULL;
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "can't specify parent if no parent field has been configured");
+    }
     int r = request_long(request, "version", &item->version);
     if (r != 0 || (r = doc_version_type(request, request_param(request, "version_type"), &item->version_type)) != 0 ||
         (r = read_numbers(request, item)) != 0)
         return r;
+    if (item->version == JAVA_MATCH_ANY) {
+        item->version = VERSION_ANY;
+        ret_asked->version = false;
+    }
     return request_bool(request, "require_alias", &item->require_alias);
 }
 
@@ -80,11 +87,19 @@ static int read_op_type(struct request *request, struct write_item *item)
 
 /* --- wait_for_active_shards ---------------------------------------------------------------------------------------- */
 
+uint32_t write_item_shard(struct request *request, const struct write_item *item)
+{
+    const struct catalog_index *index = catalog_index(request_catalog(request), item->index);
+    uint32_t shard_count = index == NULL ? (request->dialect == DIALECT_5 ? 5 : 1) : index->shard_count;
+    return shard_of(item->routing.len > 0 ? item->routing : item->id, shard_count);
+}
+
 /*
  * There is one copy of everything. Who wants to wait for more would wait in vain: it is told at once what Elasticsearch
  * says after its timeout.
  */
-int write_check_copies(struct request *request, const struct write_options *options, const struct write_item *item)
+int write_check_copies(struct request *request, const struct write_options *options, const struct write_item *item,
+                       size_t siblings)
 {
     static const char *const ops[] = {"index", "index", "update", "delete"};
     if (options->active_shards == ACTIVE_SHARDS_DEFAULT || (options->active_shards >= 0 && options->active_shards <= 1))
@@ -94,20 +109,25 @@ int write_check_copies(struct request *request, const struct write_options *opti
     uint32_t needed = options->active_shards == ACTIVE_SHARDS_ALL ? copies : (uint32_t)options->active_shards;
     if (needed <= 1)
         return 0;
-    uint32_t shard_count = index == NULL ? (request->dialect == DIALECT_5 ? 5 : 1) : index->shard_count;
-    uint32_t shard = shard_of(item->routing.len > 0 ? item->routing : item->id, shard_count);
     struct slice type = item->type.len > 0 ? item->type : SLICE_LIT("_doc");
+    /* 7.10 cannot print the source of a line of a bulk request */
+    bool shown = siblings == 0 || request->dialect == DIALECT_5;
     struct slice source = item->source.data == NULL ? SLICE_NONE
-                                                    : arena_printf(request->arena, ", source[%.*s]", SLICE_ARG(item->source));
+                                                    : arena_printf(request->arena, ", source[%.*s]",
+                                                                   SLICE_ARG(shown ? item->source : SLICE_LIT("_na_")));
     struct slice asked = options->active_shards == ACTIVE_SHARDS_ALL ? SLICE_LIT("ALL")
                                                                       : arena_printf(request->arena, "%u", needed);
     struct slice timeout = options->timeout.len > 0 ? options->timeout : SLICE_LIT("1m");
+    struct slice what = arena_printf(request->arena, "%s {[%.*s][%.*s][%.*s]%.*s}", ops[item->op], SLICE_ARG(item->index),
+                                     SLICE_ARG(type), SLICE_ARG(item->id), SLICE_ARG(source));
+    if (siblings > 1)
+        what = arena_printf(request->arena, "%zu] requests", siblings);
+    uint32_t shard = write_item_shard(request, item);
     return request_refuse(request, PROBLEM_UNAVAILABLE_SHARDS,
                           "[%.*s][%u] Not enough active copies to meet shard count of [%.*s] (have 1, needed %u). Timeout: "
-                          "[%.*s], request: [BulkShardRequest [[%.*s][%u]] containing [%s {[%.*s][%.*s][%.*s]%.*s}]]",
+                          "[%.*s], request: [BulkShardRequest [[%.*s][%u]] containing [%.*s%s]",
                           SLICE_ARG(item->index), shard, SLICE_ARG(asked), needed, SLICE_ARG(timeout),
-                          SLICE_ARG(item->index), shard, ops[item->op], SLICE_ARG(item->index), SLICE_ARG(type),
-                          SLICE_ARG(item->id), SLICE_ARG(source));
+                          SLICE_ARG(item->index), shard, SLICE_ARG(what), siblings > 1 ? "" : "]");
 }
 
 /* --- Writing -------------------------------------------------------------------------------------------------------- */
@@ -148,7 +168,9 @@ static int single_check(struct request *request, struct single_write *single, co
     write_item_validate(&single->item, request->dialect, asked, &validation);
     if ((r = validation_end(&validation, request)) != 0)
         return r;
-    return write_check_copies(request, &single->options, &single->item);
+    if (write_pipeline_missing(request_param(request, "pipeline"), request->dialect, request->arena, &request->problem))
+        return REQUEST_REFUSED;
+    return write_check_copies(request, &single->options, &single->item, 0);
 }
 
 static int index_one(struct request *request, enum write_op op)
@@ -165,6 +187,8 @@ static int index_one(struct request *request, enum write_op op)
     if (r != 0 || (r = write_options_read(request, &single->options)) != 0 || (r = read_op_type(request, item)) != 0)
         return r;
     if (item->id.data == NULL) {
+        if (request->dialect == DIALECT_7 && request_param(request, "op_type").data == NULL)
+            item->op = WRITE_CREATE;
         item->id = id_document(&request->api->ids, clock_micros(), request->arena);
         item->id_generated = true;
     }

@@ -9,7 +9,9 @@
 #include <inttypes.h>
 
 #include "api/api_internal.h"
+#include "api/doc_write.h"
 #include "api/handlers.h"
+#include "api/preference.h"
 #include "json/path.h"
 #include "mapping/shard.h"
 
@@ -28,22 +30,6 @@ int doc_version_type(struct request *request, struct slice text, enum version_ty
     else
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No version type match [%.*s]", SLICE_ARG(text));
     return 0;
-}
-
-static int check_preference(struct request *request)
-{
-    static const char *const known[] = {"_local", "_only_local", "_primary", "_primary_first", "_replica",
-                                        "_replica_first"};
-    struct slice text = request_param(request, "preference");
-    if (text.len == 0 || text.data[0] != '_')
-        return 0;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (slice_is(text, known[i]))
-            return 0;
-    if (slice_starts_with(text, SLICE_LIT("_shards:")) || slice_starts_with(text, SLICE_LIT("_only_nodes:")) ||
-        slice_starts_with(text, SLICE_LIT("_prefer_nodes:")))
-        return 0;
-    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "no Preference for [%.*s]", SLICE_ARG(text));
 }
 
 static int read_stored_fields(struct request *request, struct doc_query *query)
@@ -83,14 +69,21 @@ int doc_read_params(struct request *request, struct doc_query *ret_query)
     return 0;
 }
 
-/* What is checked only once the parameters are known to be accepted. */
-static int check_query(struct request *request, const struct doc_query *query)
+/* The client's version of what it reads. -3 is none, -1, which stands for none here, is an error. */
+static int read_version(struct request *request, struct doc_query *query)
 {
-    if (query->version < 0 && query->version != VERSION_ANY && query->version_type != VERSION_INTERNAL)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                              "Validation Failed: 1: illegal version value [%" PRId64 "] for version type [%s];",
-                              query->version, query->version_type == VERSION_EXTERNAL ? "EXTERNAL" : "EXTERNAL_GTE");
-    return check_preference(request);
+    int64_t version = JAVA_MATCH_ANY;
+    int r = request_long(request, "version", &version);
+    if (r != 0 || (r = doc_version_type(request, request_param(request, "version_type"), &query->version_type)) != 0 ||
+        (r = request_accept(request)) != 0)
+        return r;
+    bool fine = version == JAVA_MATCH_ANY || version >= (query->version_type == VERSION_INTERNAL ? 1 : 0);
+    query->version = version == JAVA_MATCH_ANY ? VERSION_ANY : version;
+    if (fine)
+        return 0;
+    return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                          "Validation Failed: 1: illegal version value [%" PRId64 "] for version type [%s];", version,
+                          write_version_type_name(query->version_type));
 }
 
 static int read_query(struct request *request, struct doc_query **ret_query)
@@ -102,9 +95,7 @@ static int read_query(struct request *request, struct doc_query **ret_query)
     query->index = request_part(request, PART_INDEX);
     query->type = request_part(request, PART_TYPE);
     query->id = request_part(request, PART_ID);
-    if ((r = request_long(request, "version", &query->version)) != 0 ||
-        (r = doc_version_type(request, request_param(request, "version_type"), &query->version_type)) != 0 ||
-        (r = request_accept(request)) != 0 || (r = check_query(request, query)) != 0)
+    if ((r = read_version(request, query)) != 0)
         return r;
     *ret_query = query;
     return 0;
@@ -212,6 +203,14 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
         return r > 0 ? REQUEST_REFUSED : r;
     if (alias != NULL && routed.routing.len == 0)
         routed.routing = alias->search_routing;
+    r = preference_check(request, ret_found->index,
+                         shard_of(routed.routing.len > 0 ? routed.routing : query->id, ret_found->index->shard_count),
+                         query->type, query->id, routed.routing, ret_problem);
+    if (r != 0) {
+        if (ret_problem->type != PROBLEM_NULL_POINTER)
+            request->remote_action = NULL; /* found out before a node is asked */
+        return r;
+    }
     ret_found->type = mapping_type(ret_found->index->mapping, query->type);
     if (request->dialect == DIALECT_5 && (query->type.len == 0 || slice_is(query->type, "_all")))
         r = get_of_any_type(request, &routed, ret_found);
@@ -378,21 +377,6 @@ static int check_leaf_fields(struct request *request, const struct doc_query *qu
     return 0;
 }
 
-/* "_shards:2,3": one that the index has not is an error of the server there. */
-static int check_shards(struct request *request, const struct catalog_index *index)
-{
-    uint64_t shard;
-    struct slice text = request_param(request, "preference");
-    if (!slice_starts_with(text, SLICE_LIT("_shards:")))
-        return 0;
-    struct slice number = slice_from_offset(text, strlen("_shards:"));
-    number.len = slice_find_byte(number, ',');
-    if (slice_to_u64(number, &shard) && shard < index->shard_count)
-        return 0;
-    return request_refuse(request, PROBLEM_NULL_POINTER, "index [%.*s] has no shard [%.*s]", SLICE_ARG(index->name),
-                          SLICE_ARG(number));
-}
-
 static int get_run(struct request *request)
 {
     const struct doc_query *query = request->context;
@@ -401,8 +385,7 @@ static int get_run(struct request *request)
     int r = doc_find(request, query, &found, &request->problem);
     if (r != 0)
         return r;
-    r = check_shards(request, found.index);
-    if (r == 0 && found.found)
+    if (found.found)
         r = check_leaf_fields(request, query, &found);
     if (r == 0) {
         request->exchange->status = found.found ? 200 : 404;
@@ -471,6 +454,7 @@ int handle_doc_get(struct request *request)
 
 /* --- GET /index/_source/id ------------------------------------------------------------------------------------------ */
 
+/* 5.6 says no more than the status; 6.x, whose clients come by the same paths, says this. */
 static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found)
 {
     struct slice type = request->dialect == DIALECT_5 ? query->type : SLICE_LIT("_doc");

@@ -114,7 +114,7 @@ int handle_doc_update(struct request *request)
     if (single->item.id.len > DOC_ID_BYTES_MAX)
         request->remote_action = "indices:data/write/update[s]"; /* 5.6 finds that out when it writes */
     if ((r = validation_end(&validation, request)) != 0 ||
-        (r = write_check_copies(request, &single->options, &single->item)) != 0)
+        (r = write_check_copies(request, &single->options, &single->item, 0)) != 0)
         return r;
     return update_submit(request, single);
 }

@@ -52,13 +52,12 @@ static int read_active_shards(struct request *request, struct write_options *opt
     return 0;
 }
 
-/* There are no pipelines, so no name names one. */
-static int check_pipeline(struct request *request)
+bool write_pipeline_missing(struct slice name, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
 {
-    struct slice name = request_param(request, "pipeline");
-    if (name.len == 0 || slice_is(name, "_none"))
-        return 0;
-    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist", SLICE_ARG(name));
+    if (name.len == 0 || (slice_is(name, "_none") && dialect == DIALECT_7))
+        return false;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist", SLICE_ARG(name));
+    return true;
 }
 
 int write_options_read(struct request *request, struct write_options *ret_options)
@@ -66,8 +65,7 @@ int write_options_read(struct request *request, struct write_options *ret_option
     int64_t timeout = WRITE_TIMEOUT_DEFAULT_US;
     *ret_options = (struct write_options){.timeout = request_param(request, "timeout")};
     int r = request_time(request, "timeout", &timeout);
-    if (r != 0 || (r = check_pipeline(request)) != 0 || (r = read_refresh(request, ret_options)) != 0 ||
-        (r = read_active_shards(request, ret_options)) != 0)
+    if (r != 0 || (r = read_refresh(request, ret_options)) != 0 || (r = read_active_shards(request, ret_options)) != 0)
         return r;
     ret_options->timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
     ret_options->lease = request_param(request, "lease");
@@ -112,14 +110,11 @@ int validation_end(struct validation *validation, struct request *request)
                           SLICE_ARG(validation->text));
 }
 
-static const char *version_type_name(enum version_type type)
+const char *write_version_type_name(enum version_type type)
 {
     static const char *const names[] = {"INTERNAL", "EXTERNAL", "EXTERNAL_GTE", "FORCE"};
     return names[type];
 }
-
-/* What Java's server has in `version` when the client gave none. */
-#define JAVA_MATCH_ANY (-3)
 
 static void validate_version_range(const struct write_item *item, const struct write_asked *asked,
                                    struct validation *validation)
@@ -128,7 +123,7 @@ static void validate_version_range(const struct write_item *item, const struct w
     bool fine = item->version_type == VERSION_INTERNAL ? version > 0 || version == JAVA_MATCH_ANY : version >= 0;
     if (!fine)
         validation_add(validation, "illegal version value [%" PRId64 "] for version type [%s]", version,
-                       version_type_name(item->version_type));
+                       write_version_type_name(item->version_type));
 }
 
 static void validate_compare_and_set(const struct write_item *item, const struct write_asked *asked,
@@ -180,7 +175,7 @@ static void validate_update(const struct write_item *item, const struct write_as
     bool scripted = update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL;
     if (dialect == DIALECT_5 && item->version_type != VERSION_INTERNAL && item->version_type != VERSION_FORCE)
         validation_add(validation, "version type [%s] is not supported by the update API",
-                       version_type_name(item->version_type));
+                       write_version_type_name(item->version_type));
     else if (dialect == DIALECT_5 && asked->version && asked->retries > 0)
         validation_add(validation, "can't provide both retry_on_conflict and a specific version");
     if (item->if_seq_no != SEQ_NO_ANY) {
@@ -210,7 +205,8 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
         validate_version_range(item, asked, validation);
     if (item->op != WRITE_DELETE)
         validate_id_length(item, dialect, validation);
-    if (item->id_generated && dialect == DIALECT_5 && (asked->version || item->version_type != VERSION_INTERNAL))
+    if (item->id_generated && dialect == DIALECT_5 &&
+        (asked->version || item->version_type != VERSION_INTERNAL || (item->op == WRITE_CREATE && asked->typed_path)))
         validation_add(validation, "an id must be provided if version type or value are set");
     if (item->op == WRITE_UPDATE)
         validate_update(item, asked, dialect, validation);

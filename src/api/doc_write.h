@@ -23,6 +23,17 @@ enum { ACTIVE_SHARDS_ALL = -1, ACTIVE_SHARDS_DEFAULT = -2 };
 /* Reads them. Returns: 0, REQUEST_REFUSED. */
 int write_options_read(struct request *request, struct write_options *ret_options) TL_MUST_USE;
 
+/*
+ * What Java's servers have in `version` when the client gave none, and what they take for none when it gave that.
+ */
+#define JAVA_MATCH_ANY (-3)
+
+/* Returns: Java's name of the type, as errors have it. */
+const char *write_version_type_name(enum version_type type);
+
+/* There are no pipelines, so no name names one. Returns: whether this one would be looked for, and the problem. */
+bool write_pipeline_missing(struct slice name, enum dialect dialect, struct arena *arena, struct problem *ret_problem);
+
 /* Makes a WRITE command with `count` items, all zero but for VERSION_ANY and the like, for the request's owner. */
 struct command *write_command_new(struct request *request, const struct write_options *options, size_t count);
 
@@ -43,6 +54,7 @@ int validation_end(struct validation *validation, struct request *request) TL_MU
 struct write_asked {
     bool version;      /* it named one, be it -1 */
     bool version_type;
+    bool typed_path;   /* the type is in the path, where 5.6 wants a create to have an id; 6.x, by the item, does not */
     int32_t retries;   /* retry_on_conflict, which has nothing left to do: updates run one after another */
 };
 
@@ -53,9 +65,16 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
 /* Reads the parts of the path and the parameters that describe a single write. Returns: 0, REQUEST_REFUSED. */
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
 
-/* Refuses to wait for more copies than there are. Returns: 0, REQUEST_REFUSED. */
-int write_check_copies(struct request *request, const struct write_options *options,
-                       const struct write_item *item) TL_MUST_USE;
+/* Returns: the number of the shard that an item would go to. */
+uint32_t write_item_shard(struct request *request, const struct write_item *item);
+
+/*
+ * Refuses to wait for more copies than there are. `siblings`: how many items of a bulk request go to the shard of
+ * this one; 0: it is no bulk request.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+int write_check_copies(struct request *request, const struct write_options *options, const struct write_item *item,
+                       size_t siblings) TL_MUST_USE;
 
 /* Parses an item's source on this thread, so that the core need not. What is wrong with it, the core will say. */
 void write_item_parse(struct write_item *item, enum dialect dialect, struct arena *arena);

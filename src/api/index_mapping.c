@@ -248,6 +248,8 @@ int handle_mapping_put(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "Types cannot be provided in put mapping requests, unless the include_type_name parameter is "
                               "set to true.");
+    if (!change->typed && !named && request->dialect == DIALECT_5 && index_mappings_are_typed(doc.root))
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: mapping type is missing;");
     change->body = request_body(request);
     return index_set_submit(request, &set, make_change, change, reply_acknowledged);
 }

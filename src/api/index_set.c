@@ -40,12 +40,25 @@ static int read_expand(struct request *request, struct catalog_options *options)
     return 0;
 }
 
+/* 7.10 says which option it could not read, and then what was wrong. */
+static int read_flag(struct request *request, const char *name, bool *ret_value)
+{
+    int r = request_bool(request, name, ret_value);
+    if (r != REQUEST_REFUSED)
+        return r;
+    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
+    *cause = request->problem;
+    r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Could not convert [%s] to boolean", name);
+    request->problem.caused_by = cause;
+    return r;
+}
+
 int index_options_read(struct request *request, const struct catalog_options *defaults,
                        struct catalog_options *ret_options)
 {
     *ret_options = *defaults;
-    int r = request_bool(request, "ignore_unavailable", &ret_options->ignore_unavailable);
-    if (r != 0 || (r = request_bool(request, "allow_no_indices", &ret_options->allow_no_indices)) != 0)
+    int r = read_flag(request, "ignore_unavailable", &ret_options->ignore_unavailable);
+    if (r != 0 || (r = read_flag(request, "allow_no_indices", &ret_options->allow_no_indices)) != 0)
         return r;
     return read_expand(request, ret_options);
 }

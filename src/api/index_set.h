@@ -47,6 +47,9 @@ unsigned index_set_primaries(const struct index_set *set);
 /* Returns: whether an index is shown with its types; `include_type_name` decides, else who made it. */
 bool index_is_typed(const struct catalog_index *index, const bool *include_type_name);
 
+/* Returns: whether "mappings" are {"doc": {"properties": …}}, what clients of 5.x send. */
+bool index_mappings_are_typed(yyjson_val *mappings);
+
 /* Appends an index's mapping in the form that index_is_typed() says. */
 void index_render_mapping(const struct catalog_index *index, const bool *include_type_name, struct buf *buf);
 

@@ -130,7 +130,9 @@ int handle_settings_put(struct request *request)
         return r;
     if ((r = request_json(request, 0, &doc)) != 0)
         return r;
-    if (doc.root == NULL || yyjson_obj_size(doc.root) == 0)
+    if (doc.root == NULL)
+        return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if (yyjson_obj_size(doc.root) == 0)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no settings to update;");
     change->body = request_body(request);
     return index_set_submit(request, &set, make_change, change, reply_acknowledged);

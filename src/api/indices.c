@@ -35,8 +35,7 @@ static bool holds_root_members_only(yyjson_val *object)
     return yyjson_is_obj(object);
 }
 
-/* {"doc": {"properties": …}}: what clients of 5.x send. */
-static bool mappings_are_typed(yyjson_val *mappings)
+bool index_mappings_are_typed(yyjson_val *mappings)
 {
     size_t i, count;
     yyjson_val *key, *value;
@@ -57,7 +56,7 @@ static enum dialect creating_dialect(struct request *request, yyjson_val *mappin
         return DIALECT_7;
     if (yyjson_obj_size(mappings) == 0)
         return request->dialect;
-    return mappings_are_typed(mappings) ? DIALECT_5 : DIALECT_7;
+    return index_mappings_are_typed(mappings) ? DIALECT_5 : DIALECT_7;
 }
 
 static int broken_body(struct request *request)
@@ -87,8 +86,8 @@ int handle_index_create(struct request *request)
     int r = request_bool(request, "include_type_name", &typed);
     if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
         return r;
-    if ((r = request_json(request, 0, &doc)) != 0)
-        return r == REQUEST_REFUSED ? broken_body(request) : r;
+    if ((r = request_json(request, JSON_DOCUMENT, &doc)) != 0)
+        return r == REQUEST_REFUSED && request->problem.type != PROBLEM_NOT_X_CONTENT ? broken_body(request) : r;
     if (typed && json_get_lit(json_get_lit(doc.root, "mappings"), "") != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
     enum dialect dialect = creating_dialect(request, json_get_lit(doc.root, "mappings"));
@@ -286,7 +285,7 @@ static void write_index(struct request *request, const struct catalog_index *ind
     json_end(writer, '}');
 }
 
-/* "_settings,_aliases" in the path of 5.6: which parts are wanted. */
+/* "_settings,_aliases" in the path of 5.6: which parts are wanted. 7.10 can only POST there. */
 static int read_features(struct request *request, struct index_view *view)
 {
     struct slice list = request_part(request, PART_METRIC);
@@ -294,6 +293,8 @@ static int read_features(struct request *request, struct index_view *view)
         view->aliases = view->mappings = view->settings = true;
         return 0;
     }
+    if (request->dialect == DIALECT_7)
+        return api_wrong_method(request, 1u << HTTP_POST, SLICE_NONE);
     while (list.len > 0) {
         size_t len = slice_find_byte(list, ',');
         struct slice name = slice_make(list.data, len);

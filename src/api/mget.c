@@ -57,26 +57,36 @@ static int stored_fields_of(struct request *request, yyjson_val *value, struct d
     return 0;
 }
 
-static int read_member(struct request *request, struct slice name, yyjson_val *value, struct doc_query *query)
+static int refuse_at(struct request *request, const struct json_doc *doc, size_t offset, struct slice reason)
+{
+    size_t line, column;
+    place_line(doc, offset, &line, &column);
+    int r = request_refuse(request, PROBLEM_PARSING, "%.*s", SLICE_ARG(reason));
+    problem_details(&request->problem, request->arena, "\"line\":%zu,\"col\":%zu", line, column);
+    return r;
+}
+
+/* 5.6 passes over a filter that is none. */
+static int read_source(struct request *request, yyjson_val *value, struct doc_query *query)
+{
+    if (!yyjson_is_num(value) && !yyjson_is_raw(value))
+        return source_filter_json(request, value, &query->source);
+    if (request->dialect == DIALECT_5)
+        return 0;
+    return request_refuse(request, PROBLEM_PARSE, "illegal type for _source: [%s]", place_token(value));
+}
+
+static int read_scalar(struct request *request, struct slice name, yyjson_val *value, struct doc_query *query)
 {
     bool old = request->dialect == DIALECT_5;
-    if (slice_is(name, "_source"))
-        return source_filter_json(request, value, &query->source);
-    if (slice_is(name, "stored_fields"))
-        return stored_fields_of(request, value, query);
-    if (slice_is(name, "fields"))
-        return request_refuse(request, PROBLEM_PARSING,
-                              "Unsupported field [fields] used, expected [stored_fields] instead");
-    if (yyjson_is_null(value) || yyjson_is_ctn(value))
-        return 0;
     if (slice_is(name, "_index")) {
         query->index = item_text(request, value);
     } else if (slice_is(name, "_type")) {
         query->type = item_text(request, value);
     } else if (slice_is(name, "_id")) {
         query->id = item_text(request, value);
-    } else if (slice_is(name, "routing") || slice_is(name, "parent") ||
-               (old && (slice_is(name, "_routing") || slice_is(name, "_parent")))) {
+    } else if (slice_is(name, "routing") ||
+               (old && (slice_is(name, "_routing") || slice_is(name, "parent") || slice_is(name, "_parent")))) {
         query->routing = item_text(request, value);
     } else if (slice_is(name, "version") || (old && slice_is(name, "_version"))) {
         if (!slice_to_i64(item_text(request, value), &query->version))
@@ -84,14 +94,30 @@ static int read_member(struct request *request, struct slice name, yyjson_val *v
                                   SLICE_ARG(item_text(request, value)));
     } else if (slice_is(name, "version_type") || (old && (slice_is(name, "_version_type") || slice_is(name, "_versionType")))) {
         return doc_version_type(request, item_text(request, value), &query->version_type);
-    } else {
+    } else if (!old) {
         return request_refuse(request, PROBLEM_PARSE, "failed to parse multi get request. unknown field [%.*s]",
                               SLICE_ARG(name));
     }
     return 0;
 }
 
-static int read_docs(struct request *request, yyjson_val *docs, struct mget *mget)
+static int read_member(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
+                       struct doc_query *query)
+{
+    struct slice name = json_slice(key);
+    if (slice_is(name, "_source"))
+        return read_source(request, value, query);
+    if (slice_is(name, "stored_fields"))
+        return stored_fields_of(request, value, query);
+    if (slice_is(name, "fields"))
+        return refuse_at(request, doc, place_of_member(doc, key),
+                         SLICE_LIT("Unsupported field [fields] used, expected [stored_fields] instead"));
+    if (yyjson_is_null(value) || yyjson_is_ctn(value))
+        return 0;
+    return read_scalar(request, name, value, query);
+}
+
+static int read_docs(struct request *request, const struct json_doc *doc, yyjson_val *docs, struct mget *mget)
 {
     size_t i, count, k, members;
     yyjson_val *item, *key, *value;
@@ -103,7 +129,7 @@ static int read_docs(struct request *request, yyjson_val *docs, struct mget *mge
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "docs array element should include an object");
         yyjson_obj_foreach(item, k, members, key, value)
         {
-            if ((r = read_member(request, json_slice(key), value, &query)) != 0)
+            if ((r = read_member(request, doc, key, value, &query)) != 0)
                 return r;
         }
         if ((r = add_query(request, mget, &query)) != 0)
@@ -129,15 +155,6 @@ static int read_ids(struct request *request, yyjson_val *ids, struct mget *mget)
     return 0;
 }
 
-static int refuse_at(struct request *request, const struct json_doc *doc, size_t offset, struct slice reason)
-{
-    size_t line, column;
-    place_line(doc, offset, &line, &column);
-    int r = request_refuse(request, PROBLEM_PARSING, "%.*s", SLICE_ARG(reason));
-    problem_details(&request->problem, request->arena, "\"line\":%zu,\"col\":%zu", line, column);
-    return r;
-}
-
 static int read_top(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                     struct mget *mget)
 {
@@ -147,7 +164,7 @@ static int read_top(struct request *request, const struct json_doc *doc, yyjson_
                          arena_printf(request->arena, "unexpected token [%s], expected [FIELD_NAME] or [START_ARRAY]",
                                       place_token(value)));
     if (slice_is(name, "docs"))
-        return read_docs(request, value, mget);
+        return read_docs(request, doc, value, mget);
     if (slice_is(name, "ids"))
         return read_ids(request, value, mget);
     return refuse_at(request, doc, place_of_member(doc, key),
@@ -225,7 +242,11 @@ static int write_item(struct request *request, const struct doc_query *query)
     enum dialect before = request->dialect;
     if (query->type.len > 0 && !slice_is(query->type, "_doc"))
         request->dialect = DIALECT_5;
-    int r = doc_find(request, query, &found, &problem);
+    int r = REQUEST_REFUSED;
+    if (query->id.len == 0 && request->dialect == DIALECT_7)
+        problem_set(&problem, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Ids can't be empty");
+    else
+        r = doc_find(request, query, &found, &problem);
     if (r == 0) {
         r = doc_write_found(request, query, &found, &request->exchange->response);
         if (found.found)

@@ -356,7 +356,7 @@ static int setting_time(struct request *request, const char *name, uint64_t *ret
     struct slice text = cluster_setting(request, "search", name);
     if (text.data == NULL)
         return 0;
-    if (params_time_parse(text, slice_from(name), request->arena, &us, &request->problem) != 0)
+    if (params_time_parse(text, slice_from(name), request->dialect, request->arena, &us, &request->problem) != 0)
         return REQUEST_REFUSED;
     if (us > 0)
         *ret_us = (uint64_t)us;
@@ -373,7 +373,7 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
         r = setting_time(request, "default_keep_alive", ret_us);
     if (r != 0 || text.data == NULL)
         return r;
-    if (params_time_parse(text, slice_from(setting), request->arena, &us, &request->problem) != 0)
+    if (params_time_parse(text, slice_from(setting), request->dialect, request->arena, &us, &request->problem) != 0)
         return REQUEST_REFUSED;
     if (us > 0)
         *ret_us = (uint64_t)us;

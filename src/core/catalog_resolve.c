@@ -26,8 +26,9 @@ void catalog_problem_closed(struct arena *arena, const struct catalog_index *ind
 {
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
-    (void)dialect;
     problem_set(ret_problem, arena, PROBLEM_INDEX_CLOSED, "closed");
+    if (dialect == DIALECT_5)
+        ret_problem->status = 403;
     buf_json_string(&quoted, index->name);
     problem_details(ret_problem, arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
                     SLICE_ARG(buf_view(&quoted)));
@@ -72,6 +73,8 @@ static int find_by_alias(const struct catalog *catalog, struct slice name, bool 
 
     if (count == 0) {
         catalog_problem_missing(arena, name, false, dialect, ret_problem);
+        if (slice_is(name, "_all") && dialect != DIALECT_5 && !writing)
+            ret_problem->reason = SLICE_LIT("no such index [_all] and no indices exist");
         return CATALOG_REFUSED;
     }
     *ret_index = writing ? write_index(catalog, uses, count, name) : catalog_index(catalog, uses[0].index);

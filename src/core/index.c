@@ -282,23 +282,36 @@ static bool has_sections(yyjson_val *body)
            json_get_lit(body, "aliases") != NULL;
 }
 
+/* What is no object where one must be: 7.10 has words for settings, everywhere else Java finds out. */
+static int refuse_section(struct slice name, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+{
+    if (slice_is(name, "settings") && dialect != DIALECT_5) {
+        problem_set(ret_problem, arena, PROBLEM_PARSE, "key [settings] must be an object");
+        return INDEX_REFUSED;
+    }
+    problem_set(ret_problem, arena, PROBLEM_CLASS_CAST, "[%.*s] must be an object", SLICE_ARG(name));
+    ret_problem->status = 500;
+    return INDEX_REFUSED;
+}
+
 static int check_sections(const struct index_command *index, enum dialect dialect, yyjson_val *body, struct arena *arena,
                           struct problem *ret_problem)
 {
     size_t i, max;
     yyjson_val *key, *value, *mappings = json_get_lit(body, "mappings");
 
-    if (dialect == DIALECT_5)
-        return 0;
     yyjson_obj_foreach(body, i, max, key, value)
     {
         struct slice name = json_slice(key);
-        if (slice_is(name, "settings") || slice_is(name, "mappings") || slice_is(name, "aliases"))
+        bool known = slice_is(name, "settings") || slice_is(name, "mappings") || slice_is(name, "aliases");
+        if (known && !yyjson_is_obj(value) && !yyjson_is_null(value))
+            return refuse_section(name, dialect, arena, ret_problem);
+        if (known || dialect == DIALECT_5)
             continue;
         problem_set(ret_problem, arena, PROBLEM_PARSE, "unknown key [%.*s] for create index", SLICE_ARG(name));
         return INDEX_REFUSED;
     }
-    if (!index->include_type_name && yyjson_obj_size(mappings) == 1 && yyjson_is_obj(json_get_lit(mappings, "_doc"))) {
+    if (dialect != DIALECT_5 && !index->include_type_name && yyjson_obj_size(mappings) == 1 && yyjson_is_obj(json_get_lit(mappings, "_doc"))) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
         return INDEX_REFUSED;
@@ -331,9 +344,9 @@ int core__do_index_create(struct core *core, struct command *command)
     int r = parse_body(index->body, command->dialect, arena, &body, problem);
 
     if (r == 0)
-        r = check_free(core, &draft, arena, problem);
-    if (r == 0)
         r = check_sections(index, command->dialect, body.root, arena, problem);
+    if (r == 0)
+        r = check_free(core, &draft, arena, problem);
     if (r == 0)
         r = template__apply(core, &draft, arena, problem);
     if (r == 0 && command->dialect == DIALECT_5 && !has_sections(body.root))

@@ -450,7 +450,7 @@ static int run_update(struct writing *work, struct writing_item *at)
         r = writing__check_version(work, at, false);
     if (r != 0)
         return r;
-    update.old = at->state.live ? &at->old : NULL;
+    update.old = at->state.live && routing_leads_there(at) ? &at->old : NULL;
     r = update__run(work->core, &update, &at->result->problem);
     if (r == UPDATE_MISSING)
         return fail_missing(work, at);
