@@ -141,6 +141,11 @@ class Fleet:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
+    def join(self):
+        """Waits until all have ended by themselves."""
+        for number in list(self.pids):
+            os.waitpid(self.pids.pop(number), 0)
+
     def rest(self, number, seconds):
         os.kill(self.pids[number], signal.SIGSTOP)
         self.resting[number] = time.monotonic() + seconds
