@@ -2,8 +2,8 @@
 /*
  * Groovy's calls: of the methods of that name, the one whose parameters are nearest to the arguments.
  *
- * Near is: the very class, then wider primitives, then what the class extends, then anything. Null fits what is no
- * primitive. A method without a match may still be a closure under that name in a map.
+ * Near is: the very class (a closure for a function of any kind), then wider primitives, then what the class extends,
+ * then anything. Null fits what is no primitive. Without a match it may still be a closure under that name in a map.
  */
 #include "script/dispatch_groovy.h"
 
@@ -12,7 +12,7 @@
 
 /* Distances */
 
-enum { NEAR_EXACT = 0, NEAR_WIDER = 2, NEAR_EXTENDS = 20, NEAR_FUNCTION = 30, NEAR_NULL = 40, NEAR_OBJECT = 60, NEAR_NEVER = -1 };
+enum { NEAR_EXACT = 0, NEAR_WIDER = 2, NEAR_EXTENDS = 20, NEAR_NULL = 40, NEAR_OBJECT = 60, NEAR_NEVER = -1 };
 
 /* The order in which Java widens; 0 for what is no number. */
 static int width_of(type_id type)
@@ -59,7 +59,7 @@ static int distance(struct value argument, type_id wanted)
     if (type_unboxed(given) == type_unboxed(wanted))
         return NEAR_EXACT;
     if (value_is(argument, CLASS_CLOSURE))
-        return type_dims(wanted) == 0 && class_infos[type_class(wanted)].kind == CLASS_KIND_F ? NEAR_FUNCTION : NEAR_NEVER;
+        return type_dims(wanted) == 0 && class_infos[type_class(wanted)].kind == CLASS_KIND_F ? NEAR_EXACT : NEAR_NEVER;
     int numbers = number_distance(given, wanted);
     if (numbers != NEAR_NEVER)
         return numbers;
@@ -118,20 +118,43 @@ struct value groovy_class_object(struct run *run, type_id type)
     return value_of(object);
 }
 
-/* Without arguments a method of one parameter gets null. */
+/* Without arguments the only method of a name, if it has one parameter, gets null. */
 static const struct method *select_with_null(const struct method_query *query, struct value *arguments)
 {
     size_t position = 0;
-    const struct method *method, *found = NULL;
-    while ((method = method_next(query, &position)) != NULL) {
-        bool takes = method->count == 1 && !type_primitive(method->parameters[0]);
-        if (found != NULL && (found->count != 1 || takes))
-            return NULL;
-        found = takes ? method : found;
-    }
-    if (found != NULL)
-        arguments[1] = VALUE_NONE;
-    return found;
+    const struct method *method = method_next(query, &position);
+    bool only = method != NULL && method_next(query, &position) == NULL;
+    if (!only || method->count != 1 || type_primitive(method->parameters[0]))
+        return NULL;
+    arguments[1] = VALUE_NONE;
+    return method;
+}
+
+static struct slice show_parameters(struct run *run, const struct method *method)
+{
+    char name[TYPE_NAME_MAX];
+    struct slice text = SLICE_LIT("");
+    for (unsigned i = 0; i < method->count; i++)
+        text = run_printf(run, "%.*s%s%s", SLICE_ARG(text), i > 0 ? ", " : "", type_java_name(method->parameters[i], name));
+    return text;
+}
+
+/* Several methods of a name, none of which does without arguments. Returns: false, with a throwable where that is so. */
+static bool too_many(struct run *run, const struct method_query *query)
+{
+    char result[TYPE_NAME_MAX], owner[TYPE_NAME_MAX];
+    struct slice list = SLICE_LIT("");
+    const struct method *method;
+    unsigned count = 0;
+    bool makes = (query->flags & METHOD_NEW) != 0;
+    struct slice name = makes ? SLICE_LIT("<init>") : query->name;
+    for (size_t position = 0; (method = method_next(query, &position)) != NULL; count++)
+        list = run_printf(run, "%.*s\n  public %s%s%s#%.*s(%.*s)", SLICE_ARG(list),
+                          makes ? "" : type_java_name(method->result, result), makes ? "" : " ",
+                          type_java_name(query->id, owner), SLICE_ARG(name), SLICE_ARG(show_parameters(run, method)));
+    return count < 2 || run_throw(run, CLASS_METHOD_SELECTION_EXCEPTION,
+                                  "Could not find which method %.*s() to invoke from this list:%.*s", SLICE_ARG(name),
+                                  SLICE_ARG(list));
 }
 
 static bool select_and_call(struct run *run, type_id type, unsigned flags, struct slice name, struct value *arguments,
@@ -140,9 +163,12 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
     struct method_query query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
                                  METHOD_GROOVY | flags};
     const struct method *method = groovy_select(&query, arguments, count);
+    *ret_found = false;
     if (method == NULL && count == 0) {
         method = select_with_null(&query, arguments);
         count = method != NULL;
+        if (method == NULL && !too_many(run, &query))
+            return false;
     }
     *ret_found = method != NULL;
     return method == NULL || groovy_apply(run, method, arguments, count, ret);
@@ -190,13 +216,13 @@ static bool call_object(struct run *run, struct value *arguments, struct slice n
     bool found;
     type_id type = value_type(arguments[0]);
     if (!select_and_call(run, type, 0, name, arguments, count, ret, &found) || found)
-        return found && run->thrown == NULL;
+        return run->thrown == NULL;
     if (!call_entry(run, arguments, name, count, ret, &found) || found)
-        return found && run->thrown == NULL;
+        return run->thrown == NULL;
     if (value_is(arguments[0], CLASS_CLASS)) {
         type_id owner = ((const struct class_object *)arguments[0].object)->type;
         if (!select_and_call(run, owner, METHOD_STATIC, name, arguments, count, ret, &found) || found)
-            return found && run->thrown == NULL;
+            return run->thrown == NULL;
     }
     return groovy_missing_method(run, type, false, name, arguments, count);
 }
@@ -217,9 +243,9 @@ bool groovy_static_call(struct run *run, type_id type, struct slice name, struct
     bool found;
     arguments[0] = groovy_class_object(run, type);
     if (!select_and_call(run, type, METHOD_STATIC, name, arguments, count, ret, &found) || found)
-        return found && run->thrown == NULL;
+        return run->thrown == NULL;
     if (!select_and_call(run, CLASS_CLASS, 0, name, arguments, count, ret, &found) || found)
-        return found && run->thrown == NULL;
+        return run->thrown == NULL;
     return groovy_missing_method(run, type, true, name, arguments, count);
 }
 
@@ -230,7 +256,7 @@ bool groovy_new(struct run *run, type_id type, struct value *arguments, unsigned
     struct slice types, values;
     arguments[0] = groovy_class_object(run, type);
     if (!select_and_call(run, type, METHOD_NEW, SLICE_LIT("new"), arguments, count, ret, &found) || found)
-        return found && run->thrown == NULL;
+        return run->thrown == NULL;
     if (!groovy_show_arguments(run, arguments + 1, count, &types, &values))
         return false;
     return run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION, "Could not find matching constructor for: %s(%.*s)",

@@ -372,7 +372,9 @@ bool run_invoke(struct run *run, struct value function, struct value *arguments,
     struct closure *closure = (struct closure *)function.object;
     switch (closure->kind) {
     case CLOSURE_BODY:
-        return interp_call(run, closure->body, closure->captured, arguments, count, ret);
+        if (run->groovy)
+            return groovy_invoke(run, closure, arguments, count, ret);
+        return interp_call(run, closure->body, closure, arguments, count, ret);
     case CLOSURE_NATIVE:
         return closure->native(run, closure, arguments, count, ret);
     case CLOSURE_CALLER:

@@ -63,13 +63,9 @@ static bool eval_param(struct run *run, const struct node *node, struct value *r
     return take(run, node, ret);
 }
 
-static bool eval_binding(struct run *run, const struct node *node, struct value *ret)
+static bool eval_binding(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
-    struct entry *entry = dict_find_text(run->binding, (struct text *)node->value.object);
-    if (entry == NULL)
-        return groovy_missing_property(run, node->text, script_class_name(run->script)) || fail(run, node);
-    *ret = entry->value;
-    return true;
+    return groovy_name_get(run, frame, node, ret) || fail(run, node);
 }
 
 /* Places that can be written */
@@ -119,7 +115,7 @@ static bool load_target(struct run *run, struct frame *frame, const struct node 
         *ret = *local_place(frame, node);
         return true;
     case NODE_BINDING:
-        return eval_binding(run, node, ret);
+        return eval_binding(run, frame, node, ret);
     case NODE_DOT:
         ok = run->groovy ? groovy_get(run, target->self, target->index, ret) : dispatch_get(run, node, target->self, ret);
         break;
@@ -145,7 +141,7 @@ static bool store_target(struct run *run, struct frame *frame, const struct node
         *local_place(frame, node) = value;
         return true;
     case NODE_BINDING:
-        return dict_put(run, run->binding, node->value, value, NULL);
+        return groovy_name_set(run, frame, node, value) || fail(run, node);
     case NODE_DOT:
         ok = run->groovy ? groovy_set(run, target->self, target->index, value)
                          : dispatch_set(run, node, target->self, value);
@@ -505,6 +501,7 @@ static bool eval_lambda(struct run *run, struct frame *frame, const struct node 
     closure->kind = CLOSURE_BODY;
     closure->body = function;
     closure->arity = function->parameter_count;
+    closure->delegate = frame->delegate;
     *ret = value_of(closure);
     if (function->capture_count == 0)
         return true;
@@ -643,16 +640,6 @@ static bool call_value(struct run *run, struct value callee, struct value *argum
     return groovy_call(run, arguments, SLICE_LIT("call"), count, ret);
 }
 
-static bool missing_function(struct run *run, const struct node *node, struct value *arguments, unsigned count)
-{
-    struct slice types, values, name = script_class_name(run->script);
-    if (!groovy_show_arguments(run, arguments + 1, count, &types, &values))
-        return false;
-    return run_throw(run, CLASS_MISSING_METHOD_EXCEPTION,
-                     "No signature of method: %.*s.%.*s() is applicable for argument types: (%.*s) values: [%.*s]",
-                     SLICE_ARG(name), SLICE_ARG(node->text), SLICE_ARG(types), SLICE_ARG(values));
-}
-
 static bool call_local_with(struct run *run, struct frame *frame, const struct node *node, struct value *arguments,
                             struct value *ret)
 {
@@ -665,11 +652,7 @@ static bool call_local_with(struct run *run, struct frame *frame, const struct n
     struct value callee;
     if (node->a != NULL) /* a local that holds a closure, or an expression that yields one */
         return eval(run, frame, node->a, &callee) && (call_value(run, callee, arguments, count, ret) || fail(run, node));
-    struct text *name = (struct text *)node->value.object;
-    struct entry *entry = run->binding == NULL ? NULL : dict_find_text(run->binding, name);
-    if (entry != NULL)
-        return call_value(run, entry->value, arguments, count, ret) || fail(run, node);
-    return missing_function(run, node, arguments, count) || fail(run, node);
+    return groovy_name_call(run, frame, node, arguments, count, ret) || fail(run, node);
 }
 
 static bool new_with(struct run *run, struct frame *frame, const struct node *node, struct value *arguments,
@@ -788,7 +771,7 @@ static bool eval_any(struct run *run, struct frame *frame, const struct node *no
     case NODE_PARAM:
         return eval_param(run, node, ret);
     case NODE_BINDING:
-        return eval_binding(run, node, ret);
+        return eval_binding(run, frame, node, ret);
     case NODE_TYPE:
         return eval_class(run, node, ret);
     case NODE_ASSIGN:

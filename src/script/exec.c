@@ -407,12 +407,12 @@ static bool bind_painless(struct run *run, struct frame *frame, struct value *ar
     return true;
 }
 
-static bool call_body(struct run *run, struct frame *frame, struct value *captured, struct value *arguments, unsigned count,
-                      struct value *ret)
+static bool call_body(struct run *run, struct frame *frame, const struct closure *closure, struct value *arguments,
+                      unsigned count, struct value *ret)
 {
     const struct function *function = frame->function;
     for (unsigned i = 0; i < function->capture_count; i++)
-        frame->slots[function->captures[i].inner] = captured[i];
+        frame->slots[function->captures[i].inner] = closure->captured[i];
     bool bound = run->groovy ? bind_groovy(run, frame, arguments, count) : bind_painless(run, frame, arguments, count);
     if (!bound)
         return false;
@@ -425,7 +425,7 @@ static bool call_body(struct run *run, struct frame *frame, struct value *captur
     return flow != FLOW_THROW;
 }
 
-bool interp_call(struct run *run, const struct function *function, struct value *captured, struct value *arguments,
+bool interp_call(struct run *run, const struct function *function, const struct closure *closure, struct value *arguments,
                  unsigned count, struct value *ret)
 {
     struct value *next = run->stack_next, *end = run->stack_end;
@@ -437,8 +437,9 @@ bool interp_call(struct run *run, const struct function *function, struct value 
         return false;
     run->depth++;
     struct frame frame = {.function = function, .turns = FRAME_TURNS_MAX};
+    frame.delegate = closure == NULL ? NULL : closure->delegate;
     frame.slots = interp__stack(run, function->slot_count);
-    bool ok = frame.slots != NULL && call_body(run, &frame, captured, arguments, count, ret);
+    bool ok = frame.slots != NULL && call_body(run, &frame, closure, arguments, count, ret);
     run->depth--;
     run_leave(run, function->nesting);
     run->stack_next = next;

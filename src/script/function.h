@@ -17,6 +17,12 @@ struct closure;
 typedef bool closure_native(struct run *run, struct closure *closure, struct value *arguments, unsigned count,
                             struct value *ret);
 
+/* Groovy's with: inside the closure, names mean members of this value first. */
+struct delegate {
+    struct value value;
+    const struct delegate *outer; /* of the closure around it, or NULL */
+};
+
 struct closure {
     struct object object; /* CLASS_CLOSURE */
     enum closure_kind kind;
@@ -26,6 +32,7 @@ struct closure {
     closure_native *native;
     struct value held[3];        /* what a native one closes over */
     struct text *name;           /* CALLER */
+    const struct delegate *delegate; /* of a BODY in Groovy, or NULL */
 };
 
 /* A class as a value, Groovy's `x.class`. */

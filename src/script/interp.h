@@ -13,6 +13,7 @@ struct frame {
     const struct function *function;
     struct value *slots;
     uint32_t turns; /* Painless: loop turns that are left to this call */
+    const struct delegate *delegate; /* Groovy: whose members names without a declaration are first, or NULL */
 };
 
 #define FRAME_TURNS_MAX 1000000u
@@ -32,8 +33,8 @@ bool interp__eval(struct run *run, struct frame *frame, const struct node *node,
 bool interp__truth(struct run *run, struct frame *frame, const struct node *node, bool *ret);
 enum flow_result interp__exec(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 
-/* Calls a function of the script. */
-bool interp_call(struct run *run, const struct function *function, struct value *captured, struct value *arguments,
+/* Calls a function of the script; `closure` is the value it is the body of, NULL for one with a name. */
+bool interp_call(struct run *run, const struct function *function, const struct closure *closure, struct value *arguments,
                  unsigned count, struct value *ret);
 
 /* `count` values on the stack of locals, null. The caller restores stack_next and stack_end. */
@@ -67,6 +68,16 @@ bool groovy_static_get(struct run *run, type_id type, struct slice name, struct 
 bool groovy_new(struct run *run, type_id type, struct value *arguments, unsigned count, struct value *ret);
 bool groovy_step(struct run *run, enum operator op, struct value v, struct value *ret);
 bool groovy_contains(struct run *run, struct value item, struct value collection, bool *ret);
+/* Calls a closure of the script. A list is split up where several parameters are waiting for it. */
+bool groovy_invoke(struct run *run, struct closure *closure, struct value *arguments, unsigned count, struct value *ret);
+/* Names without a declaration, in a frame that may have delegates; what the script assigned, and the parameters. */
+bool groovy_name_get(struct run *run, const struct frame *frame, const struct node *node, struct value *ret);
+bool groovy_name_set(struct run *run, const struct frame *frame, const struct node *node, struct value value);
+/* f(…) where no function of the script, nor a variable, is called f. arguments[0] is free. */
+bool groovy_name_call(struct run *run, const struct frame *frame, const struct node *node, struct value *arguments,
+                      unsigned count, struct value *ret);
+/* Groovy's with. */
+bool groovy_with(struct run *run, struct value self, struct value closure, struct value *ret);
 bool groovy_missing_property(struct run *run, struct slice name, struct slice class_name);
 /* The values of arguments as messages show them. */
 bool groovy_show_arguments(struct run *run, struct value *arguments, unsigned count, struct slice *ret_types,

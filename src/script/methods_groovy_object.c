@@ -102,6 +102,12 @@ static bool inspect(struct run *run, struct value *a, unsigned n, struct value *
     return groovy_inspect(run, a[0], &out) && give(ret, text_buf_done(&out));
 }
 
+static bool with(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return groovy_with(run, a[0], a[1], ret);
+}
+
 static const struct method object_methods[] = {
     M1("plus", G, DEF, DEF, plus),
     M1("minus", G, DEF, DEF, minus),
@@ -118,6 +124,7 @@ static const struct method object_methods[] = {
     M1("getAt", G, DEF, STRING, get_member),
     M2("putAt", G, VOID, STRING, DEF, put_member),
     M1("asType", G, DEF, CLASS, as_type),
+    M1("with", G, DEF, CLOSURE, with),
     M0("asBoolean", G, BOOLEAN, as_boolean),
     M1("isCase", G, BOOLEAN, DEF, is_case),
     M0("inspect", G, STRING, inspect),

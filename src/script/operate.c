@@ -4,7 +4,9 @@
 
 #include "base/check.h"
 #include "script/convert.h"
+#include "script/dict.h"
 #include "script/iter.h"
+#include "script/regex.h"
 
 static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "===", "!=="};
 
@@ -186,6 +188,10 @@ bool operate_invert(struct run *run, struct value v, struct value *ret)
     if (value_floating(v))
         return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply not [~] to type [%s]",
                          v.kind == VALUE_FLOAT ? "float" : "double");
+    if (run->groovy && value_is(v, CLASS_STRING)) {
+        *ret = value_of(regex_new(run, (struct text *)v.object, 0));
+        return ret->kind != VALUE_NULL;
+    }
     if (!is_numeric(v))
         return run->groovy ? groovy_unary_fails(run, "bitwiseNegate", v) : unary_fails(run, "~", v, v.kind == VALUE_BOOLEAN);
     *ret = v.kind == VALUE_LONG ? value_long(~v.i) : value_int(~v.i);

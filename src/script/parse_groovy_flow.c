@@ -239,8 +239,10 @@ static struct node *parse_import(struct parser *parser, const struct token *toke
     struct slice name = SLICE_NONE, full = SLICE_NONE;
     parse__accept(parser, "static");
     do {
-        if (parse__accept(parser, "*"))
+        if (parse__accept(parser, "*")) {
+            name = SLICE_NONE;
             break;
+        }
         if (!parse__expect_name(parser, &name))
             return NULL;
         full = full.len == 0 ? name

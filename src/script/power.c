@@ -139,6 +139,40 @@ static bool fail_with_picture(struct run *run, const struct node *node, struct r
                      SLICE_ARG(render(run, cells, count)));
 }
 
+/* The variables that a condition compares, as groovyc finds them: not those inside of calls and the like. */
+static bool append_values(struct run *run, struct frame *frame, const struct node *node, struct slice *all)
+{
+    struct value value;
+    switch (node->kind) {
+    case NODE_NOT:
+        return append_values(run, frame, node->a, all);
+    case NODE_BINARY:
+    case NODE_COMPARE:
+    case NODE_AND:
+    case NODE_OR:
+    case NODE_FIND:
+    case NODE_MATCH:
+    case NODE_IN:
+    case NODE_SPACESHIP:
+    case NODE_BRACE:
+        return append_values(run, frame, node->a, all) && append_values(run, frame, node->b, all);
+    case NODE_LOCAL:
+    case NODE_BINDING:
+        break;
+    default:
+        return true;
+    }
+    if (!interp__eval(run, frame, node, &value))
+        return false;
+    struct text *text = value_to_text(run, value);
+    if (text == NULL)
+        return false;
+    *all = arena_printf(run->arena, "%.*s%s%.*s = %.*s", SLICE_ARG(*all), all->len == 0 ? ". Values: " : ", ",
+                        SLICE_ARG(node->text), SLICE_ARG(text_slice(run->arena, text)));
+    run_charge(run, all->len);
+    return run_step(run, 1);
+}
+
 static bool fail_with_message(struct run *run, struct frame *frame, const struct node *node)
 {
     struct value message;
@@ -148,8 +182,11 @@ static bool fail_with_message(struct run *run, struct frame *frame, const struct
     if (text == NULL)
         return false;
     struct slice shown = text_slice(run->arena, text);
-    struct slice condition = text_slice(run->arena, (struct text *)node->value.object);
-    return run_throw(run, CLASS_ASSERTION_ERROR, "%.*s. Expression: %.*s", SLICE_ARG(shown), SLICE_ARG(condition));
+    struct slice condition = text_slice(run->arena, (struct text *)node->value.object), values = SLICE_LIT("");
+    if (!append_values(run, frame, node->a, &values))
+        return false;
+    return run_throw(run, CLASS_ASSERTION_ERROR, "%.*s. Expression: %.*s%.*s", SLICE_ARG(shown), SLICE_ARG(condition),
+                     SLICE_ARG(values));
 }
 
 bool power_assert(struct run *run, struct frame *frame, const struct node *node)
