@@ -47,6 +47,8 @@ int32_t big_hash(const struct big *a);
 struct decimal *decimal_new(struct run *run, struct big *unscaled, int64_t scale);
 /* "1.50", "-3e7". Returns: NULL without a throwable when it is no number. */
 struct decimal *decimal_from_slice(struct run *run, struct slice text);
+/* Throws what Java's constructor says of a text that is no number. Returns: false. */
+bool decimal_refuse(struct run *run, struct slice text);
 struct decimal *decimal_add(struct run *run, const struct decimal *a, const struct decimal *b);
 struct decimal *decimal_subtract(struct run *run, const struct decimal *a, const struct decimal *b);
 struct decimal *decimal_multiply(struct run *run, const struct decimal *a, const struct decimal *b);

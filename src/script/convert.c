@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "script/builder.h"
+#include "script/interp.h"
 #include "script/iter.h"
 #include "script/regex.h"
 
@@ -256,31 +257,84 @@ static bool text_to_number(struct run *run, struct value v, type_id target, bool
     return true;
 }
 
-static bool to_collection(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
+/* A cast, or an assignment, builds the class from the elements, or from the map, as its constructor would. */
+static bool construct_fails(struct run *run, struct value v, type_id target)
 {
-    struct iter probe;
-    bool walks = v.kind == VALUE_OBJECT && iter_init(&probe, run, v);
-    bool listed = value_instance_of(v, CLASS_COLLECTION) || value_is_array(v);
-    if (!walks || (!listed && !coerce))
-        return groovy_cast_fails(run, v, target);
-    struct seq *seq = values_to_seq(run, v, CLASS_ARRAY_LIST);
-    if (seq == NULL)
+    struct slice types = SLICE_LIT(""), values;
+    struct seq *arguments = value_is_map(v) ? NULL : values_to_seq(run, v, CLASS_ARRAY_LIST);
+    struct text_buf shown;
+    char own[TYPE_NAME_MAX];
+    if (arguments == NULL && !value_is_map(v))
         return false;
-    *ret = value_of(seq);
-    bool set = target == CLASS_SET || target == CLASS_HASH_SET || target == CLASS_LINKED_HASH_SET || target == CLASS_TREE_SET;
-    if (!set)
-        return true;
-    struct dict *dict = dict_new(run, target == CLASS_SET ? CLASS_LINKED_HASH_SET : type_class(target));
+    if (value_is_map(v) ? !groovy_show_arguments(run, &v, 1, &types, &values)
+                        : !groovy_show_arguments(run, arguments->items, arguments->count, &types, &values))
+        return false;
+    text_buf_init(&shown, run);
+    bool groovy = run->groovy;
+    run->groovy = false; /* this message is Java's */
+    bool ok = value_append(run, v, &shown);
+    run->groovy = groovy;
+    struct text *text = ok ? text_buf_done(&shown) : NULL;
+    return text != NULL &&
+           run_throw(run, CLASS_GROOVY_CAST_EXCEPTION,
+                     "Cannot cast object '%.*s' with class '%s' to class '%s' due to: groovy.lang.GroovyRuntimeException: "
+                     "Could not find matching constructor for: %s(%.*s)",
+                     SLICE_ARG(text_slice(run->arena, text)), type_java_name(value_type(v), own), java_of(target).text,
+                     java_of(target).text, SLICE_ARG(types));
+}
+
+static bool to_set(struct run *run, struct value v, type_id target, struct value *ret)
+{
+    bool open = target == CLASS_SET || target == CLASS_COLLECTION;
+    struct dict *dict = dict_new(run, open                          ? CLASS_LINKED_HASH_SET
+                                      : target == CLASS_SORTED_SET ? CLASS_TREE_SET
+                                                                    : type_class(target));
+    struct seq *seq = values_to_seq(run, v, CLASS_ARRAY_LIST);
     *ret = value_of(dict);
-    for (size_t i = 0; i < seq->count; i++) {
+    for (size_t i = 0; seq != NULL && i < seq->count; i++) {
         bool added;
         if (!dict_add(run, dict, seq_item(seq, i), &added))
             return false;
     }
-    return true;
+    return seq != NULL;
 }
 
-static bool to_array(struct run *run, struct value v, type_id target, struct value *ret)
+/* `as` makes any collection of any other, and of a text's characters; without it only sets are made, and lists of arrays. */
+static bool to_collection(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
+{
+    bool listed = value_instance_of(v, CLASS_COLLECTION) || value_is_array(v);
+    bool set = type_assignable(CLASS_SET, target);
+    if (value_is_map(v) && !coerce)
+        return construct_fails(run, v, target);
+    if (!listed && !(coerce && value_is(v, CLASS_STRING)))
+        return groovy_cast_fails(run, v, target);
+    bool makes = coerce || target == CLASS_SET || target == CLASS_LINKED_HASH_SET || (value_is_array(v) && !set);
+    if (!makes)
+        return construct_fails(run, v, target);
+    if (set)
+        return to_set(run, v, target, ret);
+    bool linked = target == CLASS_LINKED_LIST || target == CLASS_QUEUE || target == CLASS_DEQUE;
+    *ret = value_of(values_to_seq(run, v, linked                        ? CLASS_LINKED_LIST
+                                          : target == CLASS_STACK       ? CLASS_STACK
+                                          : target == CLASS_ARRAY_DEQUE ? CLASS_ARRAY_DEQUE
+                                                                        : CLASS_ARRAY_LIST));
+    return ret->kind != VALUE_NULL;
+}
+
+/* `as` copies a map into one of another class. */
+static bool to_map(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
+{
+    bool listed = value_instance_of(v, CLASS_COLLECTION) || value_is_array(v);
+    if (!coerce && listed)
+        return construct_fails(run, v, target);
+    if (!value_is_map(v) || !coerce || class_infos[type_class(target)].kind == CLASS_KIND_I)
+        return groovy_cast_fails(run, v, target);
+    struct dict *dict = dict_new(run, type_class(target));
+    *ret = value_of(dict);
+    return dict_put_all(run, dict, (struct dict *)v.object);
+}
+
+static bool to_array(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
 {
     struct seq *seq = values_to_seq(run, v, CLASS_ARRAY_LIST);
     struct array *array = seq == NULL ? NULL : array_new(run, type_element(target), seq->count);
@@ -288,7 +342,7 @@ static bool to_array(struct run *run, struct value v, type_id target, struct val
         return false;
     *ret = value_of(array);
     for (size_t i = 0; i < seq->count; i++)
-        if (!convert_groovy(run, seq_item(seq, i), type_element(target), false, &array->items[i]))
+        if (!convert_groovy(run, seq_item(seq, i), type_element(target), coerce, &array->items[i]))
             return false;
     return true;
 }
@@ -303,12 +357,14 @@ static bool to_boxed(struct run *run, struct value v, type_id target, bool coerc
         *ret = value_boolean(truth);
         return true;
     }
+    if (v.kind == VALUE_NULL && type_primitive(target) && coerce)
+        return run_throw_npe(run, "java.lang.Integer.intValue()");
     if (v.kind == VALUE_NULL)
         return type_primitive(target) ? groovy_cast_fails(run, v, target) : true;
     if (value_is(v, CLASS_STRING))
         return text_to_number(run, v, target, coerce, ret);
     if (!value_number(v) && v.kind != VALUE_CHAR)
-        return groovy_cast_fails(run, v, target);
+        return groovy_cast_fails(run, v, coerce ? type_boxed(target) : target);
     *ret = number_cast(run, v, kind);
     return true;
 }
@@ -318,7 +374,9 @@ static bool to_big(struct run *run, struct value v, type_id target, struct value
     if (value_is(v, CLASS_STRING)) {
         struct slice digits = text_slice(run->arena, (const struct text *)v.object);
         struct decimal *decimal = decimal_from_slice(run, digits);
-        if (decimal == NULL)
+        if (decimal == NULL && target == CLASS_BIG_DECIMAL)
+            return decimal_refuse(run, digits);
+        if (decimal == NULL || (target == CLASS_BIG_INTEGER && decimal->scale != 0))
             return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\"", SLICE_ARG(digits));
         v = value_of(decimal);
     }
@@ -337,9 +395,10 @@ bool convert_groovy(struct run *run, struct value v, type_id target, bool coerce
         return to_boxed(run, v, target, coerce, ret);
     if (v.kind == VALUE_NULL || value_instance_of(v, target))
         return true;
-    if (type_dims(target) > 0)
-        return value_instance_of(v, CLASS_COLLECTION) || value_is_array(v) ? to_array(run, v, target, ret)
-                                                                           : groovy_cast_fails(run, v, target);
+    if (type_dims(target) > 0) {
+        bool listed = value_instance_of(v, CLASS_COLLECTION) || value_is_array(v) || (coerce && value_is(v, CLASS_STRING));
+        return listed ? to_array(run, v, target, coerce, ret) : groovy_cast_fails(run, v, target);
+    }
     if (target == CLASS_STRING) {
         *ret = value_of(value_to_text(run, v));
         return ret->kind != VALUE_NULL;
@@ -350,5 +409,7 @@ bool convert_groovy(struct run *run, struct value v, type_id target, bool coerce
         return text_to_number(run, v, CLASS_INT_BOX, coerce, ret);
     if (type_assignable(CLASS_COLLECTION, target))
         return to_collection(run, v, target, coerce, ret);
+    if (type_assignable(CLASS_MAP, target))
+        return to_map(run, v, target, coerce, ret);
     return groovy_cast_fails(run, v, target);
 }

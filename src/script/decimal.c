@@ -54,6 +54,31 @@ struct decimal *decimal_from_slice(struct run *run, struct slice text)
     return decimal_new(run, big_from_digits(run, slice_make(digits, count)), scale - exponent);
 }
 
+/* Longer texts go another way through Java's constructor. */
+#define SHORT_DIGITS_MAX 18
+
+bool decimal_refuse(struct run *run, struct slice text)
+{
+    size_t digits = 0, points = 0, i = text.len > 0 && (text.data[0] == '-' || text.data[0] == '+');
+    const char *missing = "Character array is missing \"exponent\" mark 'e' or 'E'.";
+    for (; i < text.len && points < 2 && text.data[i] != 'e' && text.data[i] != 'E'; i++) {
+        bool digit = text.data[i] >= '0' && text.data[i] <= '9';
+        digits += digit;
+        points += text.data[i] == '.';
+        if (!digit && text.data[i] != '.' && text.len > SHORT_DIGITS_MAX)
+            return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "%s", missing);
+        if (!digit && text.data[i] != '.')
+            return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION,
+                             "Character %c is neither a decimal digit number, decimal point, nor \"e\" notation "
+                             "exponential mark.",
+                             text.data[i]);
+    }
+    if (points == 2)
+        return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "Character array contains more than one decimal point.");
+    bool empty = digits == 0 && i > 0 && i >= text.len;
+    return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "%s", empty ? "No digits found." : missing);
+}
+
 static struct big *times_ten_to(struct run *run, const struct big *a, int64_t power)
 {
     struct big *ten = big_from_i64(run, 10);

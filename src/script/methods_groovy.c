@@ -195,15 +195,17 @@ static bool slice_text(struct run *run, struct text *text, struct value indexes,
 {
     struct text_buf out;
     struct iter iter;
-    size_t from, to;
+    int64_t from, to;
     bool reverse;
     text_buf_init(&out, run);
     if (value_is_range(indexes)) {
-        if (!range_borders(run, (const struct range *)indexes.object, text->length, &from, &to, &reverse))
-            return false;
-        for (size_t i = from; i < to; i++)
-            text_buf_unit(&out, text_at(text, reverse ? to - 1 - (i - from) : i));
-        return run_step(run, (to - from) / 16) && give(ret, text_buf_done(&out));
+        range_borders((const struct range *)indexes.object, text->length, &from, &to, &reverse);
+        if (from < 0 || to > text->length || from > to)
+            return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "begin %lld, end %lld, length %u",
+                             (long long)from, (long long)to, text->length);
+        for (int64_t i = from; i < to; i++)
+            text_buf_unit(&out, text_at(text, (size_t)(reverse ? to - 1 - (i - from) : i)));
+        return run_step(run, (uint64_t)(to - from) / 16) && give(ret, text_buf_done(&out));
     }
     iter_init(&iter, run, indexes);
     walk(&iter, index) {
@@ -214,16 +216,29 @@ static bool slice_text(struct run *run, struct text *text, struct value indexes,
     return run->thrown == NULL && give(ret, text_buf_done(&out));
 }
 
+/* As Java's subList checks. */
+static bool list_borders(struct run *run, const struct range *range, size_t size, int64_t *ret_from, int64_t *ret_to,
+                         bool *ret_reverse)
+{
+    range_borders(range, size, ret_from, ret_to, ret_reverse);
+    if (*ret_from < 0)
+        return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "fromIndex = %lld", (long long)*ret_from);
+    if (*ret_to > (int64_t)size)
+        return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "toIndex = %lld", (long long)*ret_to);
+    return *ret_from <= *ret_to || run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "fromIndex(%lld) > toIndex(%lld)",
+                                             (long long)*ret_from, (long long)*ret_to);
+}
+
 static bool slice_list(struct run *run, struct value self, const struct range *range, struct value *ret)
 {
-    size_t from, to;
+    int64_t from, to;
     bool reverse;
     struct seq *all = values_to_seq(run, self, CLASS_ARRAY_LIST);
-    if (all == NULL || !range_borders(run, range, all->count, &from, &to, &reverse))
+    if (all == NULL || !list_borders(run, range, all->count, &from, &to, &reverse))
         return false;
     *ret = groovy_similar(run, self);
-    for (size_t i = from; i < to; i++)
-        if (!run_step(run, 1) || !groovy_add(run, *ret, seq_item(all, reverse ? to - 1 - (i - from) : i)))
+    for (int64_t i = from; i < to; i++)
+        if (!run_step(run, 1) || !groovy_add(run, *ret, seq_item(all, (size_t)(reverse ? to - 1 - (i - from) : i))))
             return false;
     return true;
 }
@@ -247,11 +262,11 @@ bool groovy_slice(struct run *run, struct value self, struct value indexes, stru
     return run->thrown == NULL;
 }
 
-static bool replace_range(struct run *run, struct seq *seq, size_t from, size_t to, struct value value)
+static bool replace_range(struct run *run, struct seq *seq, int64_t from, int64_t to, struct value value)
 {
     struct iter iter;
-    int64_t at = (int64_t)from;
-    for (size_t i = from; i < to; i++)
+    int64_t at = from;
+    for (int64_t i = from; i < to; i++)
         if (!run_step(run, 1) || !seq_remove(run, seq, at, NULL))
             return false;
     if (!value_instance_of(value, CLASS_COLLECTION))
@@ -269,10 +284,11 @@ static bool replace_range(struct run *run, struct seq *seq, size_t from, size_t 
 bool groovy_set_slice(struct run *run, struct value self, struct value indexes, struct value value)
 {
     struct iter iter;
-    size_t from, to, index = 0;
+    size_t index = 0;
+    int64_t from, to;
     bool reverse;
     if (value_is_range(indexes))
-        return range_borders(run, (const struct range *)indexes.object, seq_of(self)->count, &from, &to, &reverse) &&
+        return list_borders(run, (const struct range *)indexes.object, seq_of(self)->count, &from, &to, &reverse) &&
                replace_range(run, seq_of(self), from, to, value);
     bool many = value_is_seq(value);
     if (many && seq_of(value)->count != values_count(indexes))

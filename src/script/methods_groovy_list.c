@@ -173,6 +173,7 @@ static bool range_text(struct run *run, struct value *a, unsigned n, struct valu
 
 static const struct method range_methods[] = {
     M0("toString", G, STRING, range_text),
+    M0("inspect", G, STRING, range_text),
     M0("getFrom", G, DEF, range_from),
     M0("getTo", G, DEF, range_to),
     M0("getFromInt", G, INT, range_from),

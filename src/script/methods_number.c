@@ -214,6 +214,8 @@ static bool number_compare_to(struct run *run, struct value *a, unsigned n, stru
 {
     (void)n;
     int order;
+    if (a[1].kind == VALUE_NULL)
+        return run_throw_npe(run, "Comparable.compareTo(Object)");
     return value_order(run, a[0], a[1], &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
@@ -477,6 +479,8 @@ static const struct method integer_methods[] = {
     M1("toUnsignedString", STATIC, STRING, INT, to_unsigned_text),
     M1("valueOf", STATIC, INT_BOX, INT, box_value_of),
     M1("valueOf", GROOVY_STATIC, INT_BOX, STRING, integer_parse),
+    M1("new", METHOD_GROOVY | METHOD_NEW, INT_BOX, INT, box_value_of),
+    M1("new", METHOD_GROOVY | METHOD_NEW, INT_BOX, STRING, integer_parse),
     M2("valueOf", STATIC, INT_BOX, STRING, INT, integer_parse),
 };
 
@@ -503,6 +507,8 @@ static const struct method long_methods[] = {
     M1("toUnsignedString", STATIC, STRING, LONG, to_unsigned_text),
     M1("valueOf", STATIC, LONG_BOX, LONG, box_value_of),
     M1("valueOf", GROOVY_STATIC, LONG_BOX, STRING, long_parse),
+    M1("new", METHOD_GROOVY | METHOD_NEW, LONG_BOX, LONG, box_value_of),
+    M1("new", METHOD_GROOVY | METHOD_NEW, LONG_BOX, STRING, long_parse),
     M2("valueOf", STATIC, LONG_BOX, STRING, INT, long_parse),
 };
 
@@ -541,6 +547,8 @@ static const struct method double_methods[] = {
     M1("toString", STATIC, STRING, DOUBLE, box_to_string),
     M1("valueOf", STATIC, DOUBLE_BOX, DOUBLE, box_value_of),
     M1("valueOf", GROOVY_STATIC, DOUBLE_BOX, STRING, double_parse),
+    M1("new", METHOD_GROOVY | METHOD_NEW, DOUBLE_BOX, DOUBLE, box_value_of),
+    M1("new", METHOD_GROOVY | METHOD_NEW, DOUBLE_BOX, STRING, double_parse),
 };
 
 static const struct method float_methods[] = {
@@ -609,6 +617,8 @@ static const struct method boolean_methods[] = {
     M1("toString", STATIC, STRING, BOOLEAN, box_to_string),
     M1("valueOf", STATIC, BOOLEAN_BOX, BOOLEAN, box_value_of),
     M1("valueOf", GROOVY_STATIC, BOOLEAN_BOX, STRING, boolean_parse),
+    M1("new", METHOD_GROOVY | METHOD_NEW, BOOLEAN_BOX, BOOLEAN, box_value_of),
+    M1("new", METHOD_GROOVY | METHOD_NEW, BOOLEAN_BOX, STRING, boolean_parse),
 };
 
 /* BigInteger and BigDecimal */
@@ -712,12 +722,11 @@ static bool decimal_new_from(struct run *run, struct value *a, unsigned n, struc
 {
     (void)n;
     NEED(1);
-    struct decimal *decimal = value_number(a[1]) ? number_to_decimal(run, a[1])
-                                                 : decimal_from_slice(run, text_slice(run->arena, text_of(a[1])));
-    if (decimal == NULL && run->thrown == NULL)
-        return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION,
-                         "Character array is missing \"exponent\" mark 'e' or 'E'.");
-    return give(ret, decimal);
+    if (value_number(a[1]))
+        return give(ret, number_to_decimal(run, a[1]));
+    struct slice text = text_slice(run->arena, text_of(a[1]));
+    struct decimal *decimal = decimal_from_slice(run, text);
+    return decimal == NULL && run->thrown == NULL ? decimal_refuse(run, text) : give(ret, decimal);
 }
 
 /* Exact, as Java's divide with one argument; else with a scale and a rounding. */

@@ -599,7 +599,7 @@ static bool string_to_big_decimal(struct run *run, struct value *a, unsigned n, 
     (void)n;
     struct slice text = trimmed(run, a[0]);
     struct decimal *decimal = decimal_from_slice(run, text);
-    return decimal == NULL && run->thrown == NULL ? not_a_number(run, text) : give(ret, decimal);
+    return decimal == NULL && run->thrown == NULL ? decimal_refuse(run, text) : give(ret, decimal);
 }
 
 static bool string_to_big_integer(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -666,7 +666,9 @@ static bool string_count(struct run *run, struct value *a, unsigned n, struct va
     (void)n;
     int64_t count = 0;
     struct text *part = text_of(a[1]);
-    for (int64_t at = 0; part->length > 0 && (at = text_index(text_of(a[0]), part, at)) >= 0; at++) {
+    if (part->length == 0)
+        return give_int(ret, text_of(a[0])->length + 1);
+    for (int64_t at = 0; (at = text_index(text_of(a[0]), part, at)) >= 0; at++) {
         count++;
         if (!run_step(run, 1))
             return false;

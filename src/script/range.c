@@ -43,6 +43,13 @@ static bool rangeable(struct value v)
     return value_number(v) || v.kind == VALUE_CHAR || value_is(v, CLASS_STRING);
 }
 
+/* Beside a number a text of one character is that character's code. */
+static struct value beside(struct value v, struct value other)
+{
+    bool code = value_is(v, CLASS_STRING) && value_number(other) && ((const struct text *)v.object)->length == 1;
+    return code ? value_int(text_at((const struct text *)v.object, 0)) : v;
+}
+
 /* Walks from one end towards the other; `inclusive` of the other end. */
 static bool fill(struct run *run, struct seq *seq, struct value from, struct value to, bool inclusive)
 {
@@ -68,6 +75,11 @@ static bool fill(struct run *run, struct seq *seq, struct value from, struct val
 
 bool range_new(struct run *run, struct value from, struct value to, bool exclusive, struct value *ret)
 {
+    if (from.kind == VALUE_NULL || to.kind == VALUE_NULL)
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Must specify a non-null value for the '%s' index in a Range",
+                         from.kind == VALUE_NULL ? "from" : "to");
+    from = beside(from, to);
+    to = beside(to, from);
     bool texts = value_is(from, CLASS_STRING) && value_is(to, CLASS_STRING);
     if (!rangeable(from) || !rangeable(to) || (value_is(from, CLASS_STRING) != value_is(to, CLASS_STRING) && !texts))
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Incompatible Argument classes for ObjectRange");
@@ -83,32 +95,20 @@ bool range_new(struct run *run, struct value from, struct value to, bool exclusi
     return true;
 }
 
-static bool out_of_bounds(struct run *run, int64_t index, size_t size)
-{
-    return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "%s = %lld", index < 0 ? "fromIndex" : "toIndex",
-                     (long long)(index < 0 ? index : (int64_t)size));
-}
-
-bool range_borders(struct run *run, const struct range *range, size_t size, size_t *ret_from, size_t *ret_to,
-                   bool *ret_reverse)
+void range_borders(const struct range *range, size_t size, int64_t *ret_from, int64_t *ret_to, bool *ret_reverse)
 {
     int64_t from = number_to_i64(range->from), to = number_to_i64(range->to);
     bool inclusive = !range->exclusive;
     if (range->exclusive && from == to) { /* Groovy's EmptyRange */
         *ret_from = *ret_to = 0;
         *ret_reverse = false;
-        return true;
+        return;
     }
     from += from < 0 ? (int64_t)size : 0;
     to += to < 0 ? (int64_t)size : 0;
     *ret_reverse = from > to;
-    int64_t low = from > to ? to + (inclusive ? 0 : 1) : from;
-    int64_t high = from > to ? from + 1 : to + (inclusive ? 1 : 0);
-    if (low < 0 || high > (int64_t)size || low > high)
-        return out_of_bounds(run, low < 0 ? low : high, (size_t)(high < 0 ? 0 : high));
-    *ret_from = (size_t)low;
-    *ret_to = (size_t)high;
-    return true;
+    *ret_from = from > to ? to + (inclusive ? 0 : 1) : from;
+    *ret_to = from > to ? from + 1 : to + (inclusive ? 1 : 0);
 }
 
 bool range_append(struct run *run, const struct range *range, struct text_buf *out)

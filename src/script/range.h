@@ -27,12 +27,10 @@ static inline bool value_is_range(struct value v)
 bool range_new(struct run *run, struct value from, struct value to, bool exclusive, struct value *ret);
 
 /*
- * What an index by an integral range takes of `size` elements: from *ret_from up to, but not including, *ret_to.
- *
- * Returns: false and a throwable when an end is out of bounds even counted from the end.
+ * What an index by an integral range takes of `size` elements: from *ret_from up to, but not including, *ret_to, which
+ * are both from the start, and may be out of bounds.
  */
-bool range_borders(struct run *run, const struct range *range, size_t size, size_t *ret_from, size_t *ret_to,
-                   bool *ret_reverse);
+void range_borders(const struct range *range, size_t size, int64_t *ret_from, int64_t *ret_to, bool *ret_reverse);
 
 /* The element after, or before, as Groovy's next() and previous(): of numbers, characters and texts. */
 bool range_step(struct run *run, struct value v, bool back, struct value *ret);
