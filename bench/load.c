@@ -8,35 +8,33 @@
  * shares with the server. Each connection runs the steps of its scenario one after the other and starts again; a
  * step is one request and waits for its reply. Prints one line of JSON: iterations a second, latency percentiles of
  * the whole iteration and of each step, the fewest and most iterations of any connection, and how often a reply was
- * not the expected one (a refused transfer that is retried counts as `retries`, not as an error).
+ * not the expected one (what is tried again, like a refused transfer, counts as `retries`, not as an error).
  *
- * SCENARIO is one of the rows of `scenarios` below; `load --list` names them.
+ * SCENARIO is one of load_documents.c, load_locks.c, load_transactions.c, load_peers.c; `load --list` names them.
  */
+#include "load.h"
+
 #include <argp.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
     CLIENTS_MAX = 20000,
-    STEPS_MAX = 8,
-    REQUEST_BYTES_MAX = 4096,
     REPLY_BYTES_MAX = 1 << 22,
-    CAPTURE_BYTES_MAX = 256,
     BUCKET_BITS = 5, /* sub-buckets of a power of two: 3 % resolution */
 };
 
-/* --- Latency histogram --------------------------------------------------------------------------------- */
+/* --- Latency histogram ------------------------------------------------------------------------------------------ */
 
 struct histogram {
     uint64_t buckets[60 << BUCKET_BITS];
@@ -82,64 +80,10 @@ static double histogram_us(const struct histogram *h, double quantile)
     return 0;
 }
 
-/* --- Connections ------------------------------------------------------------------------------------------ */
+static const struct scenario *const lists[] = {load_documents, load_locks, load_transactions, load_peers};
 
-struct connection {
-    int fd;
-    unsigned number;
-    unsigned step;
-    bool measured;          /* the current iteration began inside the measured window */
-    uint64_t iteration;     /* rising, never reset: makes fresh keys */
-    uint64_t done;          /* iterations inside the window */
-    uint64_t rng;
-    uint64_t started_ns;    /* of the iteration */
-    uint64_t step_ns;       /* of the step */
-    uint64_t a, b;          /* two random numbers of the iteration */
-    char capture[4][CAPTURE_BYTES_MAX];
-    char request[REQUEST_BYTES_MAX];
-    size_t request_len;
-    size_t request_sent;
-    char *reply;
-    size_t reply_len;
-    size_t reply_capacity;
-};
-
-enum verdict { GOES_ON, STARTS_OVER, IS_WRONG };
-
-struct reply {
-    int status;       /* HTTP status; for Redis 200, or 500 for an error reply */
-    const char *body; /* NUL-terminated */
-    size_t len;
-};
-
-struct scenario {
-    const char *name;
-    const char *text;
-    unsigned first_steps; /* steps run once a connection, before the loop */
-    unsigned steps;       /* in all */
-    bool redis;
-    void (*write)(struct connection *c, unsigned step);
-    enum verdict (*read)(struct connection *c, unsigned step, const struct reply *reply);
-};
-
-static struct {
-    int port;
-    unsigned clients;
-    double seconds;
-    double warm;
-    uint64_t ids;
-    uint64_t iterations_max;
-    const char *keys;
-    const char *index;
-    const char *argument;
-    const struct scenario *scenario;
-} arg = {.port = 9200, .clients = 64, .seconds = 5, .warm = 1, .ids = 1000000, .keys = "k", .index = "fs", .argument = ""};
-
-/* Lines of --values. */
-static struct {
-    char **lines;
-    size_t count;
-} values;
+static struct load arg = {
+    .port = 9200, .clients = 64, .seconds = 5, .warm = 1, .ids = 1000000, .keys = "k", .index = "fs", .argument = ""};
 
 static struct {
     struct histogram all;
@@ -164,7 +108,7 @@ static _Noreturn void die(const char *what)
     exit(2);
 }
 
-static uint64_t draw(struct connection *c, uint64_t bound)
+uint64_t load_draw(struct connection *c, uint64_t bound)
 {
     c->rng ^= c->rng << 13;
     c->rng ^= c->rng >> 7;
@@ -172,8 +116,7 @@ static uint64_t draw(struct connection *c, uint64_t bound)
     return c->rng % bound;
 }
 
-/* A 400-byte file document, like those of the loads. */
-static size_t document(char *to, size_t room, uint64_t id, uint64_t salt)
+void load_document(char *to, size_t room, uint64_t id, uint64_t salt)
 {
     int n = snprintf(to, room,
                      "{\"name\":\"f%07" PRIu64 ".dat\",\"path\":\"/put/d%03" PRIu64 "/e%03" PRIu64 "/f%07" PRIu64
@@ -186,11 +129,9 @@ static size_t document(char *to, size_t room, uint64_t id, uint64_t salt)
         to[len] = "0123456789abcdef"[salt >> 60];
     }
     memcpy(to + len, "\"}", 3);
-    return len + 2;
 }
 
-__attribute__((format(printf, 4, 5))) static void http(struct connection *c, const char *method, const char *body,
-                                                       const char *path_format, ...)
+void load_http(struct connection *c, const char *method, const char *body, const char *path_format, ...)
 {
     char path[1024];
     va_list arguments;
@@ -207,8 +148,7 @@ __attribute__((format(printf, 4, 5))) static void http(struct connection *c, con
     c->request_len = (size_t)n;
 }
 
-/* Copies the text between `before` and the next of `ends` out of a reply. */
-static bool capture(const struct reply *reply, const char *before, const char *ends, char *to)
+bool load_capture(const struct reply *reply, const char *before, const char *ends, char *to)
 {
     const char *from = strstr(reply->body, before);
     if (from == NULL)
@@ -222,296 +162,14 @@ static bool capture(const struct reply *reply, const char *before, const char *e
     return true;
 }
 
-static bool succeeded(const struct reply *reply)
-{
-    return reply->status / 100 == 2;
-}
-
-static enum verdict ok(struct connection *c, unsigned step, const struct reply *reply)
+enum verdict load_ok(struct connection *c, unsigned step, const struct reply *reply)
 {
     (void)c;
     (void)step;
-    return succeeded(reply) ? GOES_ON : IS_WRONG;
+    return load_succeeded(reply) ? GOES_ON : IS_WRONG;
 }
 
-/* --- Scenarios: documents -------------------------------------------------------------------------------------- */
-
-static void put_write(struct connection *c, unsigned step)
-{
-    (void)step;
-    char body[512];
-    uint64_t id = draw(c, arg.ids);
-    document(body, sizeof body, id, c->rng);
-    http(c, "PUT", body, "/%s/_doc/f%07" PRIu64, arg.index, id);
-}
-
-static void get_write(struct connection *c, unsigned step)
-{
-    (void)step;
-    http(c, "GET", NULL, "/%s/_doc/f%07" PRIu64 "%s", arg.index, draw(c, arg.ids), arg.argument);
-}
-
-static void root_write(struct connection *c, unsigned step)
-{
-    (void)step;
-    http(c, "GET", NULL, "%s", arg.argument[0] ? arg.argument : "/");
-}
-
-/* Ten gets inside one query transaction. */
-static void query_txn_write(struct connection *c, unsigned step)
-{
-    if (step == 0)
-        http(c, "POST", "{\"mode\":\"query\"}", "/_transaction");
-    else if (step == 6)
-        http(c, "POST", NULL, "/_transaction/%s/_rollback", c->capture[0]);
-    else
-        http(c, "GET", NULL, "/%s/_doc/f%07" PRIu64 "?transaction=%s", arg.index, draw(c, arg.ids), c->capture[0]);
-}
-
-static enum verdict query_txn_read(struct connection *c, unsigned step, const struct reply *reply)
-{
-    if (!succeeded(reply))
-        return IS_WRONG;
-    if (step == 0 && !capture(reply, "\"transaction\":\"", "\"", c->capture[0]))
-        return IS_WRONG;
-    return GOES_ON;
-}
-
-static void script_write(struct connection *c, unsigned step)
-{
-    (void)step;
-    http(c, "POST", "{\"script\":{\"source\":\"ctx._source.lock_count++\"},\"upsert\":{\"lock_count\":1}}",
-         "/%s/_update/c%" PRIu64, arg.index, draw(c, arg.ids));
-}
-
-static void term_write(struct connection *c, unsigned step)
-{
-    (void)step;
-    char body[1024];
-    snprintf(body, sizeof body, "{\"query\":{\"term\":{\"name\":\"%s\"}}}", values.lines[draw(c, values.count)]);
-    http(c, "POST", body, "/%s/_search", arg.index);
-}
-
-/* The seeds' document lock: create, delete. */
-static void recipe_write(struct connection *c, unsigned step)
-{
-    http(c, step == 0 ? "PUT" : "DELETE", step == 0 ? "{\"process_id\":1}" : NULL, "/%s/_%s/%s-%u-%" PRIu64, arg.index,
-         step == 0 ? "create" : "doc", arg.keys, c->number, c->iteration);
-}
-
-/* --- Scenarios: locks -------------------------------------------------------------------------------------------- */
-
-static void lock_session_or(struct connection *c, unsigned step, const char *target, const char *wait)
-{
-    char body[1024];
-    if (step == 0) {
-        http(c, "POST", "{\"ttl\":\"10m\"}", "/_session");
-    } else if (step == 1) {
-        snprintf(body, sizeof body, "{\"session\":\"%s\",\"wait\":\"%s\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\"%s\",%s}]}",
-                 c->capture[0], wait, arg.index, target);
-        http(c, "POST", body, "/_lock");
-    } else {
-        snprintf(body, sizeof body, "{\"session\":\"%s\"}", c->capture[0]);
-        http(c, "POST", body, "/_unlock");
-    }
-}
-
-static void lock_write(struct connection *c, unsigned step)
-{
-    char target[128];
-    snprintf(target, sizeof target, "\"id\":\"%s-%u-%" PRIu64 "\"", arg.keys, c->number, c->iteration);
-    lock_session_or(c, step, target, "0s");
-}
-
-static void lock_tree_write(struct connection *c, unsigned step)
-{
-    char target[192];
-    snprintf(target, sizeof target, "\"path\":\"/clinton/projects/%s/d%u/e%" PRIu64 "/f%" PRIu64 "\"", arg.keys, c->number,
-             c->iteration % 100, c->iteration);
-    lock_session_or(c, step, target, "0s");
-}
-
-static void lock_one_write(struct connection *c, unsigned step)
-{
-    lock_session_or(c, step, "\"id\":\"one\"", "60s");
-}
-
-static enum verdict lock_read(struct connection *c, unsigned step, const struct reply *reply)
-{
-    if (!succeeded(reply))
-        return IS_WRONG;
-    if (step == 0)
-        return capture(reply, "\"session\":\"", "\"", c->capture[0]) ? GOES_ON : IS_WRONG;
-    return GOES_ON;
-}
-
-/* --- Scenarios: transfers between two of `--ids` accounts {"balance": n} with ids a0, a1, ... ------------------------ */
-
-static void draw_accounts(struct connection *c)
-{
-    c->a = draw(c, arg.ids);
-    c->b = (c->a + 1 + draw(c, arg.ids - 1)) % arg.ids;
-}
-
-static void transfer_write(struct connection *c, unsigned step)
-{
-    char body[1024];
-    if (step == 0) {
-        draw_accounts(c);
-        snprintf(body, sizeof body, "{\"ids\":[\"a%" PRIu64 "\",\"a%" PRIu64 "\"]}", c->a, c->b);
-        http(c, "POST", body, "/%s/_mget", arg.index);
-        return;
-    }
-    long from = atol(c->capture[1]);
-    long to = atol(c->capture[3]);
-    snprintf(body, sizeof body,
-             "{\"index\":{\"_id\":\"a%" PRIu64 "\",\"if_seq_no\":%s,\"if_primary_term\":1}}\n{\"balance\":%ld}\n"
-             "{\"index\":{\"_id\":\"a%" PRIu64 "\",\"if_seq_no\":%s,\"if_primary_term\":1}}\n{\"balance\":%ld}\n",
-             c->a, c->capture[0], from - 1, c->b, c->capture[2], to + 1);
-    http(c, "POST", body, "/%s/_bulk?atomic=true", arg.index);
-}
-
-static enum verdict transfer_read(struct connection *c, unsigned step, const struct reply *reply)
-{
-    if (step == 1)
-        return reply->status == 409 ? STARTS_OVER : succeeded(reply) ? GOES_ON : IS_WRONG;
-    if (!succeeded(reply) || !capture(reply, "\"_seq_no\":", ",}", c->capture[0]) ||
-        !capture(reply, "\"balance\":", ",}", c->capture[1]))
-        return IS_WRONG;
-    struct reply second = {200, strstr(reply->body, "\"balance\":") + 1, 0};
-    return capture(&second, "\"_seq_no\":", ",}", c->capture[2]) && capture(&second, "\"balance\":", ",}", c->capture[3])
-               ? GOES_ON
-               : IS_WRONG;
-}
-
-/* begin, 2 gets, 2 puts, commit */
-static void interactive_write(struct connection *c, unsigned step)
-{
-    char body[64];
-    switch (step) {
-    case 0:
-        draw_accounts(c);
-        http(c, "POST", "{}", "/_transaction");
-        break;
-    case 1:
-    case 2:
-        http(c, "GET", NULL, "/%s/_doc/a%" PRIu64 "?transaction=%s", arg.index, step == 1 ? c->a : c->b, c->capture[0]);
-        break;
-    case 3:
-    case 4:
-        snprintf(body, sizeof body, "{\"balance\":%ld}", atol(c->capture[step - 2]) + (step == 3 ? -1 : 1));
-        http(c, "PUT", body, "/%s/_doc/a%" PRIu64 "?transaction=%s", arg.index, step == 3 ? c->a : c->b, c->capture[0]);
-        break;
-    default:
-        http(c, "POST", NULL, "/_transaction/%s/_commit", c->capture[0]);
-    }
-}
-
-static enum verdict interactive_read(struct connection *c, unsigned step, const struct reply *reply)
-{
-    if (reply->status == 409)
-        return STARTS_OVER;
-    if (!succeeded(reply))
-        return IS_WRONG;
-    if (step == 0)
-        return capture(reply, "\"transaction\":\"", "\"", c->capture[0]) ? GOES_ON : IS_WRONG;
-    if (step <= 2)
-        return capture(reply, "\"balance\":", ",}", c->capture[step]) ? GOES_ON : IS_WRONG;
-    return GOES_ON;
-}
-
-/* --- Scenarios: Redis ------------------------------------------------------------------------------------------------ */
-
-__attribute__((format(printf, 3, 4))) static void redis_argument(struct connection *c, size_t count, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    int len = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (count > 0)
-        c->request_len = (size_t)snprintf(c->request, sizeof c->request, "*%zu\r\n", count);
-    c->request_len += (size_t)snprintf(c->request + c->request_len, sizeof c->request - c->request_len, "$%d\r\n%s\r\n", len,
-                                       text);
-}
-
-static void redis_put_write(struct connection *c, unsigned step)
-{
-    (void)step;
-    char body[512];
-    uint64_t id = draw(c, arg.ids);
-    document(body, sizeof body, id, c->rng);
-    redis_argument(c, 3, "SET");
-    redis_argument(c, 0, "f%07" PRIu64, id);
-    redis_argument(c, 0, "%s", body);
-}
-
-static void redis_get_write(struct connection *c, unsigned step)
-{
-    (void)step;
-    redis_argument(c, 2, "GET");
-    redis_argument(c, 0, "f%07" PRIu64, draw(c, arg.ids));
-}
-
-static void redis_lock_write(struct connection *c, unsigned step)
-{
-    if (step == 0) {
-        redis_argument(c, 6, "SET");
-        redis_argument(c, 0, "%s-%u-%" PRIu64, arg.keys, c->number, c->iteration);
-        redis_argument(c, 0, "owner-%u", c->number);
-        redis_argument(c, 0, "NX");
-        redis_argument(c, 0, "PX");
-        redis_argument(c, 0, "30000");
-    } else {
-        redis_argument(c, 5, "EVAL");
-        redis_argument(c, 0,
-                       "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end");
-        redis_argument(c, 0, "1");
-        redis_argument(c, 0, "%s-%u-%" PRIu64, arg.keys, c->number, c->iteration);
-        redis_argument(c, 0, "owner-%u", c->number);
-    }
-}
-
-/* A token in a list: BLPOP waits in order; the first connection puts it there. */
-static void redis_one_write(struct connection *c, unsigned step)
-{
-    if (step == 0 && c->number == 0) {
-        redis_argument(c, 3, "RPUSH");
-        redis_argument(c, 0, "%s", arg.keys);
-        redis_argument(c, 0, "token");
-    } else if (step == 0) {
-        redis_argument(c, 1, "PING");
-    } else if (step == 1) {
-        redis_argument(c, 3, "BLPOP");
-        redis_argument(c, 0, "%s", arg.keys);
-        redis_argument(c, 0, "60");
-    } else {
-        redis_argument(c, 3, "RPUSH");
-        redis_argument(c, 0, "%s", arg.keys);
-        redis_argument(c, 0, "token");
-    }
-}
-
-static const struct scenario scenarios[] = {
-    {"root", "GET of --argument PATH, / by default", 0, 1, false, root_write, ok},
-    {"put", "durable put of 400 bytes at a random id", 0, 1, false, put_write, ok},
-    {"get", "get of a random id; --argument '?timestamp=T'", 0, 1, false, get_write, ok},
-    {"query-txn", "begin a query transaction, 5 gets, end it", 0, 7, false, query_txn_write, query_txn_read},
-    {"script", "_update with ctx._source.lock_count++", 0, 1, false, script_write, ok},
-    {"term", "term query on the field name; --values FILE names the terms", 0, 1, false, term_write, ok},
-    {"recipe", "the seeds' document lock: _create, DELETE", 0, 2, false, recipe_write, ok},
-    {"lock", "lock and unlock a document of one's own", 1, 3, false, lock_write, lock_read},
-    {"lock-tree", "lock and unlock a subtree six levels deep", 1, 3, false, lock_tree_write, lock_read},
-    {"lock-one", "lock and unlock one document, waiting in order", 1, 3, false, lock_one_write, lock_read},
-    {"transfer", "mget, then _bulk?atomic=true with if_seq_no", 0, 2, false, transfer_write, transfer_read},
-    {"interactive", "begin, 2 gets, 2 puts, commit", 0, 6, false, interactive_write, interactive_read},
-    {"redis-put", "SET", 0, 1, true, redis_put_write, ok},
-    {"redis-get", "GET", 0, 1, true, redis_get_write, ok},
-    {"redis-lock", "SET NX PX, then compare and delete in Lua", 0, 2, true, redis_lock_write, ok},
-    {"redis-one", "BLPOP of one token, RPUSH", 1, 3, true, redis_one_write, ok},
-};
-
-/* --- Replies ------------------------------------------------------------------------------------------------------------ */
+/* --- Replies ---------------------------------------------------------------------------------------------------- */
 
 /* Returns: the bytes of the first whole HTTP reply in the buffer, 0 while it is incomplete. */
 static size_t http_frame(struct connection *c, struct reply *ret)
@@ -559,7 +217,7 @@ static size_t redis_frame(struct connection *c, struct reply *ret)
     return len;
 }
 
-/* --- The loop ------------------------------------------------------------------------------------------------------------- */
+/* --- The loop --------------------------------------------------------------------------------------------------- */
 
 static void send_rest(struct connection *c)
 {
@@ -576,13 +234,14 @@ static void send_rest(struct connection *c)
 static void begin_step(struct connection *c)
 {
     c->step_ns = now_ns();
-    if (c->step == arg.scenario->first_steps) {
+    if (c->step == arg.scenario->first_steps && !c->trying) {
         c->started_ns = c->step_ns;
         c->measured = c->step_ns >= result.window_begins;
     }
+    c->request_len = 0;
     arg.scenario->write(c, c->step);
     c->request_sent = 0;
-    send_rest(c);
+    send_rest(c); /* nothing, when the connection idles */
 }
 
 static void end_iteration(struct connection *c, uint64_t at)
@@ -606,9 +265,14 @@ static void handle_reply(struct connection *c, const struct reply *reply)
     uint64_t at = now_ns();
     if (c->measured && at <= result.window_ends && c->step >= arg.scenario->first_steps)
         histogram_add(&result.steps[c->step], at - c->step_ns);
-    switch (arg.scenario->read(c, c->step, reply)) {
+    enum verdict verdict = arg.scenario->read(c, c->step, reply);
+    c->trying = verdict == TRIES_AGAIN;
+    switch (verdict) {
     case GOES_ON:
         c->step++;
+        break;
+    case TRIES_AGAIN:
+        result.retries += c->measured;
         break;
     case STARTS_OVER:
         result.retries += c->measured;
@@ -657,6 +321,7 @@ static void open_connection(struct connection *c, unsigned number, int epoll)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)arg.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1;
+    c->load = &arg;
     c->number = number;
     c->rng = 0x9e3779b97f4a7c15u * (number + 1) ^ (uint64_t)getpid() << 20;
     c->fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -704,7 +369,7 @@ static void report(const struct connection *connections)
         fprintf(stderr, "load: first unexpected reply: %s\n", result.first_error);
 }
 
-/* --- Command line ------------------------------------------------------------------------------------------------------------ */
+/* --- Command line ----------------------------------------------------------------------------------------------- */
 
 static void read_values(const char *file)
 {
@@ -715,8 +380,8 @@ static void read_values(const char *file)
         die(file);
     for (ssize_t len; (len = getline(&line, &room, in)) > 0;) {
         line[len - 1] = '\0';
-        values.lines = realloc(values.lines, (values.count + 1) * sizeof *values.lines);
-        values.lines[values.count++] = strdup(line);
+        arg.values = realloc(arg.values, (arg.value_count + 1) * sizeof *arg.values);
+        arg.values[arg.value_count++] = strdup(line);
     }
     free(line);
     fclose(in);
@@ -755,20 +420,22 @@ static error_t parse(int key, char *text, struct argp_state *state)
         read_values(text);
         break;
     case 'l':
-        for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-            printf("%-12s %s\n", scenarios[i].name, scenarios[i].text);
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+            for (const struct scenario *s = lists[i]; s->name != NULL; s++)
+                printf("%-15s %s\n", s->name, s->text);
         exit(0);
     case ARGP_KEY_ARG:
-        for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-            if (strcmp(scenarios[i].name, text) == 0)
-                arg.scenario = &scenarios[i];
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+            for (const struct scenario *s = lists[i]; s->name != NULL; s++)
+                if (strcmp(s->name, text) == 0)
+                    arg.scenario = s;
         if (arg.scenario == NULL)
             argp_error(state, "no scenario '%s'; --list names them", text);
         break;
     case ARGP_KEY_END:
         if (arg.scenario == NULL)
             argp_usage(state);
-        if (arg.scenario->write == term_write && values.count == 0)
+        if (strcmp(arg.scenario->name, "term") == 0 && arg.value_count == 0)
             argp_error(state, "term needs --values FILE, one term a line");
         break;
     default:
@@ -796,6 +463,11 @@ int main(int argc, char **argv)
                                      NULL, NULL};
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
 
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
     int epoll = epoll_create1(0);
     struct connection *connections = calloc(arg.clients, sizeof *connections);
     if (epoll < 0 || connections == NULL)

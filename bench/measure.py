@@ -10,10 +10,14 @@ import sys
 import time
 
 
+def load_command(bench, port, scenario, clients, *more, seconds=None):
+    return [os.path.join(bench.build, "bench", "load"), "--port", str(port), "--clients", str(clients), "--seconds",
+            str(seconds or bench.seconds), "--keys", "k%d" % time.time_ns(), scenario, *map(str, more)]
+
+
 def load(bench, port, scenario, clients, *more, seconds=None):
     """Runs the load client. Returns: its figures."""
-    command = [os.path.join(bench.build, "bench", "load"), "--port", str(port), "--clients", str(clients), "--seconds",
-               str(seconds or bench.seconds), "--keys", "k%d" % time.time_ns(), scenario, *map(str, more)]
+    command = load_command(bench, port, scenario, clients, *more, seconds=seconds)
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if not run.stdout:
         raise RuntimeError("%s: %s" % (" ".join(command), run.stderr))

@@ -191,6 +191,10 @@ class Postgres:
 
     def pgbench(self, script, clients, *more, isolation=None):
         """Returns: transactions a second."""
+        return self.pgbench_figures(script, clients, *more, isolation=isolation)["ops_per_s"]
+
+    def pgbench_figures(self, script, clients, *more, isolation=None):
+        """Returns: transactions a second, how many were done, and how often one was tried again."""
         environment = dict(self.environment)
         if isolation:
             environment["PGOPTIONS"] += " -c default_transaction_isolation=" + isolation
@@ -201,7 +205,12 @@ class Postgres:
             run = subprocess.run([self.bin + "/pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j",
                                   str(min(clients, 2)), "-T", str(self.bench.seconds), "-f", file.name, *more],
                                  env=environment, capture_output=True, text=True, check=False)
-        return float(re.search(r"^tps = ([\d.]+)", run.stdout, re.M).group(1))
+
+        def figure(pattern):
+            found = re.search(pattern, run.stdout, re.M)
+            return float(found.group(1)) if found else 0.0
+        return {"ops_per_s": figure(r"^tps = ([\d.]+)"), "done": figure(r"actually processed: (\d+)"),
+                "retries": figure(r"^total number of retries: (\d+)")}
 
     def close(self):
         stop(self.process, signal.SIGINT)
@@ -227,6 +236,31 @@ class Redis:
 
     def load(self, scenario, clients, *more, seconds=None):
         return load(self.bench, self.port, scenario, clients, *more, seconds=seconds)
+
+    def close(self):
+        stop(self.process)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Etcd(Http):
+    """etcd as it comes, by its JSON gateway: it syncs before it replies."""
+    name = "etcd"
+
+    def __init__(self, bench):
+        self.directory = os.path.join(bench.work, "etcd-%d" % time.time_ns())
+        client, peer = ("http://127.0.0.1:%d" % free_port() for _ in range(2))
+        self.process = subprocess.Popen(["etcd", "--name", "b", "--data-dir", self.directory,
+                                         "--listen-client-urls", client, "--advertise-client-urls", client,
+                                         "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                                         "--initial-cluster", "b=" + peer],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        Http.__init__(self, bench, int(client.rsplit(":", 1)[1]))
+        wait_port(self.port, self.process)
+        time.sleep(1)  # it elects itself
+
+    @staticmethod
+    def available():
+        return shutil.which("etcd")
 
     def close(self):
         stop(self.process)
