@@ -121,6 +121,18 @@ static void json_escape(struct buf *buf, unsigned char c)
     }
 }
 
+void buf_in_line(struct buf *buf, struct slice text)
+{
+    char *to = buf_reserve(buf, text.len);
+    if (to == NULL)
+        return;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        to[i] = c < 0x20 || c == 0x7f ? '?' : text.data[i];
+    }
+    buf->len += text.len;
+}
+
 void buf_json_string(struct buf *buf, struct slice text)
 {
     buf_byte(buf, '"');

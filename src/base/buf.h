@@ -54,6 +54,9 @@ static inline void buf_byte(struct buf *buf, char byte)
 /* A JSON string with its quotes: escapes ", \ and control characters as Elasticsearch does. */
 void buf_json_string(struct buf *buf, struct slice text);
 
+/* A client's text within a line of ours: control characters become '?', so that it stays one line. */
+void buf_in_line(struct buf *buf, struct slice text);
+
 static inline struct slice buf_view(const struct buf *buf)
 {
     return (struct slice){buf->data, buf->len};

@@ -10,6 +10,7 @@
 
 struct core;
 struct catalog;
+struct buf;
 
 struct core_limits {
     size_t sessions_max;            /* default 10,000 */
@@ -78,6 +79,12 @@ struct catalog *core_catalog(struct core *core);
  * Returns: 0 and how many were removed; fatal codes as core_step().
  */
 int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
+
+/*
+ * Tells what is new since the last time, a line each: deadlocks, sessions that expired, commands that have waited longer than
+ * `slow_us` for a lock, and how such waits have ended. Called between steps; changes nothing of the state.
+ */
+void core_news(struct core *core, tl_ts now, uint64_t slow_us, struct buf *lines);
 
 /* A hash of the whole logical state: documents, catalog, sessions, locks, counters; entries are not part of it. */
 int core_digest(struct core *core, uint64_t *ret_digest) TL_MUST_USE;

@@ -46,6 +46,7 @@ int owners__open(struct core *core)
     list_init(&owners->open_txns);
     list_init(&owners->waits);
     list_init(&owners->ready);
+    owners->ended_slow = BUF_INIT(BUF_UNLIMITED);
     return session__load_all(core);
 }
 
@@ -81,6 +82,7 @@ void owners__close(struct core *core)
     deadlines_deinit(&owners->wait_ends);
     deadlines_deinit(&owners->idles);
     stories_deinit(&owners->stories);
+    buf_deinit(&owners->ended_slow);
     mem_free(owners);
     core->owners = NULL;
 }

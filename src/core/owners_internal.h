@@ -99,6 +99,7 @@ struct wait {
     tl_ts since;
     size_t place;                 /* how many stood ahead when it began to wait */
     bool ready;                   /* it is in owners->ready */
+    bool told;                    /* as one that lasts; news.c */
     struct problem cause;         /* why it must fail, in the command's arena; PROBLEM_NONE: it goes on */
     bool *left;                   /* of a bulk: the items still to run, in the command's arena; NULL: all */
     char *lease;                  /* without a command: the session's id, mem_free */
@@ -121,6 +122,9 @@ struct owners {
     struct deadlines wait_ends;
     struct deadlines idles;
     struct stories stories;
+    struct buf ended_slow;       /* lines about waits that were told as slow and have ended since the last look */
+    size_t ended_slow_count;
+    size_t stories_told;         /* of stories.count, as news */
 };
 
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
@@ -153,6 +157,8 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
                    struct problem *ret_problem);
 /* Makes a wait ready to go on in a unit of its own. */
 void wait__ready(struct core *core, struct wait *wait);
+/* Notes the end of a wait that was told as slow (news.c). */
+void wait__tell_end(struct core *core, const struct wait *wait);
 
 /* --- Locks (do_lock.c) ------------------------------------------------------------------------------------------ */
 

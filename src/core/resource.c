@@ -321,17 +321,17 @@ void resource_name_print(const struct resource_name *name, struct buf *buf)
         buf_lit(buf, "everything");
         return;
     }
-    buf_slice(buf, name->index);
+    buf_in_line(buf, name->index);
     if (name->id.data != NULL) {
         if (name->type.len > 0 && !slice_is(name->type, "_doc")) {
             buf_byte(buf, '/');
-            buf_slice(buf, name->type);
+            buf_in_line(buf, name->type);
         }
         buf_byte(buf, '/');
-        buf_slice(buf, name->id);
+        buf_in_line(buf, name->id);
     } else if (name->path.data != NULL) {
         buf_byte(buf, ':');
-        buf_slice(buf, name->path);
+        buf_in_line(buf, name->path);
     }
 }
 

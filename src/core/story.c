@@ -52,10 +52,12 @@ void stories_json(const struct stories *stories, struct buf *buf)
 
 static void session_text(const struct session *session, struct buf *buf)
 {
-    if (session->name.len > 0)
-        buf_printf(buf, "%.*s (%.*s)", SLICE_ARG(session->name), SLICE_ARG(session->id));
-    else
+    if (session->name.len == 0) {
         buf_slice(buf, session->id);
+        return;
+    }
+    buf_in_line(buf, session->name);
+    buf_printf(buf, " (%.*s)", SLICE_ARG(session->id));
 }
 
 static uint64_t write_number(const struct party *party)

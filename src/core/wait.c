@@ -78,6 +78,7 @@ static void unpark(struct owners *owners, struct wait *wait)
 void wait__free(struct core *core, struct wait *wait)
 {
     struct owners *owners = core->owners;
+    wait__tell_end(core, wait);
     unpark(owners, wait);
     lock_request_free(wait->request);
     if (wait->owner == &wait->party.owner) {

@@ -29,6 +29,7 @@ enum {
 
 #define HISTORY_DEFAULT_US (3600 * TL_SECOND)
 #define MAINTAIN_INTERVAL_US TL_SECOND
+#define SLOW_WAIT_US TL_SECOND /* for a lock; longer ones are logged */
 #define SPACE_INTERVAL_US (100 * TL_MS)
 
 struct journal {
@@ -285,6 +286,19 @@ static void advance_history(struct journal *journal, tl_ts now)
 }
 
 /* Requires: core_lock. */
+static void log_news(struct journal *journal, tl_ts now)
+{
+    struct buf lines = BUF_INIT(BUF_UNLIMITED);
+    core_news(journal->core, now, SLOW_WAIT_US, &lines);
+    for (struct slice left = buf_view(&lines); left.len > 0;) {
+        size_t len = slice_find_byte(left, '\n');
+        log_info("%.*s", (int)len, left.data);
+        left = slice_from_offset(left, len + 1);
+    }
+    buf_deinit(&lines);
+}
+
+/* Requires: core_lock. */
 static void maintain(struct journal *journal)
 {
     tl_ts now = clock_now();
@@ -292,6 +306,7 @@ static void maintain(struct journal *journal)
         return;
     check_space(journal);
     advance_history(journal, now);
+    log_news(journal, now);
     size_t removed = 0;
     int r = core_maintain(journal->core, next_ts(journal), MAINTAIN_KEYS_MAX, &removed);
     if (r < 0)

@@ -174,6 +174,18 @@ static void list_keeps_order(void **state)
     assert_int_equal(list_entry(head.next->next, struct item, link)->number, 2);
 }
 
+static void a_text_in_a_line_stays_in_it(void **state)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    buf_in_line(&buf, SLICE_LIT("a\nb\0\x7f\xc3\xa4"));
+    assert_slice_equal(buf_view(&buf), "a?b??\xc3\xa4");
+    buf_in_line(&buf, SLICE_NONE);
+    assert_int_equal(buf.len, 7);
+    buf_deinit(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +193,7 @@ int main(void)
         cmocka_unit_test(buf_writes_json_and_numbers), cmocka_unit_test(slices_parse_numbers),
         cmocka_unit_test(slices_check_utf8),      cmocka_unit_test(map_equals_model),
         cmocka_unit_test(list_keeps_order),
+        cmocka_unit_test(a_text_in_a_line_stays_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

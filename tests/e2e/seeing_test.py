@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Who holds what, who waits for whom and since when, and what became of it: each way to see it, end to end.
+
+A scene with holders and waiters of every kind is set up once a case and looked at by GET /_lock, the _cat tables,
+`tidelock status`, `tidelock locks` (on a terminal too, redrawn), the stories of deadlocks and expiries, and the log.
+"""
+import http.client
+import json
+import os
+import pty
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+
+EXCLUSIVE_1 = {"mode": "exclusive", "index": "fs", "id": "1"}
+
+
+class Background(threading.Thread):
+    """A request that waits."""
+
+    def __init__(self, server, method, path, body=None):
+        super().__init__()
+        self.server, self.method, self.path, self.body = server, method, path, body
+        self.status = self.reply = None
+        self.start()
+
+    def run(self):
+        connection = self.server.connect()
+        try:
+            response = self.server.request(self.method, self.path, self.body, connection=connection)
+            self.status, self.reply = response.status, json.loads(response.body)
+        except (OSError, http.client.HTTPException) as error:
+            self.reply = str(error)
+        finally:
+            connection.close()
+
+
+def until(condition, what, seconds=20):
+    end = time.time() + seconds
+    while not condition():
+        if time.time() > end:
+            raise AssertionError("in vain: waited until " + what)
+        time.sleep(0.01)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/clinton/projects"})
+        self.background = []
+
+    def tearDown(self):
+        for session in self.server.must("GET", "/_session")["sessions"]:
+            self.server.must("DELETE", "/_session/" + session["session"])
+        for transaction in self.server.must("GET", "/_transaction")["transactions"]:
+            self.server.ask("POST", "/_transaction/%s/_rollback" % transaction["transaction"])
+        for request in self.background:
+            request.join()
+        self.server.close()
+
+    def session(self, name, **members):
+        return self.server.must("POST", "/_session", {"name": name, "ttl": "1m", **members})["session"]
+
+    def lock(self, session, *locks, wait="0s"):
+        return self.server.must("POST", "/_lock", {"session": session, "wait": wait, "locks": list(locks)})
+
+    def waiters(self):
+        return sum(len(lock["waiters"]) for lock in self.server.must("GET", "/_lock")["locks"])
+
+    def behind(self, method, path, body=None):
+        """A request that begins to wait, behind those that do already."""
+        before = self.waiters()
+        self.background.append(Background(self.server, method, path, body))
+        until(lambda: self.waiters() > before, "%s %s waits" % (method, path))
+        return self.background[-1]
+
+    def text(self, path):
+        return self.server.request("GET", path).body.decode()
+
+    def rows(self, path):
+        """Of a _cat table, by column."""
+        return json.loads(self.text(path + ("&" if "?" in path else "?") + "format=json"))
+
+    def run_tool(self, *arguments):
+        run = subprocess.run([PROGRAM, *arguments, "--url", self.server.url], capture_output=True, text=True, timeout=60)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
+        return run.stdout
+
+
+class Scene(Case):
+    """nightly holds /clinton, with one document of its own; editor waits for the document, a write and a transaction behind it."""
+
+    def setUp(self):
+        super().setUp()
+        self.nightly = self.session("nightly-rename")
+        self.editor = self.session("editor")
+        self.token = self.lock(self.nightly, {"mode": "exclusive", "index": "fs", "path": "/clinton"})["fencing_token"]
+        self.server.must("PUT", "/fs/_doc/note?lease=%s&session=%s" % (self.nightly, self.nightly), {"path": "/clinton"})
+        self.transaction = self.server.must("POST", "/_transaction", {"session": self.editor})["transaction"]
+        self.behind("POST", "/_lock", {"session": self.editor, "wait": "1m", "locks": [{"mode": "update", "index": "fs", "id": "1"}]})
+        self.behind("PUT", "/fs/_doc/1?timeout=1m", {"path": "/clinton/projects", "n": 2})
+        self.behind("GET", "/fs/_doc/1?timeout=1m&transaction=" + self.transaction)
+
+    def test_tree(self):
+        locks = self.server.must("GET", "/_lock")["locks"]
+        self.assertEqual([(lock["path"], lock.get("id")) for lock in locks], [("/clinton", None), ("/clinton/projects", "1")])
+        holder, = locks[0]["holders"]
+        self.assertEqual((holder["session"], holder["name"], holder["mode"], holder["fencing_token"]),
+                         (self.nightly, "nightly-rename", "exclusive", self.token))
+        first, second, third = locks[1]["waiters"]
+        self.assertEqual((first["session"], first["name"], first["mode"]), (self.editor, "editor", "update"))
+        self.assertIn("write", second)
+        self.assertEqual((third["transaction"], third["session"], third["mode"]), (self.transaction, self.editor, "shared"))
+        self.assertTrue(first["since"] < second["since"] < third["since"])
+        for waiter in (first, second, third):
+            self.assertAlmostEqual(waiter["deadline"] - waiter["since"], 60e6, delta=1e6)
+
+    def test_tree_filtered(self):
+        self.lock(self.editor, {"mode": "shared", "index": "other"})
+        self.lock(self.editor, {"mode": "shared", "index": "fs", "path": "/bill"})
+
+        def shown(query):
+            return [(lock["index"], lock.get("path"), lock.get("id")) for lock in self.server.must("GET", "/_lock" + query)["locks"]]
+        self.assertEqual(len(shown("")), 4)
+        self.assertEqual(shown("?index=other"), [("other", None, None)])
+        self.assertEqual(shown("?index=fs&path=/bill"), [("fs", "/bill", None)])
+        self.assertEqual(shown("?index=fs&path=/clinton/projects"), [("fs", "/clinton", None), ("fs", "/clinton/projects", "1")])
+        self.assertEqual(shown("?session=" + self.nightly), [("fs", "/clinton", None)])
+        self.assertEqual([row["path"] for row in self.rows("/_cat/locks?index=fs&path=/bill")], ["/bill"])
+
+    def test_tables(self):
+        rows = self.rows("/_cat/locks")
+        self.assertEqual([row["state"] for row in rows], ["held", "waiting", "waiting", "waiting"])
+        self.assertEqual([row["mode"] for row in rows], ["exclusive", "update", "exclusive", "shared"])
+        self.assertEqual((rows[0]["owner"], rows[0]["name"], rows[0]["fencing_token"]), (self.nightly, "nightly-rename", str(self.token)))
+        self.assertTrue(rows[2]["owner"].startswith("write "))
+        self.assertEqual(rows[3]["owner"], self.transaction)
+        nightly, editor = self.rows("/_cat/sessions")
+        self.assertEqual((nightly["name"], nightly["lock_count"], nightly["waiting_count"], nightly["ephemeral_count"]), ("nightly-rename", "1", "0", "1"))
+        self.assertEqual((editor["name"], editor["lock_count"], editor["waiting_count"], editor["transaction_count"]), ("editor", "0", "1", "1"))
+        transaction, = self.rows("/_cat/transactions")
+        self.assertEqual((transaction["transaction"], transaction["session"], transaction["waiting"]), (self.transaction, self.editor, "true"))
+        header = self.text("/_cat/locks?v").splitlines()[0].split()
+        self.assertEqual(header, ["index", "path", "id", "mode", "state", "owner", "name", "since", "fencing_token"])
+        self.assertEqual(self.text("/_cat/sessions?h=name&s=name"), "editor\nnightly-rename\n")
+
+    def test_one_session(self):
+        editor = self.server.must("GET", "/_session/" + self.editor)
+        self.assertEqual((editor["locks"], editor["transactions"]), ([], [self.transaction]))
+        self.assertEqual([(lock["id"], lock["mode"]) for lock in editor["waiting"][0]], [("1", "update")])
+        nightly = self.server.must("GET", "/_session/" + self.nightly)
+        self.assertEqual([(lock["path"], lock["fencing_token"]) for lock in nightly["locks"]], [("/clinton", self.token)])
+
+    def test_status_command(self):
+        shown = self.run_tool("status")
+        for word in ("Indices", "Sessions", "Transactions", "Locks", "nightly-rename", "editor", self.transaction, "/clinton", "waiting", "held",
+                     "readable since"):
+            self.assertIn(word, shown)
+
+    def test_locks_command(self):
+        lines = self.run_tool("locks").splitlines()
+        self.assertEqual(len(lines), 5)
+        self.assertIn("nightly-rename", lines[1])
+        self.assertEqual(len(self.run_tool("locks", "fs:/clinton").splitlines()), 5)
+        self.assertIn("nobody holds", self.run_tool("locks", "other"))
+        self.assertIn("nobody holds", self.run_tool("locks", "fs:/bill"))
+
+    def test_watching(self):
+        """On a terminal the table is drawn anew in place, and what changed is there."""
+        master, slave = pty.openpty()
+        watch = subprocess.Popen([PROGRAM, "locks", "--watch", "--interval", "50ms", "--url", self.server.url], stdin=slave, stdout=slave,
+                                 stderr=slave)
+        os.close(slave)
+        seen = b""
+
+        def look():
+            nonlocal seen
+            while select.select([master], [], [], 0)[0]:
+                seen += os.read(master, 65536)
+            return seen
+        try:
+            until(lambda: b"nightly-rename" in look(), "the holder is shown")
+            until(lambda: look().count(b"\x1b[H") >= 2, "it is drawn again")
+            self.server.must("POST", "/_unlock", {"session": self.nightly})
+            # editor has it now, and the others wait for editor
+            until(lambda: b"held" in look().rpartition(b"\x1b[H")[2] and b"nightly-rename" not in look().rpartition(b"\x1b[H")[2], "the change is shown")
+            self.assertIn(b"editor", look().rpartition(b"\x1b[H")[2])
+            self.server.kill()
+            until(lambda: b"tidelock locks:" in look(), "it says that the server is gone")
+            self.server.port_wanted = self.server.port
+            self.server.start()
+            until(lambda: b"editor" in look().rpartition(b"tidelock locks:")[2], "it goes on when the server is back")
+        finally:
+            watch.send_signal(signal.SIGINT)
+            watch.wait(10)
+            os.close(master)
+
+    def test_slow_waits_in_the_log(self):
+        """Once they have lasted a second, with who is in the way; and again when they end, with how long it was."""
+        self.behind("POST", "/_lock", {"session": self.session("late"), "wait": "3s", "locks": [EXCLUSIVE_1]})
+        until(lambda: self.server.errors().count("has waited") == 4, "the log tells of the slow waits")
+        log = self.server.errors()
+        self.assertRegex(log, r"info: editor \(%s\) has waited [12]\.\d s for update on fs/1, fs:/clinton is held by nightly-rename \(%s\)" %
+                         (self.editor, self.nightly))
+        self.assertRegex(log, r"write \d+ has waited [12]\.\d s for exclusive on fs/1, ")
+        self.assertRegex(log, r"transaction %s of editor \(%s\) has waited" % (self.transaction, self.editor))
+        self.server.must("POST", "/_unlock", {"session": self.nightly})
+        until(lambda: "was granted update on fs/1 after" in self.server.errors(), "the log tells of the grant")
+        until(lambda: ") gave up waiting for exclusive on fs/1 after 3." in self.server.errors(), "the log tells of the end")
+        self.assertEqual(self.server.errors().count("has waited"), 4, "told once")
+
+
+class Stories(Case):
+    def stories(self, kind=None):
+        return [story for story in self.server.must("GET", "/_lock/_stories")["stories"] if kind in (None, story["kind"])]
+
+    def test_deadlock(self):
+        a, b = self.session("ann"), self.session("bob")
+        self.lock(a, EXCLUSIVE_1)
+        self.lock(b, {"mode": "exclusive", "index": "fs", "id": "2"})
+        waiting = self.behind("POST", "/_lock", {"session": a, "wait": "1m", "locks": [{"mode": "exclusive", "index": "fs", "id": "2"}]})
+        status, reply = self.server.ask("POST", "/_lock", {"session": b, "wait": "1m", "locks": [EXCLUSIVE_1]})
+        self.assertEqual((status, reply["error"]["type"]), (409, "deadlock_detected_exception"))
+        steps = reply["error"]["cycle"]
+        self.assertEqual({(step["name"], step["resource"], step["held_by"]["name"]) for step in steps}, {("ann", "fs/2", "bob"), ("bob", "fs/1", "ann")})
+        story, = self.stories("deadlock")
+        self.assertEqual(set(story["lines"]), {"ann (%s) waits for fs/2 held by bob (%s)" % (a, b), "bob (%s) waits for fs/1 held by ann (%s)" % (b, a),
+                                               "bob (%s) gives way" % b})
+        until(lambda: "info: deadlock: " in self.server.errors() and "; bob (%s) gives way" % b in self.server.errors(), "the log tells")
+        self.server.must("POST", "/_unlock", {"session": b})
+        waiting.join()
+        self.assertEqual(waiting.status, 200)
+
+    def test_expiries(self):
+        """By the lease, by force, by the connection's end; with what was done in their name."""
+        lease = self.session("by lease", ttl="1s")
+        self.lock(lease, EXCLUSIVE_1)
+        self.server.must("PUT", "/fs/_doc/note?lease=" + lease, {"path": "/clinton"})
+        transaction = self.server.must("POST", "/_transaction", {"session": lease})["transaction"]
+        self.server.must("DELETE", "/_session/%s?force=true" % self.session(
+            "by force", on_expire=[{"index": {"_index": "fs", "_id": "left"}}, {"path": "/clinton"}]))
+        attached = self.session("by connection")
+        connection = self.server.connect()
+        connection.request("GET", "/_session/%s/_attach" % attached)
+        response = connection.getresponse()
+        response.readline()
+        connection.sock.shutdown(socket.SHUT_RDWR)
+        response.close()
+        connection.close()
+        until(lambda: len(self.stories("expiry")) == 3, "all three are told")
+        told = {story["lines"][0].split(" (")[0]: story["lines"] for story in self.stories("expiry")}
+        self.assertEqual(told["by lease"], [
+            "by lease (%s) has expired" % lease, "transaction %s is rolled back" % transaction,
+            "documents that lived with it and are removed: 1", "locks released: 1"])
+        until(lambda: self.server.errors().count("info: expiry: ") == 3, "the log tells")
+        self.assertIn("; ".join(told["by lease"]) + "\n", self.server.errors())
+        self.assertIn("was ended by force", told["by force"][0])
+        self.assertEqual(told["by force"][1:], ["actions done: 1 of 1"])
+        self.assertEqual(told["by connection"], ["by connection (%s) has lost its connection" % attached])
+        self.assertEqual(self.server.ask("GET", "/fs/_doc/left")[0], 200)
+
+    def test_the_last_hundred_are_kept(self):
+        for number in range(105):
+            self.server.must("DELETE", "/_session/%s?force=true" % self.session("number %d" % number))
+        kept = self.stories()
+        self.assertEqual(len(kept), 100)
+        self.assertTrue(kept[0]["lines"][0].startswith("number 5 ("), kept[0])
+        self.assertTrue(kept[-1]["lines"][0].startswith("number 104 ("), kept[-1])
+        self.assertEqual([story["timestamp"] for story in kept], sorted(story["timestamp"] for story in kept))
+
+    def test_names_cannot_forge_lines(self):
+        self.server.must("DELETE", "/_session/%s?force=true" % self.session("a\nnightly was ended by force"))
+        story, = self.stories()
+        self.assertEqual(len(story["lines"]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
