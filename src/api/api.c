@@ -39,6 +39,8 @@ static void options_init(struct api_options *options, const struct api_options *
         options->worker_count = WORKER_COUNT_DEFAULT;
     if (options->body_bytes_max == 0)
         options->body_bytes_max = BODY_BYTES_MAX_DEFAULT;
+    if (options->script.steps_max == 0)
+        options->script = SCRIPT_LIMITS_DEFAULT;
 }
 
 static void options_deinit(struct api_options *options)

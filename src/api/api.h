@@ -7,6 +7,7 @@
 
 #include "api/exchange.h"
 #include "journal/journal.h"
+#include "script/script.h"
 
 struct api;
 
@@ -15,6 +16,7 @@ struct api_options {
     struct slice node_name;
     struct slice data_directory; /* for DATA/scripts; empty: no file scripts */
     size_t body_bytes_max;      /* for texts; src/http enforces it. Default 100 MiB */
+    struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */
     unsigned worker_count;      /* threads for long reads (search, scroll, by-query), default 2 */
 };
 

@@ -196,7 +196,6 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
     struct by_query *by = batch->by;
     struct arena arena = ARENA_INIT;
     struct problem problem;
-    struct script_limits limits = SCRIPT_LIMITS_DEFAULT;
     struct script_update update = {.ctx = SCRIPT_CTX_BY_QUERY,
                                    .index = item->index,
                                    .type = hit->type,
@@ -207,7 +206,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
                                    .source = hit->source,
                                    .params = by->script.script_params};
     update.index = hit->index->name;
-    int r = script_run_update(by->compiled, &limits, &arena, &update, &problem);
+    int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
     *ret_wanted = false;
     if (r > 0) {
         r = refuse(by, &problem);

@@ -198,13 +198,12 @@ static int execute_run(struct request *request)
 {
     const struct write_update *update = request->context;
     struct script_value value = {.params = update->script_params};
-    struct script_limits limits = SCRIPT_LIMITS_DEFAULT;
     struct json_writer writer;
     tl_cleanup(script_unrefp) struct script *script = NULL;
     int r = script_compile(SCRIPT_PAINLESS, SCRIPT_FOR_TEST, update->script_source, SLICE_NONE, &script, request->arena,
                            &request->problem);
     if (r == 0)
-        r = script_run_value(script, &limits, request->arena, &value, &request->problem);
+        r = script_run_value(script, &request->api->options.script, request->arena, &value, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : r;
     reply_begin(request, 200, &writer);

@@ -265,7 +265,7 @@ int searches_open(struct api *api, struct searches **ret_searches)
 {
     struct searches *searches = mem_zalloc(sizeof *searches);
     searches->api = api;
-    searches->scripts = script_cache_new(SCRIPT_CACHE_COUNT_MAX);
+    searches->scripts = script_cache_new(SCRIPT_CACHE_COUNT_MAX, &api->options.script);
     searches->tasks = tasks_new(api);
     list_init(&searches->contexts);
     pthread_mutex_init(&searches->lock, NULL);

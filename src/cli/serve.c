@@ -45,6 +45,9 @@ struct server {
     struct http *http;
 };
 
+/* What the smallest documents take. */
+#define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
+
 enum {
     OPTION_HISTORY = 256,
     OPTION_CACHE,
@@ -52,6 +55,9 @@ enum {
     OPTION_MAX_BODY,
     OPTION_MAX_CONNECTIONS,
     OPTION_MAX_SESSIONS,
+    OPTION_SCRIPT_STEPS,
+    OPTION_SCRIPT_MEMORY,
+    OPTION_SCRIPT_DEPTH,
     OPTION_THREADS,
     OPTION_WORKERS,
     OPTION_IDLE_TIMEOUT,
@@ -72,6 +78,9 @@ static const struct argp_option options[] = {
     {"max-body", OPTION_MAX_BODY, "SIZE", 0, "Of one request (100m)", 3},
     {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Open at once (16384)", 3},
     {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
+    {"script-steps", OPTION_SCRIPT_STEPS, "N", 0, "Statements, turns and calls of a script's run (5000000)", 3},
+    {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (128m)", 3},
+    {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Of a script's calls (256)", 3},
     {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection with no request for so long (10m)", 3},
     {"threads", OPTION_THREADS, "N", 0, "For connections (one a processor)", 3},
     {"workers", OPTION_WORKERS, "N", 0, "For searches and other long reads (2)", 3},
@@ -123,6 +132,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_MAX_SESSIONS:
         o->limits.sessions_max = arguments_number(state, "max-sessions", text, 1, 10000000);
+        break;
+    case OPTION_SCRIPT_STEPS:
+        o->limits.script.steps_max = arguments_number(state, "script-steps", text, 1000, 1000000000);
+        break;
+    case OPTION_SCRIPT_MEMORY:
+        o->limits.script.memory_bytes_max = arguments_size(state, "script-memory", text);
+        if (o->limits.script.memory_bytes_max < SCRIPT_MEMORY_MIN)
+            argp_error(state, "--script-memory: at least 64k");
+        break;
+    case OPTION_SCRIPT_DEPTH:
+        o->limits.script.depth_max = (unsigned)arguments_number(state, "script-depth", text, 1, 1000);
         break;
     case OPTION_IDLE_TIMEOUT:
         o->http.idle_us = arguments_duration(state, "idle-timeout", text);
@@ -341,6 +361,7 @@ static void share(struct serve_options *o)
 {
     o->http.host = o->host;
     o->store.directory = o->journal.directory = o->api.data_directory = slice_from(o->data);
+    o->api.script = o->limits.script;
     o->api.body_bytes_max = o->http.body_bytes_max;
     o->api.cluster_name = slice_from(o->cluster_name);
     o->api.node_name = slice_from(o->node_name);

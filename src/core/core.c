@@ -33,6 +33,7 @@ struct core_limits core_limits_default(void)
         .transaction_bytes_max = (size_t)64 << 20,
         .transaction_changes_max = 100000,
         .document_bytes_max = (size_t)100 << 20,
+        .script = SCRIPT_LIMITS_DEFAULT,
         .tombstone_us = 60 * TL_SECOND,
     };
 }
@@ -96,7 +97,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
     core->limits = *limits;
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
-    core->scripts = script_cache_new(SCRIPTS_CACHED);
+    core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
     r = open_state(core);
     if (r != 0) {
         core_close(core);

@@ -20,6 +20,7 @@ struct core_limits {
     size_t transaction_bytes_max;   /* default 64 MiB */
     size_t transaction_changes_max; /* default 100,000 */
     size_t document_bytes_max;      /* default 100 MiB */
+    struct script_limits script;    /* of each run; the same on all hosts */
     uint64_t tombstone_us;          /* how long a deleted document's version counts on; default 60 s */
 };
 

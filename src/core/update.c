@@ -114,7 +114,6 @@ static int run_script(struct core *core, struct update *update, struct slice sou
     tl_cleanup(script_unrefp) struct script *script = NULL;
     const struct write_update *asked = update->item->update;
     const struct doc *old = update->old;
-    struct script_limits limits = SCRIPT_LIMITS_DEFAULT;
     struct problem cause;
     int r = compile(core, update, &script, ret_problem);
 
@@ -132,7 +131,7 @@ static int run_script(struct core *core, struct update *update, struct slice sou
         .source = source,
         .params = asked->script_params,
     };
-    r = script_run_update(script, &limits, update->arena, &run, &cause);
+    r = script_run_update(script, NULL, update->arena, &run, &cause);
     if (r == SCRIPT_UNFIT) {
         *ret_problem = cause;
         return UPDATE_REFUSED;

@@ -126,14 +126,13 @@ int subject_run_script(struct subject *subject, const struct script *script, str
                        struct script_value *ret_value)
 {
     struct problem problem;
-    struct script_limits limits = SCRIPT_LIMITS_DEFAULT;
     *ret_value = (struct script_value){.params = params,
                                        .source = subject->doc->source,
                                        .doc = doc_lookup,
                                        .doc_user = subject,
                                        .score = score};
     (void)subject_root(subject); /* so that the arena is known to be in use */
-    int r = script_run_value(script, &limits, &subject->arena, ret_value, &problem);
+    int r = script_run_value(script, NULL, &subject->arena, ret_value, &problem);
     if (r > 0 && subject->problem == NULL) {
         subject->problem = arena_alloc(subject->problems, sizeof problem);
         problem_copy(subject->problem, &problem, subject->problems);

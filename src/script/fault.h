@@ -18,6 +18,7 @@ struct script {
     struct slice name;    /* empty: called by its source */
     struct slice hash;    /* SHA-1 of the source: Groovy's name for its class */
     struct program program;
+    struct script_limits limits; /* of a run that brings none */
     bool bare_names;      /* parameters may go by their names alone */
     struct node *bare;    /* these, the last one first, linked by `c` */
 };

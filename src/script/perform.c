@@ -10,6 +10,7 @@
 
 static void run_init(struct run *run, const struct script *script, const struct script_limits *limits, struct arena *arena)
 {
+    limits = limits == NULL ? &script->limits : limits;
     *run = (struct run){.script = script, .arena = arena, .limits = limits, .steps_left = limits->steps_max,
                         .memory_left = limits->memory_bytes_max, .groovy = script->lang == SCRIPT_GROOVY};
     size_t size = (script->program.cache_count + 1) * sizeof *run->caches;

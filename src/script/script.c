@@ -103,6 +103,7 @@ static struct script *script_new(enum script_lang lang, enum script_context cont
     script->references = 1;
     script->lang = lang;
     script->context = context;
+    script->limits = SCRIPT_LIMITS_DEFAULT;
     script->arena = ARENA_INIT;
     script->source = arena_copy(&script->arena, source);
     script->name = arena_copy(&script->arena, name);
@@ -186,15 +187,17 @@ struct script_cache {
     struct map by_key;
     struct list used;
     size_t count_max;
+    struct script_limits limits;
 };
 
-struct script_cache *script_cache_new(size_t count_max)
+struct script_cache *script_cache_new(size_t count_max, const struct script_limits *limits)
 {
-    REQUIRE(count_max > 0);
+    REQUIRE(count_max > 0 && limits->steps_max > 0 && limits->memory_bytes_max > 0 && limits->depth_max > 0);
     struct script_cache *cache = mem_zalloc(sizeof *cache);
     cache->by_key = MAP_INIT;
     list_init(&cache->used);
     cache->count_max = count_max;
+    cache->limits = *limits;
     return cache;
 }
 
@@ -243,7 +246,9 @@ int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum
         return 0;
     }
     int r = script_compile(lang, context, source, name, ret_script, arena, ret_problem);
-    if (r == 0)
-        keep(cache, key, *ret_script);
-    return r;
+    if (r != 0)
+        return r;
+    (*ret_script)->limits = cache->limits;
+    keep(cache, key, *ret_script);
+    return 0;
 }

@@ -54,7 +54,7 @@ struct script_limits {
     unsigned depth_max;      /* nested calls of functions, closures and lambdas */
 };
 
-#define SCRIPT_STEPS_MAX ((uint64_t)20 * 1000 * 1000)
+#define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000)
 #define SCRIPT_MEMORY_BYTES_MAX ((size_t)128 << 20)
 #define SCRIPT_DEPTH_MAX 256u
 #define SCRIPT_LIMITS_DEFAULT                                                                                \
@@ -135,6 +135,7 @@ struct script_update {
 
 /*
  * Runs a script compiled SCRIPT_FOR_UPDATE.
+ * Requires: `limits`, or NULL for those of the cache that compiled it, else the defaults.
  * Ensures: *update's outputs are written on success only.
  * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT.
  */
@@ -179,6 +180,7 @@ struct script_value {
 
 /*
  * Runs a script compiled for anything but updates.
+ * Requires: `limits` as above.
  * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT for a value that has no JSON form.
  */
 TL_MUST_USE int script_run_value(const struct script *script, const struct script_limits *limits,
@@ -192,7 +194,8 @@ struct script_cache;
 
 #define SCRIPT_CACHE_COUNT_MAX ((size_t)1000)
 
-struct script_cache *script_cache_new(size_t count_max);
+/* `limits` are those of its scripts; they are copied. Requires: each is above 0. */
+struct script_cache *script_cache_new(size_t count_max, const struct script_limits *limits);
 struct script_cache *script_cache_free(struct script_cache *cache);
 
 /* As script_compile, but asks the cache first. Owns: the caller gets a share of its own; script_unref. */
