@@ -2,8 +2,8 @@
 /*
  * The local journal; see README.md, invariants 1 to 5.
  *
- * Locks, in the order in which a thread may take them: core_lock, sync_lock, then one of queue_lock, publish_lock,
- * pin_lock. The last three are held for a few instructions only.
+ * Locks, in the order in which a thread may take them: core_lock, then one of queue_lock, publish_lock, pin_lock. The last
+ * three are held for a few instructions only.
  */
 #include "journal/journal.h"
 
@@ -24,6 +24,8 @@ enum {
     WORKER_COUNT = 2,
     GROUP_MAX_DEFAULT = 256,
     MAINTAIN_KEYS_MAX = 1000, /* removed in one go, so that a command waits a millisecond or two at most */
+    GATHER_MISSING = 8,       /* a group is whole when no more than this part of it is missing */
+    GATHER_SYNC_US_MAX = 20000,
     EXIT_STORE_FAILED = 70,   /* EX_SOFTWARE of sysexits.h */
 };
 
@@ -45,6 +47,7 @@ struct journal {
     struct list queue;      /* commands by link, in order of arrival */
     unsigned sleepers;      /* workers that wait for queue_filled */
     bool stopping;
+    bool sync_left;         /* a caller's thread has left something to sync */
     tl_ts deadline;         /* when the core has something due; TL_TS_MAX: nothing */
 
     pthread_mutex_t core_lock;
@@ -53,8 +56,6 @@ struct journal {
     bool maintain_more;     /* the last core_maintain() removed all it might: there is more */
     struct effects effects;
 
-    pthread_mutex_t sync_lock;
-
     pthread_mutex_t publish_lock;
     tl_ts applied_ts;       /* newest timestamp of the core */
     tl_ts written_ts;       /* newest timestamp that the store has got */
@@ -62,6 +63,13 @@ struct journal {
     struct catalog *applied_catalog;
     struct catalog *catalog; /* as of the stable timestamp */
     _Atomic tl_ts stable_ts;
+    struct list applied;    /* completed commands that wait for the disk, by link */
+    size_t applied_count;
+    bool syncing;           /* a thread is at the disk, or about to go there */
+    size_t expected;        /* commands in flight when the last group was handed back */
+    size_t awaited;         /* applied_count that `syncing` waits for; 0: it does not wait */
+    uint64_t sync_us;       /* what a sync took of late */
+    pthread_cond_t gathered;
 
     pthread_mutex_t pin_lock;
     struct pins pins;
@@ -218,39 +226,6 @@ static bool publish_unwritten(struct journal *journal)
     return durable;
 }
 
-/* Requires: sync_lock. */
-static void sync_store(struct journal *journal)
-{
-    pthread_mutex_lock(&journal->publish_lock);
-    tl_ts covered = journal->applied_ts;
-    struct catalog *catalog = catalog_ref(journal->applied_catalog);
-    pthread_mutex_unlock(&journal->publish_lock);
-
-    int r = store_sync(journal->store);
-    if (r < 0)
-        store_failed("making changes durable", r);
-
-    pthread_mutex_lock(&journal->publish_lock);
-    struct catalog *before = journal->catalog;
-    journal->catalog = catalog;
-    journal->synced_ts = covered;
-    atomic_store_explicit(&journal->stable_ts, covered, memory_order_release);
-    pthread_mutex_unlock(&journal->publish_lock);
-    catalog_unref(before);
-}
-
-/* Makes everything applied up to `wanted` durable and visible. */
-static void sync_and_publish(struct journal *journal, tl_ts wanted)
-{
-    if (publish_unwritten(journal))
-        return;
-    pthread_mutex_lock(&journal->sync_lock);
-    /* A sync that began after the group was applied has covered it. */
-    if (atomic_load_explicit(&journal->stable_ts, memory_order_relaxed) < wanted && !publish_unwritten(journal))
-        sync_store(journal);
-    pthread_mutex_unlock(&journal->sync_lock);
-}
-
 static void hand_back(struct list *group)
 {
     while (!list_empty(group)) {
@@ -260,12 +235,114 @@ static void hand_back(struct list *group)
     }
 }
 
-/* Stages two and three. Requires: core_lock was released after the group was applied. */
-static void finish(struct journal *journal, struct list *group, tl_ts wanted)
+/*
+ * Waits for those who are about to come, for half a sync at most: who was handed back a moment ago usually asks again at
+ * once, and then shares this sync instead of waiting through it. How many they are the last group told.
+ * Requires: publish_lock; `syncing` is the caller's.
+ */
+static void gather(struct journal *journal)
 {
-    if (wanted > 0)
-        sync_and_publish(journal, wanted);
-    hand_back(group);
+    tl_ts until = clock_now() + journal->sync_us / 2;
+    struct timespec at = {(time_t)(until / TL_SECOND), (long)(until % TL_SECOND) * 1000};
+    journal->awaited = journal->expected - journal->expected / GATHER_MISSING;
+    bool in_time = true;
+    while (in_time && journal->applied_count < journal->awaited)
+        in_time = pthread_cond_timedwait(&journal->gathered, &journal->publish_lock, &at) == 0;
+    journal->awaited = 0;
+}
+
+/* Requires: publish_lock, which it gives up meanwhile; `syncing` is the caller's. */
+static void sync_store(struct journal *journal)
+{
+    tl_ts covered = journal->applied_ts;
+    struct catalog *catalog = catalog_ref(journal->applied_catalog);
+    pthread_mutex_unlock(&journal->publish_lock);
+
+    tl_ts begun = clock_now();
+    int r = store_sync(journal->store);
+    if (r < 0)
+        store_failed("making changes durable", r);
+    tl_ts ended = clock_now();
+    uint64_t took = ended > begun ? ended - begun : 0;
+
+    pthread_mutex_lock(&journal->publish_lock);
+    catalog_unref(journal->catalog);
+    journal->catalog = catalog;
+    journal->synced_ts = covered;
+    atomic_store_explicit(&journal->stable_ts, covered, memory_order_release);
+    journal->sync_us = (7 * journal->sync_us + (took < GATHER_SYNC_US_MAX ? took : GATHER_SYNC_US_MAX)) / 8;
+}
+
+/* Whether there is something to sync and nobody who does. Requires: publish_lock. */
+static bool sync_is_due(const struct journal *journal)
+{
+    return !journal->syncing && (!list_empty(&journal->applied) || journal->written_ts > journal->synced_ts);
+}
+
+/* Makes what has been applied durable and visible, and hands it back. Requires: publish_lock, sync_is_due(). */
+static void sync_and_hand_back(struct journal *journal)
+{
+    struct list group = LIST_INIT(group);
+    journal->syncing = true;
+    gather(journal);
+    while (!list_empty(&journal->applied)) {
+        struct list *link = journal->applied.next;
+        list_remove(link);
+        list_append(&group, link);
+    }
+    size_t count = journal->applied_count;
+    journal->applied_count = 0;
+    sync_store(journal);
+    journal->expected = count + journal->applied_count;
+    journal->syncing = false;
+    pthread_cond_broadcast(&journal->gathered);
+    pthread_mutex_unlock(&journal->publish_lock);
+    hand_back(&group);
+    pthread_mutex_lock(&journal->publish_lock);
+}
+
+/* Puts a group behind those that wait for the disk. Requires: publish_lock. */
+static void line_up(struct journal *journal, struct list *group)
+{
+    while (!list_empty(group)) {
+        struct list *link = group->next;
+        list_remove(link);
+        list_append(&journal->applied, link);
+        journal->applied_count++;
+    }
+    if (journal->awaited > 0 && journal->applied_count >= journal->awaited)
+        pthread_cond_broadcast(&journal->gathered);
+}
+
+/* Has a worker look after what is left to sync. */
+static void call_worker(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    journal->sync_left = true;
+    if (journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/*
+ * Stages two and three. Who finds another at the disk leaves its group to him, who comes back for it. A caller's thread
+ * (`lone`) does so for one round only.
+ * Requires: core_lock was released after the group was applied.
+ */
+static void finish(struct journal *journal, struct list *group, tl_ts wanted, bool lone)
+{
+    if (wanted == 0 || publish_unwritten(journal)) {
+        hand_back(group);
+        return;
+    }
+    pthread_mutex_lock(&journal->publish_lock);
+    line_up(journal, group);
+    for (bool again = true; again && sync_is_due(journal); again = !lone)
+        sync_and_hand_back(journal);
+    bool left = sync_is_due(journal);
+    pthread_mutex_unlock(&journal->publish_lock);
+    if (left)
+        call_worker(journal);
 }
 
 /* --- Upkeep --------------------------------------------------------------------------------------------------- */
@@ -337,7 +414,7 @@ static bool await_work(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
     bool due = false;
-    while (list_empty(&journal->queue) && !journal->stopping && !due) {
+    while (list_empty(&journal->queue) && !journal->stopping && !journal->sync_left && !due) {
         tl_ts now = clock_now();
         tl_ts until = now + MAINTAIN_INTERVAL_US;
         if (journal->deadline < until)
@@ -349,7 +426,8 @@ static bool await_work(struct journal *journal)
         due = pthread_cond_timedwait(&journal->queue_filled, &journal->queue_lock, &at) == ETIMEDOUT;
         journal->sleepers--;
     }
-    bool more = !list_empty(&journal->queue) || !journal->stopping;
+    bool more = !list_empty(&journal->queue) || !journal->stopping || journal->sync_left;
+    journal->sync_left = false;
     pthread_mutex_unlock(&journal->queue_lock);
     return more;
 }
@@ -384,7 +462,7 @@ static void work_once(struct journal *journal)
     note_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &group, wanted);
+    finish(journal, &group, wanted, false);
 }
 
 static void *worker(void *context)
@@ -416,7 +494,7 @@ static bool submit_lone(struct journal *journal, struct command *command)
     bool idle = list_empty(&group) && core_written_ts(journal->core) == written; /* it waits, and changed nothing */
     tl_ts wanted = idle ? 0 : core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &group, wanted);
+    finish(journal, &group, wanted, true);
     return true;
 }
 
@@ -512,8 +590,8 @@ static void init_locks(struct journal *journal)
     pthread_mutex_init(&journal->queue_lock, NULL);
     pthread_cond_init(&journal->queue_filled, NULL);
     pthread_mutex_init(&journal->core_lock, NULL);
-    pthread_mutex_init(&journal->sync_lock, NULL);
     pthread_mutex_init(&journal->publish_lock, NULL);
+    pthread_cond_init(&journal->gathered, NULL);
     pthread_mutex_init(&journal->pin_lock, NULL);
 }
 
@@ -522,7 +600,7 @@ static void deinit_locks(struct journal *journal)
     pthread_mutex_destroy(&journal->queue_lock);
     pthread_cond_destroy(&journal->queue_filled);
     pthread_mutex_destroy(&journal->core_lock);
-    pthread_mutex_destroy(&journal->sync_lock);
+    pthread_cond_destroy(&journal->gathered);
     pthread_mutex_destroy(&journal->publish_lock);
     pthread_mutex_destroy(&journal->pin_lock);
 }
@@ -540,7 +618,7 @@ static void restart(struct journal *journal)
     journal->catalog = catalog_ref(journal->applied_catalog);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &group, wanted);
+    finish(journal, &group, wanted, false);
 }
 
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
@@ -555,6 +633,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
         journal->directory = mem_strdup(options->directory.data, options->directory.len);
     journal->reserve_bytes = options->reserve_bytes;
     list_init(&journal->queue);
+    list_init(&journal->applied);
     effects_init(&journal->effects);
     journal->deadline = TL_TS_MAX;
     journal->last_ts = core_last_ts(core);
@@ -582,7 +661,11 @@ static void stop_core(struct journal *journal)
     core_stop(journal->core, &journal->effects);
     move_completed(&journal->effects, &group);
     note_applied(journal);
-    finish(journal, &group, core_last_ts(journal->core));
+    finish(journal, &group, core_last_ts(journal->core), false);
+    pthread_mutex_lock(&journal->publish_lock);
+    while (journal->syncing) /* a caller's thread */
+        pthread_cond_wait(&journal->gathered, &journal->publish_lock);
+    pthread_mutex_unlock(&journal->publish_lock);
 }
 
 void journal_stop(struct journal *journal)
