@@ -155,6 +155,7 @@ static int single_submit(struct request *request, struct single_write *single)
     command->write.items[0] = single->item;
     if (single->item.source.data != NULL)
         write_item_parse(&command->write.items[0], request->dialect, &command->arena);
+    write_read_ahead(request, command);
     request->context = single;
     return request_submit(request, command, single_done);
 }

@@ -58,6 +58,7 @@ static int update_submit(struct request *request, struct single_update *single)
     single->item.lease = single->options.lease;
     struct command *command = write_command_new(request, &single->options, 1);
     command->write.items[0] = single->item;
+    write_read_ahead(request, command);
     request->context = single;
     return request_submit(request, command, update_done);
 }

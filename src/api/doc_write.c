@@ -9,6 +9,7 @@
 
 #include "api/api_internal.h"
 #include "api/url.h"
+#include "core/seen.h"
 #include "json/path.h"
 #include "mapping/shard.h"
 
@@ -219,6 +220,24 @@ void write_item_parse(struct write_item *item, enum dialect dialect, struct aren
     unsigned flags = JSON_DOCUMENT | (dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
     if (json_parse(arena, item->source, dialect, flags, parsed, &ignored) == 0)
         item->parsed = parsed;
+}
+
+void write_read_ahead(struct request *request, struct command *command)
+{
+    struct write_item *item = &command->write.items[0];
+    const struct catalog_index *index;
+    const struct catalog_alias *alias;
+    struct problem ignored;
+    if (request->transaction.len > 0 || item->id_generated || item->id.len == 0)
+        return;
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
+    struct view view = {request->api->store, journal_stable(request->api->journal), NULL};
+    if (catalog_find(catalog, item->index, true, request->dialect, &command->arena, &index, &alias,
+                     &ignored) != 0)
+        return;
+    const struct mapping_type *type = mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
+    if (type != NULL)
+        item->seen = seen_read(&view, index->number, type->number, item->id, &command->arena);
 }
 
 /* --- Problems ------------------------------------------------------------------------------------------------------ */

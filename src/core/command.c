@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "core/seen.h"
 
 struct command *command_new(enum command_type type, enum dialect dialect)
 {
@@ -20,6 +21,9 @@ void command_free(struct command *command)
 {
     if (command == NULL)
         return;
+    if (command->type == COMMAND_WRITE)
+        for (size_t i = 0; i < command->write.item_count; i++)
+            seen_release(command->write.items[i].seen);
     arena_deinit(&command->arena);
     mem_free(command);
 }

@@ -72,6 +72,7 @@ struct write_item {
     int64_t if_primary_term;    /* 0: not given */
     const struct write_update *update; /* WRITE_UPDATE only */
     const struct json_doc *parsed; /* of source, when the submitter has parsed it already (json/json.h); else NULL */
+    struct seen *seen;          /* what the submitter found there (core/seen.h), or NULL; the command's, freed with it */
 };
 
 enum write_outcome {

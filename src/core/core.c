@@ -99,6 +99,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
     core->batch = store_batch_new(store);
     core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
     r = open_state(core);
+    seen_changes_init(&core->changes, core->last_ts);
     if (r != 0) {
         core_close(core);
         return tl_trace(r);
@@ -116,6 +117,7 @@ void core_close(struct core *core)
     script_cache_free(core->scripts);
     catalog_unref(core->catalog);
     counters__deinit(&core->counters);
+    seen_changes_deinit(&core->changes);
     map_deinit(&core->pending);
     arena_deinit(&core->arena);
     arena_deinit(&core->scratch);

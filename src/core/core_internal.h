@@ -16,6 +16,7 @@
 #include "core/catalog_internal.h"
 #include "core/core.h"
 #include "core/counter.h"
+#include "core/seen.h"
 #include "core/write.h"
 #include "script/script.h"
 
@@ -42,6 +43,7 @@ struct core {
     /* What lasts. */
     struct catalog *catalog;      /* with the changes of the unit at hand */
     struct counters counters;     /* documents, sequence numbers, index numbers */
+    struct seen_changes changes;  /* of documents, to tell what submitters have seen that is so no more */
     struct script_cache *scripts;
     struct owners *owners;
 };

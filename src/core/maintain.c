@@ -73,9 +73,10 @@ static int remove_tombstone(struct removing *work, struct slice mark)
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
     r = doc_decode(value.bytes, &doc);
-    if (r == 0 && doc.deleted && core->ts - doc.ts > core->limits.tombstone_us)
+    if (r == 0 && doc.deleted && core->ts - doc.ts > core->limits.tombstone_us) {
         remove_key(work, SPACE_DOCUMENTS, key);
-    else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
+        seen_changes_note(&core->changes, key, core->ts);
+    } else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
         maintain__mark_tombstone(&sink, doc.ts, key);
     store_value_release(&value);
     return r;

@@ -71,6 +71,8 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
     buf_clear(&work->record);
     doc_encode(&work->record, doc);
     sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_view(&work->record));
+    if (work->sink.overlay == NULL)
+        seen_changes_note(&work->core->changes, at->key, work->core->ts);
     if (doc->deleted)
         maintain__mark_tombstone(&work->sink, doc->ts, at->key);
     mark_lease(work, at, doc);

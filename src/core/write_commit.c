@@ -37,6 +37,7 @@ static void commit_document(void *context, struct slice key, struct slice value)
     struct slice record = arena_copy(&work->core->scratch, value);
     doc_stamp((char *)record.data, work->core->ts);
     store_batch_put(work->core->batch, SPACE_DOCUMENTS, key, record);
+    seen_changes_note(&work->core->changes, key, work->core->ts);
     work->changes++;
 }
 

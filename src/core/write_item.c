@@ -170,6 +170,12 @@ static int read_old(struct writing *work, struct writing_item *at)
         at->old = *pending;
         return 0;
     }
+    const struct seen *seen = at->item->seen;
+    if (seen != NULL && work->sink.overlay == NULL && seen_holds(seen, &work->core->changes, at->key)) {
+        at->old = seen->doc;
+        at->old.value = (struct store_value){0}; /* the command's */
+        return seen->found ? 0 : DOC_NOT_FOUND;
+    }
     return doc_get_any(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
 }
 
