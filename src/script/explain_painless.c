@@ -102,6 +102,7 @@ static const char *const words[] = {
     "'assert'",
 };
 #define WORD_COUNT (sizeof words / sizeof *words)
+#define WORD_UNKNOWN 255u
 
 static const struct grammar_rule rules[] = {
     {"source", "function* statement* <EOF>"},
@@ -167,29 +168,21 @@ static const struct grammar_language painless = {rules, sizeof rules / sizeof *r
 struct walk {
     struct compiler *compiler;
     struct predictor predictor;
+    uint8_t *words;    /* of the tokens, WORD_UNKNOWN where nobody looked yet */
     size_t at;
     uint16_t *returns; /* where the rules that were called go on */
     size_t depth;
     size_t capacity;
 };
 
-static unsigned word_of(const struct compiler *compiler, const struct token *token, const struct token *next)
+static unsigned word_of(const struct token *token, bool assertion)
 {
-    static const char *const kinds[] = {[TOKEN_EOF] = "<EOF>",
-                                        [TOKEN_DOT_ID] = "DOTID",
-                                        [TOKEN_DOT_INTEGER] = "DOTINTEGER",
-                                        [TOKEN_PRIMITIVE] = "PRIMITIVE",
-                                        [TOKEN_DEF] = "'def'",
-                                        [TOKEN_OCTAL] = "OCTAL",
-                                        [TOKEN_HEX] = "HEX",
-                                        [TOKEN_INTEGER] = "INTEGER",
-                                        [TOKEN_DECIMAL] = "DECIMAL",
-                                        [TOKEN_STRING] = "STRING",
-                                        [TOKEN_REGEX] = "REGEX",
-                                        [TOKEN_ID] = "ID",
-                                        [TOKEN_SYMBOL] = NULL};
-    bool assertion = compiler->bare_names && token->kind == TOKEN_ID && slice_is(token->text, "assert");
-    if (assertion && !token_is(next, "="))
+    static const char *const kinds[] = {
+        [TOKEN_EOF] = "<EOF>", [TOKEN_DOT_ID] = "DOTID", [TOKEN_DOT_INTEGER] = "DOTINTEGER",
+        [TOKEN_PRIMITIVE] = "PRIMITIVE", [TOKEN_DEF] = "'def'", [TOKEN_OCTAL] = "OCTAL", [TOKEN_HEX] = "HEX",
+        [TOKEN_INTEGER] = "INTEGER", [TOKEN_DECIMAL] = "DECIMAL", [TOKEN_STRING] = "STRING", [TOKEN_REGEX] = "REGEX",
+        [TOKEN_ID] = "ID", [TOKEN_SYMBOL] = NULL};
+    if (assertion)
         return grammar_word(&painless, SLICE_LIT("'assert'"));
     if (kinds[token->kind] != NULL)
         return grammar_word(&painless, slice_from(kinds[token->kind]));
@@ -199,14 +192,16 @@ static unsigned word_of(const struct compiler *compiler, const struct token *tok
     return fits ? grammar_word(&painless, slice_make(quoted, (size_t)len)) : (unsigned)WORD_COUNT;
 }
 
-static uint8_t *words_of(const struct compiler *compiler)
+static unsigned word_at(void *user, size_t at)
 {
-    uint8_t *numbers = arena_alloc(compiler->scratch, compiler->token_count);
-    for (size_t i = 0; i < compiler->token_count; i++) {
-        const struct token *token = &compiler->tokens[i];
-        numbers[i] = (uint8_t)word_of(compiler, token, i + 1 < compiler->token_count ? token + 1 : token);
-    }
-    return numbers;
+    const struct walk *walk = user;
+    const struct token *token = &walk->compiler->tokens[at];
+    const struct token *next = at + 1 < walk->compiler->token_count ? token + 1 : token;
+    bool assertion = walk->compiler->bare_names && token->kind == TOKEN_ID && slice_is(token->text, "assert") &&
+                     !token_is(next, "=");
+    if (walk->words[at] == WORD_UNKNOWN)
+        walk->words[at] = (uint8_t)word_of(token, assertion);
+    return walk->words[at];
 }
 
 /* A token as messages show it. */
@@ -262,7 +257,7 @@ static void fail_sequence(struct walk *walk, size_t at)
 /* Takes the next word. Returns: whether it fits; false also at what makes no word. */
 static bool walk_match(struct walk *walk, const struct grammar_set *set)
 {
-    unsigned word = walk->predictor.words[walk->at];
+    unsigned word = word_at(walk, walk->at);
     if (word >= WORD_COUNT)
         return false;
     if (!grammar_set_has(set, word)) {
@@ -333,9 +328,11 @@ static void walk_all(struct walk *walk)
 void explain_painless(struct compiler *compiler)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct walk walk = {.compiler = compiler};
+    struct walk walk = {.compiler = compiler, .words = arena_alloc(&arena, compiler->token_count)};
+    memset(walk.words, WORD_UNKNOWN, compiler->token_count);
     walk.predictor = (struct predictor){.grammar = grammar_new(&arena, &painless),
-                                        .words = words_of(compiler),
+                                        .word = word_at,
+                                        .user = &walk,
                                         .word_count = compiler->token_count,
                                         .steps_left = EXPLAIN_STEPS_MAX};
     walk_all(&walk);

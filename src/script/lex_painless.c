@@ -254,7 +254,7 @@ static bool lex_symbol(struct lexer *lexer)
     size_t left = (size_t)(lexer->end - lexer->at);
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         size_t len = strlen(symbols[i]);
-        if (len <= left && memcmp(lexer->at, symbols[i], len) == 0) {
+        if (*symbols[i] == *lexer->at && len <= left && memcmp(lexer->at, symbols[i], len) == 0) {
             const struct token *token = push(lexer, TOKEN_SYMBOL, lexer->at + len);
             lexer->after_dot = token_is(token, ".") || token_is(token, "?.");
             return true;

@@ -216,7 +216,7 @@ int predict(struct predictor *predictor, uint16_t state, size_t at, unsigned *re
     start(&decision, node);
     size_t position = at, last = predictor->word_count - 1;
     for (bool first = true; predictor->steps_left > 0; first = false) {
-        unsigned word = predictor->words[position];
+        unsigned word = predictor->word(predictor->user, position);
         if (word >= predictor->grammar->language->word_count)
             return PREDICT_UNKNOWN;
         unsigned left = advance(&decision, word, ret_choice);

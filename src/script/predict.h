@@ -12,10 +12,14 @@
 
 #include "script/grammar.h"
 
+/* The number of the text's word at `at`; the language's word_count for characters that make none. */
+typedef unsigned predict_word(void *user, size_t at);
+
 struct predictor {
     const struct grammar *grammar;
-    const uint8_t *words; /* the text as numbers of words */
-    size_t word_count;    /* the last one is the end of the text, which may be met any number of times */
+    predict_word *word;
+    void *user;
+    size_t word_count; /* of the text; the last one is its end, which may be met any number of times */
     uint64_t steps_left;
 };
 

@@ -169,8 +169,11 @@ static bool hash_walk(struct run *run, struct value v, int32_t *ret_hash)
     struct iter iter;
     bool ordered = value_is_seq(v), more = true;
     uint32_t hash = ordered ? 1 : 0;
-    if (value_is_map(v))
-        v = value_of(&(struct view){.object = {.class = CLASS_ENTRY_SET}, .dict = (struct dict *)v.object});
+    struct view entries = {.object = {.class = CLASS_ENTRY_SET}};
+    if (value_is_map(v)) {
+        entries.dict = (struct dict *)v.object;
+        v = value_of(&entries);
+    }
     if (!iter_init(&iter, run, v)) {
         *ret_hash = (int32_t)((uint32_t)v.object->class * 31u);
         return true;
