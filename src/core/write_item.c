@@ -140,10 +140,11 @@ static void find_again(struct writing *work, struct writing_item *at, uint32_t n
 int writing__ensure_type(struct writing *work, struct writing_item *at)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    bool hidden = at->item->op == WRITE_DELETE;
 
-    if (at->type != NULL)
+    if (at->type != NULL && (hidden || !at->type->hidden))
         return 0;
-    if (mapping_ensure_type(at->index->mapping, type_wanted(at), work->run->dialect, work->run->arena, &mapping,
+    if (mapping_ensure_type(at->index->mapping, type_wanted(at), hidden, work->run->dialect, work->run->arena, &mapping,
                             &at->result->problem) != 0)
         return WRITE_ITEM_FAILED;
     uint32_t number = at->index->number;

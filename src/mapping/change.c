@@ -89,6 +89,7 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
     struct type_record *record = find_or_add_type(mapping, name, dialect, &is_new, arena, problem);
     if (record == NULL)
         return MAPPING_REFUSED;
+    record->type.hidden = false;
     struct merge merge = {mapping, record, dialect, arena, problem, .type_is_new = is_new};
     int r = mapping__merge_root(&merge, body);
     if (r != 0 && creating)
@@ -206,16 +207,19 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
     return r == 0 ? finish(base, &mapping, dialect, arena, ret_mapping, ret_problem) : r;
 }
 
-int mapping_ensure_type(const struct mapping *base, struct slice type, enum dialect dialect,
+int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
                         struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
 {
-    if (mapping_type(base, type) != NULL) {
+    const struct mapping_type *there = mapping_type(base, type);
+    if (there != NULL && (hidden || !there->hidden)) {
         *ret_mapping = mapping_ref(base);
         return 0;
     }
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     bool is_new;
-    if (find_or_add_type(mapping, type, dialect, &is_new, arena, ret_problem) == NULL)
+    struct type_record *record = find_or_add_type(mapping, type, dialect, &is_new, arena, ret_problem);
+    if (record == NULL)
         return MAPPING_REFUSED;
+    record->type.hidden = hidden;
     return finish(base, &mapping, dialect, arena, ret_mapping, ret_problem);
 }

@@ -41,6 +41,7 @@ struct mapping_type {
     bool source_enabled; /* accepted and rendered; a source is kept all the same */
     bool date_detection;
     bool numeric_detection;
+    bool hidden; /* only deletes have named it: its tombstones need it, and nobody sees it */
 };
 
 /*
@@ -79,8 +80,11 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
                       struct arena *arena, struct mapping **ret_mapping,
                       struct problem *ret_problem) TL_MUST_USE;
 
-/* Makes sure the type is there, as indexing into it does. Returns and Owns: as mapping_merge(). */
-int mapping_ensure_type(const struct mapping *base, struct slice type, enum dialect dialect,
+/*
+ * Makes sure the type is there and seen, as indexing into it does; `hidden`: there, as a delete does.
+ * Returns and Owns: as mapping_merge().
+ */
+int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
                         struct arena *arena, struct mapping **ret_mapping,
                         struct problem *ret_problem) TL_MUST_USE;
 

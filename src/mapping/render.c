@@ -3,7 +3,7 @@
  * Mappings as JSON: for clients in Elasticsearch's form, and for the catalog.
  *
  * The catalog's form is that form too, all types of it, with what clients do not see beside it:
- *   {"settings": …, "types": [{"name", "mapping", "unmapped": [path, …]}], "fields": [[path, complete], …],
+ *   {"settings": …, "types": [{"name", "mapping", "hidden", "unmapped": [path, …]}], "fields": [[path, complete], …],
  * "path"}
  */
 #include "mapping/mapping_internal.h"
@@ -152,6 +152,8 @@ void mapping_render(const struct mapping *mapping, enum dialect dialect, bool ty
     }
     json_begin(&w, '{');
     for (size_t i = 0; i < mapping->type_count; i++) {
+        if (mapping->types[i]->type.hidden)
+            continue;
         json_key_slice(&w, mapping->types[i]->type.name);
         render_type(&w, mapping->types[i]);
     }
@@ -208,6 +210,10 @@ void mapping_encode(const struct mapping *mapping, struct buf *buf)
         json_string(&w, mapping->types[i]->type.name);
         json_key(&w, "mapping");
         render_type(&w, mapping->types[i]);
+        if (mapping->types[i]->type.hidden) {
+            json_key(&w, "hidden");
+            json_bool(&w, true);
+        }
         json_key(&w, "unmapped");
         json_begin(&w, '[');
         encode_unmapped(&w, mapping->types[i]->type.root);
@@ -271,6 +277,7 @@ static bool decode_types(struct mapping *mapping, yyjson_val *types, struct aren
                               .stored = true};
         if (mapping__merge_root(&merge, body) != 0)
             return false;
+        record->type.hidden = yyjson_is_true(json_get_lit(item, "hidden"));
         decode_unmapped(record->type.root, json_get_lit(item, "unmapped"));
     }
     return true;

@@ -91,7 +91,7 @@ static void try_mapping(struct arena *arena, struct mapping *empty, struct slice
         MUST(problem.type != PROBLEM_NONE && problem.reason.len > 0);
         return;
     }
-    if (mapping_ensure_type(mapping, SLICE_LIT("_doc"), dialect, arena, &typed, &problem) == 0) {
+    if (mapping_ensure_type(mapping, SLICE_LIT("_doc"), false, dialect, arena, &typed, &problem) == 0) {
         mapping_unref(mapping);
         mapping = typed;
     }

@@ -484,7 +484,7 @@ static void type_names_are_checked(void **state)
     struct mapping *empty, *mapping;
     assert_int_equal(mapping_new(NULL, &arena, &empty, &problem), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (mapping_ensure_type(empty, slice_from(rows[i].name), DIALECT_5, &arena, &mapping, &problem) ==
+        if (mapping_ensure_type(empty, slice_from(rows[i].name), false, DIALECT_5, &arena, &mapping, &problem) ==
             0) {
             assert_null(rows[i].of_5);
             mapping_unref(mapping);
