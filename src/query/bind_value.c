@@ -114,7 +114,7 @@ static struct matcher *single_value(struct binder *binder, const struct mapping_
     matcher->terms.values = arena_alloc(binder->arena, sizeof *value);
     matcher->terms.values[0] = *value;
     matcher->terms.count = 1;
-    if (scored && is_text_field(field)) {
+    if (scored && (is_text_field(field) || field->type == FIELD_BOOLEAN)) {
         matcher->terms.weight.scored = true;
         matcher->terms.weight.norms = field->type == FIELD_TEXT;
         bind__list_add(binder, &binder->terms, matcher);
@@ -171,6 +171,23 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
     return true;
 }
 
+enum { OUT_OF_FIELD = 2 };
+
+/*
+ * A number that no value of the field can be: refused, but for a byte or short, which is sought as an int is.
+ * Returns: 0, OUT_OF_FIELD, QUERY_REFUSED.
+ */
+static int out_of_range(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double number)
+{
+    bool is_long = field->type == FIELD_LONG;
+    double limit = is_long ? 9223372036854775808.0 : 2147483648.0;
+    if (number < -limit || number >= limit)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
+                            SLICE_ARG(query__scalar_text(binder->arena, scalar)), is_long ? "a long" : "an integer");
+    limit = field->type == FIELD_BYTE ? 128 : field->type == FIELD_SHORT ? 32768 : limit;
+    return number < -limit || number >= limit ? OUT_OF_FIELD : 0;
+}
+
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
                bool scored, struct matcher **ret_matcher)
 {
@@ -188,6 +205,10 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
     double number;
     if (is_integer_field(field) && scalar_number(binder, scalar, &number) && number != floor(number))
         return 0; /* no integer has a fraction */
+    if (is_integer_field(field) && yyjson_is_bool(scalar))
+        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%s\"", yyjson_is_true(scalar) ? "true" : "false");
+    if (is_integer_field(field) && scalar_number(binder, scalar, &number) && (r = out_of_range(binder, field, scalar, number)) != 0)
+        return r == OUT_OF_FIELD ? 0 : r;
     struct value value;
     struct problem cause = {0};
     r = field_value_parse(field, scalar, binder->context->dialect, binder->arena, &value, &cause);
@@ -362,7 +383,8 @@ static int refuse_pattern(struct binder *binder, const struct query *query, cons
                                                        : "fuzzy";
     const char *fields = query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY
                              ? "keyword and text"
-                             : "keyword, text and wildcard";
+                         : binder->context->dialect == DIALECT_5 ? "keyword and text"
+                                                                  : "keyword, text and wildcard";
     if (query->kind == QUERY_FUZZY)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
                             "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",

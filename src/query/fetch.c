@@ -11,6 +11,8 @@
 #include "json/path.h"
 #include "json/write.h"
 
+#include <stdlib.h>
+
 static bool source_enabled(const struct mapping *mapping)
 {
     return mapping_type_count(mapping) == 0 || mapping_type_at(mapping, 0)->source_enabled;
@@ -99,7 +101,9 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
 static void write_value(struct fields_writer *w, const struct mapping_field *field, const struct value *value)
 {
     begin_value(w);
-    if (value->kind == VALUE_BYTES)
+    if (field->type == FIELD_IP)
+        query__write_ip(w->buf, value->bytes);
+    else if (value->kind == VALUE_BYTES)
         buf_json_string(w->buf, value->bytes);
     else if (value->kind == VALUE_F64)
         json_write_double(w->buf, value->f64);
@@ -115,7 +119,12 @@ static void write_value(struct fields_writer *w, const struct mapping_field *fie
         buf_i64(w->buf, value->i64);
 }
 
-/* Values as doc values hold them: typed, and (unlike here) sorted; ours keep the order of the text. */
+static int by_value(const void *a, const void *b)
+{
+    return value_compare(a, b);
+}
+
+/* Values as doc values hold them: typed and in order; texts and addresses once each. */
 static void write_docvalues(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
@@ -125,9 +134,11 @@ static void write_docvalues(void *context, const struct mapping_field *field)
     size_t count = subject_field(w->subject, field, &values);
     if (count == 0)
         return;
+    qsort(values, count, sizeof *values, by_value);
     begin_field(w, field->path);
     for (size_t i = 0; i < count; i++)
-        write_value(w, field, &values[i]);
+        if (i == 0 || values[i].kind != VALUE_BYTES || value_compare(&values[i], &values[i - 1]) != 0)
+            write_value(w, field, &values[i]);
     buf_byte(w->buf, ']');
 }
 
@@ -252,11 +263,11 @@ static void write_head(const struct fetcher *fetcher, const struct subject *subj
     const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, subject->type);
     buf_lit(buf, "{\"_index\":");
     buf_slice(buf, fetcher->index_json);
+    if (!fetcher->context->no_types && (fetcher->ids || fetcher->context->dialect == DIALECT_7)) {
+        buf_lit(buf, ",\"_type\":");
+        buf_json_string(buf, type != NULL ? type->name : SLICE_LIT("_doc"));
+    }
     if (fetcher->ids) {
-        if (!fetcher->context->no_types) {
-            buf_lit(buf, ",\"_type\":");
-            buf_json_string(buf, type != NULL ? type->name : SLICE_LIT("_doc"));
-        }
         buf_lit(buf, ",\"_id\":");
         buf_json_string(buf, subject->id);
     }

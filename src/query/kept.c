@@ -24,7 +24,7 @@ struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, co
 {
     size_t bytes = sizeof(struct kept_hit) + count * sizeof *values + key.len;
     for (size_t i = 0; i < count; i++)
-        bytes += values[i].kind == SORT_BYTES ? values[i].bytes.len : 0;
+        bytes += sort_kind_is_bytes(values[i].kind) ? values[i].bytes.len : 0;
     struct kept_hit *hit = mem_alloc(bytes);
     char *at = (char *)&hit->values[count];
     *hit = (struct kept_hit){.index = index, .score = score, .bytes = bytes, .value_count = count};
@@ -32,7 +32,7 @@ struct kept_hit *kept_hit_copy(uint32_t index, float score, struct slice key, co
     at += key.len;
     for (size_t i = 0; i < count; i++) {
         hit->values[i] = values[i];
-        if (values[i].kind == SORT_BYTES && values[i].bytes.len > 0) {
+        if (sort_kind_is_bytes(values[i].kind) && values[i].bytes.len > 0) {
             hit->values[i].bytes.data = memcpy(at, values[i].bytes.data, values[i].bytes.len);
             at += values[i].bytes.len;
         }

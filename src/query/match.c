@@ -69,14 +69,39 @@ static bool has_value(const struct matcher *matcher, const struct value *value)
     return false;
 }
 
+/* Lucene 8 keeps a length in a byte: exactly below 24, and then four bits of what is above. */
+static float length_in_byte(size_t length)
+{
+    const size_t exact = 24;
+    unsigned shift = 0;
+    if (length < exact)
+        return (float)length;
+    for (size_t above = length - exact; (above >> shift) >= 16;)
+        shift++;
+    return (float)(exact + (((length - exact) >> shift) << shift));
+}
+
+/* Lucene 6 keeps one divided by the length's root, with three bits behind the point. */
+static float length_of_old(size_t length)
+{
+    float root = 1.0f / sqrtf((float)length);
+    uint32_t bits;
+    memcpy(&bits, &root, sizeof bits);
+    bits &= ~((UINT32_C(1) << 21) - 1);
+    memcpy(&root, &bits, sizeof root);
+    return 1.0f / (root * root);
+}
+
 static float bm25(const struct term_weight *weight, size_t frequency, size_t length)
 {
     const float k1 = 1.2f, b = 0.75f;
-    float norm = weight->norms && weight->mean_length > 0
-                     ? (1 - b) + b * (float)length / (float)weight->mean_length
-                     : 1.0f;
-    float inverse = 1.0f / (k1 * norm);
-    return weight->weight - weight->weight / (1.0f + (float)frequency * inverse);
+    float count = (float)frequency, long_as = 1;
+    if (weight->norms)
+        long_as = weight->old ? length_of_old(length) : length_in_byte(length);
+    float norm = weight->mean_length > 0 ? (1 - b) + b * long_as / (float)weight->mean_length : 1.0f;
+    if (weight->old)
+        return weight->weight * count / (count + k1 * norm);
+    return weight->weight - weight->weight / (1.0f + count * (1.0f / (k1 * norm)));
 }
 
 static bool match_terms(const struct matcher *matcher, struct subject *subject, float *ret_score)

@@ -40,7 +40,8 @@ enum matcher_kind {
 /* BM25, as far as it is known before the document. */
 struct term_weight {
     bool scored;        /* false: constant, the matcher's boost */
-    bool norms;         /* the length of the field counts */
+    bool norms;         /* the length of the field counts; without: every field is one long */
+    bool old;           /* as Lucene 6 computes it, for 5.6 */
     uint64_t documents; /* that hold the field */
     uint64_t with_term;
     double mean_length;

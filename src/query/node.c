@@ -5,6 +5,7 @@
 #include "json/path.h"
 #include "json/write.h"
 
+#include <arpa/inet.h>
 #include <math.h>
 
 struct query *query__new(struct arena *arena, enum query_kind kind)
@@ -212,4 +213,15 @@ int query_resolve_lookups(struct query *query, struct arena *arena, terms_fetch 
     default:
         return 0;
     }
+}
+
+void query__write_ip(struct buf *buf, struct slice address)
+{
+    static const char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (char)0xff, (char)0xff};
+    char text[INET6_ADDRSTRLEN];
+    bool four = address.len == 16 && memcmp(address.data, mapped, sizeof mapped) == 0;
+    if (address.len == 16 && inet_ntop(four ? AF_INET : AF_INET6, address.data + (four ? 12 : 0), text, sizeof text) != NULL)
+        buf_json_string(buf, slice_from(text));
+    else
+        buf_lit(buf, "null");
 }

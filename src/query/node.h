@@ -161,6 +161,9 @@ void query__list_add(struct arena *arena, struct query_list *list, struct query 
 yyjson_val *query__text(struct arena *arena, struct slice text);
 /* A scalar's text as Elasticsearch shows it: strings as they are, numbers and booleans printed. */
 struct slice query__scalar_text(struct arena *arena, yyjson_val *scalar);
+struct buf;
+/* Appends an address of 16 bytes as a JSON string: "10.0.0.1" where it is one of IPv4. */
+void query__write_ip(struct buf *buf, struct slice address);
 
 /* Parsing, shared by parse*.c. Each fills the parser's problem and returns QUERY_REFUSED. */
 int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type,
@@ -168,6 +171,15 @@ int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum pr
 /* "[term] query does not support [x]" and "[1:2] [ids] unknown field [x]". */
 int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at);
 int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key);
+/* The same, with what may have been meant. */
+int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyjson_val *key, const char *const *known,
+                             size_t known_count);
+
+/*
+ * Puts what was refused inside an object that Elasticsearch reads with a parser of objects: "[bool] failed to parse field [must]",
+ * with the refusal at hand as its cause. Returns: QUERY_REFUSED.
+ */
+int query__refuse_around(struct query_parser *parser, const char *name, struct slice option) TL_MUST_USE;
 const char *query__token(yyjson_val *value); /* "START_ARRAY", "VALUE_STRING" … */
 typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body,
                                  struct query **ret_query);

@@ -56,10 +56,33 @@ int query__refuse_option(struct query_parser *parser, struct slice name, struct 
 
 int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key)
 {
+    return query__refuse_unknown_of(parser, name, key, NULL, 0);
+}
+
+int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyjson_val *key, const char *const *known,
+                             size_t known_count)
+{
     if (parser->doc != NULL)
         query_position(parser->doc, key, false, &parser->line, &parser->column);
-    return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]",
-                         parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(json_slice(key)));
+    if (parser->dialect == DIALECT_5)
+        return query__refuse(parser, key, false, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] unknown field [%.*s], parser not found",
+                             SLICE_ARG(name), SLICE_ARG(json_slice(key)));
+    return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]%.*s",
+                         parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(json_slice(key)),
+                         SLICE_ARG(query_suggest(parser->arena, json_slice(key), known, known_count)));
+}
+
+int query__refuse_around(struct query_parser *parser, const char *name, struct slice option)
+{
+    struct problem *cause = arena_alloc(parser->arena, sizeof *cause);
+    *cause = *parser->problem;
+    if (parser->dialect == DIALECT_5)
+        query__refuse(parser, NULL, false, PROBLEM_PARSING, "[%s] failed to parse field [%.*s]", name, SLICE_ARG(option));
+    else
+        query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] failed to parse field [%.*s]",
+                      parser->line, parser->column, name, SLICE_ARG(option));
+    parser->problem->caused_by = cause;
+    return QUERY_REFUSED;
 }
 
 /* --- Scalars -------------------------------------------------------------------------------------------- */
@@ -174,6 +197,45 @@ static int bool_scalar(struct query_parser *parser, struct slice name, struct sl
     return r == NOT_COMMON ? query__refuse_option(parser, name, option, value) : r;
 }
 
+/* What 7.10 knows in a bool query: its clauses, then the others. */
+static const char *const bool_names[] = {"must", "must_not", "mustNot", "filter", "should",
+                                         "minimum_should_match", "adjust_pure_negative", "boost", "_name"};
+enum { BOOL_NAME_COUNT = sizeof bool_names / sizeof *bool_names, BOOL_SCALARS = 5 };
+
+static bool is_bool_scalar(struct slice option)
+{
+    for (size_t i = BOOL_SCALARS; i < BOOL_NAME_COUNT; i++)
+        if (slice_is(option, bool_names[i]))
+            return true;
+    return false;
+}
+
+/* 7.10 has a parser of objects for it, which says what is wrong around what a clause says; 5.6 looks at clauses only. */
+static int bool_member(struct query_parser *parser, struct slice name, yyjson_val *key, yyjson_val *value,
+                       struct query *query)
+{
+    struct slice option = json_slice(key);
+    struct query_list *list = bool_list(query, option);
+    bool seven = parser->dialect == DIALECT_7;
+    if (list != NULL && yyjson_is_ctn(value)) {
+        int r = parse_clauses(parser, value, list);
+        bool around = r == QUERY_REFUSED && seven && !parser->too_deep; /* it would be said at each depth */
+        return around ? query__refuse_around(parser, "bool", option) : r;
+    }
+    if (!seven && yyjson_is_arr(value) && unsafe_yyjson_get_len(value) == 0)
+        return 0;
+    if (seven && list == NULL && !is_bool_scalar(option))
+        return query__refuse_unknown_of(parser, name, key, bool_names, BOOL_NAME_COUNT);
+    if (seven && (list != NULL || yyjson_is_ctn(value))) {
+        query_position(parser->doc, value, false, &parser->line, &parser->column);
+        return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE,
+                             "[%zu:%zu] [bool] %.*s doesn't support values of type: %s", parser->line, parser->column,
+                             SLICE_ARG(option), query__token(value));
+    }
+    return yyjson_is_ctn(value) ? query__refuse_option(parser, name, option, value)
+                                : bool_scalar(parser, name, option, value, query);
+}
+
 static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body,
                       struct query **ret_query)
 {
@@ -182,13 +244,7 @@ static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val
     yyjson_val *key, *value;
     yyjson_obj_foreach(body, index, count, key, value)
     {
-        struct query_list *list = bool_list(query, json_slice(key));
-        int r;
-        if (yyjson_is_ctn(value))
-            r = list == NULL ? query__refuse_option(parser, name, json_slice(key), value)
-                             : parse_clauses(parser, value, list);
-        else
-            r = bool_scalar(parser, name, json_slice(key), value, query);
+        int r = bool_member(parser, name, key, value, query);
         if (r != 0)
             return r;
     }
@@ -548,7 +604,8 @@ int query_parse(struct query_parser *parser, yyjson_val *value, struct query **r
         *ret_query = query_match_all(parser->arena);
         return 0;
     }
-    if (parser->depth >= QUERY_DEPTH_MAX)
+    parser->too_deep = parser->depth >= QUERY_DEPTH_MAX;
+    if (parser->too_deep)
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
                              "The nested depth of the query exceeds the maximum of %d", QUERY_DEPTH_MAX);
     parser->depth++;

@@ -113,6 +113,32 @@ static int take_scalars(struct query_parser *parser, yyjson_val *value, struct q
     return 0;
 }
 
+/* Returns: the first null of a list, or NULL. */
+static yyjson_val *first_null(yyjson_val *value)
+{
+    size_t index, count;
+    yyjson_val *item;
+    yyjson_arr_foreach(value, index, count, item)
+    {
+        if (yyjson_is_null(item))
+            return item;
+    }
+    return NULL;
+}
+
+static int refuse_null_id(struct query_parser *parser, yyjson_val *at, struct slice option)
+{
+    if (parser->dialect == DIALECT_5) {
+        query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "expected value but got [VALUE_NULL]");
+        return query__refuse_around(parser, "ids", option);
+    }
+    query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "%s", "");
+    query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "Can't get text on a VALUE_NULL at %zu:%zu", parser->line,
+                  parser->column);
+    int r = query__refuse_around(parser, "ids", option); /* once for the item, once for the list */
+    return r == QUERY_REFUSED ? query__refuse_around(parser, "ids", option) : r;
+}
+
 int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body,
                      struct query **ret_query)
 {
@@ -124,7 +150,9 @@ int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val 
     {
         struct slice option = json_slice(key);
         int r;
-        if (slice_is(option, "values")) {
+        if (slice_is(option, "values") && first_null(value) != NULL) {
+            return refuse_null_id(parser, first_null(value), option);
+        } else if (slice_is(option, "values")) {
             r = take_scalars(parser, value, query);
         } else if (slice_is(option, "type") || slice_is(option, "types") || slice_is(option, "_type")) {
             types = query__new(parser->arena, QUERY_TYPE);
@@ -175,6 +203,8 @@ int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_v
         if (r != 0)
             return r;
     }
+    if (query->field.data != NULL && query->field.len == 0)
+        return refuse_no_field(parser, body);
     if (query->field.data == NULL)
         return query__refuse(parser, body, true, PROBLEM_PARSING, "[exists] must be provided with a [field]");
     *ret_query = query;
@@ -212,6 +242,8 @@ int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val
                       struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_TERM);
+    if (yyjson_obj_size(body) == 1 && yyjson_is_null(yyjson_obj_iter_get_val(unsafe_yyjson_get_first(body))))
+        return refuse_no_field(parser, body); /* they pass over a null, and the field with it */
     int r = query__parse_field(parser, name, body, take_term, query);
     if (r != 0)
         return r;

@@ -31,6 +31,7 @@ struct query_parser {
     size_t line;                /* out: where parsing stood when it was refused; 0 unknown */
     size_t column;
     unsigned depth; /* starts at 0 */
+    bool too_deep;  /* what was refused was the depth */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "query/parse_leaf.h"
 #include "query/search.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -89,7 +90,7 @@ static int take_timeout(struct query_parser *parser, yyjson_val *value, struct s
     }
     if (slice_is(text, "-1") || slice_is(text, "0"))
         return 0;
-    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+    return query__refuse(parser, value, false, parser->dialect == DIALECT_5 ? PROBLEM_PARSE : PROBLEM_ILLEGAL_ARGUMENT,
                          "failed to parse setting [timeout] with value [%.*s] as a time value: unit is "
                          "missing or unrecognized",
                          SLICE_ARG(text));
@@ -234,7 +235,7 @@ static int take_source(struct query_parser *parser, yyjson_val *value, struct se
         return take_patterns(parser, value, &request->source.includes, &request->source.include_count);
     return query__refuse(
         parser, value, false, PROBLEM_PARSING,
-        "Expected one of [VALUE_BOOLEAN, VALUE_STRING, START_ARRAY, START_OBJECT] but found [%s]",
+        "Expected one of [VALUE_BOOLEAN, START_OBJECT] but found [%s]",
         query__token(value));
 }
 
@@ -246,6 +247,7 @@ static int take_stored_fields(struct query_parser *parser, yyjson_val *value, st
     const struct slice *items = NULL;
     int r = take_patterns(parser, value, &items, &request->stored_field_count);
     request->stored_fields = (struct slice *)(uintptr_t)items;
+    request->no_source = request->no_source || (r == 0 && request->stored_field_count == 0 && !request->source_asked);
     for (size_t i = 0; r == 0 && i < request->stored_field_count; i++) {
         request->stored_none = request->stored_none || slice_is(items[i], "_none_");
         request->source_asked = request->source_asked || slice_is(items[i], "_source");
@@ -334,10 +336,13 @@ static int take_order(struct query_parser *parser, struct slice text, yyjson_val
 {
     bool ascending = text.len == 3 && strncasecmp(text.data, "asc", 3) == 0;
     bool descending = text.len == 4 && strncasecmp(text.data, "desc", 4) == 0;
-    if (!ascending && !descending)
+    if (!ascending && !descending) {
+        char *upper = (char *)(uintptr_t)arena_copy(parser->arena, text).data;
+        for (size_t i = 0; i < text.len; i++)
+            upper[i] = (char)toupper((unsigned char)upper[i]);
         return query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "No enum constant org.elasticsearch.search.sort.SortOrder.%.*s",
-                             SLICE_ARG(text));
+                             "No enum constant org.elasticsearch.search.sort.SortOrder.%.*s", (int)text.len, upper);
+    }
     key->descending = descending;
     return 0;
 }
@@ -363,7 +368,7 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
     if (slice_is(option, "order"))
         return take_order(parser, text, value, key);
     if (slice_is(option, "mode"))
-        return take_mode(parser, value, key);
+        return take_mode(parser, value, key) == 0 ? 0 : query__refuse_around(parser, "field_sort", option);
     if (slice_is(option, "script"))
         return query__parse_script(parser, value, &key->script);
     if (slice_is(option, "missing")) {
@@ -373,8 +378,6 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
         key->unmapped_type = text;
     } else if (slice_is(option, "ignore_unmapped")) {
         key->unmapped_type = yyjson_is_true(value) ? SLICE_LIT("long") : key->unmapped_type;
-    } else if (slice_is(option, "format")) {
-        key->format = text;
     } else if (slice_is(option, "type")) {
         key->script_number = slice_is(text, "number");
     } else if (!slice_is(option, "numeric_type") && !slice_is(option, "nested_path") &&
@@ -431,9 +434,13 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
             name_key(&request->sort[request->sort_count++], json_slice(item));
         else if (yyjson_is_obj(item))
             r = take_sort_object(parser, item, request);
+        else if (!array && !yyjson_is_null(item)) /* a number is as good a name */
+            name_key(&request->sort[request->sort_count++], query__scalar_text(parser->arena, item));
         else
             r = query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT,
-                              "malformed sort format, either start with array, object, or an actual string");
+                              "malformed sort format, %s",
+                              array ? "within the sort array, an object, or an actual string are allowed"
+                                    : "either start with array, object, or an actual string");
         if (r != 0)
             return r;
     }
@@ -461,8 +468,8 @@ int search_request_sort(struct query_parser *parser, struct slice text, struct s
         name_key(key, (struct slice){items[i].data, colon - 1});
         if (slice_is(order, "desc"))
             key->descending = true;
-        else if (slice_is(order, "asc"))
-            key->descending = false;
+        else if (!slice_is(order, "asc"))
+            request->sort_count--; /* a key in no direction is none */
     }
     if (request->sort_count == 1 && request->sort[0].by == SORT_SCORE && request->sort[0].descending)
         request->sort_count = 0;
@@ -646,9 +653,6 @@ int search_request_check(struct query_parser *parser, const struct search_reques
     if (why != NULL)
         return query__refuse(parser, NULL, false, PROBLEM_ACTION_REQUEST_VALIDATION,
                              "Validation Failed: 1: %s;", why);
-    if (request->search_after != NULL && scroll)
-        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "`search_after` cannot be used in a scroll context.");
     if (request->search_after != NULL && request->from > 0)
         return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
                              "`from` parameter must be set to 0 when `search_after` is used.");

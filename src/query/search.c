@@ -130,6 +130,22 @@ static int begin_part(struct search *search, struct part *part, const struct sea
     return 0;
 }
 
+/* Where to go on: the shards of the first index find out what is wrong with it. */
+static int read_after(struct search *search)
+{
+    const struct search_context *context = search->context;
+    struct problem problem;
+    struct part *part = search->part_count > 0 ? &search->parts[0] : NULL;
+    int r = sort_after(context->arena, search->request, part == NULL ? NULL : part->keys, context->dialect,
+                       &search->after, &problem);
+    if (r == 0)
+        return 0;
+    if (part != NULL)
+        return refuse_part(search, part, &problem, false);
+    *search->problem = problem;
+    return SEARCH_REFUSED;
+}
+
 static int search_begin(struct search *search)
 {
     const struct search_context *context = search->context;
@@ -145,9 +161,7 @@ static int search_begin(struct search *search)
     }
     if (search->request->aggregations != NULL)
         search->aggregator = aggregator_new(search->request->aggregations);
-    return search->request->search_after != NULL
-               ? sort_after(context->arena, search->request, &search->after, search->problem)
-               : 0;
+    return search->request->search_after != NULL ? read_after(search) : 0;
 }
 
 static void search_end(struct search *search)
@@ -700,7 +714,7 @@ int search_run(const struct search_context *context, const struct search_request
         r = can_stream(&search) ? run_streaming(&search, from, size) : run_collecting(&search, from, size);
     if (request->sort_count > 0 && !request->track_scores)
         ret_result->has_max_score = false;
-    for (size_t i = 0; i < request->sort_count; i++)
+    for (size_t i = 0; i < request->sort_count && request->sort_count == 1; i++)
         ret_result->has_max_score =
             ret_result->has_max_score || (request->sort[i].by == SORT_SCORE && ret_result->total > 0);
     return finish(&search, r);

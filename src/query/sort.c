@@ -42,8 +42,20 @@ static enum sort_kind kind_of(const struct mapping_field *field)
     case VALUE_F64:
         return SORT_F64;
     default:
-        return SORT_BYTES;
+        return field->type == FIELD_IP ? SORT_IP : SORT_BYTES;
     }
+}
+
+/* What `unmapped_type` may say. */
+static bool is_known_type(struct slice type)
+{
+    static const char *const types[] = {"long",  "integer", "short", "byte",    "double",  "float",  "half_float", "date",
+                                        "date_nanos", "boolean", "ip", "keyword", "text", "string", "scaled_float",
+                                        "unsigned_long", "binary", "geo_point"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (slice_is(type, types[i]))
+            return true;
+    return false;
 }
 
 static enum sort_kind kind_of_unmapped(struct slice type)
@@ -53,12 +65,27 @@ static enum sort_kind kind_of_unmapped(struct slice type)
     return slice_is(type, "double") || slice_is(type, "float") ? SORT_F64 : SORT_I64;
 }
 
+static struct sort_value from_value(const struct mapping_field *field, const struct value *value);
+
+/* An address that stands in for none. What is no address goes where none does. */
+static void set_missing_address(struct binder *binder, struct bound_key *bound)
+{
+    struct value value;
+    struct problem ignored;
+    if (field_value_parse(bound->field, bound->key->missing, binder->context->dialect, binder->arena, &value, &ignored) == 0)
+        bound->missing = from_value(bound->field, &value);
+    else
+        bound->has_missing = false;
+}
+
 static void set_missing(struct binder *binder, struct bound_key *bound)
 {
     struct slice text = arena_copy(binder->arena, query__scalar_text(binder->arena, bound->key->missing));
     bound->has_missing = true;
     bound->missing.kind = bound->kind;
-    if (bound->kind == SORT_BYTES)
+    if (bound->kind == SORT_IP)
+        set_missing_address(binder, bound);
+    else if (bound->kind == SORT_BYTES)
         bound->missing.bytes = text;
     else if (bound->kind == SORT_F64)
         bound->missing.f64 = strtod(text.data, NULL);
@@ -72,6 +99,15 @@ static bool is_metadata(struct slice field)
            slice_is(field, "_type") || slice_is(field, "_routing");
 }
 
+/* A parameter of the field's mapping that is true or false. */
+static bool field_flag(const struct mapping_field *field, const char *name, bool otherwise)
+{
+    for (size_t i = 0; i < field->parameter_count; i++)
+        if (slice_is(field->parameters[i].name, name))
+            return slice_is(field->parameters[i].json, "true") || slice_is(field->parameters[i].json, "\"true\"");
+    return otherwise;
+}
+
 static int bind_field(struct binder *binder, struct bound_key *bound)
 {
     const struct sort_key *key = bound->key;
@@ -81,11 +117,23 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
             slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
         return 0;
     }
+    if (bound->field == NULL && key->unmapped_type.len > 0 && !is_known_type(key->unmapped_type)) {
+        problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "No mapper found for type [%.*s]",
+                    SLICE_ARG(key->unmapped_type));
+        return QUERY_REFUSED;
+    }
     if (bound->field == NULL && key->unmapped_type.len == 0)
         return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on",
                                   SLICE_ARG(key->field));
-    if (bound->field != NULL && bound->field->type == FIELD_TEXT)
+    if (bound->field != NULL && bound->field->type == FIELD_TEXT && !field_flag(bound->field, "fielddata", false))
         return refuse_text(binder, bound->field);
+    if (bound->field != NULL && !field_flag(bound->field, "doc_values", true)) {
+        problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Can't load fielddata on [%.*s] because fielddata is unsupported on fields of type [%.*s]. Use doc "
+                    "values instead.",
+                    SLICE_ARG(bound->field->path), SLICE_ARG(bound->field->type_name));
+        return QUERY_REFUSED;
+    }
     if (bound->field != NULL && field_value_kind(bound->field) == VALUE_NONE)
         return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]",
                                   SLICE_ARG(bound->field->path), SLICE_ARG(bound->field->type_name));
@@ -135,7 +183,7 @@ static struct sort_value missing_value(const struct bound_key *bound)
 static struct sort_value from_value(const struct mapping_field *field, const struct value *value)
 {
     if (value->kind == VALUE_BYTES)
-        return (struct sort_value){.kind = SORT_BYTES, .bytes = value->bytes};
+        return (struct sort_value){.kind = kind_of(field), .bytes = value->bytes};
     if (value->kind == VALUE_F64)
         return (struct sort_value){.kind = SORT_F64, .f64 = value->f64};
     if (field->type == FIELD_SCALED_FLOAT)
@@ -265,8 +313,9 @@ static int compare_one(const struct sort_key *key, const struct sort_value *a, c
         return key->missing_first ? -order : order;
     }
     int order;
-    if (a->kind == SORT_BYTES || b->kind == SORT_BYTES)
-        order = a->kind != b->kind ? (a->kind == SORT_BYTES ? 1 : -1) : slice_compare(a->bytes, b->bytes);
+    bool a_bytes = sort_kind_is_bytes(a->kind), b_bytes = sort_kind_is_bytes(b->kind);
+    if (a_bytes || b_bytes)
+        order = a_bytes != b_bytes ? (a_bytes ? 1 : -1) : slice_compare(a->bytes, b->bytes);
     else if (a->kind == SORT_I64 && b->kind == SORT_I64)
         order = (a->i64 > b->i64) - (a->i64 < b->i64);
     else
@@ -298,6 +347,8 @@ void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, cons
             buf_lit(buf, "null");
         else if (values[i].kind == SORT_BYTES)
             buf_json_string(buf, values[i].bytes);
+        else if (values[i].kind == SORT_IP)
+            query__write_ip(buf, values[i].bytes);
         else if (values[i].kind == SORT_I64)
             buf_i64(buf, values[i].i64);
         else if (keys[i].by == SORT_SCORE)
@@ -308,8 +359,34 @@ void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, cons
     buf_byte(buf, ']');
 }
 
-int sort_after(struct arena *arena, const struct search_request *request, struct sort_value **ret_values,
-               struct problem *ret_problem)
+/* A value as the field of a key would have it. Returns: false where it is none. */
+static bool after_value(struct arena *arena, const struct bound_key *bound, yyjson_val *item, enum dialect dialect,
+                        struct sort_value *ret_value)
+{
+    struct problem ignored;
+    struct value value;
+    bool of_field = bound != NULL && bound->key->by == SORT_FIELD && bound->field != NULL;
+    *ret_value = (struct sort_value){.kind = SORT_NULL};
+    if (yyjson_is_null(item))
+        return true;
+    if (of_field && yyjson_is_str(item) && bound->kind != SORT_BYTES) {
+        if (field_value_parse(bound->field, item, dialect, arena, &value, &ignored) != 0)
+            return false;
+        *ret_value = from_value(bound->field, &value);
+    } else if (yyjson_is_int(item)) {
+        *ret_value = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_get_sint(item)};
+    } else if (yyjson_is_real(item)) {
+        *ret_value = (struct sort_value){.kind = SORT_F64, .f64 = yyjson_get_real(item)};
+    } else if (yyjson_is_bool(item)) {
+        *ret_value = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_is_true(item)};
+    } else {
+        *ret_value = (struct sort_value){.kind = SORT_BYTES, .bytes = query__scalar_text(arena, item)};
+    }
+    return true;
+}
+
+int sort_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
+               enum dialect dialect, struct sort_value **ret_values, struct problem *ret_problem)
 {
     size_t count = unsafe_yyjson_get_len(request->search_after);
     if (request->sort_count == 0) {
@@ -324,16 +401,14 @@ int sort_after(struct arena *arena, const struct search_request *request, struct
     struct sort_value *values = arena_zalloc(arena, count * sizeof *values);
     yyjson_val *item = unsafe_yyjson_get_first(request->search_after);
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
-        if (yyjson_is_null(item))
-            values[i].kind = SORT_NULL;
-        else if (yyjson_is_int(item))
-            values[i] = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_get_sint(item)};
-        else if (yyjson_is_real(item))
-            values[i] = (struct sort_value){.kind = SORT_F64, .f64 = yyjson_get_real(item)};
-        else if (yyjson_is_bool(item))
-            values[i] = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_is_true(item)};
-        else
-            values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = query__scalar_text(arena, item)};
+        if (after_value(arena, keys == NULL ? NULL : &keys[i], item, dialect, &values[i]))
+            continue;
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse search_after value for field [%.*s].",
+                    SLICE_ARG(request->sort[i].field));
+        ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
+        problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                    SLICE_ARG(query__scalar_text(arena, item)));
+        return QUERY_REFUSED;
     }
     *ret_values = values;
     return 0;

@@ -9,7 +9,7 @@
 
 #include "query/matcher.h"
 
-enum sort_kind { SORT_NULL, SORT_I64, SORT_F64, SORT_BYTES };
+enum sort_kind { SORT_NULL, SORT_I64, SORT_F64, SORT_BYTES, SORT_IP };
 
 struct sort_value {
     enum sort_kind kind;
@@ -19,6 +19,12 @@ struct sort_value {
         struct slice bytes;
     };
 };
+
+/* Whether a kind keeps its value in `bytes`: a text, or an address as the index has it. */
+static inline bool sort_kind_is_bytes(enum sort_kind kind)
+{
+    return kind == SORT_BYTES || kind == SORT_IP;
+}
 
 /* A sort key bound to one index. */
 struct bound_key {
@@ -45,9 +51,9 @@ int sort_compare(const struct sort_key *keys, size_t count, const struct sort_va
 /* Appends "sort":[…]. */
 void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values);
 
-/* The values of search_after. Returns: 0, QUERY_REFUSED. */
-int sort_after(struct arena *arena, const struct search_request *request, struct sort_value **ret_values,
-               struct problem *ret_problem) TL_MUST_USE;
+/* The values of search_after, read as the fields of `keys` read theirs. Returns: 0, QUERY_REFUSED. */
+int sort_after(struct arena *arena, const struct search_request *request, const struct bound_key *keys,
+               enum dialect dialect, struct sort_value **ret_values, struct problem *ret_problem) TL_MUST_USE;
 
 /* A hit that is kept: where its document is and what it is ordered by. One piece of memory. */
 struct kept_hit {

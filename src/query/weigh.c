@@ -93,7 +93,10 @@ static int weigh_term(const struct binder *binder, const struct view *view, stru
     }
     if (with_term > with_field)
         with_field = with_term;
-    term->weight->mean_length = term->with_field > 0 ? (double)term->length / (double)term->with_field : 1;
+    /* 5.6 takes a field without lengths as it is; 7.10 has each for one long, and their mean for what it is. */
+    bool known = term->length > 0 && (term->weight->norms || binder->context->dialect == DIALECT_7);
+    term->weight->old = binder->context->dialect == DIALECT_5;
+    term->weight->mean_length = known ? (double)term->length / (double)term->with_field : 1;
     float idf = (float)log(1 + (with_field - with_term + 0.5) / (with_term + 0.5));
     term->weight->weight = term->boost * 2.2f * idf;
     return 0;
