@@ -140,7 +140,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         action->pipeline = text;
     } else if (slice_is(name, "op_type") || (old && slice_is(name, "opType"))) {
         item->op = item->op == WRITE_INDEX && slice_is(text, "create") ? WRITE_CREATE : item->op;
-    } else if (old && item->op != WRITE_UPDATE && slice_is(name, "retry_on_conflict")) {
+    } else if (old && (item->op != WRITE_UPDATE || action->asked.typed_path) && slice_is(name, "retry_on_conflict")) {
         return unknown_parameter(parser, name);
     } else if (is_one_of(name, numbers) || (old && is_one_of(name, numbers_5))) {
         return read_number(parser, name, text, item, action);

@@ -230,7 +230,7 @@ static void write_refused(struct request *request, const struct doc_query *query
     json_key(&writer, "_id");
     json_string(&writer, query->id);
     json_key(&writer, "error");
-    problem_write(&writer, problem);
+    problem_write(&writer, problem, request->dialect);
     json_end(&writer, '}');
 }
 

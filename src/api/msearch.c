@@ -154,7 +154,7 @@ static void write_failure(struct request *request, struct json_writer *writer)
 {
     json_begin(writer, '{');
     json_key(writer, "error");
-    problem_write(writer, &request->problem);
+    problem_write(writer, &request->problem, request->dialect);
     json_key(writer, "status");
     json_i64(writer, problem_status(&request->problem));
     json_end(writer, '}');

@@ -82,6 +82,15 @@ int own_body_id(struct own_body *body, const char *name, struct slice *ret_id)
     return 0;
 }
 
+/* Longer than a century is a mistake. */
+#define OWN_TIME_US_MAX ((int64_t)36525 * 86400 * (int64_t)TL_SECOND)
+
+static int refuse_time(struct own_body *body, const char *name, struct slice text, const char *why)
+{
+    return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "failed to parse setting [%s] with value [%.*s] as a time value: %s", name, SLICE_ARG(text), why);
+}
+
 int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
 {
     int64_t micros;
@@ -90,7 +99,9 @@ int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
     if (r != 0 || text.data == NULL)
         return r;
     if (params_time_parse(text, slice_from(name), DIALECT_7, body->request->arena, &micros, &body->request->problem) != 0)
-        return REQUEST_REFUSED;
+        return refuse_time(body, name, text, "a whole number and its unit are expected, such as [30s]");
+    if (micros >= OWN_TIME_US_MAX)
+        return refuse_time(body, name, text, "value is too large");
     if (micros < 0)
         return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] must not be negative", name);
     *ret_micros = (uint64_t)micros;

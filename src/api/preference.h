@@ -10,7 +10,7 @@
 
 struct catalog_index;
 
-/* The shard of a search, which goes to all. */
+/* The shard of a search, which goes to all; `index` is NULL then, and `id` empty. */
 #define PREFERENCE_ANY_SHARD UINT32_MAX
 
 /*

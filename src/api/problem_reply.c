@@ -13,7 +13,8 @@
 static bool is_java(const struct problem *problem)
 {
     if (problem->name.len > 0)
-        return !slice_is(problem->name, "script_exception");
+        return !slice_is(problem->name, "script_exception") && !slice_is(problem->name, "search_exception") &&
+               !slice_is(problem->name, "search_context_exception");
     switch (problem->type) {
     case PROBLEM_ACTION_REQUEST_VALIDATION:
     case PROBLEM_ARRAY_INDEX_OUT_OF_BOUNDS:
@@ -78,6 +79,11 @@ static void write_members(struct json_writer *writer, const struct problem *prob
  */
 static void write_search_causes(struct json_writer *writer, const struct problem *cause)
 {
+    if (!is_java(cause) && root_cause(cause) != cause) {
+        json_key(writer, "caused_by");
+        problem_write_item(writer, root_cause(cause));
+        return;
+    }
     if (!is_java(cause))
         return;
     for (int i = 0; i < 2; i++) {
@@ -134,7 +140,7 @@ static void write_remote_cause(struct json_writer *writer, const char *action)
 }
 
 /* `remote_action`: see struct request; NULL for none. */
-static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, bool trace,
+static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, enum dialect dialect, bool trace,
                                   const char *remote_action)
 {
     json_begin(writer, '{');
@@ -150,15 +156,16 @@ static void write_with_root_cause(struct json_writer *writer, const struct probl
     json_end(writer, '}');
     json_end(writer, ']');
     write_members(writer, problem);
-    write_causes(writer, problem);
+    if (dialect != DIALECT_5 || problem->type != PROBLEM_SEARCH_PHASE_EXECUTION) /* where 5.6 is content with the root */
+        write_causes(writer, problem);
     if (trace)
         write_trace(writer, problem);
     json_end(writer, '}');
 }
 
-void problem_write(struct json_writer *writer, const struct problem *problem)
+void problem_write(struct json_writer *writer, const struct problem *problem, enum dialect dialect)
 {
-    write_with_root_cause(writer, problem, false, NULL);
+    write_with_root_cause(writer, problem, dialect, false, NULL);
 }
 
 /* 5.6 takes a body that is no JSON for a fault of its own. */
@@ -179,7 +186,7 @@ void problem_reply(struct request *request, const struct problem *problem)
     reply_begin(request, status, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "error");
-    write_with_root_cause(&writer, problem, request->form.error_trace,
+    write_with_root_cause(&writer, problem, request->dialect, request->form.error_trace,
                           request->dialect == DIALECT_5 ? request->remote_action : NULL);
     json_key(&writer, "status");
     json_i64(&writer, status);

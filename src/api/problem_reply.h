@@ -11,7 +11,7 @@
 void problem_reply(struct request *request, const struct problem *problem);
 
 /* The error object with `root_cause`, as items of _mget and _msearch have it. */
-void problem_write(struct json_writer *writer, const struct problem *problem);
+void problem_write(struct json_writer *writer, const struct problem *problem, enum dialect dialect);
 
 /* The same without `root_cause`, as items of _bulk have it. */
 void problem_write_item(struct json_writer *writer, const struct problem *problem);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a search, and making the context it runs in. */
+#include "api/preference.h"
 #include "api/search_call.h"
 
 #include <math.h>
@@ -276,10 +277,12 @@ static int read_idle(struct request *request)
         int r = request_int(request, names[i], &number);
         if (r != 0)
             return r;
+        if (number < 2 && i == 0)
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "batchedReduceSize must be >= 2");
         if (number < 1)
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s must be >= 1", names[i]);
     }
-    return 0;
+    return preference_check(request, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE, &request->problem);
 }
 
 int search_call_params(struct request *request, struct search_call *call, bool scroll)
@@ -294,7 +297,7 @@ int search_call_params(struct request *request, struct search_call *call, bool s
         return r;
     if (sort.data != NULL && search_request_sort(&parser, sort, &call->search) != 0)
         return REQUEST_REFUSED;
-    if (scroll && request_param(request, "request_cache").data != NULL &&
+    if (scroll && call->dialect == DIALECT_7 && request_param(request, "request_cache").data != NULL &&
         search_request_check(&parser, &call->search, scroll) == 0)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: [request_cache] cannot be used in a scroll context;");

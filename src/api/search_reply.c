@@ -43,9 +43,9 @@ static void write_max_score(struct json_writer *writer, const struct search_call
                             const struct search_result *result)
 {
     json_key(writer, "max_score");
-    if (call->old || (call->dialect == DIALECT_5 && call->search.size == 0)) {
+    if (call->old || call->context.index_count == 0 || (call->dialect == DIALECT_5 && call->search.size == 0)) {
         json_raw(writer, SLICE_LIT("0.0"));
-    } else if (result->has_max_score && result->hit_count > 0) {
+    } else if (result->has_max_score && call->search.size != 0) {
         struct buf text = BUF_INIT(64);
         json_float_text(&text, result->max_score);
         json_raw(writer, buf_view(&text));

@@ -141,6 +141,12 @@ static struct search_keep *find(struct searches *searches, enum context_kind kin
     return NULL;
 }
 
+bool search_keep_is_id(enum context_kind kind, struct slice id)
+{
+    uint64_t ignored;
+    return parse_id(kind, id, &ignored);
+}
+
 int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id,
                       uint64_t keep_alive_us, struct search_keep **ret_keep, uint64_t *ret_number)
 {
@@ -363,6 +369,23 @@ static int setting_time(struct request *request, const char *name, uint64_t *ret
     return 0;
 }
 
+/* A time as TimeValue prints it: one digit behind the point, cut, of the largest unit that it fills. */
+static const char *java_time(struct arena *arena, uint64_t us)
+{
+    static const struct {
+        const char *name;
+        uint64_t us;
+    } units[] = {{"d", 86400 * TL_SECOND}, {"h", 3600 * TL_SECOND}, {"m", 60 * TL_SECOND}, {"s", TL_SECOND}, {"ms", TL_MS}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (us < units[i].us)
+            continue;
+        uint64_t tenths = us * 10 / units[i].us;
+        return tenths % 10 == 0 ? arena_printf(arena, "%" PRIu64 "%s", tenths / 10, units[i].name).data
+                                : arena_printf(arena, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10, units[i].name).data;
+    }
+    return arena_printf(arena, "%" PRIu64 "micros", us).data;
+}
+
 int search_keep_alive(struct request *request, struct slice text, const char *setting, uint64_t *ret_us)
 {
     uint64_t limit = CONTEXT_KEEP_ALIVE_MAX_US;
@@ -379,10 +402,10 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
         *ret_us = (uint64_t)us;
     if (*ret_us > limit)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Keep alive for scroll (%.*s) is too large. It must be less than (%" PRIu64
-                              "s). This limit can be set by "
+                              "Keep alive for %s (%s) is too large. It must be less than (%s). This limit can be set by "
                               "changing the [search.max_keep_alive] cluster level setting.",
-                              SLICE_ARG(text), limit / TL_SECOND);
+                              request->dialect == DIALECT_5 ? "scroll" : "request", java_time(request->arena, *ret_us),
+                              java_time(request->arena, limit));
     return 0;
 }
 

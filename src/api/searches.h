@@ -82,6 +82,9 @@ int search_keep_enter(struct searches *searches, enum context_kind kind, struct 
                       uint64_t *ret_number) TL_MUST_USE;
 void search_keep_leave(struct searches *searches, struct search_keep *keep);
 void search_keep_unref(struct searches *searches, struct search_keep *keep);
+/* Returns: whether a text could be the id of such a context. */
+bool search_keep_is_id(enum context_kind kind, struct slice id);
+
 /* Takes contexts out of the table: one, or with an empty id all of a kind. Returns: how many shards they
  * held. */
 size_t search_keep_clear(struct searches *searches, enum context_kind kind, struct slice id);
