@@ -110,6 +110,10 @@ static bool load_target(struct run *run, struct frame *frame, const struct node 
                         struct value *ret)
 {
     bool ok;
+    if (target->skip) {
+        *ret = VALUE_NONE;
+        return true;
+    }
     switch (node->kind) {
     case NODE_LOCAL:
         *ret = *local_place(frame, node);
@@ -134,6 +138,8 @@ static bool store_target(struct run *run, struct frame *frame, const struct node
                          struct value value)
 {
     bool ok;
+    if (target->skip)
+        return true;
     switch (node->kind) {
     case NODE_LOCAL:
         if (run->groovy && node->target != TYPE_NONE && !convert_groovy(run, value, node->target, false, &value))
