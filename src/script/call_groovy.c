@@ -68,8 +68,13 @@ static int distance(struct value argument, type_id wanted)
     return value_instance_of(argument, wanted) ? NEAR_EXTENDS : NEAR_NEVER;
 }
 
+bool groovy_accepts(type_id type, struct value value)
+{
+    return distance(value, type) != NEAR_NEVER;
+}
+
 /* The sum over all arguments; NEAR_NEVER where one does not fit. */
-static int method_distance(const struct method *method, const struct value *arguments, unsigned count)
+static int method_distance(const struct method *method, const struct value *arguments, unsigned count, uint32_t as_object)
 {
     bool rest = (method->flags & METHOD_REST) != 0;
     if (rest ? count + 1 < method->count : count != method->count)
@@ -77,8 +82,10 @@ static int method_distance(const struct method *method, const struct value *argu
     int sum = rest ? NEAR_OBJECT : 0;
     for (unsigned i = 0; i < count; i++) {
         unsigned at = i < method->count ? i : method->count - 1u;
-        int one = distance(arguments[i + 1], method->parameters[at]);
-        if (one == NEAR_NEVER)
+        type_id wanted = method->parameters[at];
+        int one = distance(arguments[i + 1], wanted);
+        bool refused = i < 32 && (as_object >> i & 1) && wanted != CLASS_DEF && wanted != CLASS_OBJECT;
+        if (one == NEAR_NEVER || refused)
             return NEAR_NEVER;
         sum += one;
     }
@@ -91,7 +98,7 @@ const struct method *groovy_select(const struct method_query *query, const struc
     int nearest = 0;
     size_t position = 0;
     while ((method = method_next(query, &position)) != NULL) {
-        int here = method_distance(method, arguments, count);
+        int here = method_distance(method, arguments, count, query->as_object);
         if (here != NEAR_NEVER && (best == NULL || here < nearest)) {
             best = method;
             nearest = here;
@@ -161,9 +168,11 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
                             unsigned count, struct value *ret, bool *ret_found)
 {
     struct method_query query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
-                                 METHOD_GROOVY | flags};
+                                 METHOD_GROOVY | flags, run->as_object};
     const struct method *method = groovy_select(&query, arguments, count);
     *ret_found = false;
+    if (method != NULL)
+        run->as_object = 0;
     if (method == NULL && count == 0) {
         method = select_with_null(&query, arguments);
         count = method != NULL;
@@ -224,6 +233,9 @@ static bool call_object(struct run *run, struct value *arguments, struct slice n
         if (!select_and_call(run, owner, METHOD_STATIC, name, arguments, count, ret, &found) || found)
             return run->thrown == NULL;
     }
+    /* Java lets an object call its class's static methods. */
+    if (!select_and_call(run, type, METHOD_STATIC, name, arguments, count, ret, &found) || found)
+        return run->thrown == NULL;
     return groovy_missing_method(run, type, false, name, arguments, count);
 }
 
@@ -233,7 +245,7 @@ bool groovy_call(struct run *run, struct value *arguments, struct slice name, un
         return call_null(run, arguments, name, count, ret);
     bool closure = value_is(arguments[0], CLASS_CLOSURE);
     if (closure && (slice_is(name, "call") || slice_is(name, "doCall")))
-        return run_invoke(run, arguments[0], arguments + 1, count, ret);
+        return groovy_invoke_as(run, arguments[0], name, arguments + 1, count, ret);
     return call_object(run, arguments, name, count, ret);
 }
 

@@ -16,6 +16,13 @@ const struct method *groovy_select(const struct method_query *query, const struc
 /* Calls a row with arguments that fit: each becomes what the row takes. */
 bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count, struct value *ret);
 
+/* Whether a parameter of that type takes the value. */
+bool groovy_accepts(type_id type, struct value value);
+
+/* Calls a closure by the name that messages are to show. */
+bool groovy_invoke_as(struct run *run, struct value function, struct slice called, struct value *arguments, unsigned count,
+                      struct value *ret);
+
 /* A class as a value. */
 struct value groovy_class_object(struct run *run, type_id type);
 

@@ -482,6 +482,9 @@ static bool eval_concat(struct run *run, struct frame *frame, const struct node 
         struct value value;
         if (!eval(run, frame, part, &value))
             return false;
+        bool calls = value_is(value, CLASS_CLOSURE) && function_arity(value) == 0;
+        if (calls && !run_invoke(run, value, NULL, 0, &value))
+            return fail(run, node);
         if (!value_append(run, value, &out) || !run_step(run, out.length / 256))
             return fail(run, node);
     }
@@ -604,6 +607,17 @@ static bool call_each(struct run *run, struct value *arguments, unsigned count, 
     return run->thrown == NULL;
 }
 
+/* Arguments, one a bit, that are cast to Object: the way to a list's remove by value. */
+static uint32_t cast_to_object(const struct node *list)
+{
+    uint32_t mask = 0;
+    unsigned i = 0;
+    for (const struct node *argument = list; argument != NULL && i < 32; argument = argument->next, i++)
+        if (argument->kind == NODE_CAST && argument->target == CLASS_OBJECT)
+            mask |= 1u << i;
+    return mask;
+}
+
 static bool eval_groovy_call(struct run *run, const struct node *node, struct frame *frame, struct value *arguments,
                              unsigned count, struct value *ret)
 {
@@ -618,7 +632,10 @@ static bool eval_groovy_call(struct run *run, const struct node *node, struct fr
         return groovy_static_call(run, node->a->target, name, arguments, count, ret);
     if (node->flags & NODE_SPREAD)
         return call_each(run, arguments, count, name, ret);
-    return groovy_call(run, arguments, name, count, ret);
+    run->as_object = cast_to_object(node->list);
+    bool ok = groovy_call(run, arguments, name, count, ret);
+    run->as_object = 0;
+    return ok;
 }
 
 static bool call_with(struct run *run, struct frame *frame, const struct node *node, struct value *arguments,
@@ -641,8 +658,6 @@ static bool call_with(struct run *run, struct frame *frame, const struct node *n
 static bool call_value(struct run *run, struct value callee, struct value *arguments, unsigned count, struct value *ret)
 {
     arguments[0] = callee;
-    if (value_is(callee, CLASS_CLOSURE))
-        return run_invoke(run, callee, arguments + 1, count, ret);
     return groovy_call(run, arguments, SLICE_LIT("call"), count, ret);
 }
 

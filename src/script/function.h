@@ -47,6 +47,9 @@ struct box {
     struct value value;
 };
 
+/* What Groovy calls the class of a closure of the script; empty for any other value. */
+struct slice closure_class_name(struct run *run, struct value v);
+
 /* Calls `first`, and `second` with what it gave. */
 struct value function_then(struct run *run, struct value first, struct value second);
 

@@ -80,6 +80,7 @@ struct method_query {
     struct slice name;
     unsigned count;
     unsigned flags; /* METHOD_PAINLESS or METHOD_GROOVY, and METHOD_STATIC, _FIELD, _NEW: all must match exactly */
+    uint32_t as_object; /* Groovy: arguments, one a bit, that were cast to Object: only what takes any object takes them */
 };
 
 /* Returns: the method a class has itself or by what it extends; NULL where there is none. */

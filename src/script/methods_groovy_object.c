@@ -123,11 +123,11 @@ static const struct method object_methods[] = {
     M1("xor", G, DEF, DEF, xor),
     M1("getAt", G, DEF, STRING, get_member),
     M2("putAt", G, VOID, STRING, DEF, put_member),
-    M1("asType", G, DEF, CLASS, as_type),
-    M1("with", G, DEF, CLOSURE, with),
+    M1("asType", G | METHOD_NULL, DEF, CLASS, as_type),
+    M1("with", G | METHOD_NULL, DEF, CLOSURE, with),
     M0("asBoolean", G, BOOLEAN, as_boolean),
     M1("isCase", G, BOOLEAN, DEF, is_case),
-    M0("inspect", G, STRING, inspect),
+    M0("inspect", G | METHOD_NULL, STRING, inspect),
 };
 
 /* Collections are equal by Groovy's == of what they hold. */

@@ -436,6 +436,16 @@ static bool double_is_finite(struct run *run, struct value *a, unsigned n, struc
         return true;                                                                                         \
     }
 
+/* BigDecimal's older names of its roundings. */
+#define ROUNDING(name, text) M0(text, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD, INT, constant_##name)
+
+CONSTANT(round_up, value_int(ROUND_UP))
+CONSTANT(round_down, value_int(ROUND_DOWN))
+CONSTANT(round_ceiling, value_int(ROUND_CEILING))
+CONSTANT(round_floor, value_int(ROUND_FLOOR))
+CONSTANT(round_half_up, value_int(ROUND_HALF_UP))
+CONSTANT(round_half_down, value_int(ROUND_HALF_DOWN))
+CONSTANT(round_half_even, value_int(ROUND_HALF_EVEN))
 CONSTANT(int_max, value_int(INT32_MAX))
 CONSTANT(int_min, value_int(INT32_MIN))
 CONSTANT(long_max, value_long(INT64_MAX))
@@ -813,6 +823,9 @@ static const struct method decimal_methods[] = {
     M0("ZERO", FIELD, BIG_DECIMAL, decimal_constant_zero),
     M0("ONE", FIELD, BIG_DECIMAL, decimal_constant_one),
     M0("TEN", FIELD, BIG_DECIMAL, decimal_constant_ten),
+    ROUNDING(round_up, "ROUND_UP"), ROUNDING(round_down, "ROUND_DOWN"), ROUNDING(round_ceiling, "ROUND_CEILING"),
+    ROUNDING(round_floor, "ROUND_FLOOR"), ROUNDING(round_half_up, "ROUND_HALF_UP"),
+    ROUNDING(round_half_down, "ROUND_HALF_DOWN"), ROUNDING(round_half_even, "ROUND_HALF_EVEN"),
     M1("new", METHOD_BOTH | METHOD_NEW, BIG_DECIMAL, STRING, decimal_new_from),
     M1("new", METHOD_GROOVY | METHOD_NEW, BIG_DECIMAL, NUMBER, decimal_new_from),
     M1("valueOf", STATIC, BIG_DECIMAL, DOUBLE, decimal_new_from),

@@ -96,9 +96,19 @@ bool groovy_with(struct run *run, struct value self, struct value closure, struc
 
 #define SPLIT_MAX 16u
 
-static bool wrong_count(struct run *run, const struct closure *closure, struct value *arguments, unsigned count)
+struct slice closure_class_name(struct run *run, struct value v)
 {
-    struct slice types, values, name = script_class_name(run->script);
+    const struct closure *closure = (const struct closure *)v.object;
+    if (!run->groovy || !value_is(v, CLASS_CLOSURE) || closure->kind != CLOSURE_BODY)
+        return SLICE_NONE;
+    struct slice script = script_class_name(run->script);
+    return run_printf(run, "%.*s$%.*s", SLICE_ARG(script), SLICE_ARG(closure->body->name));
+}
+
+static bool wrong_arguments(struct run *run, const struct closure *closure, struct slice called, struct value *arguments,
+                            unsigned count)
+{
+    struct slice types, values, name = closure_class_name(run, value_of(closure));
     if (!groovy_show_arguments(run, arguments, count, &types, &values))
         return false;
     struct slice wanted = SLICE_LIT("");
@@ -109,31 +119,55 @@ static bool wrong_count(struct run *run, const struct closure *closure, struct v
                             one == TYPE_NONE ? "java.lang.Object" : type_java_name(one, type));
     }
     return run_throw(run, CLASS_MISSING_METHOD_EXCEPTION,
-                     "No signature of method: %.*s$_run_closure1.doCall() is applicable for argument types: (%.*s) values: "
-                     "[%.*s]\nPossible solutions: doCall(%.*s)",
-                     SLICE_ARG(name), SLICE_ARG(types), SLICE_ARG(values), SLICE_ARG(wanted));
+                     "No signature of method: %.*s.%.*s() is applicable for argument types: (%.*s) values: [%.*s]\n"
+                     "Possible solutions: doCall(%.*s)",
+                     SLICE_ARG(name), SLICE_ARG(called), SLICE_ARG(types), SLICE_ARG(values), SLICE_ARG(wanted));
 }
 
-/* Whether a closure takes so many arguments; one parameter without a default may also get none, which is null. */
-static bool takes(const struct function *function, unsigned count)
+/*
+ * Whether a closure takes these arguments: so many, and each of its parameter's type. One parameter without a default may
+ * also get none, which is null.
+ */
+static bool takes(const struct function *function, const struct value *arguments, unsigned count)
 {
     unsigned least = 0;
-    for (unsigned i = 0; i < function->parameter_count; i++)
+    for (unsigned i = 0; i < function->parameter_count; i++) {
+        type_id type = function->parameters[i].type;
         least += function->parameters[i].initial == NULL;
+        if (i < count && type != TYPE_NONE && !groovy_accepts(type, arguments[i]))
+            return false;
+    }
     bool null = count == 0 && function->parameter_count == 1;
     return null || (count >= least && count <= function->parameter_count);
 }
 
-bool groovy_invoke(struct run *run, struct closure *closure, struct value *arguments, unsigned count, struct value *ret)
+/* `called` is the name the call goes by in messages. */
+static bool invoke_body(struct run *run, const struct closure *closure, struct slice called, struct value *arguments,
+                        unsigned count, struct value *ret)
 {
     const struct function *function = closure->body;
-    if (takes(function, count))
+    if (takes(function, arguments, count))
         return interp_call(run, function, closure, arguments, count, ret);
     const struct seq *list = count == 1 && value_is_seq(arguments[0]) ? (const struct seq *)arguments[0].object : NULL;
     struct value split[SPLIT_MAX];
-    if (list == NULL || list->count > SPLIT_MAX || !takes(function, list->count))
-        return wrong_count(run, closure, arguments, count);
+    if (list == NULL || list->count > SPLIT_MAX)
+        return wrong_arguments(run, closure, called, arguments, count);
     for (unsigned i = 0; i < list->count; i++)
         split[i] = seq_item(list, i);
+    if (!takes(function, split, list->count))
+        return wrong_arguments(run, closure, called, arguments, count);
     return interp_call(run, function, closure, split, list->count, ret);
+}
+
+bool groovy_invoke(struct run *run, struct closure *closure, struct value *arguments, unsigned count, struct value *ret)
+{
+    return invoke_body(run, closure, SLICE_LIT("doCall"), arguments, count, ret);
+}
+
+bool groovy_invoke_as(struct run *run, struct value function, struct slice called, struct value *arguments, unsigned count,
+                      struct value *ret)
+{
+    const struct closure *closure = (const struct closure *)function.object;
+    return closure->kind == CLOSURE_BODY ? run_step(run, 1) && invoke_body(run, closure, called, arguments, count, ret)
+                                         : run_invoke(run, function, arguments, count, ret);
 }

@@ -395,24 +395,24 @@ static bool power(struct run *run, struct value a, struct value b, struct value 
     return result != NULL;
 }
 
-static bool not_on_fractions(struct run *run, enum operator op, struct value a)
+bool number_not_on_fractions(struct run *run, const char *method, struct value v)
 {
-    static const char *const names[OP_COUNT] = {[OP_SHL] = "leftShift", [OP_SHR] = "rightShift",
-                                                [OP_USHR] = "rightShiftUnsigned", [OP_AND] = "and", [OP_OR] = "or",
-                                                [OP_XOR] = "xor"};
     char name[TYPE_NAME_MAX];
-    struct text *shown = value_to_text(run, a);
+    struct text *shown = value_to_text(run, v);
     return shown != NULL && run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
-                                      "Cannot use %s() on this number type: %s with value: %.*s", names[op],
-                                      type_java_name(value_type(a), name), SLICE_ARG(text_slice(run->arena, shown)));
+                                      "Cannot use %s() on this number type: %s with value: %.*s", method,
+                                      type_java_name(value_type(v), name), SLICE_ARG(text_slice(run->arena, shown)));
 }
 
 bool number_binary_groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
+    static const char *const methods[OP_COUNT] = {[OP_SHL] = "leftShift", [OP_SHR] = "rightShift",
+                                                  [OP_USHR] = "rightShiftUnsigned", [OP_AND] = "and", [OP_OR] = "or",
+                                                  [OP_XOR] = "xor"};
     if (op == OP_POW)
         return power(run, a, b, ret);
     if (op > OP_REM && (value_floating(a) || value_floating(b)))
-        return not_on_fractions(run, op, a);
+        return number_not_on_fractions(run, methods[op], a);
     if (op <= OP_REM && (value_floating(a) || value_floating(b))) {
         *ret = value_double(floating_binary(op, number_to_double(run, a), number_to_double(run, b)));
         return true;

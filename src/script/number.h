@@ -46,6 +46,9 @@ bool number_binary(struct run *run, enum operator op, struct value a, struct val
 /* As Groovy does: decimals where a division does not come out even, big integers beyond long only if asked for. */
 bool number_binary_groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret);
 
+/* Throws what Groovy says of a method that only integers have. Returns: false. */
+bool number_not_on_fractions(struct run *run, const char *method, struct value v);
+
 /* By value whatever the classes; NaN is above all. */
 int number_compare(struct run *run, struct value a, struct value b);
 /* By value, but NaN equals nothing: Painless's and Java's == on primitives. */

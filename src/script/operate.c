@@ -148,13 +148,40 @@ static bool groovy_unary_fails(struct run *run, const char *method, struct value
     char name[TYPE_NAME_MAX];
     if (v.kind == VALUE_NULL)
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke method %s() on null object", method);
-    return run_throw(run, CLASS_MISSING_METHOD_EXCEPTION_NO_STACK,
+    /* Groovy's runtime asks for the one in another way than for the others. */
+    bool negative = strcmp(method, "positive") != 0;
+    return run_throw(run, negative ? CLASS_MISSING_METHOD_EXCEPTION_NO_STACK : CLASS_MISSING_METHOD_EXCEPTION,
                      "No signature of method: %s.%s() is applicable for argument types: () values: []",
                      type_java_name(value_type(v), name), method);
 }
 
+/* Groovy applies - + ~ to the elements of a list. */
+static bool each_element(struct run *run, bool (*operate)(struct run *, struct value, struct value *), struct value v,
+                         struct value *ret)
+{
+    const struct seq *from = (const struct seq *)v.object;
+    struct seq *to = seq_new(run, CLASS_ARRAY_LIST, from->count);
+    *ret = value_of(to);
+    if (to == NULL || !run_enter(run, 3))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; i < from->count && ok; i++) {
+        struct value item;
+        ok = run_step(run, 1) && operate(run, seq_item(from, i), &item) && seq_add(run, to, item);
+    }
+    run_leave(run, 3);
+    return ok;
+}
+
+static bool maps_over(const struct run *run, struct value v)
+{
+    return run->groovy && value_is(v, CLASS_ARRAY_LIST);
+}
+
 bool operate_negate(struct run *run, struct value v, struct value *ret)
 {
+    if (maps_over(run, v))
+        return each_element(run, operate_negate, v, ret);
     if (value_is(v, CLASS_BIG_INTEGER)) {
         struct big *big = big_negate(run, (const struct big *)v.object);
         *ret = value_of(big);
@@ -177,6 +204,8 @@ bool operate_negate(struct run *run, struct value v, struct value *ret)
 
 bool operate_plus(struct run *run, struct value v, struct value *ret)
 {
+    if (maps_over(run, v))
+        return each_element(run, operate_plus, v, ret);
     if (!is_numeric(v) && !value_number(v))
         return run->groovy ? groovy_unary_fails(run, "positive", v) : unary_fails(run, "+", v, v.kind == VALUE_BOOLEAN);
     *ret = v.kind < VALUE_INT ? number_cast(run, v, VALUE_INT) : v;
@@ -185,6 +214,10 @@ bool operate_plus(struct run *run, struct value v, struct value *ret)
 
 bool operate_invert(struct run *run, struct value v, struct value *ret)
 {
+    if (maps_over(run, v))
+        return each_element(run, operate_invert, v, ret);
+    if (run->groovy && value_floating(v))
+        return number_not_on_fractions(run, "bitwiseNegate", v);
     if (value_floating(v))
         return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply not [~] to type [%s]",
                          v.kind == VALUE_FLOAT ? "float" : "double");
@@ -297,10 +330,22 @@ static bool painless_order(struct run *run, enum comparison op, struct value a, 
     return true;
 }
 
+static bool cannot_compare(struct run *run, struct value a, struct value b)
+{
+    char left[TYPE_NAME_MAX], right[TYPE_NAME_MAX];
+    struct text *x = value_to_text(run, a), *y = x == NULL ? NULL : value_to_text(run, b);
+    return y != NULL && run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION,
+                                  "Cannot compare %s with value '%.*s' and %s with value '%.*s'",
+                                  type_java_name(value_type(a), left), SLICE_ARG(text_slice(run->arena, x)),
+                                  type_java_name(value_type(b), right), SLICE_ARG(text_slice(run->arena, y)));
+}
+
 bool operate_order(struct run *run, struct value a, struct value b, int *ret_order)
 {
     bool a_number = is_numeric(a) || value_number(a), b_number = is_numeric(b) || value_number(b);
     *ret_order = 0;
+    if (a.kind == VALUE_OBJECT && b.kind == VALUE_OBJECT && a.object == b.object)
+        return true;
     if (a_number && b_number) {
         *ret_order = number_compare(run, a, b);
         return run->thrown == NULL;
@@ -310,7 +355,8 @@ bool operate_order(struct run *run, struct value a, struct value b, int *ret_ord
         return operate_order(run, a, value_char(text_at((struct text *)b.object, 0)), ret_order);
     if (b_number && value_is(a, CLASS_STRING) && ((struct text *)a.object)->length == 1)
         return operate_order(run, value_char(text_at((struct text *)a.object, 0)), b, ret_order);
-    return value_order(run, a, b, ret_order);
+    bool comparable = a.kind == VALUE_NULL || b.kind == VALUE_NULL || value_instance_of(a, CLASS_COMPARABLE);
+    return comparable || !run->groovy ? value_order(run, a, b, ret_order) : cannot_compare(run, a, b);
 }
 
 bool operate_compare(struct run *run, enum comparison op, struct value a, struct value b, bool *ret)

@@ -40,6 +40,7 @@ struct groovy_resolver {
     struct compiler *compiler;
     struct local_scope *scope;
     struct local_use *uses;
+    unsigned closure_count;
 };
 
 /* All return false once the compiler has an error. */

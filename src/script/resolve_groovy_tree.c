@@ -155,7 +155,9 @@ static bool visit_call(struct groovy_resolver *r, struct node *node)
 
 static bool visit_typed(struct groovy_resolver *r, struct node *node)
 {
-    const struct node *type = node->c;
+    struct node *type = node->c;
+    if (type != NULL && (node->kind == NODE_NEW || node->kind == NODE_NEW_ARRAY))
+        type->offset = node->offset; /* where a class that is not there is said to be */
     node->c = NULL;
     return visit(r, node->a) && resolve_groovy__type(r, type, &node->target) && visit_list(r, node->list);
 }
@@ -178,6 +180,11 @@ static bool visit_reference(struct groovy_resolver *r, struct node *node)
 static bool visit_closure(struct groovy_resolver *r, struct node *node)
 {
     struct local_scope scope = {.function = node->function, .outer = r->scope};
+    const struct function *around = r->scope->function;
+    bool inner = r->scope->outer != NULL;
+    /* As Groovy names the class of a closure: by what it stands in, and its number in the script. */
+    node->function->name = arena_printf(r->compiler->arena, inner ? "%.*s$_closure%u" : "_%.*s_closure%u",
+                                        SLICE_ARG(around->name), ++r->closure_count);
     r->scope = &scope;
     bool ok = resolve_groovy__function(r, node->function);
     r->scope = scope.outer;

@@ -46,6 +46,7 @@ struct run {
     int64_t now_ms;
     struct recorder *record; /* notes values of an assertion's parts, see power.c; NULL elsewhere */
     struct dict *params;   /* bare names in SCRIPT_DEFAULT and Groovy */
+    uint32_t as_object;    /* Groovy: of the call that is about to be made, see struct method_query */
     struct dict *binding;  /* Groovy: ctx, params and what the script assigned without declaring */
     script_doc_function *doc;
     void *doc_user;

@@ -374,6 +374,12 @@ static bool append_object(struct run *run, struct value v, struct text_buf *out)
         text_buf_unit(out, ']');
         return ok;
     }
+    struct slice closure = closure_class_name(run, v);
+    if (closure.len > 0) {
+        text_buf_slice(out, closure);
+        text_buf_ascii(out, "@1");
+        return true;
+    }
     /* Java shows an address here; an address would differ from run to run. */
     text_buf_ascii(out, type_java_name(value_type(v), name));
     text_buf_ascii(out, "@1");
