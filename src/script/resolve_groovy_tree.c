@@ -191,6 +191,14 @@ static bool visit_closure(struct groovy_resolver *r, struct node *node)
     return ok;
 }
 
+/* A variable, a member, an element. */
+static bool can_be_written(const struct node *node)
+{
+    bool place = node->kind == NODE_DOT || node->kind == NODE_BRACE;
+    bool name = node->kind == NODE_LOCAL || node->kind == NODE_BINDING;
+    return name || (place && (node->flags & (NODE_SPREAD | NODE_STATIC)) == 0);
+}
+
 bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)
 {
     switch (node->kind) {
@@ -221,8 +229,7 @@ bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)
     case NODE_STEP:
         if (!visit(r, node->a) || !visit(r, node->b))
             return false;
-        return (node->a->kind != NODE_TYPE && node->a->kind != NODE_CONST && node->a->kind <= NODE_BRACE) ||
-               resolve_groovy__refuse(r, node->offset, "this cannot be assigned to");
+        return can_be_written(node->a) || resolve_groovy__refuse(r, node->offset, "this cannot be assigned to");
     case NODE_THIS:
         return resolve_groovy__refuse(r, node->offset, "the script as an object is not supported");
     default:
