@@ -105,7 +105,8 @@ bool dispatch_get(struct run *run, const struct node *node, struct value self, s
     }
     if (value_is(self, CLASS_DOC))
         return get_doc(run, self, node->value, ret);
-    const struct method *getter = node->a->type == CLASS_DEF ? find_getter(run, node, self) : NULL;
+    bool may_be_getter = node->a->type == CLASS_DEF && node->op != DOT_KEY;
+    const struct method *getter = may_be_getter ? find_getter(run, node, self) : NULL;
     if (getter != NULL)
         return getter->call(run, arguments, 0, ret);
     if (value_is_map(self))

@@ -61,6 +61,17 @@ const struct method *method_next(const struct method_query *query, size_t *posit
     return NULL;
 }
 
+bool method_exists(struct slice name, unsigned flags)
+{
+    struct method_query query = {.name = name, .flags = flags};
+    for (const struct method_table *const *group = method_tables; *group != NULL; group++)
+        for (const struct method_table *table = *group; table->methods != NULL; table++)
+            for (unsigned row = 0; row < table->count; row++)
+                if (row_fits(&table->methods[row], &query))
+                    return true;
+    return false;
+}
+
 const struct method *method_find(const struct method_query *query)
 {
     size_t position = 0;

@@ -86,6 +86,9 @@ struct method_query {
 /* Returns: the method a class has itself or by what it extends; NULL where there is none. */
 const struct method *method_find(const struct method_query *query);
 
+/* Whether any class has a method or field of that name and kind at all. */
+bool method_exists(struct slice name, unsigned flags);
+
 /*
  * Walks all rows of that name in the class and what it extends, nearest first, whatever the number of arguments.
  * Returns: NULL at the end. Start with *position = 0.

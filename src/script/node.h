@@ -104,9 +104,12 @@ enum node_flag {
 
 enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE, COMPARE_SAME, COMPARE_NOT_SAME };
 
+/* Of a NODE_DOT whose object is a `def`: whether any class has a getter of that name, or it can only be a key. */
+enum dot { DOT_ANY, DOT_KEY };
+
 struct node {
     uint8_t kind;       /* enum node_kind */
-    uint8_t op;         /* enum operator or enum comparison */
+    uint8_t op;         /* enum operator or enum comparison; NODE_DOT: enum dot */
     uint16_t flags;
     type_id type;       /* of the value, in Painless */
     type_id target;     /* a type the source or a resolver names */

@@ -142,6 +142,22 @@ static const struct method *find_accessor(type_id type, const char *prefix, stru
     return find(type, slice_make(name, len + field.len), count, kind);
 }
 
+/* Whether some object may answer to the name otherwise than as a map to its key. */
+static bool has_accessor(struct slice name)
+{
+    char accessor[80];
+    if (name.len == 0 || name.len + 3 >= sizeof accessor || method_exists(name, METHOD_PAINLESS | METHOD_FIELD))
+        return true;
+    memcpy(accessor, "get", 3);
+    memcpy(accessor + 3, name.data, name.len);
+    accessor[3] = (char)toupper((unsigned char)accessor[3]);
+    if (method_exists(slice_make(accessor, name.len + 3), METHOD_PAINLESS))
+        return true;
+    accessor[1] = 'i';
+    accessor[2] = 's';
+    return method_exists(slice_make(accessor + 1, name.len + 2), METHOD_PAINLESS);
+}
+
 static bool dot_array(struct resolver *r, struct node *node, struct want want)
 {
     if (!slice_is(node->text, "length"))
@@ -253,6 +269,7 @@ bool resolve__dot(struct resolver *r, struct node **place, struct want want)
         ok = dot_array(r, node, want);
     } else if (!is_static && type == CLASS_DEF) {
         node->slot = r->compiler->cache_count++;
+        node->op = has_accessor(node->text) ? DOT_ANY : DOT_KEY;
         take_wanted(node, want);
     } else {
         ok = dot_typed(r, node, type, is_static, want);
