@@ -154,6 +154,14 @@ static int too_old(struct request *request, tl_ts ts)
     return r;
 }
 
+/* Gets the catalog as of the view. Returns: as catalog_load(). */
+static int load_catalog(struct request *request)
+{
+    catalog_unref(tl_steal(request->catalog));
+    request->catalog = journal_catalog_at(request->api->journal, request->view.ts);
+    return request->catalog != NULL ? 0 : catalog_load(&request->view, &request->catalog);
+}
+
 /* Makes a view of the past. Its catalog is that of the same moment. */
 static int read_past(struct request *request, tl_ts ts, request_handler *then)
 {
@@ -165,8 +173,7 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
         return too_old(request, ts);
     request->view = (struct view){request->api->store, ts, NULL};
     request->pinned = true;
-    catalog_unref(tl_steal(request->catalog));
-    int r = catalog_load(&request->view, &request->catalog);
+    int r = load_catalog(request);
     if (r > 0)
         return too_old(request, ts);
     return r < 0 ? r : then(request);
@@ -180,7 +187,7 @@ static int read_locked(struct request *request, struct command *command)
     request->overlay = command->txn_lock.overlay;
     command->txn_lock.overlay = NULL;
     if (command->txn_lock.mode == TXN_QUERY) {
-        int r = catalog_load(&request->view, &request->catalog);
+        int r = load_catalog(request);
         if (r != 0)
             return r > 0 ? too_old(request, request->view.ts) : r;
     }
@@ -211,6 +218,9 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
     if (request->transaction.len > 0 && ts != 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
+    if (request->transaction.len > 0 && request->session.len == 0 &&
+        journal_query(request->api->journal, request->transaction, &ts))
+        return read_past(request, ts, then);
     if (request->transaction.len > 0)
         return read_in_transaction(request, targets, target_count, timeout, then);
     if (ts != 0)

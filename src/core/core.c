@@ -84,7 +84,7 @@ static int open_state(struct core *core)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
     catalog__attach_counters(core->catalog, shared_counters, &core->counters);
     r = owners__open(core);
-    core->written_ts = core->last_ts;
+    core->written_ts = core->binding_ts = core->last_ts;
     return r;
 }
 
@@ -134,7 +134,7 @@ void core__begin(struct core *core, tl_ts at)
     core->ts = at > core->last_ts ? at : core->last_ts + 1;
     INSIST(core->ts < TL_TS_MAX);
     core->catalog_before = catalog_ref(core->catalog);
-    core->catalog_changed = core->ts_named = false;
+    core->catalog_changed = core->ts_named = core->unbinding = false;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
     owners__begin(core);
@@ -183,6 +183,8 @@ int core__commit(struct core *core)
         if (!named && !core->ts_named)
             write_last_ts(core);
         core->written_ts = core->ts;
+        if (!core->unbinding)
+            core->binding_ts = core->ts;
         r = store_write(core->store, core->batch);
     }
     end_unit(core);
@@ -288,6 +290,11 @@ tl_ts core_last_ts(const struct core *core)
 tl_ts core_written_ts(const struct core *core)
 {
     return core->written_ts;
+}
+
+tl_ts core_binding_ts(const struct core *core)
+{
+    return core->binding_ts;
 }
 
 tl_ts core_next_deadline(const struct core *core)

@@ -31,6 +31,9 @@ struct effects {
     struct list completed; /* commands, by `link`, in the order of their completion */
     tl_ts last_ts;         /* the newest timestamp applied */
     bool catalog_changed;  /* publish core_catalog() once it is durable */
+    /* Told of query transactions as they are begun, used and ended, in the middle of the step; NULL: nobody is. */
+    void (*query_seen)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t timeout_us);
+    void (*query_ended)(struct effects *effects, struct slice id);
 };
 
 void effects_init(struct effects *effects);
@@ -61,6 +64,11 @@ tl_ts core_last_ts(const struct core *core);
 
 /* Returns: the timestamp of the newest unit that put anything into the store. Once that is durable, so is the state. */
 tl_ts core_written_ts(const struct core *core);
+/*
+ * Returns: the same of the newest unit that must be durable before anybody hears of it. What begins and ends query
+ * transactions need not be: they change nothing, and a crash ends them anyway.
+ */
+tl_ts core_binding_ts(const struct core *core);
 
 /*
  * Returns: when the next lease, wait or idle transaction runs out, TL_TS_MAX when none will. A TICK at or after it

@@ -28,11 +28,13 @@ struct core {
     struct effects *effects;      /* of the step at hand; NULL between steps */
     tl_ts last_ts;                /* invariant 1 */
     tl_ts written_ts;             /* of the last unit that wrote anything: what last_ts is after a restart */
+    tl_ts binding_ts;             /* of the last that must be durable before anybody hears of it */
 
     /* The unit at hand. */
     bool open;
     tl_ts ts;
     bool ts_named;                /* some record in the batch tells ts, so that core_open() finds it */
+    bool unbinding;               /* nobody needs to wait until it is durable */
     struct store_batch *batch;
     struct arena arena;           /* reset when the unit ends */
     struct arena scratch;         /* the same, and by a write between its items */

@@ -38,6 +38,8 @@ static struct txn *make(struct core *core, const struct txn_command *wanted, str
 void txn__free(struct core *core, struct txn *txn)
 {
     struct owners *owners = core->owners;
+    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_ended != NULL)
+        core->effects->query_ended(core->effects, txn->id);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
     lock_release_all(&owners->locks, &txn->party.owner);
     lock_owner_deinit(&txn->party.owner);
@@ -60,6 +62,8 @@ struct overlay *txn__overlay(struct txn *txn)
 void txn__touch(struct core *core, struct txn *txn)
 {
     deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us));
+    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_seen != NULL)
+        core->effects->query_seen(core->effects, txn->id, txn->read_ts, txn->timeout_us);
 }
 
 static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena, struct problem *ret_problem)
@@ -146,6 +150,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
         txn->read_ts = wanted->read_ts == 0 ? core->ts : wanted->read_ts;
         wanted->read_ts = txn->read_ts;
     }
+    core->unbinding = txn->mode == TXN_QUERY;
     txn__put_open(core, txn);
     txn__touch(core, txn);
     return 0;
@@ -229,6 +234,7 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     if (txn != NULL && !belongs(txn, command->txn.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
+        core->unbinding = txn->mode == TXN_QUERY;
         roll_back(core, txn, true, SLICE_LIT("its owner asked for it"));
         return 0;
     }
@@ -321,6 +327,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     struct txn_outcome outcome = outcome_of(core, txn);
     outcome.committed = true;
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
+    core->unbinding = txn->mode == TXN_QUERY;
     if (txn->overlay != NULL) {
         struct written written = {.core = core, .overlay = txn->overlay};
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);

@@ -66,6 +66,18 @@ tl_ts journal_oldest(struct journal *journal);
 struct catalog *journal_catalog(struct journal *journal);
 
 /*
+ * Returns: the catalog as of `ts`, which must not be above journal_stable(), with a reference for the caller; NULL when it
+ * has changed since: catalog_load() knows.
+ */
+struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts);
+
+/*
+ * Returns: whether `id` is a query transaction that is open and was used of late; then *ret_ts is what it reads at. Others
+ * have to ask with a TXN_LOCK. From any thread.
+ */
+bool journal_query(struct journal *journal, struct slice id, tl_ts *ret_ts);
+
+/*
  * Keeps the history from `ts` on readable until unpinned; for scrolls, points in time and query transactions.
  * Returns: 0; JOURNAL_TOO_OLD when it is gone already.
  */

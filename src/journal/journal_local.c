@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "core/catalog.h"
 #include "journal/pins.h"
+#include "journal/queries.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -54,14 +55,17 @@ struct journal {
     tl_ts last_ts;          /* given to a command or named by journal_now(): the next is above it */
     tl_ts maintain_at;
     bool maintain_more;     /* the last core_maintain() removed all it might: there is more */
+    bool sync_all;          /* the next sync must make durable what nobody waits for, too */
     struct effects effects;
 
     pthread_mutex_t publish_lock;
     tl_ts applied_ts;       /* newest timestamp of the core */
-    tl_ts written_ts;       /* newest timestamp that the store has got */
+    tl_ts written_ts;       /* newest timestamp that must be durable before anybody hears of it */
     tl_ts synced_ts;        /* durable is what was written up to here */
     struct catalog *applied_catalog;
+    tl_ts applied_catalog_ts; /* it has been the same since */
     struct catalog *catalog; /* as of the stable timestamp */
+    tl_ts catalog_ts;
     _Atomic tl_ts stable_ts;
     struct list applied;    /* completed commands that wait for the disk, by link */
     size_t applied_count;
@@ -73,6 +77,8 @@ struct journal {
 
     pthread_mutex_t pin_lock;
     struct pins pins;
+
+    struct queries queries;
 
     _Atomic bool writable;
     _Atomic tl_ts space_checked_at;
@@ -198,10 +204,12 @@ static void note_applied(struct journal *journal)
 {
     pthread_mutex_lock(&journal->publish_lock);
     journal->applied_ts = core_last_ts(journal->core);
-    journal->written_ts = core_written_ts(journal->core);
+    journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_binding_ts(journal->core);
+    journal->sync_all = false;
     if (journal->effects.catalog_changed) {
         catalog_unref(journal->applied_catalog);
         journal->applied_catalog = core_catalog(journal->core);
+        journal->applied_catalog_ts = journal->applied_ts;
         journal->effects.catalog_changed = false;
     }
     pthread_mutex_unlock(&journal->publish_lock);
@@ -215,13 +223,23 @@ static void note_applied(struct journal *journal)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* Moves the stable timestamp up over what wrote nothing. Returns: false when something written is not durable yet. */
+/* Requires: publish_lock. */
+static void raise_stable(struct journal *journal, tl_ts ts)
+{
+    if (ts > atomic_load_explicit(&journal->stable_ts, memory_order_relaxed))
+        atomic_store_explicit(&journal->stable_ts, ts, memory_order_release);
+}
+
+/*
+ * Moves the stable timestamp up over what wrote nothing, also while a sync is under way for what nobody waits for. Returns:
+ * false when something written is not durable yet.
+ */
 static bool publish_unwritten(struct journal *journal)
 {
     pthread_mutex_lock(&journal->publish_lock);
     bool durable = journal->written_ts <= journal->synced_ts;
     if (durable)
-        atomic_store_explicit(&journal->stable_ts, journal->applied_ts, memory_order_release);
+        raise_stable(journal, journal->applied_ts);
     pthread_mutex_unlock(&journal->publish_lock);
     return durable;
 }
@@ -256,6 +274,7 @@ static void sync_store(struct journal *journal)
 {
     tl_ts covered = journal->applied_ts;
     struct catalog *catalog = catalog_ref(journal->applied_catalog);
+    tl_ts catalog_ts = journal->applied_catalog_ts;
     pthread_mutex_unlock(&journal->publish_lock);
 
     tl_ts begun = clock_now();
@@ -268,8 +287,9 @@ static void sync_store(struct journal *journal)
     pthread_mutex_lock(&journal->publish_lock);
     catalog_unref(journal->catalog);
     journal->catalog = catalog;
+    journal->catalog_ts = catalog_ts;
     journal->synced_ts = covered;
-    atomic_store_explicit(&journal->stable_ts, covered, memory_order_release);
+    raise_stable(journal, covered);
     journal->sync_us = (7 * journal->sync_us + (took < GATHER_SYNC_US_MAX ? took : GATHER_SYNC_US_MAX)) / 8;
 }
 
@@ -389,6 +409,7 @@ static void maintain(struct journal *journal)
     if (r < 0)
         store_failed("upkeep", r);
     journal->maintain_more = removed >= MAINTAIN_KEYS_MAX;
+    journal->sync_all = true;
     journal->maintain_at = now + (journal->maintain_more ? 10 * TL_MS : MAINTAIN_INTERVAL_US);
 }
 
@@ -488,10 +509,10 @@ static bool submit_lone(struct journal *journal, struct command *command)
         return false;
     }
     struct list group = LIST_INIT(group);
-    tl_ts written = core_written_ts(journal->core);
+    tl_ts written = core_binding_ts(journal->core);
     apply(journal, command, &group);
     note_applied(journal);
-    bool idle = list_empty(&group) && core_written_ts(journal->core) == written; /* it waits, and changed nothing */
+    bool idle = list_empty(&group) && core_binding_ts(journal->core) == written; /* it waits, and changed nothing */
     tl_ts wanted = idle ? 0 : core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     finish(journal, &group, wanted, true);
@@ -562,6 +583,30 @@ struct catalog *journal_catalog(struct journal *journal)
     return catalog;
 }
 
+struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    struct catalog *catalog = ts >= journal->catalog_ts ? catalog_ref(journal->catalog) : NULL;
+    pthread_mutex_unlock(&journal->publish_lock);
+    return catalog;
+}
+
+bool journal_query(struct journal *journal, struct slice id, tl_ts *ret_ts)
+{
+    return queries_find(&journal->queries, id, clock_now(), ret_ts);
+}
+
+static void on_query_seen(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t timeout_us)
+{
+    struct journal *journal = container_of(effects, struct journal, effects);
+    queries_seen(&journal->queries, id, read_ts, timeout_us, journal->last_ts);
+}
+
+static void on_query_ended(struct effects *effects, struct slice id)
+{
+    queries_ended(&container_of(effects, struct journal, effects)->queries, id);
+}
+
 int journal_pin(struct journal *journal, tl_ts ts)
 {
     pthread_mutex_lock(&journal->pin_lock);
@@ -616,6 +661,7 @@ static void restart(struct journal *journal)
     journal->effects.catalog_changed = true;
     note_applied(journal);
     journal->catalog = catalog_ref(journal->applied_catalog);
+    journal->catalog_ts = journal->applied_catalog_ts;
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     finish(journal, &group, wanted, false);
@@ -635,6 +681,9 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     list_init(&journal->queue);
     list_init(&journal->applied);
     effects_init(&journal->effects);
+    journal->effects.query_seen = on_query_seen;
+    journal->effects.query_ended = on_query_ended;
+    queries_init(&journal->queries);
     journal->deadline = TL_TS_MAX;
     journal->last_ts = core_last_ts(core);
     atomic_init(&journal->writable, true);
@@ -690,6 +739,7 @@ void journal_close(struct journal *journal)
     catalog_unref(journal->catalog);
     catalog_unref(journal->applied_catalog);
     pins_deinit(&journal->pins);
+    queries_deinit(&journal->queries);
     deinit_locks(journal);
     mem_free(journal->directory);
     mem_free(journal);
