@@ -58,6 +58,8 @@ static int distance(struct value argument, type_id wanted)
         return NEAR_OBJECT;
     if (type_unboxed(given) == type_unboxed(wanted))
         return NEAR_EXACT;
+    if (value_is(argument, CLASS_GSTRING) && wanted == CLASS_STRING)
+        return NEAR_EXTENDS;
     if (value_is(argument, CLASS_CLOSURE))
         return type_dims(wanted) == 0 && class_infos[type_class(wanted)].kind == CLASS_KIND_F ? NEAR_EXACT : NEAR_NEVER;
     int numbers = number_distance(given, wanted);
@@ -107,8 +109,20 @@ const struct method *groovy_select(const struct method_query *query, const struc
     return best;
 }
 
+/* A GString stays one where a collection is to hold it or look for it, and where objects are compared. */
+static void fill_in(const struct method *method, struct value *arguments, unsigned count)
+{
+    bool holds = value_instance_of(arguments[0], CLASS_COLLECTION) || value_is_map(arguments[0]);
+    for (unsigned i = 0; i < count; i++) {
+        type_id wanted = method->parameters[i < method->count ? i : method->count - 1u];
+        if (wanted != CLASS_OBJECT && !(wanted == CLASS_DEF && holds))
+            arguments[i + 1] = value_plain(arguments[i + 1]);
+    }
+}
+
 bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count, struct value *ret)
 {
+    fill_in(method, arguments, count);
     for (unsigned i = 0; i < count && i < method->count; i++) {
         type_id wanted = method->parameters[i];
         bool number = width_of(wanted) > 0 && value_type(arguments[i + 1]) != wanted;
@@ -239,10 +253,18 @@ static bool call_object(struct run *run, struct value *arguments, struct slice n
     return groovy_missing_method(run, type, false, name, arguments, count);
 }
 
+/* For the rest a GString is asked as the text it makes. */
+static bool is_own_of_gstring(struct slice name)
+{
+    return slice_is(name, "hashCode") || slice_is(name, "equals") || slice_is(name, "getClass") || slice_is(name, "is");
+}
+
 bool groovy_call(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
 {
     if (arguments[0].kind == VALUE_NULL)
         return call_null(run, arguments, name, count, ret);
+    if (value_is(arguments[0], CLASS_GSTRING) && !is_own_of_gstring(name))
+        arguments[0] = value_plain(arguments[0]);
     bool closure = value_is(arguments[0], CLASS_CLOSURE);
     if (closure && (slice_is(name, "call") || slice_is(name, "doCall")))
         return groovy_invoke_as(run, arguments[0], name, arguments + 1, count, ret);

@@ -190,7 +190,7 @@ bool convert_typed(struct run *run, struct value v, type_id from, type_id target
 
 bool convert_truth(struct run *run, struct value v, bool *ret)
 {
-    (void)run;
+    v = value_plain(v);
     if (v.kind != VALUE_OBJECT) {
         *ret = value_floating(v) ? v.d != 0 : v.kind != VALUE_NULL && v.i != 0;
         return true;
@@ -391,6 +391,8 @@ bool convert_groovy(struct run *run, struct value v, type_id target, bool coerce
     *ret = v;
     if (target == TYPE_NONE || target == CLASS_DEF || target == CLASS_OBJECT)
         return true;
+    v = value_plain(v);
+    *ret = v;
     if (type_dims(target) == 0 && type_value_kind(target) != VALUE_OBJECT)
         return to_boxed(run, v, target, coerce, ret);
     if (v.kind == VALUE_NULL || value_instance_of(v, target))

@@ -135,6 +135,8 @@ bool groovy_get(struct run *run, struct value self, struct value name, struct va
     }
     if (value_is_map(self))
         return groovy_map_get(run, (struct dict *)self.object, name, ret);
+    if (value_is(self, CLASS_GSTRING) && !text_is((const struct text *)name.object, "class"))
+        self = value_plain(self);
     if (value_is(self, CLASS_DOC))
         return get_doc(run, self, name, ret);
     return get_object(run, self, name, ret);
@@ -191,6 +193,8 @@ static bool array_element(struct run *run, struct array *array, struct value ind
 bool groovy_get_at(struct run *run, struct value self, struct value index, struct value *ret)
 {
     int64_t at;
+    self = value_plain(self);
+    index = value_plain(index);
     if (value_is_map(self))
         return groovy_map_get(run, (struct dict *)self.object, index, ret);
     if (value_is(self, CLASS_DOC))
@@ -224,6 +228,7 @@ static bool set_element(struct run *run, struct seq *seq, struct value index, st
 
 bool groovy_set_at(struct run *run, struct value self, struct value index, struct value value)
 {
+    index = value_plain(index);
     struct value arguments[3] = {self, index, value}, ignored;
     int64_t at;
     if (value_is_map(self))

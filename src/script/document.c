@@ -252,8 +252,8 @@ static bool write_moment(struct run *run, struct value value, struct buf *out)
 
 static bool write_object(struct run *run, struct value value, struct buf *out)
 {
-    if (value_is(value, CLASS_STRING))
-        return write_text(run, (struct text *)value.object, out);
+    if (value_is(value, CLASS_STRING) || value_is(value, CLASS_GSTRING))
+        return write_text(run, (struct text *)value_plain(value).object, out);
     if (value_is_map(value))
         return write_map(run, (struct dict *)value.object, out);
     if (value_is_array(value) && ((struct array *)value.object)->element == CLASS_BYTE) {

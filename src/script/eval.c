@@ -490,6 +490,11 @@ static bool eval_concat(struct run *run, struct frame *frame, const struct node 
     }
     struct text *text = text_buf_done(&out);
     *ret = value_of(text);
+    if (text != NULL && node->kind == NODE_GSTRING) {
+        struct gstring *gstring = run_object(run, sizeof *gstring, CLASS_GSTRING);
+        gstring->text = text;
+        *ret = value_of(gstring);
+    }
     return text != NULL || fail(run, node);
 }
 
@@ -498,7 +503,7 @@ static bool eval_range(struct run *run, struct frame *frame, const struct node *
     struct value from, to;
     if (!eval(run, frame, node->a, &from) || !eval(run, frame, node->b, &to))
         return false;
-    return range_new(run, from, to, (node->flags & NODE_EXCLUSIVE) != 0, ret) || fail(run, node);
+    return range_new(run, value_plain(from), value_plain(to), (node->flags & NODE_EXCLUSIVE) != 0, ret) || fail(run, node);
 }
 
 /* Functions as values */

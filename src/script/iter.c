@@ -44,6 +44,7 @@ static bool init_object(struct iter *iter, struct object *object)
 
 bool iter_init(struct iter *iter, struct run *run, struct value source)
 {
+    source = value_plain(source);
     *iter = (struct iter){.run = run, .source = source};
     if (source.kind != VALUE_OBJECT)
         return false;
@@ -156,6 +157,7 @@ bool iter_remove(struct iter *iter)
 
 size_t values_count(struct value collection)
 {
+    collection = value_plain(collection);
     if (collection.kind != VALUE_OBJECT)
         return 0;
     struct object *object = collection.object;

@@ -120,6 +120,8 @@ static bool order_by_hash(struct run *run, struct value a, struct value b, int *
 
 static bool order_any(struct run *run, struct value a, struct value b, int *ret_order)
 {
+    a = value_plain(a);
+    b = value_plain(b);
     return comparable(a, b) ? operate_order(run, a, b, ret_order) : order_by_hash(run, a, b, ret_order);
 }
 
@@ -245,6 +247,7 @@ static bool slice_list(struct run *run, struct value self, const struct range *r
 
 bool groovy_slice(struct run *run, struct value self, struct value indexes, struct value *ret)
 {
+    self = value_plain(self);
     struct iter iter;
     if (value_is(self, CLASS_STRING))
         return slice_text(run, text_of(self), indexes, ret);
@@ -360,6 +363,7 @@ static void inspect_text(const struct text *text, struct text_buf *out)
 
 bool groovy_inspect(struct run *run, struct value v, struct text_buf *out)
 {
+    v = value_plain(v);
     if (value_is(v, CLASS_STRING)) {
         inspect_text(text_of(v), out);
         return !out->failed;

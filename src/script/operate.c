@@ -214,6 +214,7 @@ bool operate_plus(struct run *run, struct value v, struct value *ret)
 
 bool operate_invert(struct run *run, struct value v, struct value *ret)
 {
+    v = value_plain(v);
     if (maps_over(run, v))
         return each_element(run, operate_invert, v, ret);
     if (run->groovy && value_floating(v))
@@ -266,6 +267,8 @@ static bool groovy_equal_maps(struct run *run, struct value a, struct value b, b
 
 bool operate_equal(struct run *run, struct value a, struct value b, bool *ret)
 {
+    a = value_plain(a);
+    b = value_plain(b);
     if (a.kind == VALUE_NULL || b.kind == VALUE_NULL) {
         *ret = a.kind == b.kind;
         return true;
@@ -342,6 +345,8 @@ static bool cannot_compare(struct run *run, struct value a, struct value b)
 
 bool operate_order(struct run *run, struct value a, struct value b, int *ret_order)
 {
+    a = value_plain(a);
+    b = value_plain(b);
     bool a_number = is_numeric(a) || value_number(a), b_number = is_numeric(b) || value_number(b);
     *ret_order = 0;
     if (a.kind == VALUE_OBJECT && b.kind == VALUE_OBJECT && a.object == b.object)

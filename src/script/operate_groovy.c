@@ -261,6 +261,9 @@ static bool date_binary(struct run *run, enum operator op, struct value a, struc
 
 bool operate__groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
+    a = value_plain(a);
+    if (value_is(a, CLASS_STRING) || !value_instance_of(a, CLASS_COLLECTION)) /* collections take it as it is */
+        b = value_plain(b);
     bool a_number = value_number(a) || a.kind == VALUE_CHAR, b_number = value_number(b) || b.kind == VALUE_CHAR;
     if (a_number && b_number)
         return number_binary_groovy(run, op, a, b, ret);

@@ -103,6 +103,8 @@ static bool objects_equal(struct run *run, struct value a, struct value b, bool 
 {
     if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING))
         *ret_equal = text_equal((struct text *)a.object, (struct text *)b.object);
+    else if (value_is(a, CLASS_GSTRING) && value_is(b, CLASS_GSTRING))
+        *ret_equal = text_equal(((struct gstring *)a.object)->text, ((struct gstring *)b.object)->text);
     else if (value_is_seq(a) && value_is_seq(b))
         return seqs_equal(run, (struct seq *)a.object, (struct seq *)b.object, ret_equal);
     else if (value_is_map(a) && value_is_map(b))
@@ -238,6 +240,10 @@ bool value_hash(struct run *run, struct value v, int32_t *ret_hash)
     }
     if (v.object->class == CLASS_STRING) {
         *ret_hash = text_hash((struct text *)v.object);
+        return true;
+    }
+    if (v.object->class == CLASS_GSTRING) {
+        *ret_hash = (int32_t)(37u + (uint32_t)text_hash(((struct gstring *)v.object)->text));
         return true;
     }
     if (!run_enter(run, 3))
@@ -437,8 +443,8 @@ bool value_append(struct run *run, struct value v, struct text_buf *out)
         text_buf_ascii(out, number);
         break;
     case VALUE_OBJECT:
-        if (v.object->class == CLASS_STRING) {
-            text_buf_text(out, (struct text *)v.object);
+        if (v.object->class == CLASS_STRING || v.object->class == CLASS_GSTRING) {
+            text_buf_text(out, (struct text *)value_plain(v).object);
             break;
         }
         if (!run_enter(run, 3))
@@ -455,6 +461,7 @@ bool value_append(struct run *run, struct value v, struct text_buf *out)
 
 struct text *value_to_text(struct run *run, struct value v)
 {
+    v = value_plain(v);
     if (value_is(v, CLASS_STRING))
         return (struct text *)v.object;
     struct text_buf out;

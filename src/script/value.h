@@ -97,6 +97,18 @@ static inline bool value_floating(struct value v)
     return v.kind == VALUE_FLOAT || v.kind == VALUE_DOUBLE;
 }
 
+/* Groovy's "a${b}": no String, though nearly everywhere as good as one. Its parts are filled in at once. */
+struct gstring {
+    struct object object; /* CLASS_GSTRING */
+    struct text *text;
+};
+
+/* A GString as the text it makes, anything else as it is. */
+static inline struct value value_plain(struct value v)
+{
+    return value_is(v, CLASS_GSTRING) ? value_of(((const struct gstring *)v.object)->text) : v;
+}
+
 /* A java.lang.Number, big ones included. */
 bool value_number(struct value v);
 

@@ -978,6 +978,24 @@ static const struct evaluated practice[] = {
     {"Double.parseDouble('')", "number_format_exception: empty String"},
 };
 
+/* A GString is no String to a collection. */
+static const struct evaluated gstrings[] = {
+    {"\"a${1}b\".class.name", "\"org.codehaus.groovy.runtime.GStringImpl\""},
+    {"'a'.hashCode() == \"${'a'}\".hashCode()", "false"},
+    {"[\"${'a'}\": 1].containsKey('a')", "false"},
+    {"[\"a${1}b\"].contains('a1b')", "false"},
+    {"['a1b'].contains(\"a${1}b\")", "false"},
+    {"\"a${1}b\" in ['a1b']", "false"},
+    {"[a1b: 5].get(\"a${1}b\")", "null"},
+    {"[a1b: 5][\"a${1}b\"]", "5"},
+    {"[a1b: 5].get(\"a${1}b\".toString())", "5"},
+    {"\"a${1}b\" == 'a1b'", "true"},
+    {"\"a${1}b\".toUpperCase()", "\"A1B\""},
+    {"String s = \"a${1}\"; [s].contains('a1')", "true"},
+    {"['b', \"a${1}\", 'c'].sort()", "[\"a1\",\"b\",\"c\"]"},
+    {"\"${{ -> 5 }}\"", "\"5\""},
+};
+
 #define CHECK(table) check_groovy(table, sizeof table / sizeof *table)
 
 static void test_lists(void **state)
@@ -1028,6 +1046,12 @@ static void test_closures(void **state)
     CHECK(closures);
 }
 
+static void test_gstrings(void **state)
+{
+    (void)state;
+    CHECK(gstrings);
+}
+
 static void test_practice(void **state)
 {
     (void)state;
@@ -1040,6 +1064,7 @@ int main(void)
         cmocka_unit_test(test_lists),   cmocka_unit_test(test_maps),  cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_texts),   cmocka_unit_test(test_numbers), cmocka_unit_test(test_nulls),
         cmocka_unit_test(test_conversions), cmocka_unit_test(test_closures), cmocka_unit_test(test_practice),
+        cmocka_unit_test(test_gstrings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
