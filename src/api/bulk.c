@@ -207,7 +207,7 @@ static int read_defaults(struct request *request, struct bulk_defaults *defaults
     return request_bool(request, "atomic", ret_atomic);
 }
 
-int handle_bulk(struct request *request)
+static int bulk_run(struct request *request)
 {
     struct bulk_request *bulk = arena_alloc(request->arena, sizeof *bulk);
     struct bulk_defaults defaults;
@@ -224,4 +224,10 @@ int handle_bulk(struct request *request)
     if (bulk->options.active_shards == ACTIVE_SHARDS_ALL || bulk->options.active_shards > 1)
         refuse_copies(request, bulk);
     return bulk_submit(request, bulk, atomic);
+}
+
+/* A large body takes milliseconds to parse, in which the connections of this polling thread would have to wait. */
+int handle_bulk(struct request *request)
+{
+    return request->exchange->body.len > BULK_INLINE_BYTES_MAX ? request_work(request, bulk_run) : bulk_run(request);
 }

@@ -12,6 +12,8 @@
 
 /* Actions of one body. */
 #define BULK_ITEMS_MAX 1000000
+/* Larger bodies are parsed by a worker. */
+#define BULK_INLINE_BYTES_MAX ((size_t)128 << 10)
 /* Sources are parsed ahead of the core only up to this size of a body: parsed forms are several times larger. */
 #define BULK_PARSE_BYTES_MAX ((size_t)8 << 20)
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Readers at a timestamp are in nobody's way and nobody is in theirs.
+
+While a large transaction is written and committed, and while by-query calls rewrite and delete everything, a reader goes on
+getting documents at a timestamp from before: every answer is the old state, and none waits. How long its gets take is
+measured against the same gets beside a process that only burns processor time, and printed as a ratio of their p99; the
+ratio is a figure for a quiet machine, so only what is out of all proportion fails.
+
+    readers_test.py [--documents 20000] (100000 for the figures)
+"""
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+BULK = 5000
+LONGEST_SECONDS = 2.0  # a get that takes longer has waited for somebody
+
+
+def burn():
+    while True:
+        pass
+
+
+def read(port, timestamp, count, old, results):
+    """Gets at the timestamp until it is killed; hands over times now and then."""
+    import http.client
+    import random
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    times = []
+    while True:
+        number = random.randrange(count)
+        begin = time.perf_counter()
+        connection.request("GET", "/fs/_doc/%d?timestamp=%d" % (number, timestamp))
+        body = connection.getresponse().read()
+        times.append(time.perf_counter() - begin)
+        if json.loads(body).get("_source") != old:
+            results.put("document %d at %d is %s" % (number, timestamp, body))
+            return
+        if len(times) == 100:
+            results.put(times)
+            times = []
+
+
+class Reader:
+    """A process that reads; `while` it does, the caller does something else."""
+
+    def __init__(self, server, timestamp, count, old):
+        self.arguments = (server.port, timestamp, count, old)
+
+    def during(self, what):
+        results = multiprocessing.Queue()
+        reader = multiprocessing.Process(target=read, args=(*self.arguments, results))
+        reader.start()
+        times = []
+        times += self.take(results, wait=True)[1:]  # it has begun
+        what()
+        times += self.take(results, wait=True)
+        times += self.take(results)
+        reader.kill()
+        reader.join()
+        return sorted(times)
+
+    def take(self, results, wait=False):
+        times = []
+        while wait or not results.empty():
+            part = results.get(timeout=60)
+            assert isinstance(part, list), part
+            times += part
+            wait = False
+        return times
+
+
+def p99(times):
+    return times[int(len(times) * 0.99)] * 1e6
+
+
+def bulk(server, parameters, lines):
+    reply = server.must("POST", "/_bulk" + parameters, "".join(json.dumps(line) + "\n" for line in lines))
+    assert not reply["errors"], str(reply)[:500]
+
+
+def write_all(server, count, source, parameters=""):
+    for first in range(0, count, BULK):
+        lines = []
+        for number in range(first, min(first + BULK, count)):
+            lines += [{"index": {"_index": "fs", "_id": str(number)}}, source]
+        bulk(server, parameters, lines)
+
+
+def large_transaction(server, count):
+    transaction = server.must("POST", "/_transaction", {"timeout": "5m"})["transaction"]
+    write_all(server, count, {"state": "new"}, "?transaction=" + transaction)
+    assert server.must("GET", "/fs/_search?size=0&track_total_hits=true&q=state:new")["hits"]["total"]["value"] == 0, "seen before its commit"
+    committed = server.must("POST", "/_transaction/%s/_commit" % transaction)
+    assert committed["changes"] == count, committed
+    before = server.must("POST", "/fs/_count?timestamp=%d" % (committed["timestamp"] - 1), {"query": {"term": {"state": "new"}}})["count"]
+    after = server.must("POST", "/fs/_count?timestamp=%d" % committed["timestamp"], {"query": {"term": {"state": "new"}}})["count"]
+    assert (before, after) == (0, count), (before, after)
+
+
+def by_query(server, count):
+    reply = server.must("POST", "/fs/_update_by_query", {"query": {"match_all": {}}, "script": {"source": "ctx._source.state = 'newer'"}})
+    assert reply["updated"] == count, reply
+    assert server.must("POST", "/fs/_delete_by_query", {"query": {"match_all": {}}})["deleted"] == count
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--documents", type=int, default=20000)
+    count = parser.parse_args().documents
+    old = {"state": "old"}
+    with Server() as server:
+        server.must("PUT", "/fs", {"mappings": {"properties": {"state": {"type": "keyword"}}}})
+        write_all(server, count, old)
+        timestamp = server.must("GET", "/_timestamp")["timestamp"]
+        reader = Reader(server, timestamp, count, old)
+        burner = multiprocessing.Process(target=burn)
+        burner.start()
+        calm = reader.during(lambda: time.sleep(2))
+        burner.kill()
+        burner.join()
+        print("gets at a timestamp beside a processor burner: p99 %.0f us of %d" % (p99(calm), len(calm)))
+        for name, work in (("a transaction of %d changes" % count, large_transaction), ("by-query calls over %d documents" % count, by_query)):
+            begin = time.time()
+            times = reader.during(lambda: work(server, count))
+            print("during %s (%.1f s): p99 %.0f us of %d, ratio %.2f, longest %.1f ms" %
+                  (name, time.time() - begin, p99(times), len(times), p99(times) / p99(calm), times[-1] * 1000))
+            assert times[-1] < LONGEST_SECONDS, "a get has waited"
+        assert server.must("GET", "/fs/_count?timestamp=%d" % timestamp)["count"] == count
+        assert server.must("GET", "/fs/_count")["count"] == 0
+
+
+if __name__ == "__main__":
+    main()
