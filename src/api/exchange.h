@@ -38,6 +38,8 @@ struct exchange;
 struct exchange_ops {
     /* Returns: the value of a request header (first one, name in any case), data NULL when absent. */
     struct slice (*header)(struct exchange *exchange, const char *name);
+    /* Gives the request's body back, which is not looked at again: for exchanges that may wait for long. */
+    void (*forget_body)(struct exchange *exchange);
     void (*respond)(struct exchange *exchange);
     void (*stream_open)(struct exchange *exchange);
     void (*stream_write)(struct exchange *exchange, struct slice bytes);
@@ -53,7 +55,7 @@ struct exchange {
     struct slice method_name;  /* as sent */
     struct slice path;         /* as sent, percent escapes included, without the query */
     struct slice query;        /* after the '?', as sent; data NULL: no '?' */
-    struct slice body;         /* whole; empty: none */
+    struct slice body;         /* whole; empty: none, or forgotten */
     /*
      * A byte of the api's that lives as long as the connection, 0 at first; NULL: there is none. For hints only: proxies
      * share connections among clients.
@@ -65,7 +67,7 @@ struct exchange {
     int status;
     const char *content_type;  /* static or in the arena; NULL: application/json; charset=UTF-8 */
     tl_ts timestamp;           /* for Tidelock-Timestamp; 0: the stable timestamp of the moment, set by the api */
-    struct response_header headers[RESPONSE_HEADERS_MAX];
+    struct response_header *headers; /* room for RESPONSE_HEADERS_MAX in the arena; NULL: none */
     size_t header_count;
     struct buf response;       /* the body; src/http frees it. HEAD: sent as its length only */
 

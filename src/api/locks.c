@@ -76,10 +76,36 @@ static int lock_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
+/* Into the command, texts and all. */
+static struct lock_target *copy_targets(struct arena *arena, const struct lock_target *targets, size_t count)
+{
+    struct lock_target *copy = arena_alloc(arena, count * sizeof *copy);
+    for (size_t i = 0; i < count; i++) {
+        struct slice *const texts[] = {&copy[i].index, &copy[i].path, &copy[i].type, &copy[i].id};
+        copy[i] = targets[i];
+        for (size_t k = 0; k < COUNT_OF(texts); k++)
+            if (texts[k]->data != NULL)
+                *texts[k] = arena_copy(arena, *texts[k]);
+    }
+    return copy;
+}
+
+/* Thousands may wait for one lock: the command has what it needs, the parsed body is not kept meanwhile. */
+static struct command *lock_command_new(const struct lock_command *lock)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->lock = *lock;
+    command->lock.session = arena_copy(&command->arena, lock->session);
+    command->lock.transaction = arena_copy(&command->arena, lock->transaction);
+    command->lock.targets = copy_targets(&command->arena, lock->targets, lock->target_count);
+    return command;
+}
+
 int handle_lock(struct request *request)
 {
     struct own_body body;
     struct lock_command lock = {.wait_us = 0};
+    struct arena_mark mark = arena_mark(request->arena);
     int r = own_body_parse(request, "a lock", "session transaction wait locks", &body);
     if (r != 0 || (r = read_owner(&body, &lock)) != 0 || (r = own_body_time(&body, "wait", &lock.wait_us)) != 0 ||
         (r = own_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
@@ -87,8 +113,10 @@ int handle_lock(struct request *request)
         return r;
     if (lock.target_count == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a lock request must name at least one lock in [locks]");
-    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
-    command->lock = lock;
+    struct command *command = lock_command_new(&lock);
+    arena_rewind(request->arena, mark);
+    if (lock.wait_us > 0)
+        request->exchange->ops->forget_body(request->exchange);
     return request_submit(request, command, lock_done);
 }
 

@@ -23,13 +23,14 @@ static int bad_escape(struct arena *arena, struct slice reason, struct problem *
     return PARAMS_REFUSED;
 }
 
-static void params_put(struct params *params, struct slice name, struct slice value)
+static void params_put(struct arena *arena, struct params *params, struct slice name, struct slice value)
 {
     for (size_t i = 0; i < params->count; i++)
         if (slice_equal(params->items[i].name, name)) {
             params->items[i].value = value;
             return;
         }
+    params->items = arena_grow(arena, params->items, params->count, &params->capacity, sizeof *params->items);
     params->items[params->count++] = (struct param){name, value};
 }
 
@@ -50,13 +51,13 @@ static int params_piece(struct arena *arena, struct slice piece, struct params *
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "more than %d parameters in a request", PARAMS_MAX);
         return PARAMS_REFUSED;
     }
-    params_put(params, name, value);
+    params_put(arena, params, name, value);
     return 0;
 }
 
 int params_parse(struct arena *arena, struct slice query, struct params *ret_params, struct problem *ret_problem)
 {
-    ret_params->count = 0;
+    *ret_params = (struct params){NULL};
     size_t start = 0;
     for (size_t i = 0; i <= query.len && query.len > 0; i++) {
         if (i < query.len && query.data[i] != '&' && query.data[i] != ';')

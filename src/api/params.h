@@ -25,8 +25,9 @@ struct param {
 };
 
 struct params {
-    struct param items[PARAMS_MAX];
+    struct param *items;
     size_t count;
+    size_t capacity;
 };
 
 /*

@@ -28,6 +28,8 @@ void reply_header(struct request *request, const char *name, struct slice value)
 {
     struct exchange *exchange = request->exchange;
     REQUIRE(exchange->header_count < RESPONSE_HEADERS_MAX);
+    if (exchange->headers == NULL)
+        exchange->headers = arena_alloc(&exchange->arena, RESPONSE_HEADERS_MAX * sizeof *exchange->headers);
     exchange->headers[exchange->header_count++] = (struct response_header){name, value};
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 enum {
-    CHUNK_BYTES_MIN = 4096,
+    CHUNK_BYTES_MIN = 256,
     CHUNK_BYTES_MAX = 256 * 1024, /* larger requests get a chunk of their own size */
     ALIGNMENT = _Alignof(max_align_t),
 };
@@ -64,6 +64,24 @@ void arena_reset(struct arena *arena)
         arena->next = kept->data;
         arena->end = kept->data + kept->bytes;
     }
+}
+
+struct arena_mark arena_mark(const struct arena *arena)
+{
+    return (struct arena_mark){arena->chunks, arena->next, arena->used};
+}
+
+void arena_rewind(struct arena *arena, struct arena_mark mark)
+{
+    while (arena->chunks != mark.chunks) {
+        struct arena_chunk *chunk = arena->chunks;
+        REQUIRE(chunk != NULL);
+        arena->chunks = chunk->older;
+        mem_free(chunk);
+    }
+    arena->next = mark.next;
+    arena->end = mark.chunks == NULL ? NULL : mark.chunks->data + mark.chunks->bytes;
+    arena->used = mark.used;
 }
 
 void *arena_alloc(struct arena *arena, size_t size)

@@ -30,6 +30,16 @@ void arena_deinit(struct arena *arena);
 /* Forgets all allocations; keeps one chunk of at most 256 KiB for the next use. */
 void arena_reset(struct arena *arena);
 
+/* A place to go back to: what is allocated from here on is given back by arena_rewind(). */
+struct arena_mark {
+    struct arena_chunk *chunks;
+    char *next;
+    size_t used;
+};
+struct arena_mark arena_mark(const struct arena *arena);
+/* Requires: the arena was not reset since the mark was taken. */
+void arena_rewind(struct arena *arena, struct arena_mark mark);
+
 /* Returns: `size` bytes aligned for any object. They live until reset or deinit. */
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((returns_nonnull));
 void *arena_zalloc(struct arena *arena, size_t size) __attribute__((returns_nonnull));

@@ -38,6 +38,12 @@ static void answer(struct carrier *carrier, enum carrier_state answered)
     MHD_resume_connection(mhd);
 }
 
+static void ops_forget_body(struct exchange *exchange)
+{
+    intake_drop_body(carrier_of(exchange));
+    exchange->body = SLICE_NONE;
+}
+
 static void ops_respond(struct exchange *exchange)
 {
     struct carrier *carrier = carrier_of(exchange);
@@ -68,6 +74,7 @@ static void ops_stream_open(struct exchange *exchange)
 
 static const struct exchange_ops carrier_ops = {
     .header = ops_header,
+    .forget_body = ops_forget_body,
     .respond = ops_respond,
     .stream_open = ops_stream_open,
     .stream_write = stream_write,

@@ -177,6 +177,8 @@ bool intake_body(struct carrier *carrier, struct slice bytes) TL_MUST_USE;
 /* Unpacks the body and fills the exchange, or sets the refusal. */
 void intake_end(struct carrier *carrier);
 void intake_release(struct carrier *carrier);
+/* Gives back the memory of the body, and what it was charged with. */
+void intake_drop_body(struct carrier *carrier);
 
 /* response.c */
 enum MHD_Result response_queue(struct carrier *carrier);

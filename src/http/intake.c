@@ -116,7 +116,7 @@ void intake_release(struct carrier *carrier)
     carrier->charged = 0;
 }
 
-static void drop_body(struct carrier *carrier)
+void intake_drop_body(struct carrier *carrier)
 {
     buf_deinit(&carrier->body);
     intake_release(carrier);
@@ -130,7 +130,7 @@ bool intake_body(struct carrier *carrier, struct slice bytes)
         else if (charge(carrier, bytes.len))
             buf_slice(&carrier->body, bytes);
         if (carrier->refusal.type != PROBLEM_NONE)
-            drop_body(carrier);
+            intake_drop_body(carrier);
         return true;
     }
     carrier->dropped += bytes.len;

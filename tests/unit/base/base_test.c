@@ -174,6 +174,28 @@ static void list_keeps_order(void **state)
     assert_int_equal(list_entry(head.next->next, struct item, link)->number, 2);
 }
 
+/* Goal: what was allocated before a mark is as it was, and what came after it can be allocated again. */
+static void an_arena_goes_back_to_a_mark(void **state)
+{
+    struct arena arena = ARENA_INIT;
+    struct arena_mark none = arena_mark(&arena);
+    (void)state;
+
+    struct slice kept = arena_printf(&arena, "kept");
+    struct arena_mark mark = arena_mark(&arena);
+    for (size_t size = 1; size < 1000000; size *= 3)
+        memset(arena_alloc(&arena, size), 'x', size);
+    arena_rewind(&arena, mark);
+    assert_slice_equal(kept, "kept");
+    assert_int_equal(arena.used, mark.used);
+    char *again = arena_alloc(&arena, 1);
+    assert_ptr_equal(again, mark.next);
+    arena_rewind(&arena, none);
+    assert_int_equal(arena.used, 0);
+    memset(arena_alloc(&arena, 100), 'y', 100);
+    arena_deinit(&arena);
+}
+
 static void a_text_in_a_line_stays_in_it(void **state)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -194,6 +216,7 @@ int main(void)
         cmocka_unit_test(slices_check_utf8),      cmocka_unit_test(map_equals_model),
         cmocka_unit_test(list_keeps_order),
         cmocka_unit_test(a_text_in_a_line_stays_in_it),
+        cmocka_unit_test(an_arena_goes_back_to_a_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,7 @@ static void handle(void *context, struct exchange *exchange)
     } else if (slice_is(exchange->path, "/header")) {
         struct slice value = exchange_header(exchange, "x-question");
         exchange->status = 404;
+        exchange->headers = arena_alloc(&exchange->arena, sizeof *exchange->headers);
         exchange->headers[exchange->header_count++] =
             (struct response_header){"X-Answer", arena_copy(&exchange->arena, value)};
         buf_slice(&exchange->response, exchange->body);
