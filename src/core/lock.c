@@ -376,8 +376,10 @@ void lock__request_grant(struct lock_request *request)
             marks_change(table, request->owner, want->resource, LOCK_NONE, want->mode);
             continue;
         }
+        const struct lock_hold *before = lock__hold_find(table, request->owner, want->resource);
+        bool stronger = before == NULL || before->mode < want->mode;
         struct lock_hold *hold = lock_take(table, request->owner, want->resource, want->mode);
-        if (hold->token != request->token) {
+        if (stronger || hold->token != request->token) {
             hold->token = request->token;
             changed(table, hold, false);
         }
