@@ -70,12 +70,12 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
 {
     buf_clear(&work->record);
     doc_encode(&work->record, doc);
+    mark_lease(work, at, doc); /* first: in an overlay the old record goes with the new one */
     sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_view(&work->record));
     if (work->sink.overlay == NULL)
         seen_changes_note(&work->core->changes, at->key, work->core->ts);
     if (doc->deleted)
         maintain__mark_tombstone(&work->sink, doc->ts, at->key);
-    mark_lease(work, at, doc);
     remember(work, at, doc);
     return count(work, at, doc);
 }
