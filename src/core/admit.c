@@ -67,10 +67,10 @@ static bool find_parties(struct admission *at)
 
 /* --- What it needs ---------------------------------------------------------------------------------------------- */
 
+/* The document where it lies now, whatever becomes of the write. */
 static struct resource_name name_of(const struct write_target *target)
 {
-    struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
-    return (struct resource_name){target->index, place, target->type, target->id};
+    return (struct resource_name){target->index, target->old_path, target->type, target->id};
 }
 
 /* X on the document, and a place where it will lie when that is elsewhere. Returns: how many wants. */
@@ -87,7 +87,8 @@ static size_t wants_of(const struct write_target *target, struct lock_want *want
 static bool token_holds(struct admission *at, const struct write_target *target)
 {
     const struct write_command *write = write_of(at);
-    struct resource_name name = name_of(target);
+    struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
+    struct resource_name name = {target->index, place, target->type, target->id};
     struct lock_owner *owner;
     struct write_result *result = &write->results[target->item];
     if (lock_table_token(&at->core->owners->locks, write->fencing_token, &name, &owner)) {
@@ -184,6 +185,7 @@ static int run_in_txn(struct admission *at)
                     "done before it stands",
                     core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
     }
+    overlay_forget_marks(overlay);
     txn__touch(core, at->txn);
     return 0;
 }
@@ -374,22 +376,22 @@ static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
     UNREACHABLE();
 }
 
-/* Runs what is free, waits for the rest. */
+/* Runs what is free, waits for the rest: for what that needs now, since what has just run may have moved its documents. */
 static int first_try(struct admission *at, tl_ts deadline)
 {
     bool *blocked = arena_zalloc(&at->core->arena, at->targets.count + 1);
     size_t blocked_count = find_blocked(at, blocked);
-    int r = 0;
     if (blocked_count == 0)
         return run(at, NULL);
     INSIST(at->targets.count > 0);
     at->wait = wait__new(at->core, at->command, NULL, at->session, NULL);
-    collect_wants(at, blocked);
     if (!write_of(at)->atomic && write_of(at)->item_count > 1) {
-        r = run(at, choose_free(at, blocked));
+        int r = run(at, choose_free(at, blocked));
         leave_blocked(at, blocked);
+        return r < 0 ? tl_trace(r) : go_on(at, deadline);
     }
-    return r < 0 ? tl_trace(r) : ask(at, deadline, blocked);
+    collect_wants(at, blocked);
+    return ask(at, deadline, blocked);
 }
 
 /* --- In a transaction -------------------------------------------------------------------------------------------------- */
@@ -497,13 +499,11 @@ int admit__timed_out(struct core *core, struct wait *wait)
     return r;
 }
 
-int admit__run_actions(struct core *core, struct session *session, struct write_item *items, size_t count,
-                       size_t *ret_failed, struct slice *ret_reason)
+int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
+                       struct slice *ret_reason)
 {
-    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
     struct admission at = {.core = core, .command = command, .session = session};
-    command->write.items = items;
-    command->write.item_count = count;
+    size_t count = command->write.item_count;
     command->write.results = arena_zalloc(&command->arena, count * sizeof *command->write.results);
     int r = find_targets(&at);
     if (r == 0) {
@@ -521,6 +521,5 @@ int admit__run_actions(struct core *core, struct session *session, struct write_
     for (size_t i = 0; r == 0 && i < count; i++)
         if (command->write.results[i].outcome == WRITE_FAILED && (*ret_failed)++ == 0)
             *ret_reason = arena_copy(&core->arena, command->write.results[i].problem.reason);
-    command_free(command);
     return r;
 }

@@ -95,6 +95,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
 
     core->store = store;
     core->limits = *limits;
+    list_init(&core->spent);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
     core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
@@ -148,11 +149,27 @@ static void forget_pending(struct core *core)
     core->pending = (struct map)MAP_INIT;
 }
 
+void core__free_at_end(struct core *core, struct command *command)
+{
+    if (command != NULL)
+        list_append(&core->spent, &command->link);
+}
+
+static void free_spent(struct core *core)
+{
+    while (!list_empty(&core->spent)) {
+        struct command *command = list_entry(core->spent.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
 static void end_unit(struct core *core)
 {
     catalog_unref(core->catalog_before);
     core->catalog_before = NULL;
     forget_pending(core);
+    free_spent(core);
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
     core->open = false;

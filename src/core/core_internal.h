@@ -41,6 +41,7 @@ struct core {
     struct map pending;           /* document key to struct doc in `arena`: what the unit has written so far */
     struct catalog *catalog_before; /* of its beginning, for core__abandon() */
     bool catalog_changed;
+    struct list spent;            /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
     struct catalog *catalog;      /* with the changes of the unit at hand */
@@ -61,6 +62,9 @@ void core__begin(struct core *core, tl_ts at);
 int core__commit(struct core *core) TL_MUST_USE;
 /* Takes back all that the unit changed in memory and in its batch; it stays open, empty. */
 void core__abandon(struct core *core);
+
+/* Frees a command of the core's own when the unit ends; NULL is fine. */
+void core__free_at_end(struct core *core, struct command *command);
 
 /* Changes of the catalog in the open unit. Pointers to indices of the catalog before are no longer good. */
 void core__put_index(struct core *core, const struct catalog_index_spec *spec);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ephemeral documents: marks that say which live with which session, and their end. */
+#include <stdlib.h>
+
 #include "core/write_internal.h"
 
 static struct slice lease_key(struct buf *buf, struct slice session, struct slice key)
@@ -57,17 +59,31 @@ static int find_marked(struct core *core, struct slice session, struct marked *m
     return r;
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* What the unit has just written, but for what was marked before; all in order of key. */
 static void find_pending(struct core *core, struct slice session, struct marked *marked)
 {
+    struct map known = MAP_INIT;
     size_t position = 0;
     struct slice key;
     void *value;
 
+    if (core->pending.count == 0)
+        return;
+    for (size_t i = 0; i < marked->count; i++)
+        map_put(&known, marked->keys[i], marked);
     while (map_next(&core->pending, &position, &key, &value)) {
         const struct doc *doc = value;
-        if (!doc->deleted && doc->lease.data != NULL && slice_equal(doc->lease, session))
+        if (!doc->deleted && doc->lease.data != NULL && slice_equal(doc->lease, session) && map_get(&known, key) == NULL)
             add(marked, &core->arena, key);
     }
+    map_deinit(&known);
+    if (marked->count > 1)
+        qsort(marked->keys, marked->count, sizeof(*marked->keys), compare_keys);
 }
 
 /* What is to be deleted, as items of a write. */

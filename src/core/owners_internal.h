@@ -178,11 +178,12 @@ int lock__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
 int admit__resume(struct core *core, struct wait *wait) TL_MUST_USE;
 int admit__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
 /*
- * Runs the actions that a session left, as its own writes, in the open unit. What another's lock stands against fails.
+ * Runs the actions that a session left, as its own writes, in the open unit: the items of `command`, which must live as
+ * long as the unit, since what it wrote is seen through its memory. What another's lock stands against fails.
  * Returns: 0 with how many failed, and why the first did, in core->arena; fatal codes.
  */
-int admit__run_actions(struct core *core, struct session *session, struct write_item *items, size_t count,
-                       size_t *ret_failed, struct slice *ret_reason) TL_MUST_USE;
+int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
+                       struct slice *ret_reason) TL_MUST_USE;
 
 /* --- Sessions (session.c) ------------------------------------------------------------------------------------------- */
 
@@ -217,6 +218,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
  */
 struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
                       struct problem *ret_problem);
+/* Returns: the overlay to write to; pointers into it from before are no longer good. */
 struct overlay *txn__overlay(struct txn *txn);
 /* Something was done with it: its idle time begins again. */
 void txn__touch(struct core *core, struct txn *txn);

@@ -159,13 +159,25 @@ static const char *end_text(enum session_end how)
     return "";
 }
 
+/* Locks on documents, in core->arena. */
+struct wants {
+    struct lock_want *items;
+    size_t count;
+    size_t capacity;
+};
+
+static void add_want(struct core *core, struct wants *wants, const struct lock_want *want)
+{
+    wants->items = arena_grow(&core->arena, wants->items, wants->count, &wants->capacity, sizeof *wants->items);
+    wants->items[wants->count++] = *want;
+}
+
 /* What a session leaves behind, as it goes. */
 struct leaving {
     struct core *core;
     struct lock_owner *owner;  /* whose locks are no obstacle: the session's, or of the wait for one document */
-    struct lock_want *spared;  /* documents that somebody else has locked, in core->arena */
-    size_t spared_count;
-    size_t spared_capacity;
+    struct wants spared;       /* documents that somebody else has locked */
+    struct wants gone;         /* those that go, where the table of locks may know them */
 };
 
 /* Spares a document that a lock of somebody else, or a request that waits, stands against. */
@@ -180,24 +192,31 @@ static bool spare(void *context, uint32_t index_number, uint16_t type_number, st
                              LOCK_X,
                              false};
     if (lock_table_idle(&core->owners->locks) ||
-        write__place(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path) < 0 ||
-        lock_table_covers(&core->owners->locks, leaving->owner, &want) ||
-        lock_table_free_for(&core->owners->locks, leaving->owner, &want))
+        write__place(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path) < 0)
         return false;
-    leaving->spared = arena_grow(&core->arena, leaving->spared, leaving->spared_count, &leaving->spared_capacity,
-                                 sizeof *leaving->spared);
-    leaving->spared[leaving->spared_count++] = want;
-    return true;
+    bool spared = !lock_table_covers(&core->owners->locks, leaving->owner, &want) &&
+                  !lock_table_free_for(&core->owners->locks, leaving->owner, &want);
+    add_want(core, spared ? &leaving->spared : &leaving->gone, &want);
+    return spared;
+}
+
+/* Removes the documents that lived with a session, but for those that are spared. Locks on them lie in their index now. */
+static int end_lease(struct leaving *leaving, struct slice id)
+{
+    int r = write__end_lease(leaving->core, id, spare, leaving);
+    for (size_t i = 0; r >= 0 && i < leaving->gone.count; i++)
+        lock_table_move(&leaving->core->owners->locks, &leaving->gone.items[i].on, SLICE_NONE);
+    return r;
 }
 
 /* Each spared document goes when its lock can be had. */
 static void wait_for_spared(struct core *core, struct slice id, const struct leaving *leaving)
 {
-    for (size_t i = 0; i < leaving->spared_count; i++) {
+    for (size_t i = 0; i < leaving->spared.count; i++) {
         struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
         wait->lease = mem_strdup(id.data, id.len);
         wait->lease_len = id.len;
-        int outcome = wait__ask(core, wait, &leaving->spared[i], 1, true);
+        int outcome = wait__ask(core, wait, &leaving->spared.items[i], 1, true);
         wait__park(core, wait, TL_TS_MAX);
         if (outcome == LOCK_GRANTED)
             wait__ready(core, wait);
@@ -207,24 +226,28 @@ static void wait_for_spared(struct core *core, struct slice id, const struct lea
 int session__resume_leftovers(struct core *core, struct wait *wait)
 {
     struct leaving leaving = {.core = core, .owner = wait->owner};
-    int r = write__end_lease(core, slice_make(wait->lease, wait->lease_len), spare, &leaving);
+    int r = end_lease(&leaving, slice_make(wait->lease, wait->lease_len));
     wait__free(core, wait);
     return r;
 }
 
-/* Runs what it left for this case. What another's lock forbids is not done; the story says so. */
-static int run_actions(struct core *core, struct session *session, struct buf *story)
+/*
+ * Runs what it left for this case. What another's lock forbids is not done; the story says so.
+ * Owns: the caller, *ret_command in every case; it must live until the unit ends.
+ */
+static int run_actions(struct core *core, struct session *session, struct buf *story, struct command **ret_command)
 {
-    struct write_item *items;
-    size_t count, failed;
+    struct command *command = *ret_command = command_new(COMMAND_WRITE, DIALECT_7);
+    struct slice actions = arena_copy(&command->arena, session->on_expire);
+    size_t failed;
     struct slice reason;
-    int r = session->on_expire.len == 0 ? 0 : action_decode_all(session->on_expire, &core->arena, &items, &count);
-    if (r < 0)
-        return tl_trace(r);
-    if (session->on_expire.len == 0 || count == 0)
+    if (actions.len == 0)
         return 0;
-    r = admit__run_actions(core, session, items, count, &failed, &reason);
-    buf_printf(story, "\nactions done: %zu of %zu", count - failed, count);
+    int r = action_decode_all(actions, &command->arena, &command->write.items, &command->write.item_count);
+    if (r < 0 || command->write.item_count == 0)
+        return tl_trace(r);
+    r = admit__run_actions(core, session, command, &failed, &reason);
+    buf_printf(story, "\nactions done: %zu of %zu", command->write.item_count - failed, command->write.item_count);
     if (failed > 0)
         buf_printf(story, "; the first that was not: %.*s", SLICE_ARG(reason));
     return r;
@@ -244,6 +267,7 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     struct owners *owners = core->owners;
     struct leaving leaving = {.core = core, .owner = &session->party.owner};
     struct buf story = BUF_INIT(BUF_UNLIMITED);
+    struct command *actions = NULL;
     int r = 0;
 
     story_owner(&session->party.owner, &story);
@@ -251,21 +275,22 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     session__cancel_waits(core, session);
     end_transactions(core, session, how, &story);
     if (how != SESSION_END_CLOSED)
-        r = run_actions(core, session, &story);
+        r = run_actions(core, session, &story, &actions);
     size_t documents = session__ephemeral_count(core, session);
     if (r >= 0)
-        r = write__end_lease(core, session->id, spare, &leaving);
+        r = end_lease(&leaving, session->id);
     size_t released = lock_release_all(&owners->locks, &session->party.owner);
     wait_for_spared(core, session->id, &leaving);
-    if (documents > leaving.spared_count)
-        buf_printf(&story, "\ndocuments that lived with it and are removed: %zu", documents - leaving.spared_count);
-    if (leaving.spared_count > 0)
-        buf_printf(&story, "\ndocuments that go when their locks do: %zu", leaving.spared_count);
+    if (documents > leaving.spared.count)
+        buf_printf(&story, "\ndocuments that lived with it and are removed: %zu", documents - leaving.spared.count);
+    if (leaving.spared.count > 0)
+        buf_printf(&story, "\ndocuments that go when their locks do: %zu", leaving.spared.count);
     if (released > 0)
         buf_printf(&story, "\nlocks released: %zu", released);
     if (how != SESSION_END_CLOSED)
         stories_tell(&owners->stories, core->ts, "expiry", buf_view(&story));
     buf_deinit(&story);
+    core__free_at_end(core, actions);
     session__drop_record(core, session);
     map_remove(&owners->sessions, session->id);
     session__free(core, session);
@@ -286,7 +311,7 @@ static int end_lost_leases(struct core *core)
         buf_slice(&after, id);
         if (owners_session(core->owners, id) != NULL)
             continue;
-        r = write__end_lease(core, id, spare, &leaving);
+        r = end_lease(&leaving, id);
         if (r < 0)
             break;
         wait_for_spared(core, id, &leaving);

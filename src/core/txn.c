@@ -52,10 +52,16 @@ void txn__free(struct core *core, struct txn *txn)
     mem_free(txn);
 }
 
+/* A read of it may still be under way, on another thread: it keeps what it sees, and the transaction goes on with a copy. */
 struct overlay *txn__overlay(struct txn *txn)
 {
-    if (txn->overlay == NULL)
+    if (txn->overlay == NULL) {
         txn->overlay = overlay_new();
+    } else if (overlay_shared(txn->overlay)) {
+        struct overlay *copy = overlay_copy(txn->overlay);
+        overlay_free(txn->overlay);
+        txn->overlay = copy;
+    }
     return txn->overlay;
 }
 

@@ -48,20 +48,41 @@ static void undo_free(struct undo *undo)
     mem_free((char *)undo->before.data);
 }
 
+void overlay_forget_marks(struct overlay *overlay)
+{
+    while (overlay->undo_count > 0)
+        undo_free(&overlay->undo[--overlay->undo_count]);
+    overlay->marked = false;
+}
+
 void overlay_clear(struct overlay *overlay)
 {
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_clear(&overlay->spaces[space]);
-    while (overlay->undo_count > 0)
-        undo_free(&overlay->undo[--overlay->undo_count]);
+    overlay_forget_marks(overlay);
     overlay->bytes = 0;
-    overlay->marked = false;
 }
 
 struct overlay *overlay_ref(struct overlay *overlay)
 {
     atomic_fetch_add_explicit(&overlay->more_refs, 1, memory_order_relaxed);
     return overlay;
+}
+
+bool overlay_shared(const struct overlay *overlay)
+{
+    return atomic_load_explicit(&overlay->more_refs, memory_order_acquire) > 0;
+}
+
+struct overlay *overlay_copy(const struct overlay *overlay)
+{
+    struct overlay *copy = overlay_new();
+    for (int space = 0; space < SPACE_COUNT; space++)
+        for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
+             entry = omap_next(entry))
+            omap_put(&copy->spaces[space], omap_key(entry), omap_value(entry));
+    copy->bytes = overlay->bytes;
+    return copy;
 }
 
 void overlay_free(struct overlay *overlay)

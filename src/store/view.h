@@ -50,6 +50,10 @@ struct overlay *overlay_new(void);
 void overlay_free(struct overlay *overlay);
 /* Takes another reference, with which a reader keeps it alive while its transaction ends. */
 struct overlay *overlay_ref(struct overlay *overlay);
+/* Returns: whether a reader has a reference beside its owner's, so that it must not be written to. */
+bool overlay_shared(const struct overlay *overlay);
+/* Returns: its writes in an overlay of their own, without savepoints. Owns: the caller; overlay_free(). */
+struct overlay *overlay_copy(const struct overlay *overlay);
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value);
 void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key);
 /* Bytes of keys and values held, and how many keys; for the transaction's limits. */
@@ -70,6 +74,8 @@ void overlay_apply(const struct overlay *overlay, struct store_batch *batch);
 /* A savepoint, and going back to it; the newest first. */
 size_t overlay_mark(struct overlay *overlay);
 void overlay_rollback_to(struct overlay *overlay, size_t mark);
+/* No savepoint is needed any more: frees what they have kept. */
+void overlay_forget_marks(struct overlay *overlay);
 void overlay_clear(struct overlay *overlay);
 
 #endif
