@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing the product with the model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/catalog.h"
+#include "core/doc.h"
+#include "core/owners_internal.h"
+#include "world.h"
+
+/* --- Results -------------------------------------------------------------------------------------------------------------- */
+
+static enum om_problem problem_of(enum problem_type type)
+{
+    switch (type) {
+    case PROBLEM_NONE: return OM_FINE;
+    case PROBLEM_SESSION_MISSING: return OM_SESSION_MISSING;
+    case PROBLEM_TRANSACTION_MISSING: return OM_TXN_MISSING;
+    case PROBLEM_TRANSACTION_ABORTED: return OM_TXN_ABORTED;
+    case PROBLEM_TRANSACTION_READ_ONLY: return OM_READ_ONLY;
+    case PROBLEM_TRANSACTION_TOO_LARGE: return OM_TOO_LARGE;
+    case PROBLEM_ILLEGAL_ARGUMENT: return OM_ILLEGAL;
+    case PROBLEM_LIMIT_EXCEEDED: return OM_LIMIT;
+    case PROBLEM_LOCK_CONFLICT: return OM_LOCK_CONFLICT;
+    case PROBLEM_LOCK_WAIT_TIMEOUT: return OM_LOCK_TIMEOUT;
+    case PROBLEM_DEADLOCK_DETECTED: return OM_DEADLOCK;
+    case PROBLEM_STALE_FENCING_TOKEN: return OM_STALE_TOKEN;
+    case PROBLEM_VERSION_CONFLICT: return OM_CONFLICT;
+    case PROBLEM_DOCUMENT_MISSING: return OM_MISSING;
+    case PROBLEM_INDEX_NOT_FOUND: return OM_NO_INDEX;
+    case PROBLEM_RESOURCE_ALREADY_EXISTS: return OM_EXISTS;
+    case PROBLEM_STOPPING: return OM_STOPPING;
+    default: return (enum om_problem)(1000 + (int)type);
+    }
+}
+
+static void same(const struct world *world, const char *what, uint64_t found, uint64_t expected)
+{
+    if (found != expected)
+        world_fail(world, "%s is %llu, the model says %llu", what, (unsigned long long)found, (unsigned long long)expected);
+}
+
+static void same_problem(const struct world *world, const struct problem *found, enum om_problem expected)
+{
+    if (problem_of(found->type) != expected)
+        world_fail(world, "the problem is %d (%.*s), the model says %d", problem_of(found->type), SLICE_ARG(found->reason),
+                   expected);
+}
+
+static void compare_items(const struct world *world, const struct om_done *expected, const struct write_command *write)
+{
+    same(world, "rolled back", write->rolled_back, expected->rolled_back);
+    for (size_t i = 0; i < write->item_count; i++) {
+        const struct write_result *found = &write->results[i];
+        const struct om_result *result = &expected->results[i];
+        if ((int)found->outcome != result->outcome)
+            world_fail(world, "item %zu: outcome %d (%.*s), the model says %d (problem %d)", i, found->outcome,
+                       SLICE_ARG(found->problem.reason), result->outcome, result->problem);
+        same_problem(world, &found->problem, result->problem);
+        if (result->outcome == OM_FAILED && result->problem != OM_CONFLICT)
+            continue;
+        if (found->version != result->version)
+            world_fail(world, "item %zu: version %lld, the model says %lld", i, (long long)found->version, (long long)result->version);
+        if (found->seq_no != result->seq_no)
+            world_fail(world, "item %zu: sequence number %lld, the model says %lld", i, (long long)found->seq_no, (long long)result->seq_no);
+    }
+}
+
+/* --- Documents ---------------------------------------------------------------------------------------------------------------- */
+
+/* The number behind a name in a source; -1: none. */
+static int number_in(struct slice source, const char *name)
+{
+    const char *found = memmem(source.data, source.len, name, strlen(name));
+
+    return found == NULL ? -1 : found[strlen(name)] - '0';
+}
+
+static int dir_in(struct slice source)
+{
+    int best = -1;
+
+    for (int i = 0; i < OM_DIRS; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "\"path\":\"%s\"", gen_dir_names[i]);
+        if (memmem(source.data, source.len, text, strlen(text)) != NULL)
+            best = i;
+    }
+    return best;
+}
+
+/* Reads a document in a view. Returns: whether it is there. */
+static bool read_doc(const struct world *world, const struct catalog *catalog, const struct view *view, int index, int number,
+                     struct om_doc *ret_doc, char *lease)
+{
+    const struct catalog_index *found = catalog_index(catalog, slice_from(gen_index_names[index]));
+    const struct mapping_type *type = found == NULL ? NULL : mapping_type(found->mapping, SLICE_LIT("_doc"));
+    char id[2] = {(char)('0' + number), '\0'};
+    struct doc doc;
+
+    memset(ret_doc, 0, sizeof(*ret_doc));
+    if (type == NULL)
+        return false;
+    int r = doc_get(view, found->number, type->number, slice_from(id), &doc);
+    if (r != 0 && r != DOC_NOT_FOUND)
+        world_fail(world, "a document cannot be read: %d", r);
+    if (r != 0)
+        return false;
+    *ret_doc = (struct om_doc){.live = true,
+                               .value = number_in(doc.source, "\"v\":"),
+                               .dir = (int8_t)dir_in(doc.source),
+                               .version = doc.version,
+                               .seq_no = doc.seq_no,
+                               .ts = doc.ts};
+    snprintf(lease, 16, "%.*s", SLICE_ARG(doc.lease));
+    doc_release(&doc);
+    return true;
+}
+
+static void compare_doc(const struct world *world, const struct catalog *catalog, const struct view *view, int index,
+                        int number, const struct om_doc *expected)
+{
+    char lease[16] = "", wanted[16] = "";
+    struct om_doc found;
+    bool there = read_doc(world, catalog, view, index, number, &found, lease);
+
+    if (there && expected->lease != 0)
+        snprintf(wanted, sizeof(wanted), "s%u", expected->lease);
+    if (there != expected->live ||
+        (there && (found.value != expected->value || found.dir != expected->dir || found.version != expected->version ||
+                   found.seq_no != expected->seq_no || found.ts != expected->ts || strcmp(lease, wanted) != 0)))
+        world_fail(world, "%s/%d as of %llu: there %d, value %d, directory %d, version %lld, seq_no %lld, ts %llu, lease [%s]; "
+                   "the model says %d, %d, %d, %lld, %lld, %llu, [%s]", gen_index_names[index], number,
+                   (unsigned long long)view->ts, there, found.value, found.dir, (long long)found.version,
+                   (long long)found.seq_no, (unsigned long long)found.ts, lease, expected->live, expected->value,
+                   expected->dir, (long long)expected->version, (long long)expected->seq_no,
+                   (unsigned long long)expected->ts, wanted);
+}
+
+static void compare_docs(const struct world *world, const struct catalog *catalog, const struct view *view,
+                         const struct om_docs *expected)
+{
+    for (int i = 0; i < OM_INDICES; i++) {
+        const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[i]));
+        uint64_t live = 0, count = 0;
+        for (int j = 0; j < OM_DOCS; j++) {
+            compare_doc(world, catalog, view, i, j, &expected->at[i][j]);
+            live += expected->at[i][j].live;
+        }
+        if (index != NULL && doc_count(view, index->number, DOC_TYPE_ANY, &count) != 0)
+            world_fail(world, "documents cannot be counted");
+        same(world, "the count of documents", count, live);
+    }
+}
+
+/* --- Reads in transactions ----------------------------------------------------------------------------------------------------- */
+
+static bool in_dir(int above, int dir)
+{
+    static const int parents[OM_DIRS] = {-1, 0, 1, 0, 2};
+
+    while (dir >= 0 && dir != above)
+        dir = parents[dir];
+    return dir == above;
+}
+
+static void tell(struct world *world, size_t record, enum witness_kind kind, int index, int number, int value)
+{
+    if (record != SIZE_MAX)
+        witness_tell(&world->witness, record, kind, index * OM_DOCS + number, value);
+}
+
+/* Walks over an index, as a search that scans does. A document outside `dir` (-1: none) does not count. */
+static void search(struct world *world, const struct catalog_index *index, const struct view *view, const struct om_want *want,
+                   const struct om_docs *seen, size_t record)
+{
+    int dir = want->on.kind == OM_DIR ? want->on.number : -1;
+    bool met[OM_DOCS] = {false};
+    struct doc_scan *scan = doc_scan_new(view, index->number, DOC_TYPE_ANY);
+    struct slice id;
+    struct doc doc;
+    uint16_t type;
+    int r;
+
+    while ((r = doc_scan_next(scan, &type, &id, &doc)) == 0) {
+        int number = id.data[0] - '0', lies = dir_in(doc.source), value = number_in(doc.source, "\"v\":");
+        if (dir >= 0 && !in_dir(dir, lies))
+            continue;
+        met[number] = true;
+        tell(world, record, WITNESS_READ, want->on.index, number, witness_value(value, lies));
+        const struct om_doc *expected = &seen->at[want->on.index][number];
+        if (!expected->live || expected->value != value || expected->dir != lies || expected->version != doc.version)
+            world_fail(world, "a search finds %s/%d with %d, the model does not", gen_index_names[want->on.index], number, value);
+    }
+    doc_scan_free(scan);
+    if (r != DOC_SCAN_END)
+        world_fail(world, "an index cannot be walked: %d", r);
+    for (int i = 0; i < OM_DOCS; i++) {
+        const struct om_doc *expected = &seen->at[want->on.index][i];
+        if (met[i])
+            continue;
+        tell(world, record, dir < 0 ? WITNESS_READ : WITNESS_OUTSIDE, want->on.index, i, dir);
+        if (expected->live && (dir < 0 || in_dir(dir, expected->dir)))
+            world_fail(world, "a search does not find %s/%d", gen_index_names[want->on.index], i);
+    }
+}
+
+/* Does the read whose locks were granted, and compares what it finds. */
+static void read_all(struct world *world, const struct om_done *expected, const struct om_docs *seen,
+                     const struct command *command)
+{
+    const struct txn_lock_command *lock = &command->txn_lock;
+    struct view view = {world->store, lock->read_ts, lock->overlay};
+    struct view base = {world->store, lock->read_ts, NULL};
+    struct catalog *catalog = NULL;
+    size_t record = witness_find(&world->witness, expected->op->txn);
+
+    same(world, "the timestamp of a read", lock->read_ts, expected->token);
+    if (catalog_load(&base, &catalog) != 0)
+        world_fail(world, "no catalog as of %llu", (unsigned long long)lock->read_ts);
+    for (int i = 0; i < expected->op->count; i++) {
+        const struct om_want *want = &expected->op->wants[i];
+        const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[want->on.index]));
+        const struct om_doc *doc = &seen->at[want->on.index][want->on.number];
+        uint64_t count;
+        if (want->on.kind == OM_DOC) {
+            compare_doc(world, catalog, &view, want->on.index, want->on.number, doc);
+            tell(world, record, WITNESS_READ, want->on.index, want->on.number,
+                 doc->live ? witness_value(doc->value, doc->dir) : -1);
+        } else if (index != NULL && (want->on.kind == OM_INDEX || world->model.indices[want->on.index].mapped)) {
+            search(world, index, &view, want, seen, record);
+        }
+        if (want->on.kind == OM_INDEX && index != NULL && doc_count(&view, index->number, DOC_TYPE_ANY, &count) == 0) {
+            uint64_t live = 0;
+            for (int j = 0; j < OM_DOCS; j++)
+                live += seen->at[want->on.index][j].live;
+            same(world, "the count in a transaction", count, live);
+        }
+    }
+    catalog_unref(catalog);
+    core_overlay_unref(lock->overlay);
+}
+
+/* What a transaction has written, for the witness. */
+static void tell_writes(struct world *world, const struct om_done *expected, const struct write_command *write)
+{
+    size_t record = expected->op->txn == 0 ? SIZE_MAX : witness_find(&world->witness, expected->op->txn);
+
+    for (int i = 0; record != SIZE_MAX && !write->rolled_back && i < expected->op->count; i++) {
+        const struct om_item *item = &expected->op->items[i];
+        int doc = item->index * OM_DOCS + item->doc, value = witness_value(item->value, item->dir);
+        if (write->results[i].outcome == WRITE_FAILED || write->results[i].outcome == WRITE_NOOP)
+            continue;
+        if (item->action == OM_DELETE)
+            witness_tell(&world->witness, record, WITNESS_SET, doc, -1);
+        else
+            witness_tell(&world->witness, record,
+                         item->action == OM_UPDATE && item->dir < 0 ? WITNESS_CHANGE : WITNESS_SET, doc, value);
+    }
+}
+
+/* A transaction begins, or ends. */
+static void tell_txn(struct world *world, const struct om_done *expected, const struct txn_command *txn)
+{
+    size_t record = witness_find(&world->witness, expected->op->txn);
+
+    if (expected->op->kind == OP_BEGIN) {
+        record = witness_begin(&world->witness, expected->op->txn, (uint64_t)world->step);
+        world->witness.records[record].snapshot = expected->op->query;
+    } else if (record != SIZE_MAX && expected->op->kind == OP_COMMIT) {
+        witness_commit(&world->witness, record, txn->commit_ts, (uint64_t)world->step);
+    } else if (record != SIZE_MAX) {
+        witness_forget(&world->witness, record);
+    }
+}
+
+void compare_done(struct world *world, const struct om_done *expected, const struct om_docs *seen,
+                  const struct command *command)
+{
+    const struct om_op *op = expected->op;
+
+    if (command->context != op)
+        world_fail(world, "command %llu completes, the model says %llu",
+                   (unsigned long long)((const struct om_op *)command->context)->number, (unsigned long long)op->number);
+    same(world, "the timestamp", command->ts, expected->ts);
+    same_problem(world, &command->problem, expected->problem);
+    if (expected->problem != OM_FINE)
+        return;
+    switch (op->kind) {
+    case OP_WRITE:
+        compare_items(world, expected, &command->write);
+        tell_writes(world, expected, &command->write);
+        break;
+    case OP_OPEN:
+    case OP_KEEPALIVE:
+    case OP_ATTACH: same(world, "the end of the lease", command->session.expires_at, expected->token); break;
+    case OP_LOCK:
+        same(world, "the fencing token", command->lock.fencing_token, expected->token);
+        same(world, "the time waited", command->lock.waited_us, expected->waited);
+        break;
+    case OP_UNLOCK: same(world, "the locks released", command->lock.released, expected->released); break;
+    case OP_READ: read_all(world, expected, seen, command); break;
+    case OP_COMMIT:
+        same(world, "the timestamp of the commit", command->txn.commit_ts, expected->token);
+        same(world, "the changes", command->txn.changes, expected->released);
+        tell_txn(world, expected, &command->txn);
+        break;
+    case OP_BEGIN:
+    case OP_ROLLBACK: tell_txn(world, expected, &command->txn); break;
+    default: break;
+    }
+}
+
+/* --- State ------------------------------------------------------------------------------------------------------------------------ */
+
+void compare_counts(struct world *world)
+{
+    const struct owners *owners = world->core->owners;
+    int sessions = 0, txns = 0, locks = 0;
+
+    for (int i = 0; i < OM_SESSIONS; i++)
+        sessions += world->model.sessions[i].serial != 0;
+    for (int i = 0; i < OM_TXNS; i++)
+        txns += world->model.txns[i].serial != 0;
+    for (int i = 0; i < world->model.lock_count; i++)
+        locks += !world->model.locks[i].what.within;
+    same(world, "the count of sessions", owners->sessions.count, (uint64_t)sessions);
+    same(world, "the count of transactions", owners->txns.count, (uint64_t)txns);
+    same(world, "the count of locks", owners->locks.lock_count, (uint64_t)locks);
+    same(world, "the next deadline", core_next_deadline(world->core), om_next_deadline(&world->model));
+    same(world, "the oldest read", core_oldest_read(world->core), om_oldest_read(&world->model));
+    same(world, "the last timestamp", core_last_ts(world->core), world->model.last_ts);
+}
+
+/* A lock as text: owner, resource, mode, token. */
+static void print_owner(const struct party *party, char *text, size_t size)
+{
+    if (party->kind == PARTY_SESSION)
+        snprintf(text, size, "%.*s", SLICE_ARG(party->session->id));
+    else if (party->kind == PARTY_TXN)
+        snprintf(text, size, "%.*s", SLICE_ARG(container_of(party, struct txn, party)->id));
+    else
+        snprintf(text, size, "write");
+}
+
+static void print_thing(struct om_thing thing, char *text, size_t size)
+{
+    const char *index = gen_index_names[thing.index];
+
+    switch (thing.kind) {
+    case OM_ALL: snprintf(text, size, "everything"); break;
+    case OM_INDEX: snprintf(text, size, "%s", index); break;
+    case OM_DIR: snprintf(text, size, "%s:%s", index, gen_dir_names[thing.number]); break;
+    default: snprintf(text, size, "%s/%d", index, thing.number); break;
+    }
+}
+
+static bool model_holds(const struct world *world, const char *owner, const char *resource, int mode, uint64_t token)
+{
+    for (int i = 0; i < world->model.lock_count; i++) {
+        const struct om_lock *lock = &world->model.locks[i];
+        char name[32], thing[64];
+        if (lock->what.within || lock->what.mode != mode || lock->token != token)
+            continue;
+        if (lock->owner < OM_SESSIONS)
+            snprintf(name, sizeof(name), "s%u", world->model.sessions[lock->owner].serial);
+        else if (lock->owner < OM_SESSIONS + OM_TXNS)
+            snprintf(name, sizeof(name), "t%u", world->model.txns[lock->owner - OM_SESSIONS].serial);
+        else
+            snprintf(name, sizeof(name), "write");
+        print_thing(lock->what.on, thing, sizeof(thing));
+        if (strcmp(name, owner) == 0 && strcmp(thing, resource) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void compare_locks(const struct world *world)
+{
+    struct arena arena = ARENA_INIT;
+    size_t count;
+    const struct resource **resources = lock_table_resources(&world->core->owners->locks, &arena, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct buf name = BUF_INIT(BUF_UNLIMITED);
+        resource_print(resources[i], &name);
+        buf_byte(&name, '\0');
+        list_for_each(link, &resources[i]->holds)
+        {
+            const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+            char owner[32];
+            print_owner(party_of(hold->owner), owner, sizeof(owner));
+            if (hold->mode != LOCK_NONE && !model_holds(world, owner, name.data, hold->mode, hold->token))
+                world_fail(world, "%s holds %s in mode %d with token %llu, the model does not say so", owner, name.data,
+                           hold->mode, (unsigned long long)hold->token);
+        }
+        buf_deinit(&name);
+    }
+    arena_deinit(&arena);
+}
+
+void compare_dump(const struct world *world)
+{
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+
+    for (int i = 0; i < world->model.lock_count; i++) {
+        char thing[64];
+        print_thing(world->model.locks[i].what.on, thing, sizeof(thing));
+        fprintf(stderr, "  the model: owner %d, %s, mode %d%s\n", world->model.locks[i].owner, thing,
+                world->model.locks[i].what.mode, world->model.locks[i].what.within ? ", a place" : "");
+    }
+    for (int i = 0; i < OM_WAITS; i++)
+        if (world->model.waits[i].used)
+            fprintf(stderr, "  the model: #%llu waits%s\n",
+                    world->model.waits[i].op == NULL ? 0 : (unsigned long long)world->model.waits[i].op->number,
+                    world->model.waits[i].ready ? ", ready" : "");
+    command->status.what = STATUS_LOCKS;
+    if (core__do_status(world->core, command) == 0)
+        fprintf(stderr, "  the core: %.*s\n", SLICE_ARG(command->status.body));
+    command_free(command);
+}
+
+void compare_state(struct world *world)
+{
+    struct catalog *catalog = core_catalog(world->core);
+    struct view view = {world->store, TL_TS_MAX, NULL};
+    size_t waiting = 0;
+
+    compare_counts(world);
+    lock_table_check(&world->core->owners->locks);
+    compare_locks(world);
+    for (int i = 0; i < OM_WAITS; i++)
+        waiting += world->model.waits[i].state == OM_WAITING;
+    same(world, "the count of requests that wait", world->core->owners->locks.waiting_count, waiting);
+    compare_docs(world, catalog, &view, &world->model.docs);
+    for (int i = 0; i < OM_INDICES; i++) {
+        const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[i]));
+        same(world, "whether an index is there", index != NULL, world->model.indices[i].there);
+        if (index != NULL)
+            same(world, "the next sequence number", (uint64_t)catalog_index_next_seq_no(index),
+                 (uint64_t)world->model.indices[i].next_seq_no);
+    }
+    catalog_unref(catalog);
+}
+
+void compare_past(struct world *world, uint64_t ts)
+{
+    struct view view = {world->store, ts, NULL};
+    struct catalog *catalog = NULL;
+    struct om_docs docs;
+
+    if (catalog_load(&view, &catalog) != 0)
+        world_fail(world, "no catalog as of %llu", (unsigned long long)ts);
+    om_docs_at(&world->model, &world->history, ts, &docs);
+    compare_docs(world, catalog, &view, &docs);
+    catalog_unref(catalog);
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gen.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *const gen_index_names[OM_INDICES] = {"fs", "ix", "nx"};
+const char *const gen_dir_names[OM_DIRS] = {"/", "/a", "/a/x", "/b", "/a/x/deep"};
+
+static int below(struct gen *gen, int bound)
+{
+    return (int)rng_below(gen->rng, (uint64_t)bound);
+}
+
+static bool one_in(struct gen *gen, int n)
+{
+    return below(gen, n) == 0;
+}
+
+/* --- Who ---------------------------------------------------------------------------------------------------------------- */
+
+/* A session that is open, mostly; else one that ended or never was. 0 when there never was any. */
+static uint32_t some_session(struct gen *gen, const struct om *model)
+{
+    int slot = below(gen, OM_SESSIONS);
+
+    if (gen->last_session > 0 && one_in(gen, 25))
+        return 1 + (uint32_t)below(gen, (int)gen->last_session + 1);
+    for (int i = 0; i < OM_SESSIONS; i++)
+        if (model->sessions[(slot + i) % OM_SESSIONS].serial != 0)
+            return model->sessions[(slot + i) % OM_SESSIONS].serial;
+    return gen->last_session;
+}
+
+static uint32_t some_txn(struct gen *gen, const struct om *model)
+{
+    int slot = below(gen, OM_TXNS);
+
+    if (gen->last_txn > 0 && one_in(gen, 25))
+        return gen->last_txn - (uint32_t)below(gen, gen->last_txn < 6 ? (int)gen->last_txn : 6);
+    for (int i = 0; i < OM_TXNS; i++)
+        if (model->txns[(slot + i) % OM_TXNS].serial != 0)
+            return model->txns[(slot + i) % OM_TXNS].serial;
+    return gen->last_txn;
+}
+
+static uint64_t some_wait(struct gen *gen)
+{
+    switch (below(gen, 8)) {
+    case 0: return 0;
+    case 1: return 1 + (uint64_t)below(gen, 1000);
+    case 2: return 10 * OM_SECOND;
+    default: return (uint64_t)below(gen, 2000000);
+    }
+}
+
+/* --- What ---------------------------------------------------------------------------------------------------------------- */
+
+static uint8_t some_index(struct gen *gen)
+{
+    int roll = below(gen, 10);
+
+    return (uint8_t)(roll < 6 ? 0 : roll < 8 ? 1 : OM_NX);
+}
+
+static struct om_thing some_thing(struct gen *gen)
+{
+    int roll = below(gen, 30);
+    struct om_thing thing = {OM_DOC, some_index(gen), (int8_t)below(gen, OM_DOCS)};
+
+    if (roll == 0)
+        return (struct om_thing){OM_ALL, 0, 0};
+    if (roll < 3) {
+        thing.kind = OM_INDEX;
+        thing.number = 0;
+    } else if (roll < 12) {
+        thing.kind = OM_DIR;
+        thing.number = (int8_t)below(gen, OM_DIRS);
+    }
+    return thing;
+}
+
+static void fill_wants(struct gen *gen, struct om_op *op)
+{
+    op->count = one_in(gen, 3) ? 1 + below(gen, 3) : 1;
+    for (int i = 0; i < op->count; i++)
+        op->wants[i] = (struct om_want){some_thing(gen), (uint8_t)(OM_S + below(gen, 3)), false};
+}
+
+static void fill_item(struct gen *gen, const struct om *model, struct om_item *item)
+{
+    static const uint8_t actions[] = {OM_PUT, OM_PUT, OM_PUT, OM_PUT, OM_CREATE, OM_UPDATE, OM_UPDATE, OM_DELETE, OM_DELETE};
+
+    *item = (struct om_item){.action = actions[below(gen, 9)], .index = some_index(gen), .doc = (uint8_t)below(gen, OM_DOCS)};
+    item->dir = (int8_t)(one_in(gen, 3) ? -1 : 1 + below(gen, OM_DIRS - 1));
+    item->value = below(gen, 5);
+    item->if_seq_no = -1;
+    if (one_in(gen, 6)) {
+        const struct om_doc *doc = &model->docs.at[item->index][item->doc];
+        item->if_seq_no = doc->live && !one_in(gen, 3) ? doc->seq_no : below(gen, 10);
+    }
+    if (item->action == OM_CREATE && item->if_seq_no >= 0)
+        item->if_seq_no = -1;
+    if (item->action != OM_DELETE && one_in(gen, 12))
+        item->lease = some_session(gen, model);
+}
+
+static void fill_items(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->count = one_in(gen, 3) ? 1 + below(gen, OM_ITEMS) : 1;
+    op->atomic = one_in(gen, 3);
+    for (int i = 0; i < op->count; i++)
+        fill_item(gen, model, &op->items[i]);
+}
+
+/* --- Operations --------------------------------------------------------------------------------------------------------------- */
+
+static void gen_open(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->session = ++gen->last_session;
+    op->us = OM_SECOND + (uint64_t)below(gen, 9000000);
+    op->count = one_in(gen, 3) ? 1 + below(gen, 2) : 0;
+    for (int i = 0; i < op->count; i++)
+        fill_item(gen, model, &op->items[i]);
+}
+
+static void gen_session(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->session = some_session(gen, model);
+    op->attachment = op->kind == OP_ATTACH ? ++gen->last_attachment : 1 + (uint64_t)below(gen, (int)gen->last_attachment + 1);
+    op->force = one_in(gen, 2);
+    for (int i = 0; op->kind == OP_DETACH && i < OM_SESSIONS && !one_in(gen, 4); i++)
+        if (model->sessions[i].serial == op->session)
+            op->attachment = model->sessions[i].attachment != 0 ? model->sessions[i].attachment : op->attachment;
+}
+
+static void gen_lock(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->session = some_session(gen, model);
+    op->us = some_wait(gen);
+    if (one_in(gen, gen->profile == GEN_TXNS ? 2 : 10)) {
+        op->txn = some_txn(gen, model);
+        op->session = 0;
+    }
+    fill_wants(gen, op);
+}
+
+static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->session = some_session(gen, model);
+    if (one_in(gen, 2))
+        return;
+    fill_wants(gen, op);
+    for (int i = 0; i < model->lock_count && !one_in(gen, 3); i++) /* mostly something that it holds */
+        if (model->locks[i].owner < OM_SESSIONS && model->sessions[model->locks[i].owner].serial == op->session)
+            op->wants[0] = model->locks[i].what;
+}
+
+static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    int roll = below(gen, 10);
+
+    op->us = some_wait(gen);
+    if (roll < 4 && gen->profile == GEN_LOCKS)
+        op->session = some_session(gen, model);
+    else if (roll < (gen->profile == GEN_TXNS ? 7 : 5))
+        op->txn = some_txn(gen, model);
+    if (op->txn != 0 && one_in(gen, 10))
+        op->session = some_session(gen, model);
+    if (gen->token_count > 0 && one_in(gen, 8))
+        op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
+    fill_items(gen, model, op);
+}
+
+static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->txn = ++gen->last_txn;
+    op->query = one_in(gen, 5);
+    op->us = OM_SECOND / 2 + (uint64_t)below(gen, 6000000);
+    if (one_in(gen, 3))
+        op->session = some_session(gen, model);
+    if (op->query && one_in(gen, 2))
+        op->read_ts = gen->oldest + rng_below(gen->rng, gen->now - gen->oldest + 1);
+}
+
+static void gen_read(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->txn = some_txn(gen, model);
+    op->us = some_wait(gen);
+    fill_wants(gen, op);
+    for (int i = 0; i < op->count; i++) {
+        op->wants[i].mode = (uint8_t)(one_in(gen, 6) ? OM_U : OM_S);
+        if (op->wants[i].on.kind == OM_ALL)
+            op->wants[i].on = (struct om_thing){OM_INDEX, some_index(gen), 0};
+    }
+}
+
+static void gen_end(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->txn = some_txn(gen, model);
+}
+
+static void gen_cancel(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    int slot = below(gen, OM_WAITS);
+
+    op->target = 1 + rng_below(gen->rng, gen->last_number);
+    for (int i = 0; i < OM_WAITS; i++) {
+        const struct om_wait *wait = &model->waits[(slot + i) % OM_WAITS];
+        if (wait->used && wait->op != NULL) {
+            op->target = wait->op->number;
+            return;
+        }
+    }
+}
+
+static void gen_catalog(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    op->index = op->kind == OP_PUT_MAPPING ? some_index(gen) : OM_NX;
+    op->us = some_wait(gen);
+    if (one_in(gen, 2))
+        op->session = some_session(gen, model);
+}
+
+static void gen_nothing(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    (void)gen;
+    (void)model;
+    (void)op;
+}
+
+typedef void generator(struct gen *gen, const struct om *model, struct om_op *op);
+
+/* How often each row is drawn, by profile. */
+static const struct {
+    enum om_op_kind kind;
+    int weights[GEN_PROFILE_COUNT];
+    generator *generate;
+} generators[] = {
+    {OP_WRITE, {60, 60}, gen_write},
+    {OP_OPEN, {14, 6}, gen_open},
+    {OP_KEEPALIVE, {12, 4}, gen_session},
+    {OP_ATTACH, {4, 1}, gen_session},
+    {OP_DETACH, {3, 1}, gen_session},
+    {OP_CLOSE, {4, 2}, gen_session},
+    {OP_LOCK, {50, 12}, gen_lock},
+    {OP_UNLOCK, {18, 5}, gen_unlock},
+    {OP_BEGIN, {3, 28}, gen_begin},
+    {OP_READ, {2, 45}, gen_read},
+    {OP_COMMIT, {2, 26}, gen_end},
+    {OP_ROLLBACK, {1, 6}, gen_end},
+    {OP_CANCEL, {6, 4}, gen_cancel},
+    {OP_CREATE_INDEX, {0, 0}, gen_catalog},
+    {OP_DELETE_INDEX, {0, 0}, gen_catalog},
+    {OP_PUT_MAPPING, {0, 0}, gen_catalog},
+    {OP_TICK, {4, 2}, gen_nothing},
+    {OP_STATUS, {1, 1}, gen_nothing},
+};
+
+enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
+
+void gen_op(struct gen *gen, const struct om *model, struct om_op *op)
+{
+    int total = 0, drawn;
+
+    *op = (struct om_op){.number = ++gen->last_number};
+    for (int i = 0; i < GENERATOR_COUNT; i++)
+        total += generators[i].weights[gen->profile];
+    drawn = below(gen, total);
+    for (int i = 0; i < GENERATOR_COUNT; i++) {
+        drawn -= generators[i].weights[gen->profile];
+        if (drawn < 0) {
+            op->kind = generators[i].kind;
+            generators[i].generate(gen, model, op);
+            return;
+        }
+    }
+}
+
+/* --- Commands --------------------------------------------------------------------------------------------------------------------- */
+
+static struct slice session_id(struct arena *arena, uint32_t serial)
+{
+    return serial == 0 ? SLICE_NONE : arena_printf(arena, "s%u", serial);
+}
+
+static struct slice txn_id(struct arena *arena, uint32_t serial)
+{
+    return serial == 0 ? SLICE_NONE : arena_printf(arena, "t%u", serial);
+}
+
+static struct slice print_source(struct arena *arena, const struct om_item *item)
+{
+    if (item->dir < 0)
+        return arena_printf(arena, "{\"v\":%d}", item->value);
+    return arena_printf(arena, "{\"v\":%d,\"path\":\"%s\"}", item->value, gen_dir_names[item->dir]);
+}
+
+static void print_item(struct arena *arena, const struct om_item *item, struct write_item *to)
+{
+    static const enum write_op ops[] = {WRITE_INDEX, WRITE_CREATE, WRITE_UPDATE, WRITE_DELETE};
+
+    *to = (struct write_item){
+        .op = ops[item->action],
+        .index = slice_from(gen_index_names[item->index]),
+        .id = arena_printf(arena, "%d", item->doc),
+        .lease = session_id(arena, item->lease),
+        .version = VERSION_ANY,
+        .if_seq_no = item->if_seq_no < 0 ? SEQ_NO_ANY : item->if_seq_no,
+        .if_primary_term = item->if_seq_no < 0 ? 0 : 1,
+    };
+    if (item->action == OM_UPDATE) {
+        struct write_update *update = arena_zalloc(arena, sizeof(*update));
+        update->detect_noop = true;
+        update->doc = print_source(arena, item);
+        to->update = update;
+    } else if (item->action != OM_DELETE) {
+        to->source = print_source(arena, item);
+    }
+}
+
+static struct write_item *print_items(struct arena *arena, const struct om_op *op)
+{
+    struct write_item *items = arena_zalloc(arena, OM_ITEMS * sizeof(*items));
+
+    for (int i = 0; i < op->count; i++)
+        print_item(arena, &op->items[i], &items[i]);
+    return items;
+}
+
+static struct lock_target *print_targets(struct arena *arena, const struct om_op *op)
+{
+    static const enum lock_mode modes[] = {LOCK_NONE, LOCK_S, LOCK_U, LOCK_X};
+    struct lock_target *targets = arena_zalloc(arena, OM_ITEMS * sizeof(*targets));
+
+    for (int i = 0; i < op->count; i++) {
+        const struct om_want *want = &op->wants[i];
+        targets[i].mode = modes[want->mode];
+        if (want->on.kind != OM_ALL)
+            targets[i].index = slice_from(gen_index_names[want->on.index]);
+        if (want->on.kind == OM_DIR)
+            targets[i].path = slice_from(gen_dir_names[want->on.number]);
+        if (want->on.kind == OM_DOC)
+            targets[i].id = arena_printf(arena, "%d", want->on.number);
+    }
+    return targets;
+}
+
+static void print_write(const struct om_op *op, struct command *command)
+{
+    command->write = (struct write_command){
+        .items = print_items(&command->arena, op),
+        .item_count = (size_t)op->count,
+        .atomic = op->atomic,
+        .session = session_id(&command->arena, op->session),
+        .transaction = txn_id(&command->arena, op->txn),
+        .fencing_token = op->token,
+        .timeout_us = op->us,
+    };
+}
+
+static void print_session(const struct om_op *op, struct command *command)
+{
+    command->session.id = session_id(&command->arena, op->session);
+    command->session.ttl_us = op->us;
+    command->session.attachment = op->attachment;
+    command->session.force = op->force;
+    if (op->kind != OP_OPEN)
+        return;
+    command->session.on_expire = print_items(&command->arena, op);
+    command->session.on_expire_count = (size_t)op->count;
+}
+
+static void print_lock(const struct om_op *op, struct command *command)
+{
+    command->lock.session = session_id(&command->arena, op->session);
+    command->lock.transaction = txn_id(&command->arena, op->txn);
+    command->lock.targets = print_targets(&command->arena, op);
+    command->lock.target_count = (size_t)op->count;
+    command->lock.wait_us = op->us;
+}
+
+static void print_read(const struct om_op *op, struct command *command)
+{
+    command->txn_lock.transaction = txn_id(&command->arena, op->txn);
+    command->txn_lock.targets = print_targets(&command->arena, op);
+    command->txn_lock.target_count = (size_t)op->count;
+    command->txn_lock.timeout_us = op->us;
+}
+
+static void print_txn(const struct om_op *op, struct command *command)
+{
+    command->txn.id = txn_id(&command->arena, op->txn);
+    command->txn.mode = op->query ? TXN_QUERY : TXN_UPDATE;
+    command->txn.session = session_id(&command->arena, op->session);
+    command->txn.read_ts = op->read_ts;
+    command->txn.timeout_us = op->us;
+}
+
+static const enum command_type types[OP_KIND_COUNT] = {
+    [OP_WRITE] = COMMAND_WRITE,
+    [OP_OPEN] = COMMAND_SESSION_OPEN,
+    [OP_KEEPALIVE] = COMMAND_SESSION_KEEPALIVE,
+    [OP_ATTACH] = COMMAND_SESSION_ATTACH,
+    [OP_DETACH] = COMMAND_SESSION_DETACH,
+    [OP_CLOSE] = COMMAND_SESSION_CLOSE,
+    [OP_LOCK] = COMMAND_LOCK,
+    [OP_UNLOCK] = COMMAND_UNLOCK,
+    [OP_BEGIN] = COMMAND_TXN_BEGIN,
+    [OP_READ] = COMMAND_TXN_LOCK,
+    [OP_COMMIT] = COMMAND_TXN_COMMIT,
+    [OP_ROLLBACK] = COMMAND_TXN_ROLLBACK,
+    [OP_CANCEL] = COMMAND_CANCEL,
+    [OP_CREATE_INDEX] = COMMAND_INDEX_CREATE,
+    [OP_DELETE_INDEX] = COMMAND_INDEX_DELETE,
+    [OP_PUT_MAPPING] = COMMAND_MAPPING_PUT,
+    [OP_TICK] = COMMAND_TICK,
+    [OP_STATUS] = COMMAND_STATUS,
+    [OP_RESTART] = COMMAND_RESTART,
+};
+
+struct command *gen_command(const struct om_op *op)
+{
+    struct command *command = command_new(types[op->kind], DIALECT_7);
+
+    command->request = op->number;
+    command->context = (void *)(uintptr_t)op;
+    switch (op->kind) {
+    case OP_WRITE: print_write(op, command); break;
+    case OP_OPEN:
+    case OP_KEEPALIVE:
+    case OP_ATTACH:
+    case OP_DETACH:
+    case OP_CLOSE: print_session(op, command); break;
+    case OP_LOCK:
+    case OP_UNLOCK: print_lock(op, command); break;
+    case OP_BEGIN:
+    case OP_COMMIT:
+    case OP_ROLLBACK: print_txn(op, command); break;
+    case OP_READ: print_read(op, command); break;
+    case OP_CANCEL: command->cancel.request = op->target; break;
+    case OP_CREATE_INDEX:
+    case OP_DELETE_INDEX:
+    case OP_PUT_MAPPING: command->index.name = slice_from(gen_index_names[op->index]); break;
+    case OP_STATUS: command->status.what = STATUS_LOCKS; break;
+    default: break;
+    }
+    return command;
+}
+
+/* --- Telling ------------------------------------------------------------------------------------------------------------------------- */
+
+struct text {
+    char *at;
+    size_t left;
+};
+
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    int len = vsnprintf(text->at, text->left, format, arguments);
+    va_end(arguments);
+    if (len > 0 && (size_t)len < text->left) {
+        text->at += len;
+        text->left -= (size_t)len;
+    }
+}
+
+static void add_want(struct text *text, const struct om_want *want)
+{
+    static const char letters[] = "-SUX";
+
+    add(text, " %c ", letters[want->mode]);
+    if (want->on.kind == OM_ALL) {
+        add(text, "everything");
+        return;
+    }
+    add(text, "%s", gen_index_names[want->on.index]);
+    if (want->on.kind == OM_DIR)
+        add(text, ":%s", gen_dir_names[want->on.number]);
+    if (want->on.kind == OM_DOC)
+        add(text, "/%d", want->on.number);
+}
+
+static void add_item(struct text *text, const struct om_item *item)
+{
+    static const char *const actions[] = {"put", "create", "update", "delete"};
+
+    add(text, "; %s %s/%d v %d", actions[item->action], gen_index_names[item->index], item->doc, item->value);
+    if (item->dir >= 0)
+        add(text, " in %s", gen_dir_names[item->dir]);
+    if (item->if_seq_no >= 0)
+        add(text, " if_seq_no %lld", (long long)item->if_seq_no);
+    if (item->lease != 0)
+        add(text, " lease s%u", item->lease);
+}
+
+void gen_describe(const struct om_op *op, char *buffer, size_t size)
+{
+    struct text text = {buffer, size};
+
+    add(&text, "#%llu %s", (unsigned long long)op->number, command_name(types[op->kind]));
+    if (op->session != 0)
+        add(&text, " s%u", op->session);
+    if (op->txn != 0)
+        add(&text, " t%u%s", op->txn, op->query ? " query" : "");
+    if (op->us != 0)
+        add(&text, " %llu us", (unsigned long long)op->us);
+    if (op->token != 0)
+        add(&text, " token %llu", (unsigned long long)op->token);
+    if (op->target != 0)
+        add(&text, " of #%llu", (unsigned long long)op->target);
+    add(&text, "%s%s", op->atomic ? " atomic" : "", op->force ? " force" : "");
+    bool wants = op->kind == OP_LOCK || op->kind == OP_UNLOCK || op->kind == OP_READ;
+    for (int i = 0; i < op->count; i++)
+        if (wants)
+            add_want(&text, &op->wants[i]);
+        else
+            add_item(&text, &op->items[i]);
+}

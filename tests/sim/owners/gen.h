@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random operations of sessions and transactions, and the commands that they are for the product. */
+#ifndef TL_TESTS_SIM_OWNERS_GEN_H
+#define TL_TESTS_SIM_OWNERS_GEN_H
+
+#include "base/rand.h"
+#include "core/command.h"
+#include "model.h"
+
+enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_PROFILE_COUNT };
+
+struct gen {
+    enum gen_profile profile;
+    struct rng *rng;
+    uint32_t last_session; /* serials given so far */
+    uint32_t last_txn;
+    uint64_t last_number;
+    uint64_t last_attachment;
+    uint64_t oldest;       /* timestamp that may be read */
+    uint64_t now;
+    uint64_t tokens[8];    /* of late grants */
+    size_t token_count;
+};
+
+/* Makes an operation that suits the state. */
+void gen_op(struct gen *gen, const struct om *model, struct om_op *op);
+/* Returns: the command; its context is the operation. */
+struct command *gen_command(const struct om_op *op);
+/* Appends a description to `text`. */
+void gen_describe(const struct om_op *op, char *text, size_t size);
+
+extern const char *const gen_index_names[OM_INDICES];
+extern const char *const gen_dir_names[OM_DIRS];
+
+#endif

@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model's step: what falls due, the command, what may go on; sessions and locks. See model.h. */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+
+/* --- Units ---------------------------------------------------------------------------------------------------------- */
+
+void om_init(struct om *model, const struct om_limits *limits, uint64_t ts)
+{
+    memset(model, 0, sizeof(*model));
+    model->limits = *limits;
+    model->last_ts = ts;
+    for (int i = 0; i < OM_SESSIONS; i++)
+        model->sessions[i].lease.at = OM_NEVER;
+    for (int i = 0; i < OM_TXNS; i++)
+        model->txns[i].idle.at = OM_NEVER;
+    for (int i = 0; i < OM_WAITS; i++)
+        model->waits[i].deadline.at = OM_NEVER;
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            model->places[i][j] = -1;
+}
+
+void om_begin(struct om *model, uint64_t at)
+{
+    model->ts = at > model->last_ts ? at : model->last_ts + 1;
+    model->dirty = false;
+}
+
+void om_end_unit(struct om *model, struct om_step *step)
+{
+    model->last_ts = model->ts;
+    step->unit(step->context, model);
+}
+
+void om_complete(struct om *model, struct om_step *step, const struct om_done *done)
+{
+    if (step->done_count == OM_DONE) {
+        om_wrong(step, "the model has no room for another result");
+        return;
+    }
+    step->done[step->done_count] = *done;
+    step->done[step->done_count++].ts = model->ts;
+}
+
+void om_set_deadline(struct om *model, struct om_deadline *deadline, uint64_t at)
+{
+    *deadline = (struct om_deadline){at, ++model->last_deadline};
+}
+
+/* --- Waits ------------------------------------------------------------------------------------------------------------ */
+
+int om_wait_new(struct om *model, struct om_step *step, const struct om_done *done, int owner, uint32_t session, int txn)
+{
+    int slot = 0;
+
+    while (slot < OM_WAITS - 1 && model->waits[slot].used)
+        slot++;
+    if (model->waits[slot].used)
+        om_wrong(step, "the model has no room for another wait");
+    struct om_wait *wait = &model->waits[slot];
+    memset(wait, 0, sizeof(*wait));
+    wait->used = true;
+    wait->state = OM_NEW;
+    wait->op = done->op;
+    wait->done = *done;
+    wait->owner = owner < 0 ? om_wait_owner(slot) : owner;
+    wait->session = session;
+    wait->txn = txn;
+    wait->since = model->ts;
+    wait->deadline.at = OM_NEVER;
+    if (owner < 0)
+        model->born[wait->owner] = ++model->last_born;
+    return slot;
+}
+
+void om_wait_park(struct om *model, int slot, uint64_t until)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    wait->until = until;
+    om_set_deadline(model, &wait->deadline, until);
+    if (wait->parked)
+        return;
+    wait->parked = true;
+    wait->parked_number = ++model->last_parked;
+    if (wait->txn >= 0)
+        om_set_deadline(model, &model->txns[wait->txn].idle, OM_NEVER);
+}
+
+void om_wait_free(struct om *model, struct om_step *step, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    wait->ready = false;
+    wait->parked = false;
+    om_withdraw(model, step, slot);
+    if (wait->owner == om_wait_owner(slot))
+        om_release_all(model, step, wait->owner);
+    wait->used = false;
+    wait->state = OM_UNUSED;
+    wait->deadline.at = OM_NEVER;
+}
+
+void om_wait_ready(struct om *model, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    if (wait->ready)
+        return;
+    wait->ready = true;
+    wait->ready_number = ++model->last_ready;
+    wait->deadline.at = OM_NEVER;
+}
+
+void om_wait_fail(struct om *model, struct om_step *step, int slot, enum om_problem problem)
+{
+    struct om_wait *wait = &model->waits[slot];
+    struct om_done done = wait->done;
+    int txn = wait->txn;
+
+    if (wait->partial) {
+        om_withdraw(model, step, slot);
+        wait->session = 0;
+        wait->cause = problem;
+        om_wait_ready(model, slot);
+        return;
+    }
+    om_wait_free(model, step, slot);
+    done.problem = problem;
+    om_complete(model, step, &done);
+    if (txn >= 0)
+        om_txn_touch(model, txn);
+}
+
+/* --- What the table of locks did ------------------------------------------------------------------------------------------ */
+
+/* Returns: the slot whose event in this state is the oldest; -1: none. */
+static int next_event(const struct om *model, enum om_state state)
+{
+    int found = -1;
+
+    for (int i = 0; i < OM_WAITS; i++) {
+        const struct om_wait *wait = &model->waits[i];
+        if (wait->state == state && wait->event != 0 && (found < 0 || wait->event < model->waits[found].event))
+            found = i;
+    }
+    return found;
+}
+
+static void end_victim(struct om *model, struct om_step *step, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+    struct om_done done = wait->done;
+    int txn = wait->txn;
+
+    wait->event = 0;
+    if (txn < 0 && wait->op->kind == OP_WRITE) {
+        om_wait_ready(model, slot);
+        return;
+    }
+    done.problem = OM_DEADLOCK;
+    wait->txn = -1;
+    om_wait_free(model, step, slot);
+    om_complete(model, step, &done);
+    if (txn >= 0)
+        om_txn_abort(model, step, txn, false);
+}
+
+/* What a LOCK says that was granted. */
+static void tell_granted(struct om *model, struct om_step *step, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+    struct om_done done = wait->done;
+    int txn = wait->txn;
+
+    done.waited = model->ts - wait->since;
+    om_wait_free(model, step, slot);
+    om_complete(model, step, &done);
+    if (txn >= 0)
+        om_txn_touch(model, txn);
+}
+
+static void go_on(struct om *model, struct om_step *step, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    wait->event = 0;
+    if (wait->op != NULL && wait->op->kind == OP_LOCK)
+        tell_granted(model, step, slot);
+    else
+        om_wait_ready(model, slot);
+}
+
+void om_settle(struct om *model, struct om_step *step)
+{
+    int slot;
+
+    for (;;) {
+        if ((slot = next_event(model, OM_REFUSED)) >= 0)
+            end_victim(model, step, slot);
+        else if ((slot = next_event(model, OM_GRANTED)) >= 0)
+            go_on(model, step, slot);
+        else
+            return;
+    }
+}
+
+static void resume_leftover(struct om *model, struct om_step *step, int slot);
+
+static void resume_one(struct om *model, struct om_step *step, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    if (wait->op == NULL)
+        resume_leftover(model, step, slot);
+    else if (wait->op->kind == OP_READ)
+        om_txn_read_granted(model, step, slot);
+    else
+        om_write_resume(model, step, slot);
+}
+
+static void resume(struct om *model, struct om_step *step)
+{
+    for (;;) {
+        int found = -1;
+        for (int i = 0; i < OM_WAITS; i++)
+            if (model->waits[i].ready && (found < 0 || model->waits[i].ready_number < model->waits[found].ready_number))
+                found = i;
+        if (found < 0 || step->wrong != NULL)
+            return;
+        model->waits[found].ready = false;
+        om_begin(model, model->last_ts + 1);
+        resume_one(model, step, found);
+        om_settle(model, step);
+        om_end_unit(model, step);
+    }
+}
+
+/* --- Sessions ---------------------------------------------------------------------------------------------------------------- */
+
+int om_session_slot(const struct om *model, uint32_t serial)
+{
+    for (int i = 0; i < OM_SESSIONS; i++)
+        if (serial != 0 && model->sessions[i].serial == serial)
+            return i;
+    return -1;
+}
+
+static int session_count(const struct om *model)
+{
+    int count = 0;
+
+    for (int i = 0; i < OM_SESSIONS; i++)
+        count += model->sessions[i].serial != 0;
+    return count;
+}
+
+static void renew(struct om *model, struct om_session *session)
+{
+    session->expires = om_after(model, session->ttl);
+    om_set_deadline(model, &session->lease, session->expires);
+}
+
+static void open_session(struct om *model, const struct om_op *op, struct om_done *done)
+{
+    int slot = 0;
+
+    if (session_count(model) >= model->limits.sessions) {
+        done->problem = OM_LIMIT;
+        return;
+    }
+    while (model->sessions[slot].serial != 0)
+        slot++;
+    struct om_session *session = &model->sessions[slot];
+    *session = (struct om_session){.serial = op->session, .ttl = op->us, .action_count = op->count};
+    memcpy(session->actions, op->items, sizeof(session->actions));
+    model->born[om_session_owner(slot)] = ++model->last_born;
+    renew(model, session);
+    done->token = session->expires;
+}
+
+/* Ends what waits for a session itself and for its writes, in the order in which they came. */
+static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial)
+{
+    for (;;) {
+        int found = -1;
+        for (int i = 0; i < OM_WAITS; i++) {
+            const struct om_wait *wait = &model->waits[i];
+            if (wait->used && wait->parked && wait->session == serial &&
+                (found < 0 || wait->parked_number < model->waits[found].parked_number))
+                found = i;
+        }
+        if (found < 0)
+            return;
+        om_wait_fail(model, step, found, OM_SESSION_MISSING);
+    }
+}
+
+static void end_transactions(struct om *model, struct om_step *step, uint32_t serial)
+{
+    for (;;) {
+        int found = -1;
+        for (int i = 0; i < OM_TXNS; i++)
+            if (model->txns[i].serial != 0 && model->txns[i].session == serial &&
+                (found < 0 || model->born[om_txn_owner(i)] < model->born[om_txn_owner(found)]))
+                found = i;
+        if (found < 0)
+            return;
+        om_txn_abort(model, step, found, false);
+    }
+}
+
+/* Each document that was spared goes when its lock can be had. */
+static void wait_for_spared(struct om *model, struct om_step *step, uint32_t serial, const struct om_thing *spared, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct om_done none = {0};
+        struct om_want want = {spared[i], OM_X, false};
+        int slot = om_wait_new(model, step, &none, -1, 0, -1);
+        struct om_wait *wait = &model->waits[slot];
+        wait->lease = serial;
+        wait->index = spared[i].index;
+        wait->doc = spared[i].number;
+        enum om_answer answer = om_ask(model, step, slot, &want, 1, true);
+        om_wait_park(model, slot, OM_NEVER);
+        if (answer == OM_YES)
+            om_wait_ready(model, slot);
+    }
+}
+
+static void resume_leftover(struct om *model, struct om_step *step, int slot)
+{
+    struct om_thing spared[OM_INDICES * OM_DOCS];
+
+    om_end_lease(model, step, model->waits[slot].lease, model->waits[slot].owner, spared);
+    om_wait_free(model, step, slot);
+}
+
+static void end_session(struct om *model, struct om_step *step, int slot, bool in_order)
+{
+    struct om_session *session = &model->sessions[slot];
+    struct om_thing spared[OM_INDICES * OM_DOCS];
+    uint32_t serial = session->serial;
+
+    session->lease.at = OM_NEVER;
+    cancel_waits(model, step, serial);
+    end_transactions(model, step, serial);
+    if (!in_order)
+        om_run_actions(model, step, session);
+    int count = om_end_lease(model, step, serial, om_session_owner(slot), spared);
+    om_release_all(model, step, om_session_owner(slot));
+    wait_for_spared(model, step, serial, spared, count);
+    model->dirty = true;
+    memset(session, 0, sizeof(*session));
+    session->lease.at = OM_NEVER;
+}
+
+static void session_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
+{
+    int slot = om_session_slot(model, op->session);
+
+    if (op->kind == OP_OPEN) {
+        open_session(model, op, done);
+        return;
+    }
+    if (op->kind == OP_DETACH) { /* an attachment that was replaced means nothing any more */
+        if (slot >= 0 && model->sessions[slot].attachment == op->attachment)
+            end_session(model, step, slot, false);
+        return;
+    }
+    if (slot < 0) {
+        done->problem = OM_SESSION_MISSING;
+    } else if (op->kind == OP_CLOSE) {
+        end_session(model, step, slot, !op->force);
+    } else {
+        if (op->kind == OP_ATTACH)
+            model->sessions[slot].attachment = op->attachment;
+        renew(model, &model->sessions[slot]);
+        done->token = model->sessions[slot].expires;
+    }
+}
+
+/* --- Locks ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Returns: the owner that asks for locks, or -1 with the problem. */
+static int asker(const struct om *model, const struct om_op *op, int *ret_txn, enum om_problem *ret_problem)
+{
+    int slot;
+
+    *ret_txn = -1;
+    if (op->txn == 0) {
+        slot = om_session_slot(model, op->session);
+        if (slot < 0)
+            *ret_problem = OM_SESSION_MISSING;
+        return slot < 0 ? -1 : om_session_owner(slot);
+    }
+    slot = om_txn_find(model, op->txn, op->session, ret_problem);
+    if (slot >= 0 && model->txns[slot].query) {
+        *ret_problem = OM_READ_ONLY;
+        return -1;
+    }
+    *ret_txn = slot;
+    return slot < 0 ? -1 : om_txn_owner(slot);
+}
+
+static void lock_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
+{
+    int txn, owner = asker(model, op, &txn, &done->problem);
+
+    if (owner >= 0 && om_lock_count(model, owner) + op->count > model->limits.locks)
+        done->problem = OM_LIMIT;
+    else if (owner >= 0 && op->us > 0 && om_waiting_count(model) >= model->limits.waiters)
+        done->problem = OM_LIMIT;
+    if (done->problem != OM_FINE) {
+        om_complete(model, step, done);
+        return;
+    }
+    int slot = om_wait_new(model, step, done, owner, txn < 0 ? op->session : 0, txn);
+    switch (om_ask(model, step, slot, op->wants, op->count, op->us > 0)) {
+    case OM_YES: tell_granted(model, step, slot); return;
+    case OM_WAIT: om_wait_park(model, slot, om_after(model, op->us)); return;
+    case OM_NO: done->problem = OM_LOCK_CONFLICT; break;
+    case OM_CIRCLE: done->problem = OM_DEADLOCK; break;
+    }
+    om_wait_free(model, step, slot);
+    om_complete(model, step, done);
+    if (done->problem == OM_DEADLOCK && txn >= 0)
+        om_txn_abort(model, step, txn, false);
+}
+
+static void unlock_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
+{
+    int slot = om_session_slot(model, op->session);
+
+    if (op->txn != 0)
+        done->problem = OM_ILLEGAL;
+    else if (slot < 0)
+        done->problem = OM_SESSION_MISSING;
+    else if (op->count == 0)
+        done->released = (uint64_t)om_release_all(model, step, om_session_owner(slot));
+    else
+        for (int i = 0; i < op->count; i++)
+            done->released += om_release(model, step, om_session_owner(slot), op->wants[i].on);
+}
+
+static void cancel_command(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].used && model->waits[i].parked && model->waits[i].op != NULL &&
+            model->waits[i].op->number == op->target) {
+            om_wait_fail(model, step, i, OM_LOCK_TIMEOUT);
+            return;
+        }
+}
+
+/* --- Falling due -------------------------------------------------------------------------------------------------------------------- */
+
+static bool earlier(const struct om_deadline *a, const struct om_deadline *b)
+{
+    return a->at != b->at ? a->at < b->at : a->number < b->number;
+}
+
+static const struct om_deadline never = {OM_NEVER, UINT64_MAX};
+
+static int first_lease(const struct om *model, struct om_deadline *ret_first)
+{
+    int found = -1;
+
+    *ret_first = never;
+    for (int i = 0; i < OM_SESSIONS; i++)
+        if (model->sessions[i].serial != 0 && earlier(&model->sessions[i].lease, ret_first)) {
+            *ret_first = model->sessions[i].lease;
+            found = i;
+        }
+    return found;
+}
+
+static int first_wait(const struct om *model, struct om_deadline *ret_first)
+{
+    int found = -1;
+
+    *ret_first = never;
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].used && earlier(&model->waits[i].deadline, ret_first)) {
+            *ret_first = model->waits[i].deadline;
+            found = i;
+        }
+    return found;
+}
+
+static int first_idle(const struct om *model, struct om_deadline *ret_first)
+{
+    int found = -1;
+
+    *ret_first = never;
+    for (int i = 0; i < OM_TXNS; i++)
+        if (model->txns[i].serial != 0 && earlier(&model->txns[i].idle, ret_first)) {
+            *ret_first = model->txns[i].idle;
+            found = i;
+        }
+    return found;
+}
+
+uint64_t om_next_deadline(const struct om *model)
+{
+    struct om_deadline lease, wait, idle;
+
+    first_lease(model, &lease);
+    first_wait(model, &wait);
+    first_idle(model, &idle);
+    uint64_t first = lease.at < wait.at ? lease.at : wait.at;
+    return idle.at < first ? idle.at : first;
+}
+
+static void time_out(struct om *model, struct om_step *step, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+    struct om_done done = wait->done;
+    int txn = wait->txn;
+
+    if (wait->op->kind == OP_WRITE) {
+        om_write_timed_out(model, step, slot);
+        return;
+    }
+    done.waited = model->ts - wait->since;
+    done.problem = OM_LOCK_TIMEOUT;
+    om_wait_free(model, step, slot);
+    om_complete(model, step, &done);
+    if (txn >= 0)
+        om_txn_touch(model, txn);
+}
+
+/* Sessions whose lease is over, in order; they wait for nothing any more before anything else happens. */
+static int gather_ending(struct om *model, struct om_step *step, uint64_t now, int *ending)
+{
+    struct om_deadline first;
+    int count = 0, slot;
+
+    for (slot = first_lease(model, &first); slot >= 0 && first.at <= now; slot = first_lease(model, &first)) {
+        if (count == 0)
+            om_begin(model, now);
+        model->sessions[slot].lease.at = OM_NEVER;
+        ending[count++] = slot;
+    }
+    if (count == 0)
+        return 0;
+    for (int i = 0; i < count; i++)
+        cancel_waits(model, step, model->sessions[ending[i]].serial);
+    om_settle(model, step);
+    om_end_unit(model, step);
+    return count;
+}
+
+static void due(struct om *model, struct om_step *step, uint64_t now)
+{
+    int ending[OM_SESSIONS], at = 0, count;
+
+    if (om_next_deadline(model) > now)
+        return;
+    count = gather_ending(model, step, now, ending);
+    while (step->wrong == NULL) {
+        struct om_deadline wait, idle;
+        int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
+        uint64_t lease = at < count ? model->sessions[ending[at]].expires : OM_NEVER;
+        if (lease == OM_NEVER && wait.at > now && idle.at > now)
+            break;
+        om_begin(model, now);
+        if (lease <= wait.at && lease <= idle.at)
+            end_session(model, step, ending[at++], false);
+        else if (wait.at <= idle.at)
+            time_out(model, step, waiting);
+        else
+            om_txn_abort(model, step, idling, false);
+        om_settle(model, step);
+        om_end_unit(model, step);
+    }
+    resume(model, step);
+}
+
+/* --- After the end of the server --------------------------------------------------------------------------------------------------- */
+
+void om_stop(struct om *model)
+{
+    int kept = 0;
+
+    for (int i = 0; i < OM_WAITS; i++) {
+        memset(&model->waits[i], 0, sizeof(model->waits[i]));
+        model->waits[i].deadline.at = OM_NEVER;
+    }
+    for (int i = 0; i < model->lock_count; i++)
+        if (model->locks[i].owner < OM_SESSIONS)
+            model->locks[kept++] = model->locks[i];
+    model->lock_count = kept;
+    for (int i = 0; i < OM_SESSIONS; i++) {
+        model->sessions[i].lease.at = OM_NEVER;
+        model->sessions[i].attachment = 0;
+    }
+    for (int i = 0; i < OM_TXNS; i++)
+        model->txns[i].idle.at = OM_NEVER;
+}
+
+/* Leases begin anew; documents go whose session is gone. */
+static void restart(struct om *model, struct om_step *step)
+{
+    om_txn_restart(model);
+    for (;;) {
+        int found = -1;
+        for (int i = 0; i < OM_SESSIONS; i++)
+            if (model->sessions[i].serial != 0 && model->sessions[i].lease.at == OM_NEVER &&
+                (found < 0 || model->born[om_session_owner(i)] < model->born[om_session_owner(found)]))
+                found = i;
+        if (found < 0)
+            break;
+        renew(model, &model->sessions[found]);
+    }
+    for (uint32_t gone = 1; gone != 0;) {
+        gone = 0;
+        for (int i = 0; i < OM_INDICES; i++)
+            for (int j = 0; j < OM_DOCS; j++) {
+                const struct om_doc *doc = &model->docs.at[i][j];
+                bool awaited = false;
+                for (int k = 0; k < OM_WAITS; k++)
+                    awaited |= model->waits[k].used && model->waits[k].op == NULL && model->waits[k].index == i && model->waits[k].doc == j;
+                if (doc->live && doc->lease != 0 && !awaited && om_session_slot(model, doc->lease) < 0 &&
+                    (gone == 0 || doc->lease < gone))
+                    gone = doc->lease;
+            }
+        struct om_thing spared[OM_INDICES * OM_DOCS];
+        if (gone != 0)
+            wait_for_spared(model, step, gone, spared, om_end_lease(model, step, gone, -1, spared));
+    }
+}
+
+/* --- The step ------------------------------------------------------------------------------------------------------------------------- */
+
+static void create_index(struct om *model, struct om_step *step, struct om_done *done, int index)
+{
+    if (model->indices[index].there)
+        done->problem = OM_EXISTS;
+    else
+        om_make_index(model, step);
+}
+
+/* A command that is done at once. */
+static void run_simple(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_done done = {.op = op};
+
+    switch (op->kind) {
+    case OP_OPEN:
+    case OP_KEEPALIVE:
+    case OP_ATTACH:
+    case OP_DETACH:
+    case OP_CLOSE: session_command(model, step, op, &done); break;
+    case OP_UNLOCK: unlock_command(model, step, op, &done); break;
+    case OP_CANCEL: cancel_command(model, step, op); break;
+    case OP_RESTART: restart(model, step); break;
+    case OP_CREATE_INDEX: create_index(model, step, &done, op->index); break;
+    default: break;
+    }
+    om_complete(model, step, &done);
+}
+
+static void run(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_done done = {.op = op};
+
+    switch (op->kind) {
+    case OP_WRITE: om_write(model, step, op); break;
+    case OP_LOCK: lock_command(model, step, op, &done); break;
+    case OP_BEGIN: om_txn_begin(model, step, op); break;
+    case OP_READ: om_txn_read(model, step, op); break;
+    case OP_COMMIT: om_txn_commit(model, step, op); break;
+    case OP_ROLLBACK: om_txn_rollback(model, step, op); break;
+    default: run_simple(model, step, op); break;
+    }
+}
+
+void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
+{
+    due(model, step, ts);
+    om_begin(model, ts);
+    run(model, step, op);
+    om_settle(model, step);
+    om_end_unit(model, step);
+    resume(model, step);
+    if (step->circles_met < step->circle_count)
+        om_wrong(step, "a circle was reported where there was none");
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model's transactions. */
+#include <string.h>
+
+#include "parts.h"
+
+#define OUTCOME_KEPT_US (3600 * OM_SECOND)
+
+static const struct om_outcome_record *outcome_of(const struct om *model, uint32_t serial)
+{
+    for (int i = 0; i < model->ended_count; i++)
+        if (model->ended[i].txn == serial && model->ts - model->ended[i].ended <= OUTCOME_KEPT_US)
+            return &model->ended[i];
+    return NULL;
+}
+
+static void keep_outcome(struct om *model, const struct om_outcome_record *record)
+{
+    if (model->ended_count == OM_ENDED) /* the generator names only those that ended lately */
+        memmove(model->ended, model->ended + 1, --model->ended_count * sizeof(model->ended[0]));
+    model->ended[model->ended_count++] = *record;
+    model->dirty = true;
+}
+
+static enum om_problem explain_missing(const struct om *model, uint32_t serial)
+{
+    const struct om_outcome_record *outcome = outcome_of(model, serial);
+
+    return outcome != NULL && !outcome->committed ? OM_TXN_ABORTED : OM_TXN_MISSING;
+}
+
+static int slot_of(const struct om *model, uint32_t serial)
+{
+    for (int i = 0; i < OM_TXNS; i++)
+        if (serial != 0 && model->txns[i].serial == serial)
+            return i;
+    return -1;
+}
+
+/* Returns: the wait of a transaction's command; -1: none. */
+static int wait_of(const struct om *model, int slot)
+{
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].used && model->waits[i].parked && model->waits[i].txn == slot)
+            return i;
+    return -1;
+}
+
+int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum om_problem *ret_problem)
+{
+    int slot = slot_of(model, serial);
+
+    if (slot < 0)
+        *ret_problem = explain_missing(model, serial);
+    else if ((session != 0 && model->txns[slot].session != session) || wait_of(model, slot) >= 0)
+        *ret_problem = OM_ILLEGAL;
+    else
+        return slot;
+    return -1;
+}
+
+void om_txn_touch(struct om *model, int slot)
+{
+    om_set_deadline(model, &model->txns[slot].idle, om_after(model, model->txns[slot].timeout));
+}
+
+/* --- Beginning, reading ----------------------------------------------------------------------------------------------- */
+
+void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_done done = {.op = op};
+    int slot = 0, count = 0;
+
+    for (int i = 0; i < OM_TXNS; i++)
+        count += model->txns[i].serial != 0;
+    if (op->session != 0 && om_session_slot(model, op->session) < 0)
+        done.problem = OM_SESSION_MISSING;
+    else if (count >= model->limits.txns)
+        done.problem = OM_LIMIT;
+    if (done.problem == OM_FINE) {
+        while (model->txns[slot].serial != 0)
+            slot++;
+        struct om_txn *txn = &model->txns[slot];
+        *txn = (struct om_txn){.serial = op->txn, .session = op->session, .query = op->query, .timeout = op->us};
+        txn->created = model->ts;
+        if (op->query)
+            done.token = txn->read_ts = op->read_ts == 0 ? model->ts : op->read_ts;
+        model->born[om_txn_owner(slot)] = ++model->last_born;
+        model->dirty = true;
+        om_txn_touch(model, slot);
+    }
+    om_complete(model, step, &done);
+}
+
+/* What a transaction sees: the committed state through its own writes, or the past. */
+static void look(const struct om *model, const struct om_step *step, const struct om_txn *txn, struct om_docs *ret_seen)
+{
+    if (txn->query) {
+        om_docs_at(model, step->history, txn->read_ts, ret_seen);
+        return;
+    }
+    *ret_seen = model->docs;
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            if (txn->written[i][j])
+                ret_seen->at[i][j] = txn->overlay.at[i][j];
+}
+
+static void tell_read(struct om *model, struct om_step *step, int slot, struct om_done *done)
+{
+    const struct om_txn *txn = &model->txns[slot];
+
+    done->token = txn->query ? txn->read_ts : model->ts;
+    if (step->done_count < OM_DONE)
+        look(model, step, txn, &step->seen[step->done_count]);
+    om_txn_touch(model, slot);
+    om_complete(model, step, done);
+}
+
+void om_txn_read_granted(struct om *model, struct om_step *step, int wait)
+{
+    struct om_done done = model->waits[wait].done;
+    int slot = model->waits[wait].txn;
+
+    om_wait_free(model, step, wait);
+    tell_read(model, step, slot, &done);
+}
+
+void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_done done = {.op = op};
+    int slot = om_txn_find(model, op->txn, 0, &done.problem);
+
+    if (slot >= 0 && model->txns[slot].query) {
+        tell_read(model, step, slot, &done);
+        return;
+    }
+    if (slot >= 0 && om_lock_count(model, om_txn_owner(slot)) + op->count > model->limits.locks) {
+        done.problem = OM_LIMIT;
+        om_txn_touch(model, slot);
+    }
+    if (done.problem != OM_FINE) {
+        om_complete(model, step, &done);
+        return;
+    }
+    int wait = om_wait_new(model, step, &done, om_txn_owner(slot), 0, slot);
+    switch (om_ask(model, step, wait, op->wants, op->count, op->us > 0)) {
+    case OM_YES: om_txn_read_granted(model, step, wait); return;
+    case OM_WAIT: om_wait_park(model, wait, om_after(model, op->us)); return;
+    case OM_NO: done.problem = OM_LOCK_CONFLICT; break;
+    case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
+    }
+    om_wait_free(model, step, wait);
+    om_complete(model, step, &done);
+    if (done.problem == OM_DEADLOCK)
+        om_txn_abort(model, step, slot, false);
+}
+
+/* --- Ending -------------------------------------------------------------------------------------------------------------- */
+
+static void end(struct om *model, struct om_step *step, int slot)
+{
+    om_release_all(model, step, om_txn_owner(slot));
+    memset(&model->txns[slot], 0, sizeof(model->txns[slot]));
+    model->txns[slot].idle.at = OM_NEVER;
+}
+
+void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_request)
+{
+    struct om_outcome_record record = {.txn = model->txns[slot].serial, .by_request = by_request, .ended = model->ts};
+    int wait = wait_of(model, slot);
+
+    if (wait >= 0) {
+        model->waits[wait].txn = -1;
+        om_wait_fail(model, step, wait, OM_TXN_ABORTED);
+    }
+    keep_outcome(model, &record);
+    end(model, step, slot);
+}
+
+void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_done done = {.op = op};
+    int slot = slot_of(model, op->txn);
+    const struct om_outcome_record *outcome = outcome_of(model, op->txn);
+
+    if (slot >= 0)
+        om_txn_abort(model, step, slot, true);
+    else if (outcome == NULL || !outcome->by_request)
+        done.problem = explain_missing(model, op->txn);
+    om_complete(model, step, &done);
+}
+
+static bool lease_gone(const struct om *model, const struct om_txn *txn)
+{
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++) {
+            const struct om_doc *doc = &txn->overlay.at[i][j];
+            if (txn->written[i][j] && doc->live && doc->lease != 0 && om_session_slot(model, doc->lease) < 0)
+                return true;
+        }
+    return false;
+}
+
+static uint64_t commit_docs(struct om *model, struct om_step *step, struct om_txn *txn)
+{
+    uint64_t changes = 0;
+
+    model->committing = true;
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            if (txn->written[i][j]) {
+                txn->overlay.at[i][j].ts = model->ts;
+                om_store(model, step, i, j, &txn->overlay.at[i][j]);
+                changes++;
+            }
+    model->committing = false;
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            if (txn->written[i][j]) {
+                const struct om_doc *doc = &model->docs.at[i][j];
+                om_move(model, step, i, j, doc->live && model->indices[i].mapped ? doc->dir : -1);
+            }
+    return changes;
+}
+
+void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct om_done done = {.op = op};
+    int slot = slot_of(model, op->txn);
+    const struct om_outcome_record *outcome = outcome_of(model, op->txn);
+
+    if (slot < 0 && outcome != NULL && outcome->committed) { /* asked again, it answers the same */
+        done.token = outcome->commit_ts;
+        done.released = outcome->changes;
+    } else if (slot < 0) {
+        done.problem = explain_missing(model, op->txn);
+    } else if (om_txn_find(model, op->txn, op->session, &done.problem) < 0) {
+        ;
+    } else if (lease_gone(model, &model->txns[slot])) {
+        done.problem = OM_TXN_ABORTED;
+        om_txn_abort(model, step, slot, false);
+    } else {
+        struct om_txn *txn = &model->txns[slot];
+        struct om_outcome_record record = {.txn = op->txn, .committed = true, .ended = model->ts};
+        record.changes = done.released = commit_docs(model, step, txn);
+        record.commit_ts = done.token = txn->query ? txn->read_ts : model->ts;
+        keep_outcome(model, &record);
+        end(model, step, slot);
+    }
+    om_complete(model, step, &done);
+}
+
+void om_txn_restart(struct om *model)
+{
+    for (int i = 0; i < OM_TXNS; i++) {
+        if (model->txns[i].serial == 0)
+            continue;
+        keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[i].serial, .ended = model->ts});
+        memset(&model->txns[i], 0, sizeof(model->txns[i]));
+        model->txns[i].idle.at = OM_NEVER;
+    }
+}
+
+/* --- The past -------------------------------------------------------------------------------------------------------------- */
+
+uint64_t om_oldest_read(const struct om *model)
+{
+    uint64_t oldest = OM_NEVER;
+
+    for (int i = 0; i < OM_TXNS; i++)
+        if (model->txns[i].serial != 0 && model->txns[i].query && model->txns[i].read_ts < oldest)
+            oldest = model->txns[i].read_ts;
+    return oldest;
+}
+
+void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts, struct om_docs *ret_docs)
+{
+    memset(ret_docs, 0, sizeof(*ret_docs));
+    for (size_t i = 0; i < model->history && history->versions[i].ts <= ts; i++) {
+        const struct om_version *version = &history->versions[i];
+        if (version->number == OM_WHOLE_INDEX)
+            memset(ret_docs->at[version->index], 0, sizeof(ret_docs->at[version->index]));
+        else
+            ret_docs->at[version->index][version->number] = version->doc;
+    }
+}

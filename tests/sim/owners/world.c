@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "core/owners_internal.h"
+
+static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
+
+void world_fail(const struct world *world, const char *format, ...)
+{
+    char text[2048] = "";
+    va_list arguments;
+
+    fflush(stdout);
+    fprintf(stderr, "owners: seed %llu, step %d: ", (unsigned long long)world->seed, world->step);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    if (world->op != NULL)
+        gen_describe(world->op, text, sizeof(text));
+    fprintf(stderr, "\n");
+    if (world->tells && world->core != NULL)
+        compare_dump(world);
+    fprintf(stderr, "  %s\n  again: owners --%s --tell %llu\n", text,
+            world->gen.profile == GEN_TXNS ? "transactions" : "locks", (unsigned long long)world->seed);
+    exit(1);
+}
+
+static int below(struct world *world, int bound)
+{
+    return (int)rng_below(&world->rng, (uint64_t)bound);
+}
+
+static bool one_in(struct world *world, int n)
+{
+    return below(world, n) == 0;
+}
+
+/* --- What the core tells of circles --------------------------------------------------------------------------------------- */
+
+static uint64_t name_of(const struct lock_request *request)
+{
+    const struct wait *wait = lock_request_user(request);
+    const struct resource *resource;
+    struct arena arena = ARENA_INIT;
+    enum lock_mode mode;
+    size_t position = 0;
+    int index = 0;
+
+    if (wait->command != NULL)
+        return wait->command->request;
+    if (!lock_request_want(request, &position, &resource, &mode))
+        return 0;
+    struct resource_name name = resource_name(resource, &arena);
+    while (index < OM_INDICES - 1 && !slice_is(name.index, gen_index_names[index]))
+        index++;
+    uint64_t number = om_leftover(index, name.id.data[0] - '0');
+    arena_deinit(&arena);
+    return number;
+}
+
+static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count, bool requeued)
+{
+    struct world *world = context;
+
+    if (world->circle_count == OM_CIRCLES || count > OM_CIRCLE_STEPS)
+        world_fail(world, "more circles than the world has room for");
+    struct om_circle *circle = &world->circles[world->circle_count++];
+    *circle = (struct om_circle){.victim = name_of(victim), .requeued = requeued, .count = (int)count};
+    for (size_t i = 0; i < count; i++)
+        circle->steps[i] = name_of(steps[i].request);
+    world->hooks.deadlock(world->hooks.context, victim, steps, count, requeued);
+}
+
+static void on_changed(void *context, const struct lock_hold *hold, bool gone)
+{
+    struct world *world = context;
+
+    world->hooks.changed(world->hooks.context, hold, gone);
+}
+
+/* --- The host --------------------------------------------------------------------------------------------------------------- */
+
+/* Small ones, so that each is met. */
+static const struct om_limits limits = {.sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5};
+
+static void open_core(struct world *world)
+{
+    struct core_limits core_limits = core_limits_default();
+
+    core_limits.sessions_max = (size_t)limits.sessions;
+    core_limits.transactions_max = (size_t)limits.txns;
+    core_limits.locks_per_session_max = (size_t)limits.locks;
+    core_limits.waiters_max = (size_t)limits.waiters;
+    core_limits.transaction_changes_max = (size_t)limits.changes;
+    if (core_open(world->store, &core_limits, &world->core) != 0)
+        world_fail(world, "the core does not open");
+    struct lock_table *table = &world->core->owners->locks;
+    world->hooks = table->hooks;
+    table->hooks = (struct lock_hooks){on_deadlock, on_changed, world};
+}
+
+static void open_store(struct world *world)
+{
+    struct store_options options = {.in_memory = world->kind == WORLD_ROCKS_IN_MEMORY,
+                                    .directory = slice_from(world->directory)};
+    char *reason = NULL;
+
+    if (world->kind == WORLD_TWIN)
+        world->store = store_open_mem();
+    else if (store_open_rocks(&options, &world->store, &reason) != 0)
+        world_fail(world, "RocksDB does not open: %s", reason);
+}
+
+static int remove_file(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static uint64_t digest(struct world *world)
+{
+    uint64_t value;
+
+    if (core_digest(world->core, &value) != 0)
+        world_fail(world, "no digest");
+    return value;
+}
+
+/* --- Steps -------------------------------------------------------------------------------------------------------------------- */
+
+static void keep_copy(void *context, const struct om *model)
+{
+    struct world *world = context;
+
+    if (world->copy_count == world->copy_capacity) {
+        world->copy_capacity = world->copy_capacity == 0 ? 16 : world->copy_capacity * 2;
+        world->copies = mem_realloc(world->copies, world->copy_capacity * sizeof(*world->copies));
+    }
+    world->copies[world->copy_count++] = *model;
+}
+
+static void tell(const struct world *world, const struct om_op *op)
+{
+    char text[2048];
+
+    gen_describe(op, text, sizeof(text));
+    printf("[%d @%llu] %s\n", world->step, (unsigned long long)world->now, text);
+}
+
+static void tell_done(const struct om_done *done)
+{
+    printf("    #%llu @%llu: problem %d", (unsigned long long)done->op->number, (unsigned long long)done->ts, done->problem);
+    for (int i = 0; done->op->kind == OP_WRITE && i < done->op->count; i++)
+        printf(" [%d %d]", done->results[i].outcome, done->results[i].problem);
+    printf(done->token != 0 ? " %llu\n" : "\n", (unsigned long long)done->token);
+}
+
+static bool is_of_txn(const struct om_version *version)
+{
+    return version->committed;
+}
+
+/* What was written outside transactions, for the witness: each version is a record. */
+static void tell_versions(struct world *world, size_t from)
+{
+    for (size_t i = from; i < world->model.history; i++) {
+        const struct om_version *version = &world->history.versions[i];
+        if (is_of_txn(version))
+            continue;
+        size_t record = witness_begin(&world->witness, 0, (uint64_t)world->step);
+        int first = version->number == OM_WHOLE_INDEX ? 0 : version->number;
+        int last = version->number == OM_WHOLE_INDEX ? OM_DOCS - 1 : version->number;
+        for (int doc = first; doc <= last; doc++)
+            witness_tell(&world->witness, record, WITNESS_SET, version->index * OM_DOCS + doc,
+                         version->doc.live && version->number != OM_WHOLE_INDEX
+                             ? witness_value(version->doc.value, version->doc.dir) : -1);
+        witness_commit(&world->witness, record, version->ts, (uint64_t)world->step);
+    }
+}
+
+/* Transactions that have ended without a word to the client. */
+static void forget_ended(struct world *world)
+{
+    for (size_t i = world->witness.count; i-- > 0;) {
+        const struct witness_record *record = &world->witness.records[i];
+        bool open = false;
+        if (record->ts != 0)
+            continue;
+        for (int j = 0; j < OM_TXNS; j++)
+            open |= world->model.txns[j].serial == record->txn;
+        if (!open)
+            witness_forget(&world->witness, i);
+    }
+}
+
+/* Applies an operation to the model, with the circles that the product has seen. */
+static void apply_model(struct world *world, const struct om_op *op)
+{
+    struct om_step *told = &world->told;
+
+    told->circles = world->circles;
+    told->circle_count = world->circle_count;
+    told->circles_met = told->done_count = 0;
+    told->wrong = NULL;
+    told->unit = keep_copy;
+    told->context = world;
+    told->history = &world->history;
+    om_apply(&world->model, op, world->now, told);
+    for (int i = 0; world->tells && i < told->done_count; i++)
+        tell_done(&told->done[i]);
+    if (told->wrong != NULL)
+        world_fail(world, "%s", told->wrong);
+}
+
+/* Each command that the product completed must be the model's next. */
+static void compare_all(struct world *world)
+{
+    int next = 0;
+
+    while (!list_empty(&world->effects.completed)) {
+        struct command *command = list_entry(world->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        if (next == world->told.done_count)
+            world_fail(world, "command %llu completes, the model says none", (unsigned long long)command->request);
+        compare_done(world, &world->told.done[next], &world->told.seen[next], command);
+        const struct om_done *done = &world->told.done[next++];
+        if (done->op->kind == OP_LOCK && done->problem == OM_FINE)
+            world->gen.tokens[world->gen.token_count++ % 8] = done->token;
+        command_free(command);
+    }
+    if (next < world->told.done_count)
+        world_fail(world, "command %llu does not complete", (unsigned long long)world->told.done[next].op->number);
+}
+
+static void give(struct world *world, struct om_op *op)
+{
+    struct command *command = gen_command(op);
+    size_t history = world->model.history;
+
+    world->op = op;
+    if (world->tells)
+        tell(world, op);
+    command->ts = world->now;
+    world->circle_count = 0;
+    if (core_step(world->core, command, &world->effects) != 0)
+        world_fail(world, "the step failed");
+    apply_model(world, op);
+    compare_all(world);
+    tell_versions(world, history);
+    forget_ended(world);
+    compare_counts(world);
+    if (world->now < world->model.last_ts)
+        world->now = world->model.last_ts;
+}
+
+static struct om_op *new_op(struct world *world)
+{
+    return arena_zalloc(&world->ops, sizeof(struct om_op));
+}
+
+static void do_op(struct world *world)
+{
+    struct om_op *op = new_op(world);
+
+    world->gen.now = world->now;
+    world->gen.oldest = world->history_low;
+    gen_op(&world->gen, &world->model, op);
+    give(world, op);
+}
+
+static void do_maintain(struct world *world)
+{
+    size_t removed;
+
+    world->now++;
+    if (core_maintain(world->core, world->now, one_in(world, 2) ? 3 : 10000, &removed) != 0)
+        world_fail(world, "maintenance failed");
+    world->model.last_ts = world->now;
+    keep_copy(world, &world->model);
+}
+
+/* --- Events --------------------------------------------------------------------------------------------------------------------- */
+
+static void sync_store(struct world *world)
+{
+    if (store_sync(world->store) != 0)
+        world_fail(world, "the sync failed");
+    world->synced = world->model.last_ts;
+    world->copy_count = 0;
+    keep_copy(world, &world->model);
+}
+
+static void raise_history(struct world *world)
+{
+    uint64_t top = om_oldest_read(&world->model);
+
+    top = top < world->synced ? top : world->synced;
+    if (top <= world->history_low)
+        return;
+    world->history_low += rng_below(&world->rng, top - world->history_low + 1);
+    if (store_set_history_low(world->store, world->history_low) != 0)
+        world_fail(world, "the cut-off cannot be raised");
+}
+
+/* Commands that wait are told that the server stops. */
+static void stop_core(struct world *world)
+{
+    core_stop(world->core, &world->effects);
+    while (!list_empty(&world->effects.completed)) {
+        struct command *command = list_entry(world->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        if (command->problem.type != PROBLEM_STOPPING)
+            world_fail(world, "a command that waited is not told of the end");
+        command_free(command);
+    }
+    core_close(world->core);
+}
+
+/* The model as of the last unit that is still there. */
+static void go_back(struct world *world)
+{
+    uint64_t kept = core_last_ts(world->core);
+
+    while (world->copy_count > 1 && world->copies[world->copy_count - 1].last_ts > kept)
+        world->copy_count--;
+    world->model = world->copies[world->copy_count - 1];
+    om_stop(&world->model);
+    world->model.last_ts = kept; /* units that wrote nothing have left no trace */
+    witness_crash(&world->witness, world->model.last_ts);
+}
+
+/* The server ends, with or without warning, and comes again. */
+static void restart(struct world *world, bool crash)
+{
+    struct om_op *op = new_op(world);
+    uint64_t before = digest(world);
+    bool lossy = crash && world->kind == WORLD_TWIN;
+
+    if (!crash)
+        sync_store(world);
+    stop_core(world);
+    if (lossy)
+        store_mem_crash(world->store, rng_below(&world->rng, 40));
+    if (world->kind == WORLD_ROCKS_ON_DISK) {
+        store_close(world->store);
+        open_store(world);
+    }
+    open_core(world);
+    if (world->tells)
+        printf("[%d] %s; as of %llu\n", world->step, crash ? "crash" : "restart",
+               (unsigned long long)core_last_ts(world->core));
+    world->op = NULL;
+    if (!lossy && digest(world) != before)
+        world_fail(world, "the digest differs after opening again");
+    go_back(world);
+    *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
+    world->now++;
+    give(world, op);
+    compare_state(world);
+    sync_store(world);
+}
+
+static void maybe_event(struct world *world)
+{
+    const char *wrong;
+
+    if (one_in(world, 8))
+        sync_store(world);
+    if (one_in(world, 60))
+        do_maintain(world);
+    if (one_in(world, 90))
+        restart(world, !one_in(world, 4));
+    if (one_in(world, 40))
+        raise_history(world);
+    if (one_in(world, 30))
+        compare_past(world, world->history_low + rng_below(&world->rng, world->now - world->history_low + 1));
+    if (one_in(world, 16) || world->tells)
+        compare_state(world);
+    if ((wrong = om_check(&world->model)) != NULL)
+        world_fail(world, "%s", wrong);
+}
+
+static void advance_time(struct world *world)
+{
+    int kind = below(world, 60);
+    uint64_t most = kind == 0 ? 70 * OM_SECOND : kind < 4 ? 4 * OM_SECOND : kind < 20 ? 500000 : kind < 40 ? 1000 : 3;
+
+    world->now += 1 + rng_below(&world->rng, most);
+}
+
+/* --- A life ----------------------------------------------------------------------------------------------------------------------- */
+
+/* The indices that are there from the beginning, and the template of the one that comes and goes. */
+static void set_stage(struct world *world)
+{
+    static const char *const bodies[] = {
+        "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"}}}}",
+        "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"keyword\"},\"v\":{\"type\":\"long\"}}}}",
+        "{\"index_patterns\":[\"nx\"],\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"}}}}",
+    };
+
+    for (int i = 0; i < 3; i++) {
+        struct command *command = command_new(i < 2 ? COMMAND_INDEX_CREATE : COMMAND_TEMPLATE_PUT, DIALECT_7);
+        command->ts = ++world->now;
+        if (i < 2)
+            command->index = (struct index_command){.name = slice_from(gen_index_names[i]), .body = slice_from(bodies[i])};
+        else
+            command->object = (struct object_command){.name = SLICE_LIT("nx"), .body = slice_from(bodies[i])};
+        if (core_step(world->core, command, &world->effects) != 0 || command->problem.type != PROBLEM_NONE)
+            world_fail(world, "the stage cannot be set: %.*s", SLICE_ARG(command->problem.reason));
+        list_remove(&command->link);
+        command_free(command);
+        world->model.last_ts = world->now;
+        if (i < 2)
+            world->model.indices[i] = (struct om_index){.there = true, .mapped = i == 0, .generation = 1};
+    }
+    world->history_low = world->now;
+    sync_store(world);
+}
+
+static void check_witness(struct world *world)
+{
+    size_t record;
+    const char *wrong = witness_check(&world->witness, &record);
+
+    if (wrong != NULL)
+        world_fail(world, "%s (t%u at %llu)", wrong, world->witness.records[record].txn,
+                   (unsigned long long)world->witness.records[record].ts);
+}
+
+static bool lies_in(int above, int dir)
+{
+    static const int parents[OM_DIRS] = {-1, 0, 1, 0, 2};
+
+    while (dir >= 0 && dir != above)
+        dir = parents[dir];
+    return dir >= 0;
+}
+
+static void open_world(struct world *world, uint64_t seed, const struct world_options *options)
+{
+    *world = (struct world){.seed = seed, .tells = options->tells, .kind = options->store, .now = start_of_time};
+    world->ops = ARENA_INIT;
+    world->witness.lies_in = lies_in;
+    rng_init(&world->rng, seed * 2 + options->profile);
+    world->gen = (struct gen){.profile = options->profile, .rng = &world->rng};
+    effects_init(&world->effects);
+    om_init(&world->model, &limits, world->now);
+    snprintf(world->directory, sizeof(world->directory), "%s", "/tmp/tidelock-owners-XXXXXX");
+    if (world->kind == WORLD_ROCKS_ON_DISK && mkdtemp(world->directory) == NULL)
+        world_fail(world, "no directory for RocksDB");
+    open_store(world);
+    open_core(world);
+    set_stage(world);
+}
+
+static void close_world(struct world *world)
+{
+    stop_core(world);
+    store_close(world->store);
+    if (world->kind == WORLD_ROCKS_ON_DISK && nftw(world->directory, remove_file, 8, FTW_DEPTH | FTW_PHYS) != 0)
+        world_fail(world, "%s cannot be removed", world->directory);
+    witness_free(&world->witness);
+    arena_deinit(&world->ops);
+    mem_free(world->copies);
+    free(world->history.versions);
+}
+
+void world_live(uint64_t seed, const struct world_options *options)
+{
+    static struct world world; /* too large for a stack */
+
+    open_world(&world, seed, options);
+    for (world.step = 1; world.step <= options->steps; world.step++) {
+        advance_time(&world);
+        do_op(&world);
+        maybe_event(&world);
+    }
+    restart(&world, false);
+    compare_state(&world);
+    check_witness(&world);
+    close_world(&world);
+}

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model's writes: their locks, and what each item comes to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+
+#define TOMBSTONE_US (60 * OM_SECOND)
+
+/* A write at work. */
+struct work {
+    struct om *model;
+    struct om_step *step;
+    const struct om_op *op;
+    struct om_done done;
+    uint32_t session;
+    int txn;   /* slot; -1: none */
+    int wait;  /* slot; -1: it has not asked for a lock */
+    int target_count;
+    int targets[OM_ITEMS]; /* items */
+};
+
+static enum om_end go_on(struct work *at, uint64_t deadline);
+
+/* --- Documents -------------------------------------------------------------------------------------------------------- */
+
+/* A document as a write sees it: its transaction's, or the committed one. */
+static const struct om_doc *seen(const struct work *at, int index, int doc)
+{
+    const struct om *model = at->model;
+
+    if (at->txn >= 0 && model->txns[at->txn].written[index][doc])
+        return &model->txns[at->txn].overlay.at[index][doc];
+    return &model->docs.at[index][doc];
+}
+
+static int place_of(const struct om *model, int index, const struct om_doc *doc)
+{
+    return doc->live && model->indices[index].mapped ? doc->dir : -1;
+}
+
+static void remember(struct om *model, struct om_step *step, int index, int doc, const struct om_doc *now)
+{
+    struct om_history *history = step->history;
+
+    if (model->history == history->capacity) {
+        history->capacity = history->capacity == 0 ? 1024 : history->capacity * 2;
+        history->versions = realloc(history->versions, history->capacity * sizeof(*history->versions));
+    }
+    history->versions[model->history++] =
+        (struct om_version){now->ts, (uint8_t)index, (uint8_t)doc, model->indices[index].generation, model->committing, *now};
+}
+
+void om_store(struct om *model, struct om_step *step, int index, int doc, const struct om_doc *now)
+{
+    model->docs.at[index][doc] = *now;
+    model->dirty = true;
+    remember(model, step, index, doc, now);
+}
+
+static void keep(struct work *at, int index, int doc, const struct om_doc *now)
+{
+    struct om *model = at->model;
+
+    if (at->txn < 0) {
+        om_store(model, at->step, index, doc, now);
+        return;
+    }
+    model->txns[at->txn].written[index][doc] = true;
+    model->txns[at->txn].overlay.at[index][doc] = *now;
+}
+
+static void set_there(struct om *model, struct om_step *step, bool there)
+{
+    struct om_index *index = &model->indices[OM_NX];
+
+    *index = (struct om_index){.there = there, .mapped = there, .generation = index->generation + 1};
+    memset(model->docs.at[OM_NX], 0, sizeof(model->docs.at[OM_NX]));
+    model->dirty = true;
+    remember(model, step, OM_NX, OM_WHOLE_INDEX, &(struct om_doc){.live = there, .ts = model->ts});
+}
+
+void om_make_index(struct om *model, struct om_step *step)
+{
+    set_there(model, step, true);
+}
+
+void om_drop_index(struct om *model, struct om_step *step)
+{
+    set_there(model, step, false);
+    for (int i = 0; i < OM_DOCS; i++)
+        om_move(model, step, OM_NX, i, -1);
+}
+
+/* --- One item ------------------------------------------------------------------------------------------------------------- */
+
+static enum om_problem fail(struct om_result *result, enum om_problem problem)
+{
+    result->outcome = OM_FAILED;
+    result->problem = (uint8_t)problem;
+    return problem;
+}
+
+static bool counts(const struct om *model, const struct om_doc *old)
+{
+    return old->known && (old->live || model->ts - old->ts <= TOMBSTONE_US);
+}
+
+static void change(struct work *at, const struct om_item *item, const struct om_doc *now, struct om_result *result)
+{
+    struct om *model = at->model;
+    const struct om_doc *old = seen(at, item->index, item->doc);
+    bool was = old->live;
+    struct om_doc next = *now;
+
+    next.known = true;
+    next.version = counts(model, old) ? old->version + 1 : 1;
+    next.seq_no = model->indices[item->index].next_seq_no++;
+    next.ts = model->ts;
+    *result = (struct om_result){next.live ? (was ? OM_UPDATED : OM_CREATED) : was ? OM_DELETED : OM_NOT_FOUND, OM_FINE,
+                                 next.version, next.seq_no};
+    keep(at, item->index, item->doc, &next);
+}
+
+static void conflict(const struct om *model, const struct om_doc *old, struct om_result *result)
+{
+    fail(result, OM_CONFLICT);
+    result->version = counts(model, old) ? old->version : -1;
+    result->seq_no = counts(model, old) ? old->seq_no : -2;
+}
+
+static bool lease_gone(const struct work *at, const struct om_item *item)
+{
+    return item->lease != 0 && om_session_slot(at->model, item->lease) < 0;
+}
+
+static void update(struct work *at, const struct om_item *item, const struct om_doc *old, struct om_result *result)
+{
+    struct om_doc next = *old;
+
+    if (!old->live) {
+        fail(result, OM_MISSING);
+        return;
+    }
+    if (item->if_seq_no >= 0 && item->if_seq_no != old->seq_no) {
+        conflict(at->model, old, result);
+        return;
+    }
+    next.value = item->value;
+    next.dir = item->dir >= 0 ? item->dir : old->dir;
+    next.lease = item->lease != 0 ? item->lease : old->lease;
+    if (next.value == old->value && next.dir == old->dir)
+        *result = (struct om_result){OM_NOOP, OM_FINE, old->version, old->seq_no};
+    else if (next.lease != 0 && item->lease != 0 && lease_gone(at, item))
+        fail(result, OM_SESSION_MISSING);
+    else
+        change(at, item, &next, result);
+}
+
+static void run_item(struct work *at, const struct om_item *item, struct om_result *result)
+{
+    struct om *model = at->model;
+    const struct om_doc *old = seen(at, item->index, item->doc);
+    struct om_doc next = {.live = true, .dir = item->dir, .value = item->value, .lease = item->lease};
+
+    if (!model->indices[item->index].there) {
+        if (item->action == OM_DELETE) {
+            fail(result, OM_NO_INDEX);
+            return;
+        }
+        om_make_index(model, at->step);
+    }
+    if (item->action == OM_UPDATE) {
+        update(at, item, old, result);
+        return;
+    }
+    if (item->action == OM_DELETE)
+        next = (struct om_doc){.dir = -1};
+    else if (lease_gone(at, item)) {
+        fail(result, OM_SESSION_MISSING);
+        return;
+    }
+    if ((item->if_seq_no >= 0 && (!old->live || old->seq_no != item->if_seq_no)) ||
+        (item->if_seq_no < 0 && item->action == OM_CREATE && old->live))
+        conflict(model, old, result);
+    else
+        change(at, item, &next, result);
+}
+
+/* --- Running ---------------------------------------------------------------------------------------------------------------- */
+
+/* Runs the chosen items that have no problem yet. Returns: whether any failed. */
+static bool run_items(struct work *at, const bool *chosen)
+{
+    bool failed = false;
+
+    for (int i = 0; i < at->op->count; i++) {
+        if (chosen != NULL && !chosen[i])
+            continue;
+        if (at->done.results[i].problem == OM_FINE)
+            run_item(at, &at->op->items[i], &at->done.results[i]);
+        else
+            at->done.results[i].outcome = OM_FAILED;
+        failed |= at->done.results[i].outcome == OM_FAILED;
+    }
+    return failed;
+}
+
+static int change_count(const struct om_txn *txn)
+{
+    int count = 0;
+
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            count += txn->written[i][j];
+    return count;
+}
+
+static void run_in_txn(struct work *at, const bool *chosen)
+{
+    struct om *model = at->model;
+    struct om_txn *txn = &model->txns[at->txn], before = *txn;
+    bool failed = run_items(at, chosen);
+
+    at->done.rolled_back = at->op->atomic && failed;
+    if (at->done.rolled_back)
+        *txn = before;
+    if (change_count(txn) > model->limits.changes) {
+        *txn = before;
+        at->done.problem = OM_TOO_LARGE;
+    }
+    om_txn_touch(model, at->txn);
+}
+
+/* Locks on documents that have moved move along. */
+static void move_documents(struct work *at, const bool *chosen)
+{
+    struct om *model = at->model;
+
+    for (int i = 0; i < at->target_count; i++) {
+        const struct om_item *item = &at->op->items[at->targets[i]];
+        if ((chosen != NULL && !chosen[at->targets[i]]) || at->done.results[at->targets[i]].outcome == OM_FAILED)
+            continue;
+        om_move(model, at->step, item->index, item->doc,
+                place_of(model, item->index, &model->docs.at[item->index][item->doc]));
+    }
+}
+
+static void run(struct work *at, const bool *chosen)
+{
+    static struct om before;
+    struct om *model = at->model;
+
+    if (at->txn >= 0) {
+        run_in_txn(at, chosen);
+        return;
+    }
+    if (at->op->atomic)
+        before = *model;
+    at->done.rolled_back = run_items(at, chosen) && at->op->atomic;
+    if (at->done.rolled_back)
+        *model = before;
+    else
+        move_documents(at, chosen);
+}
+
+/* --- What it needs ------------------------------------------------------------------------------------------------------------ */
+
+static struct om_thing doc_of(const struct om_item *item)
+{
+    return (struct om_thing){OM_DOC, item->index, (int8_t)item->doc};
+}
+
+/* Where an item will leave its document; -1: nowhere in particular. */
+static int new_place(const struct work *at, const struct om_item *item)
+{
+    const struct om_doc *old = seen(at, item->index, item->doc);
+    const struct om_index *index = &at->model->indices[item->index];
+
+    if (item->action == OM_DELETE || (index->there && !index->mapped))
+        return -1;
+    if (item->action != OM_UPDATE)
+        return item->dir;
+    if (!index->there || !old->live)
+        return -1;
+    return item->dir >= 0 ? item->dir : old->dir;
+}
+
+/* Where it lies now. */
+static int old_place(const struct work *at, const struct om_item *item)
+{
+    if (!at->model->indices[item->index].there)
+        return -1;
+    return place_of(at->model, item->index, seen(at, item->index, item->doc));
+}
+
+/* X on the document, and a place where it will lie when that is elsewhere. */
+static int wants_of(const struct work *at, const struct om_item *item, struct om_want *wants)
+{
+    int old = old_place(at, item), place = new_place(at, item);
+
+    wants[0] = (struct om_want){doc_of(item), OM_X, false};
+    if (place < 0 || place == old)
+        return 1;
+    wants[1] = (struct om_want){{OM_DIR, item->index, (int8_t)place}, OM_X, true};
+    return 2;
+}
+
+static bool is_left(const struct work *at, int item)
+{
+    return at->wait < 0 || !at->model->waits[at->wait].partial || at->model->waits[at->wait].left[item];
+}
+
+/* Checks the fencing token; a write that names no session acts for its owner. */
+static bool token_holds(struct work *at, int item)
+{
+    struct om *model = at->model;
+    const struct om_item *what = &at->op->items[item];
+    int place = old_place(at, what) >= 0 ? old_place(at, what) : new_place(at, what); /* where it is, or is to be */
+    int owner = om_token_owner(model, at->op->token, doc_of(what), place);
+
+    if (owner < 0) {
+        at->done.results[item].problem = OM_STALE_TOKEN;
+        return false;
+    }
+    if (at->session == 0 && at->txn < 0) {
+        if (owner < OM_SESSIONS)
+            at->session = model->sessions[owner].serial;
+        else if (owner < om_wait_owner(0))
+            at->session = model->txns[owner - om_txn_owner(0)].session;
+    }
+    return true;
+}
+
+static void find_targets(struct work *at)
+{
+    at->target_count = 0;
+    for (int i = 0; i < at->op->count; i++)
+        if (is_left(at, i) && (at->op->token == 0 || token_holds(at, i)))
+            at->targets[at->target_count++] = i;
+}
+
+static int collect_wants(const struct work *at, const bool *blocked, struct om_want *wants)
+{
+    int count = 0;
+
+    for (int i = 0; i < at->target_count; i++)
+        if (blocked == NULL || blocked[i])
+            count += wants_of(at, &at->op->items[at->targets[i]], wants + count);
+    return count;
+}
+
+/* --- Finishing ------------------------------------------------------------------------------------------------------------------ */
+
+static void complete(struct work *at)
+{
+    if (at->wait >= 0)
+        om_wait_free(at->model, at->step, at->wait);
+    at->wait = -1;
+    om_complete(at->model, at->step, &at->done);
+}
+
+/* Runs all that is left. An atomic write of its own needs a unit in which nothing has happened. */
+static enum om_end finish(struct work *at, uint64_t deadline)
+{
+    struct om *model = at->model;
+    bool chosen[OM_ITEMS], partial = at->wait >= 0 && model->waits[at->wait].partial;
+
+    if (at->op->atomic && at->txn < 0 && model->dirty) {
+        om_end_unit(model, at->step);
+        om_begin(model, model->last_ts + 1);
+        return go_on(at, deadline);
+    }
+    if (partial)
+        memcpy(chosen, model->waits[at->wait].left, sizeof(chosen));
+    run(at, partial ? chosen : NULL);
+    complete(at);
+    return OM_ENDED_NOW;
+}
+
+static enum om_end finish_without(struct work *at, enum om_problem problem, const bool *blocked)
+{
+    for (int i = 0; i < at->target_count; i++)
+        if (blocked[i])
+            at->done.results[at->targets[i]].problem = (uint8_t)problem;
+    return finish(at, at->model->ts);
+}
+
+/* Takes the locks of each item alone; those that cannot have theirs fail. */
+static enum om_end take_each(struct work *at)
+{
+    for (int i = 0; i < at->target_count; i++) {
+        struct om_want wants[2];
+        int item = at->targets[i];
+        if (!is_left(at, item))
+            continue;
+        int count = wants_of(at, &at->op->items[item], wants);
+        if (om_ask(at->model, at->step, at->wait, wants, count, false) == OM_NO) {
+            enum om_problem cause = at->model->waits[at->wait].cause;
+            at->done.results[item].problem = (uint8_t)(cause != OM_FINE ? cause : OM_LOCK_TIMEOUT);
+        }
+    }
+    return finish(at, at->model->ts);
+}
+
+static enum om_end park(struct work *at, uint64_t deadline)
+{
+    at->model->waits[at->wait].done = at->done;
+    om_wait_park(at->model, at->wait, deadline);
+    return OM_PARKED;
+}
+
+static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_want *wants, int count)
+{
+    struct om *model = at->model;
+    bool may_wait = deadline > model->ts;
+
+    if (may_wait && om_waiting_count(model) >= model->limits.waiters) {
+        model->waits[at->wait].cause = OM_LIMIT;
+        return finish_without(at, OM_LIMIT, blocked);
+    }
+    switch (om_ask(model, at->step, at->wait, wants, count, may_wait)) {
+    case OM_YES: return finish(at, deadline);
+    case OM_WAIT: return park(at, deadline);
+    case OM_NO: return take_each(at);
+    case OM_CIRCLE: break;
+    }
+    return finish_without(at, OM_DEADLOCK, blocked);
+}
+
+/* --- A write of its own ------------------------------------------------------------------------------------------------------------ */
+
+/* Finds the items that something stands against, and those behind them for the same document. */
+static int find_blocked(struct work *at, bool *blocked)
+{
+    int count = 0, session = om_session_slot(at->model, at->session);
+
+    for (int i = 0; i < at->target_count; i++) {
+        const struct om_item *item = &at->op->items[at->targets[i]];
+        struct om_want wants[2];
+        int want_count = wants_of(at, item, wants);
+        blocked[i] = false;
+        for (int j = 0; j < i; j++)
+            blocked[i] |= blocked[j] && om_same(doc_of(item), doc_of(&at->op->items[at->targets[j]]));
+        for (int j = 0; j < want_count; j++)
+            blocked[i] |= !om_free_for(at->model, session < 0 ? -1 : om_session_owner(session), &wants[j]);
+        count += blocked[i];
+    }
+    if (count > 0 && at->op->atomic) {
+        count = at->target_count;
+        memset(blocked, true, sizeof(*blocked) * (size_t)count);
+    }
+    return count;
+}
+
+static enum om_end first_try(struct work *at, uint64_t deadline)
+{
+    bool blocked[OM_ITEMS], chosen[OM_ITEMS];
+    struct om_want wants[OM_WANTS];
+    int count = find_blocked(at, blocked);
+
+    if (count == 0) {
+        run(at, NULL);
+        complete(at);
+        return OM_ENDED_NOW;
+    }
+    at->wait = om_wait_new(at->model, at->step, &at->done, -1, at->session, -1);
+    if (!at->op->atomic && at->op->count > 1) {
+        struct om_wait *wait = &at->model->waits[at->wait];
+        for (int i = 0; i < OM_ITEMS; i++)
+            chosen[i] = true;
+        for (int i = 0; i < at->target_count; i++)
+            if (blocked[i])
+                chosen[at->targets[i]] = false;
+        run(at, chosen);
+        wait->partial = true;
+        for (int i = 0; i < OM_ITEMS; i++)
+            wait->left[i] = !chosen[i];
+        return go_on(at, deadline); /* what has run may have moved documents */
+    }
+    return ask(at, deadline, blocked, wants, collect_wants(at, blocked, wants));
+}
+
+/* --- In a transaction ---------------------------------------------------------------------------------------------------------------- */
+
+static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
+{
+    struct om *model = at->model;
+    struct om_want wants[OM_WANTS];
+    int owner = om_txn_owner(at->txn), txn = at->txn;
+    bool may_wait = deadline > model->ts && om_waiting_count(model) < model->limits.waiters;
+
+    if (at->target_count == 0)
+        return finish(at, deadline);
+    if (om_lock_count(model, owner) + at->target_count > model->limits.locks) {
+        at->done.problem = OM_LIMIT;
+        complete(at);
+        om_txn_touch(model, txn);
+        return OM_ENDED_NOW;
+    }
+    if (at->wait < 0)
+        at->wait = om_wait_new(model, at->step, &at->done, owner, 0, txn);
+    switch (om_ask(model, at->step, at->wait, wants, collect_wants(at, NULL, wants), may_wait)) {
+    case OM_YES: return finish(at, deadline);
+    case OM_WAIT: return park(at, deadline);
+    case OM_NO: return take_each(at);
+    case OM_CIRCLE: break;
+    }
+    at->done.problem = OM_DEADLOCK;
+    complete(at);
+    om_txn_abort(model, at->step, txn, false);
+    return OM_ENDED_NOW;
+}
+
+/* --- Entry points ---------------------------------------------------------------------------------------------------------------------- */
+
+static enum om_end go_on(struct work *at, uint64_t deadline)
+{
+    bool blocked[OM_ITEMS] = {true, true, true, true};
+    struct om_want wants[OM_WANTS];
+
+    find_targets(at);
+    if (at->txn >= 0)
+        return ask_in_txn(at, deadline);
+    if (at->wait < 0)
+        return first_try(at, deadline);
+    if (at->target_count == 0)
+        return finish(at, deadline);
+    return ask(at, deadline, blocked, wants, collect_wants(at, NULL, wants));
+}
+
+void om_write(struct om *model, struct om_step *step, const struct om_op *op)
+{
+    struct work at = {.model = model, .step = step, .op = op, .done = {.op = op}, .session = op->session, .txn = -1, .wait = -1};
+
+    if (op->txn != 0) {
+        at.txn = om_txn_find(model, op->txn, op->session, &at.done.problem);
+        at.session = 0;
+        if (at.txn >= 0 && model->txns[at.txn].query)
+            at.done.problem = OM_READ_ONLY;
+    } else if (op->session != 0 && om_session_slot(model, op->session) < 0) {
+        at.done.problem = OM_SESSION_MISSING;
+    }
+    if (at.done.problem != OM_FINE)
+        om_complete(model, step, &at.done);
+    else
+        go_on(&at, om_after(model, op->us));
+}
+
+static struct work resumed(struct om *model, struct om_step *step, int slot)
+{
+    struct om_wait *wait = &model->waits[slot];
+
+    return (struct work){.model = model, .step = step, .op = wait->op, .done = wait->done, .session = wait->session,
+                         .txn = wait->txn, .wait = slot};
+}
+
+void om_write_resume(struct om *model, struct om_step *step, int slot)
+{
+    struct work at = resumed(model, step, slot);
+    struct om_wait *wait = &model->waits[slot];
+
+    if (wait->cause == OM_FINE) {
+        go_on(&at, wait->until);
+        return;
+    }
+    for (int i = 0; i < at.op->count; i++)
+        if (is_left(&at, i))
+            at.done.results[i].problem = (uint8_t)wait->cause;
+    finish(&at, model->ts);
+}
+
+void om_write_timed_out(struct om *model, struct om_step *step, int slot)
+{
+    struct work at = resumed(model, step, slot);
+
+    find_targets(&at);
+    take_each(&at);
+}
+
+void om_run_actions(struct om *model, struct om_step *step, const struct om_session *session)
+{
+    static struct om_op op;
+    struct work at = {.model = model, .step = step, .op = &op, .session = session->serial, .txn = -1, .wait = -1};
+    bool blocked[OM_ITEMS];
+
+    op = (struct om_op){.kind = OP_WRITE, .count = session->action_count};
+    memcpy(op.items, session->actions, sizeof(op.items));
+    if (op.count == 0)
+        return;
+    find_targets(&at);
+    find_blocked(&at, blocked);
+    for (int i = 0; i < at.target_count; i++)
+        if (blocked[i])
+            at.done.results[at.targets[i]].problem = OM_LOCK_CONFLICT;
+    run(&at, NULL);
+}
+
+int om_end_lease(struct om *model, struct om_step *step, uint32_t session, int owner, struct om_thing *ret_spared)
+{
+    struct work at = {.model = model, .step = step, .txn = -1, .wait = -1};
+    bool goes[OM_INDICES][OM_DOCS] = {{false}};
+    int spared = 0;
+
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++) {
+            struct om_want want = {{OM_DOC, (uint8_t)i, (int8_t)j}, OM_X, false};
+            if (!model->docs.at[i][j].live || model->docs.at[i][j].lease != session)
+                continue;
+            goes[i][j] = (owner >= 0 && om_has(model, owner, &want)) || om_free_for(model, owner, &want);
+            if (!goes[i][j])
+                ret_spared[spared++] = want.on;
+        }
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            if (goes[i][j]) {
+                struct om_item item = {.action = OM_DELETE, .index = (uint8_t)i, .doc = (uint8_t)j, .dir = -1, .if_seq_no = -1};
+                struct om_result result;
+                run_item(&at, &item, &result);
+            }
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            if (goes[i][j])
+                om_move(model, step, i, j, -1);
+    return spared;
+}
