@@ -294,8 +294,39 @@ static void request_disconnected(struct exchange *exchange)
     journal_submit(request->api->journal, cancel, false);
 }
 
+/* A change of an index waits for locks, and passes those of the session that the request names. */
+static void fill_change(struct request *request, struct command *command)
+{
+    int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
+    if (request_time(request, "timeout", &timeout) != 0) /* the handler has looked at it */
+        return;
+    uint64_t timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
+    struct slice session = arena_copy(&command->arena, request->session);
+    switch (command->type) {
+    case COMMAND_INDEX_CREATE:
+    case COMMAND_INDEX_DELETE:
+    case COMMAND_INDEX_STATE:
+    case COMMAND_MAPPING_PUT:
+    case COMMAND_SETTINGS_PUT:
+        command->index.session = session;
+        command->index.timeout_us = timeout_us;
+        break;
+    default:
+        command->aliases.session = session;
+        command->aliases.timeout_us = timeout_us;
+        break;
+    }
+}
+
+static bool changes_index(const struct command *command)
+{
+    return command->type >= COMMAND_INDEX_CREATE && command->type <= COMMAND_ALIASES_UPDATE;
+}
+
 int request_submit(struct request *request, struct command *command, request_completion *then)
 {
+    if (changes_index(command))
+        fill_change(request, command);
     struct submission *submission = arena_alloc(&command->arena, sizeof *submission);
     *submission = (struct submission){request, then};
     command->context = submission;

@@ -163,6 +163,43 @@ static int move_documents(struct admission *at, const bool *chosen)
     return 0;
 }
 
+/* Whether a document that was to lie there, or did lie there, is meant: its place is locked already. */
+static bool place_expected(const struct admission *at, const struct write_target *to)
+{
+    for (size_t i = 0; i < at->targets.count; i++) {
+        const struct write_target *target = &at->targets.items[i];
+        if (slice_equal(target->id, to->id) && slice_equal(target->index, to->index) &&
+            (slice_equal(target->new_path, to->new_path) || slice_equal(target->old_path, to->new_path)))
+            return true;
+    }
+    return false;
+}
+
+/* Takes a place, without waiting, for the owner whose locks the write has. Returns: whether it could be had. */
+static bool take_place(struct admission *at, const struct lock_want *want)
+{
+    struct lock_table *locks = &at->core->owners->locks;
+    struct lock_owner *owner = at->txn != NULL ? &at->txn->party.owner : at->wait != NULL ? at->wait->owner : NULL;
+    if (owner == NULL)
+        return lock_table_free_for(locks, at->session == NULL ? NULL : &at->session->party.owner, want);
+    struct lock_request *request = lock_request_new(locks, owner, want, 1, at->wait);
+    bool taken = lock_request_start(request, false) == LOCK_GRANTED;
+    lock_request_free(request);
+    return taken;
+}
+
+/* An item puts a document where nobody knew that it would: behind another item for it, an update may. */
+static bool may_lie(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem)
+{
+    struct admission *at = context;
+    struct lock_want want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
+    if (place_expected(at, to) || take_place(at, &want))
+        return true;
+    problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT, "[%.*s], where [%.*s] would lie, is locked",
+                SLICE_ARG(to->new_path), SLICE_ARG(to->id));
+    return false;
+}
+
 static bool too_large(const struct core *core, const struct overlay *overlay)
 {
     return overlay_bytes(overlay) > core->limits.transaction_bytes_max ||
@@ -175,7 +212,8 @@ static int run_in_txn(struct admission *at)
     struct command *command = at->command;
     struct overlay *overlay = txn__overlay(at->txn);
     size_t mark = overlay_mark(overlay);
-    int r = core__run_write(core, command, NULL, overlay);
+    struct write_placing placing = {may_lie, at};
+    int r = core__run_write(core, command, NULL, overlay, &placing);
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, overlay)) {
@@ -195,7 +233,8 @@ static int run(struct admission *at, const bool *chosen)
 {
     if (at->txn != NULL)
         return run_in_txn(at);
-    int r = core__run_write(at->core, at->command, chosen, NULL);
+    struct write_placing placing = {may_lie, at};
+    int r = core__run_write(at->core, at->command, chosen, NULL, &placing);
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }
 

@@ -133,6 +133,8 @@ struct index_command {
     bool include_type_name; /* the body has typed mappings */
     bool close;             /* INDEX_STATE */
     bool preserve_existing; /* SETTINGS_PUT */
+    struct slice session;   /* whose locks it passes; empty: nobody's */
+    uint64_t timeout_us;    /* how long a conflicting lock is waited for; 0: not at all */
 };
 
 enum alias_op { ALIAS_ADD, ALIAS_REMOVE, ALIAS_REMOVE_INDEX };
@@ -147,6 +149,8 @@ struct alias_action {
 struct aliases_command {
     struct alias_action *actions;
     size_t action_count;
+    struct slice session;   /* as in struct index_command */
+    uint64_t timeout_us;
 };
 
 /* A named JSON object: template, stored script, cluster settings. CLUSTER_UUID: `name` is the uuid. */

@@ -15,9 +15,7 @@ enum { SCRIPTS_CACHED = 1000 };
 
 static const char last_ts_key[] = "T";
 
-typedef int handler(struct core *core, struct command *command);
-
-static handler *const handlers[COMMAND_TYPE_COUNT] = {
+static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, member) [COMMAND_##symbol] = core__do_##name,
 #include "core/commands.def"
 #undef X
@@ -261,13 +259,28 @@ void core__complete(struct core *core, struct command *command)
     list_append(&core->effects->completed, &command->link);
 }
 
+/* Changes of an index, which other people's locks may stand against. */
+static bool changes_index(enum command_type type)
+{
+    switch (type) {
+    case COMMAND_INDEX_CREATE:
+    case COMMAND_INDEX_DELETE:
+    case COMMAND_INDEX_STATE:
+    case COMMAND_MAPPING_PUT:
+    case COMMAND_SETTINGS_PUT:
+    case COMMAND_ALIASES_UPDATE: return true;
+    default: return false;
+    }
+}
+
 /* The command's own unit. */
 static int run(struct core *core, struct command *command)
 {
     int r, written;
 
     core__begin(core, command->ts);
-    r = handlers[command->type](core, command);
+    r = changes_index(command->type) ? owners__change(core, command, handlers[command->type])
+                                     : handlers[command->type](core, command);
     if (r == 0)
         core__complete(core, command);
     if (r >= 0)

@@ -92,15 +92,18 @@ enum {
  * core__do_NAME(): runs a command in the open unit. A refusal is in command->problem.
  * Returns: 0 the command is done; CORE_WAITS; a fatal code.
  */
+typedef int core_handler(struct core *core, struct command *command);
 #define X(symbol, name, member) int core__do_##name(struct core *core, struct command *command) TL_MUST_USE;
 #include "core/commands.def"
 #undef X
 
 /*
- * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which.
+ * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which. `placing`: as in
+ * struct write_run.
  * Returns: 0; fatal codes.
  */
-int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay) TL_MUST_USE;
+int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay,
+                    const struct write_placing *placing) TL_MUST_USE;
 
 /* --- Hooks: session.c, lock.c, txn.c ---------------------------------------------------------------------- */
 
@@ -131,6 +134,10 @@ bool owners__any(const struct core *core);
  * token, takes or awaits its locks. Its results are there, zeroed. As a handler.
  */
 int owners__write(struct core *core, struct command *command) TL_MUST_USE;
+/*
+ * Runs the handler of a command that changes indices, once no lock of anybody else stands against it. As a handler.
+ */
+int owners__change(struct core *core, struct command *command, core_handler *handler) TL_MUST_USE;
 /*
  * Checks that a session may be given a document to live with it. Returns: 0; 1: *ret_problem says why not.
  */

@@ -42,7 +42,8 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
             command->write.results[i] = run->results[next++];
 }
 
-int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay)
+int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay,
+                    const struct write_placing *placing)
 {
     struct write_command *write = &command->write;
     struct write_run run = {
@@ -52,6 +53,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .atomic = write->atomic,
         .last = chosen == NULL,
         .overlay = overlay,
+        .placing = placing,
         .arena = &command->arena,
         .results = write->results,
     };
@@ -76,5 +78,5 @@ int core__do_write(struct core *core, struct command *command)
     make_results(command);
     if (needs_owners(core, &command->write))
         return owners__write(core, command);
-    return core__run_write(core, command, NULL, NULL);
+    return core__run_write(core, command, NULL, NULL, NULL);
 }

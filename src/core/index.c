@@ -259,6 +259,17 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
     return index__create(core, &draft, arena, ret_problem);
 }
 
+int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect, struct arena *arena,
+                        struct mapping **ret_mapping, struct problem *ret_problem)
+{
+    struct index_draft draft = {
+        .name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+
+    if (template__apply(core, &draft, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    return make_mapping(&draft, arena, ret_mapping, ret_problem);
+}
+
 /* --- Commands -------------------------------------------------------------------------------------------------- */
 
 static int parse_body(struct slice body, enum dialect dialect, struct arena *arena, struct json_doc *ret_doc,

@@ -31,6 +31,13 @@ int index__create(struct core *core, struct index_draft *draft, struct arena *ar
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                        struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
+/*
+ * Finds out what the mapping of that index would be, without making it.
+ * Returns: 0; INDEX_REFUSED. Owns: the caller, *ret_mapping; mapping_unref().
+ */
+int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect, struct arena *arena,
+                        struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+
 /* Takes an index out of the catalog; its documents go later (core_maintain). */
 void index__delete(struct core *core, const struct catalog_index *index);
 

@@ -182,6 +182,8 @@ static int resume_one(struct core *core, struct wait *wait)
     if (command->type == COMMAND_TXN_LOCK) {
         txn__locked(core, wait);
         wait__free(core, wait);
+    } else if (wait->handler != NULL) {
+        r = admit__resume_change(core, wait);
     } else {
         r = admit__resume(core, wait);
     }

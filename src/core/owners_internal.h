@@ -101,6 +101,7 @@ struct wait {
     bool ready;                   /* it is in owners->ready */
     bool told;                    /* as one that lasts; news.c */
     struct problem cause;         /* why it must fail, in the command's arena; PROBLEM_NONE: it goes on */
+    core_handler *handler;        /* of a command that changes indices; else NULL */
     bool *left;                   /* of a bulk: the items still to run, in the command's arena; NULL: all */
     char *lease;                  /* without a command: the session's id, mem_free */
     size_t lease_len;
@@ -184,6 +185,11 @@ int admit__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
  */
 int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
                        struct slice *ret_reason) TL_MUST_USE;
+
+/* --- Changes of indices (admit_change.c) --------------------------------------------------------------------------- */
+
+/* Goes on with a change whose locks were granted. Returns: 0 it is done and the wait is free; fatal codes. */
+int admit__resume_change(struct core *core, struct wait *wait) TL_MUST_USE;
 
 /* --- Sessions (session.c) ------------------------------------------------------------------------------------------- */
 

@@ -66,6 +66,16 @@ int write__targets(struct core *core, const struct command *command, const struc
 int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type, struct slice id,
                  struct slice *ret_path) TL_MUST_USE;
 
+/*
+ * Asks whether a document may come to lie where it will: `to` names it, and its new place in new_path. What an item makes of
+ * a document that another item of the same write has changed is known only when it runs.
+ * Returns: false with the problem in `arena`.
+ */
+struct write_placing {
+    bool (*allowed)(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem);
+    void *context;
+};
+
 /* What write__run() is given. */
 struct write_run {
     enum dialect dialect;
@@ -74,6 +84,7 @@ struct write_run {
     bool atomic;
     bool last;               /* nothing else reads documents in the unit after it */
     struct overlay *overlay; /* of the transaction; NULL: the unit's batch */
+    const struct write_placing *placing; /* NULL: everything may lie everywhere */
     struct arena *arena;     /* takes what the results point to */
     struct write_result *results;
 };

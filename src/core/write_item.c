@@ -275,13 +275,30 @@ static int take_version(struct writing *work, struct writing_item *at, struct do
     return 0;
 }
 
+/* Whether locks allow the document to lie where its path says. */
+static int check_place(struct writing *work, struct writing_item *at, const struct document *document)
+{
+    const struct write_placing *placing = work->run->placing;
+    struct write_target to = {.index = at->index->name,
+                              .type = at->type->name,
+                              .id = at->item->id,
+                              .new_path = document->path};
+
+    if (placing == NULL || document->path.data == NULL ||
+        placing->allowed(placing->context, &to, work->run->arena, &at->result->problem))
+        return 0;
+    return WRITE_ITEM_FAILED;
+}
+
 /* Puts a parsed source in place of what is there. */
 static int put(struct writing *work, struct writing_item *at, const struct document *document, struct slice source,
                struct slice lease)
 {
     struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
-    int r = take_version(work, at, &doc);
+    int r = check_place(work, at, document);
 
+    if (r == 0)
+        r = take_version(work, at, &doc);
     if (r == 0)
         r = writing__change_entries(work, at, document, &doc);
     if (r == 0)

@@ -3,6 +3,7 @@
  * What a write is about to change, for its locks: each item's document, and in an index with a path field where it lies
  * now and where it will lie. Nothing is written and nothing is kept: the write itself starts from the beginning.
  */
+#include "core/index.h"
 #include "core/update.h"
 #include "core/write_internal.h"
 
@@ -67,6 +68,37 @@ static int find_paths(struct writing *work, struct writing_item *at, enum dialec
     return 0;
 }
 
+/*
+ * Where the document will lie that makes its index, or its type: under the mapping that there will be then. An item that
+ * will fail lies nowhere.
+ */
+static int find_first_path(struct writing *work, struct writing_item *at, enum dialect dialect, struct write_target *target)
+{
+    struct core *core = work->core;
+    struct slice wanted = at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
+    struct catalog_index index = at->index == NULL ? (struct catalog_index){.name = at->item->index} : *at->index;
+    tl_cleanup(mapping_unrefp) struct mapping *base = NULL;
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    struct problem problem;
+    struct slice after;
+
+    if (at->index == NULL &&
+        index__auto_mapping(core, at->item->index, at->item->type, dialect, &core->arena, &base, &problem) != 0)
+        return 0;
+    if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->arena, &mapping,
+                            &problem) != 0)
+        return 0;
+    index.mapping = mapping;
+    at->index = &index;
+    at->type = mapping_type(mapping, wanted);
+    int r = at->type == NULL || mapping_path_field(mapping) == NULL ? 0 : source_after(core, at, dialect, &after);
+    if (r == 0 && at->type != NULL && mapping_path_field(mapping) != NULL && after.data != NULL)
+        target->new_path = path_in(core, at, dialect, after, false);
+    at->index = NULL;
+    at->type = NULL;
+    return r;
+}
+
 /* Returns: 0 and the target; WRITE_ITEM_FAILED for an item that will fail; fatal codes. */
 static int find_target(struct writing *work, const struct write_item *item, enum dialect dialect,
                        struct write_target *target)
@@ -85,13 +117,13 @@ static int find_target(struct writing *work, const struct write_item *item, enum
     if (item->id.len == 0 || item->id.len > DOC_ID_BYTES_MAX)
         return WRITE_ITEM_FAILED;
     if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
-        return 0; /* yet to be made */
+        return find_first_path(work, &at, dialect, target); /* yet to be made */
     if (catalog_find(core->catalog, item->index, true, dialect, &core->arena, &at.index, &alias, &problem) != 0)
         return WRITE_ITEM_FAILED;
     target->index = at.index->name;
     at.type = mapping_type(at.index->mapping, item->type);
     if (at.type == NULL)
-        return 0;
+        return find_first_path(work, &at, dialect, target);
     target->type = at.type->name;
     if (mapping_path_field(at.index->mapping) != NULL) {
         at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, item->id);

@@ -156,6 +156,19 @@ static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op
             op->wants[0] = model->locks[i].what;
 }
 
+/* How many have a lock with a token. */
+static int owner_count(const struct om *model, uint64_t token)
+{
+    int first = -1, count = 0;
+
+    for (int i = 0; i < model->lock_count; i++)
+        if (model->locks[i].token == token && model->locks[i].owner != first) {
+            first = first < 0 ? model->locks[i].owner : first;
+            count++;
+        }
+    return count;
+}
+
 static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
 {
     int roll = below(gen, 10);
@@ -169,6 +182,8 @@ static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
         op->session = some_session(gen, model);
     if (gen->token_count > 0 && one_in(gen, 8))
         op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
+    if (owner_count(model, op->token) > 1) /* granted in one step: for whom it would act is left open */
+        op->token = 0;
     fill_items(gen, model, op);
 }
 
@@ -186,6 +201,8 @@ static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
 static void gen_read(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->txn = some_txn(gen, model);
+    if (one_in(gen, 12))
+        op->session = some_session(gen, model);
     op->us = some_wait(gen);
     fill_wants(gen, op);
     for (int i = 0; i < op->count; i++) {
@@ -198,13 +215,17 @@ static void gen_read(struct gen *gen, const struct om *model, struct om_op *op)
 static void gen_end(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->txn = some_txn(gen, model);
+    if (one_in(gen, 12))
+        op->session = some_session(gen, model);
 }
 
 static void gen_cancel(struct gen *gen, const struct om *model, struct om_op *op)
 {
     int slot = below(gen, OM_WAITS);
 
-    op->target = 1 + rng_below(gen->rng, gen->last_number);
+    op->target = one_in(gen, 20) ? 0 : 1 + rng_below(gen->rng, gen->last_number);
+    if (op->target == 0)
+        return;
     for (int i = 0; i < OM_WAITS; i++) {
         const struct om_wait *wait = &model->waits[(slot + i) % OM_WAITS];
         if (wait->used && wait->op != NULL) {
@@ -250,9 +271,9 @@ static const struct {
     {OP_COMMIT, {2, 26}, gen_end},
     {OP_ROLLBACK, {1, 6}, gen_end},
     {OP_CANCEL, {6, 4}, gen_cancel},
-    {OP_CREATE_INDEX, {0, 0}, gen_catalog},
-    {OP_DELETE_INDEX, {0, 0}, gen_catalog},
-    {OP_PUT_MAPPING, {0, 0}, gen_catalog},
+    {OP_CREATE_INDEX, {3, 2}, gen_catalog},
+    {OP_DELETE_INDEX, {5, 3}, gen_catalog},
+    {OP_PUT_MAPPING, {3, 2}, gen_catalog},
     {OP_TICK, {4, 2}, gen_nothing},
     {OP_STATUS, {1, 1}, gen_nothing},
 };
@@ -383,6 +404,7 @@ static void print_lock(const struct om_op *op, struct command *command)
 static void print_read(const struct om_op *op, struct command *command)
 {
     command->txn_lock.transaction = txn_id(&command->arena, op->txn);
+    command->txn_lock.session = session_id(&command->arena, op->session);
     command->txn_lock.targets = print_targets(&command->arena, op);
     command->txn_lock.target_count = (size_t)op->count;
     command->txn_lock.timeout_us = op->us;
@@ -395,6 +417,15 @@ static void print_txn(const struct om_op *op, struct command *command)
     command->txn.session = session_id(&command->arena, op->session);
     command->txn.read_ts = op->read_ts;
     command->txn.timeout_us = op->us;
+}
+
+static void print_change(const struct om_op *op, struct command *command)
+{
+    command->index.name = slice_from(gen_index_names[op->index]);
+    command->index.session = session_id(&command->arena, op->session);
+    command->index.timeout_us = op->us;
+    if (op->kind == OP_PUT_MAPPING)
+        command->index.body = SLICE_LIT("{\"properties\":{\"w\":{\"type\":\"long\"}}}");
 }
 
 static const enum command_type types[OP_KIND_COUNT] = {
@@ -441,7 +472,7 @@ struct command *gen_command(const struct om_op *op)
     case OP_CANCEL: command->cancel.request = op->target; break;
     case OP_CREATE_INDEX:
     case OP_DELETE_INDEX:
-    case OP_PUT_MAPPING: command->index.name = slice_from(gen_index_names[op->index]); break;
+    case OP_PUT_MAPPING: print_change(op, command); break;
     case OP_STATUS: command->status.what = STATUS_LOCKS; break;
     default: break;
     }

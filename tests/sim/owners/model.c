@@ -211,6 +211,7 @@ void om_settle(struct om *model, struct om_step *step)
 }
 
 static void resume_leftover(struct om *model, struct om_step *step, int slot);
+static void finish_change(struct om *model, struct om_step *step, int slot);
 
 static void resume_one(struct om *model, struct om_step *step, int slot)
 {
@@ -220,6 +221,8 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
         resume_leftover(model, step, slot);
     else if (wait->op->kind == OP_READ)
         om_txn_read_granted(model, step, slot);
+    else if (wait->op->kind != OP_WRITE)
+        finish_change(model, step, slot);
     else
         om_write_resume(model, step, slot);
 }
@@ -448,8 +451,30 @@ static void unlock_command(struct om *model, struct om_step *step, const struct 
             done->released += om_release(model, step, om_session_owner(slot), op->wants[i].on);
 }
 
+/* The server is about to stop: nobody waits any more. */
+static void cancel_all(struct om *model, struct om_step *step)
+{
+    for (uint64_t last = 0;;) {
+        int found = -1;
+        for (int i = 0; i < OM_WAITS; i++) {
+            const struct om_wait *wait = &model->waits[i];
+            if (wait->used && wait->parked && wait->op != NULL && !wait->ready && wait->parked_number > last &&
+                (found < 0 || wait->parked_number < model->waits[found].parked_number))
+                found = i;
+        }
+        if (found < 0)
+            return;
+        last = model->waits[found].parked_number;
+        om_wait_fail(model, step, found, OM_STOPPING);
+    }
+}
+
 static void cancel_command(struct om *model, struct om_step *step, const struct om_op *op)
 {
+    if (op->target == 0) {
+        cancel_all(model, step);
+        return;
+    }
     for (int i = 0; i < OM_WAITS; i++)
         if (model->waits[i].used && model->waits[i].parked && model->waits[i].op != NULL &&
             model->waits[i].op->number == op->target) {
@@ -636,15 +661,58 @@ static void restart(struct om *model, struct om_step *step)
     }
 }
 
-/* --- The step ------------------------------------------------------------------------------------------------------------------------- */
+/* --- Changes of indices ------------------------------------------------------------------------------------------- */
 
-static void create_index(struct om *model, struct om_step *step, struct om_done *done, int index)
+static void run_change(struct om *model, struct om_step *step, struct om_done *done)
 {
-    if (model->indices[index].there)
+    bool there = model->indices[done->op->index].there;
+
+    if (done->op->kind == OP_CREATE_INDEX && there)
         done->problem = OM_EXISTS;
-    else
+    else if (done->op->kind == OP_CREATE_INDEX)
         om_make_index(model, step);
+    else if (!there)
+        done->problem = OM_NO_INDEX;
+    else if (done->op->kind == OP_DELETE_INDEX)
+        om_drop_index(model, step);
 }
+
+/* A change that refuses takes back its unit, so that must hold nothing else. */
+static void finish_change(struct om *model, struct om_step *step, int slot)
+{
+    struct om_done done = model->waits[slot].done;
+
+    if (model->dirty) {
+        om_end_unit(model, step);
+        om_begin(model, model->last_ts + 1);
+    }
+    run_change(model, step, &done);
+    om_wait_free(model, step, slot);
+    om_complete(model, step, &done);
+}
+
+static void change_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
+{
+    bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
+    struct om_want want = {{OM_INDEX, op->index, 0}, OM_X, op->kind != OP_DELETE_INDEX};
+
+    if (op->session != 0 && om_session_slot(model, op->session) < 0) {
+        done->problem = OM_SESSION_MISSING;
+        om_complete(model, step, done);
+        return;
+    }
+    int slot = om_wait_new(model, step, done, -1, op->session, -1);
+    switch (om_ask(model, step, slot, &want, 1, may_wait)) {
+    case OM_YES: finish_change(model, step, slot); return;
+    case OM_WAIT: om_wait_park(model, slot, om_after(model, op->us)); return;
+    case OM_NO: done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
+    case OM_CIRCLE: done->problem = OM_DEADLOCK; break;
+    }
+    om_wait_free(model, step, slot);
+    om_complete(model, step, done);
+}
+
+/* --- The step ------------------------------------------------------------------------------------------------------ */
 
 /* A command that is done at once. */
 static void run_simple(struct om *model, struct om_step *step, const struct om_op *op)
@@ -660,7 +728,6 @@ static void run_simple(struct om *model, struct om_step *step, const struct om_o
     case OP_UNLOCK: unlock_command(model, step, op, &done); break;
     case OP_CANCEL: cancel_command(model, step, op); break;
     case OP_RESTART: restart(model, step); break;
-    case OP_CREATE_INDEX: create_index(model, step, &done, op->index); break;
     default: break;
     }
     om_complete(model, step, &done);
@@ -677,6 +744,9 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
     case OP_READ: om_txn_read(model, step, op); break;
     case OP_COMMIT: om_txn_commit(model, step, op); break;
     case OP_ROLLBACK: om_txn_rollback(model, step, op); break;
+    case OP_CREATE_INDEX:
+    case OP_DELETE_INDEX:
+    case OP_PUT_MAPPING: change_command(model, step, op, &done); break;
     default: run_simple(model, step, op); break;
     }
 }

@@ -383,6 +383,19 @@ enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const st
     return r->state == OM_WAITING ? OM_WAIT : r->state == OM_GRANTED ? OM_YES : OM_CIRCLE;
 }
 
+bool om_take(struct om *model, struct om_step *step, int owner, const struct om_want *want)
+{
+    struct om_wait request = {.owner = owner, .want_count = 1, .wants = {*want}, .arrival = ++model->last_arrival};
+
+    request.session = 0;
+    request.upgrade = is_upgrade(model, &request);
+    if (!grantable(model, &request))
+        return false;
+    grant(model, step, &request);
+    settle(model, step, true);
+    return true;
+}
+
 int om_release_all(struct om *model, struct om_step *step, int owner)
 {
     int kept = 0, released = 0;

@@ -129,7 +129,7 @@ void om_txn_read_granted(struct om *model, struct om_step *step, int wait)
 void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
 {
     struct om_done done = {.op = op};
-    int slot = om_txn_find(model, op->txn, 0, &done.problem);
+    int slot = om_txn_find(model, op->txn, op->session, &done.problem);
 
     if (slot >= 0 && model->txns[slot].query) {
         tell_read(model, step, slot, &done);
@@ -184,7 +184,9 @@ void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op 
     int slot = slot_of(model, op->txn);
     const struct om_outcome_record *outcome = outcome_of(model, op->txn);
 
-    if (slot >= 0)
+    if (slot >= 0 && op->session != 0 && model->txns[slot].session != op->session)
+        done.problem = OM_ILLEGAL;
+    else if (slot >= 0)
         om_txn_abort(model, step, slot, true);
     else if (outcome == NULL || !outcome->by_request)
         done.problem = explain_missing(model, op->txn);

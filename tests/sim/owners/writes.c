@@ -18,6 +18,7 @@ struct work {
     int wait;  /* slot; -1: it has not asked for a lock */
     int target_count;
     int targets[OM_ITEMS]; /* items */
+    int places[OM_ITEMS][2]; /* where their documents lie, and were to lie; -1: nowhere */
 };
 
 static enum om_end go_on(struct work *at, uint64_t deadline);
@@ -106,9 +107,33 @@ static bool counts(const struct om *model, const struct om_doc *old)
     return old->known && (old->live || model->ts - old->ts <= TOMBSTONE_US);
 }
 
+/* Whether locks allow the document to lie where it will, when that was not foreseen. */
+static bool may_lie(struct work *at, const struct om_item *item, const struct om_doc *now)
+{
+    struct om *model = at->model;
+    struct om_want want = {{OM_DIR, item->index, now->dir}, OM_X, true};
+    int session = om_session_slot(model, at->session);
+
+    if (!now->live || now->dir < 0 || !model->indices[item->index].mapped)
+        return true;
+    for (int i = 0; i < at->target_count; i++) {
+        const struct om_item *other = &at->op->items[at->targets[i]];
+        if (other->index == item->index && other->doc == item->doc &&
+            (at->places[i][0] == now->dir || at->places[i][1] == now->dir))
+            return true;
+    }
+    if (at->txn < 0 && at->wait < 0)
+        return om_free_for(model, session < 0 ? -1 : om_session_owner(session), &want);
+    return om_take(model, at->step, at->txn >= 0 ? om_txn_owner(at->txn) : model->waits[at->wait].owner, &want);
+}
+
 static void change(struct work *at, const struct om_item *item, const struct om_doc *now, struct om_result *result)
 {
     struct om *model = at->model;
+    if (!may_lie(at, item, now)) {
+        fail(result, OM_LOCK_TIMEOUT);
+        return;
+    }
     const struct om_doc *old = seen(at, item->index, item->doc);
     bool was = old->live;
     struct om_doc next = *now;
@@ -336,8 +361,11 @@ static void find_targets(struct work *at)
 {
     at->target_count = 0;
     for (int i = 0; i < at->op->count; i++)
-        if (is_left(at, i) && (at->op->token == 0 || token_holds(at, i)))
+        if (is_left(at, i) && (at->op->token == 0 || token_holds(at, i))) {
+            at->places[at->target_count][0] = old_place(at, &at->op->items[i]);
+            at->places[at->target_count][1] = new_place(at, &at->op->items[i]);
             at->targets[at->target_count++] = i;
+        }
 }
 
 static int collect_wants(const struct work *at, const bool *blocked, struct om_want *wants)
@@ -493,7 +521,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     if (at->target_count == 0)
         return finish(at, deadline);
     if (om_lock_count(model, owner) + at->target_count > model->limits.locks) {
-        at->done.problem = OM_LIMIT;
+        at->done.problem = OM_TOO_LARGE;
         complete(at);
         om_txn_touch(model, txn);
         return OM_ENDED_NOW;

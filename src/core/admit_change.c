@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of indices and locks. To delete, open or close an index changes all that is in it: it wants X on the index. To
+ * make one, and to change its mapping, settings or aliases, wants a place within it: a lock on the index or on everything
+ * stands against that, locks on its documents and directories do not. README-locks.md, "Changes of indices".
+ *
+ * Such a command waits as a write of its own does, and passes the locks of the session that it names.
+ */
+#include "base/check.h"
+#include "core/owners_internal.h"
+
+struct change {
+    struct slice session;
+    uint64_t timeout_us;
+    struct lock_want *wants; /* in the core's arena */
+    size_t want_count;
+};
+
+/* A name that is none is refused by the handler. */
+static void want(struct change *change, struct slice index, bool whole)
+{
+    if (index.len == 0)
+        return;
+    change->wants[change->want_count++] = (struct lock_want){{.index = index}, LOCK_X, !whole};
+}
+
+static struct change change_of(struct core *core, const struct command *command)
+{
+    const struct index_command *index = &command->index;
+    const struct aliases_command *aliases = &command->aliases;
+    size_t count = command->type == COMMAND_ALIASES_UPDATE ? aliases->action_count : 1;
+    struct change change = {.wants = arena_alloc(&core->arena, (count + 1) * sizeof *change.wants)};
+    if (command->type == COMMAND_ALIASES_UPDATE) {
+        change.session = aliases->session;
+        change.timeout_us = aliases->timeout_us;
+        for (size_t i = 0; i < count; i++)
+            want(&change, aliases->actions[i].index, aliases->actions[i].op == ALIAS_REMOVE_INDEX);
+        return change;
+    }
+    change.session = index->session;
+    change.timeout_us = index->timeout_us;
+    want(&change, index->name, command->type == COMMAND_INDEX_DELETE || command->type == COMMAND_INDEX_STATE);
+    return change;
+}
+
+/* Documents of an index that is no more lie nowhere: locks on them move up. */
+static void move_up(struct core *core, struct slice index)
+{
+    struct lock_table *locks = &core->owners->locks;
+    size_t count;
+    if (catalog_index(core->catalog, index) != NULL)
+        return;
+    const struct resource **resources = lock_table_resources(locks, &core->arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct resource_name name = resource_name(resources[i], &core->arena);
+        if (name.id.data != NULL && name.path.data != NULL && slice_equal(name.index, index))
+            lock_table_move(locks, &name, SLICE_NONE);
+    }
+}
+
+/* A handler that refuses takes back its whole unit, so that must hold nothing else. */
+static int run(struct core *core, struct command *command, core_handler *handler, struct change *change)
+{
+    if (store_batch_count(core->batch) > 0) {
+        int r = core__commit(core);
+        if (r < 0)
+            return tl_trace(r);
+        core__begin(core, core->last_ts + 1);
+        *change = change_of(core, command);
+    }
+    int r = handler(core, command);
+    for (size_t i = 0; r == 0 && i < change->want_count; i++)
+        if (!change->wants[i].within)
+            move_up(core, change->wants[i].on.index);
+    return r;
+}
+
+/* It may not wait, or not any more. */
+static void explain_conflict(struct core *core, struct wait *wait, uint64_t timeout_us)
+{
+    struct command *command = wait->command;
+    if (timeout_us > 0)
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
+                    core->limits.waiters_max);
+    else
+        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+}
+
+int owners__change(struct core *core, struct command *command, core_handler *handler)
+{
+    struct change change = change_of(core, command);
+    struct session *session = NULL;
+    int r = 0;
+    if (change.session.len > 0) {
+        session = session__find(core, change.session, &command->arena, &command->problem);
+        if (session == NULL)
+            return 0;
+    }
+    if (!owners__any(core) || change.want_count == 0)
+        return handler(core, command);
+    bool may_wait = change.timeout_us > 0 && core->owners->locks.waiting_count < core->limits.waiters_max;
+    struct wait *wait = wait__new(core, command, NULL, session, NULL);
+    wait->handler = handler;
+    switch (wait__ask(core, wait, change.wants, change.want_count, may_wait)) {
+    case LOCK_GRANTED:
+        r = run(core, command, handler, &change);
+        break;
+    case LOCK_WAITS:
+        wait__park(core, wait, deadline_after(core, change.timeout_us));
+        return CORE_WAITS;
+    case LOCK_CONFLICT:
+        explain_conflict(core, wait, change.timeout_us);
+        break;
+    default: /* LOCK_DEADLOCK */
+        command->problem = wait->cause;
+        break;
+    }
+    wait__free(core, wait);
+    return r;
+}
+
+int admit__resume_change(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct change change = change_of(core, command);
+    int r = run(core, command, wait->handler, &change);
+    wait__free(core, wait);
+    return r;
+}
