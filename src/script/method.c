@@ -35,7 +35,7 @@ static bool row_fits(const struct method *method, const struct method_query *que
 {
     unsigned dialect = query->flags & METHOD_BOTH;
     return (method->flags & dialect) != 0 && (method->flags & KIND_FLAGS) == (query->flags & KIND_FLAGS) &&
-           slice_is(query->name, method->name);
+           (query->name.data == NULL || slice_is(query->name, method->name));
 }
 
 const struct method *method_next(const struct method_query *query, size_t *position)

@@ -90,7 +90,8 @@ const struct method *method_find(const struct method_query *query);
 bool method_exists(struct slice name, unsigned flags);
 
 /*
- * Walks all rows of that name in the class and what it extends, nearest first, whatever the number of arguments.
+ * Walks all rows of that name in the class and what it extends, nearest first, whatever the number of arguments; of any
+ * name where the query has none.
  * Returns: NULL at the end. Start with *position = 0.
  */
 const struct method *method_next(const struct method_query *query, size_t *position);

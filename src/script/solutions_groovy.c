@@ -51,8 +51,10 @@ bool groovy_missing_method(struct run *run, type_id type, bool is_static, struct
     struct slice types, values;
     if (!groovy_show_arguments(run, arguments + 1, count, &types, &values))
         return false;
-    return run_throw(run, CLASS_MISSING_METHOD_EXCEPTION,
-                     "No signature of method: %s%s.%.*s() is applicable for argument types: (%.*s) values: [%.*s]",
+    struct slice guess = groovy_guess(run, type, name, arguments + 1, count);
+    return run->thrown == NULL &&
+           run_throw(run, CLASS_MISSING_METHOD_EXCEPTION,
+                     "No signature of method: %s%s.%.*s() is applicable for argument types: (%.*s) values: [%.*s]%.*s",
                      is_static ? "static " : "", type_java_name(type, class_name), SLICE_ARG(name), SLICE_ARG(types),
-                     SLICE_ARG(values));
+                     SLICE_ARG(values), SLICE_ARG(guess));
 }

@@ -1058,13 +1058,45 @@ static void test_practice(void **state)
     CHECK(practice);
 }
 
+/* A method that is not there: those nearest by name and parameters are offered. */
+static void test_guesses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *guess;
+    } rows[] = {
+        {"'abc'.toUppercase()", "\nPossible solutions: toUpperCase(), "},
+        {"'abc'.substrign(1)", "\nPossible solutions: substring(int), "},
+        {"[1].sise()", "\nPossible solutions: size(), "},
+        {"[a: 1].contansKey('a')", "\nPossible solutions: containsKey(java.lang.Object)"},
+        {"'abc'.xxxxxxxxxxxxxxx()", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena arena = ARENA_INIT;
+        struct script *script = NULL;
+        struct problem problem = {0};
+        struct script_value value = {.params = SLICE_LIT("{}")};
+        assert_int_equal(script_compile(SCRIPT_GROOVY, SCRIPT_FOR_TEST, slice_from(rows[i].source), SLICE_NONE, &script,
+                                        &arena, &problem), 0);
+        assert_int_equal(script_run_value(script, &SCRIPT_LIMITS_DEFAULT, &arena, &value, &problem), SCRIPT_FAILED);
+        struct slice reason = problem.caused_by->reason;
+        const char *guess = memmem(reason.data, reason.len, "\nPossible", 9);
+        struct slice have = guess == NULL ? SLICE_LIT("") : slice_make(guess, (size_t)(reason.data + reason.len - guess));
+        struct slice expected = slice_from(rows[i].guess);
+        if (have.len < expected.len || (expected.len == 0 && have.len > 0) || memcmp(have.data, expected.data, expected.len) != 0)
+            fail_msg("%s guesses %.*s", rows[i].source, SLICE_ARG(have));
+        script_unref(script);
+        arena_deinit(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),   cmocka_unit_test(test_maps),  cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_texts),   cmocka_unit_test(test_numbers), cmocka_unit_test(test_nulls),
         cmocka_unit_test(test_conversions), cmocka_unit_test(test_closures), cmocka_unit_test(test_practice),
-        cmocka_unit_test(test_gstrings),
+        cmocka_unit_test(test_gstrings), cmocka_unit_test(test_guesses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
