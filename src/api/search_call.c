@@ -424,6 +424,21 @@ static double index_boost(const struct search_call *call, const struct catalog_t
     return 1;
 }
 
+/*
+ * How many documents an index has. The newest count, which is at hand, is near enough for plans and scores; only a view
+ * of the past, or of a transaction, has another.
+ */
+static int count_documents(struct search_call *call, const struct catalog_index *from, struct search_index *index)
+{
+    if (from->counters != NULL && call->view.overlay == NULL) {
+        index->document_count = catalog_index_documents(from);
+        return 0;
+    }
+    index->count_exact = true;
+    int r = doc_count(&call->view, from->number, DOC_TYPE_ANY, &index->document_count);
+    return r > 0 ? SEARCH_TOO_OLD : r;
+}
+
 static int open_index(struct search_call *call, const struct catalog_target *target,
                       struct search_index *index, struct problem *ret_problem)
 {
@@ -434,7 +449,6 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
                                    .number = from->number,
                                    .shard_count = from->shard_count,
                                    .mapping = from->mapping,
-                                   .count_exact = true,
                                    .boost = index_boost(call, target),
                                    .window_max = setting_number(from, "index.max_result_window"),
                                    .terms_max = setting_number(from, "index.max_terms_count")};
@@ -453,8 +467,7 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
         struct query *filter = query_types(call->arena, types, count);
         index->filter = index->filter == NULL ? filter : query_both(call->arena, index->filter, filter);
     }
-    r = doc_count(&call->view, from->number, DOC_TYPE_ANY, &index->document_count);
-    return r > 0 ? SEARCH_TOO_OLD : r;
+    return count_documents(call, from, index);
 }
 
 /* Reads the document that a terms query takes its values from. */

@@ -296,14 +296,29 @@ static int write_source(const struct fetcher *fetcher, struct subject *subject, 
     return 0;
 }
 
-int fetch_hit(const struct fetcher *fetcher, struct subject *subject, const float *score,
+static void write_score(struct fetcher *fetcher, float score, struct buf *buf)
+{
+    if (fetcher->score_len == 0 || fetcher->score != score) {
+        size_t begin = buf->len;
+        json_float_text(buf, score);
+        fetcher->score = score;
+        fetcher->score_len = buf->len - begin;
+        if (fetcher->score_len > sizeof fetcher->score_text)
+            fetcher->score_len = 0;
+        memcpy(fetcher->score_text, buf->data + begin, fetcher->score_len);
+        return;
+    }
+    buf_append(buf, fetcher->score_text, fetcher->score_len);
+}
+
+int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score,
               const struct sort_value *values, struct buf *buf)
 {
     int r = 0;
     write_head(fetcher, subject, buf);
     if (score != NULL) {
         buf_lit(buf, ",\"_score\":");
-        json_float_text(buf, *score);
+        write_score(fetcher, *score, buf);
     } else {
         buf_lit(buf, ",\"_score\":null");
     }

@@ -19,6 +19,10 @@ struct fetcher {
     bool ids;                /* _id and _type are written */
     bool fields;             /* there may be "fields" */
     struct script **scripts; /* of script_fields */
+    /* The score written last, and its text: most searches give all hits the same. */
+    float score;
+    char score_text[24];
+    size_t score_len; /* 0: none yet */
 };
 
 /* Returns: 0; QUERY_REFUSED with binder->problem. */
@@ -29,7 +33,7 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder,
  * Appends one hit. `score` is NULL where it reads null.
  * Returns: 0; QUERY_REFUSED where a script failed (subject->problem); TL_ERR_CORRUPT.
  */
-int fetch_hit(const struct fetcher *fetcher, struct subject *subject, const float *score,
+int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score,
               const struct sort_value *values, struct buf *buf) TL_MUST_USE;
 
 #endif

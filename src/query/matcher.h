@@ -78,6 +78,8 @@ struct matcher {
             struct value *values; /* sorted, no duplicates */
             size_t count;
             struct term_weight weight;
+            struct slice *keys; /* of the documents that entries name for the one value; NULL: not looked up */
+            size_t key_count;
         } terms;
         struct {
             struct value low, high;

@@ -23,6 +23,8 @@ struct access {
     size_t range_count, range_capacity;
     struct slice *ids;
     size_t id_count, id_capacity;
+    struct slice *keys; /* of documents, where entries have been read already (weigh.c) */
+    size_t key_count, key_capacity;
 };
 
 struct planner {
@@ -47,6 +49,12 @@ static bool add_range(struct planner *planner, struct access *access, const stru
     return true;
 }
 
+static void add_document(struct planner *planner, struct access *access, struct slice key)
+{
+    access->keys = arena_grow(planner->arena, access->keys, access->key_count, &access->key_capacity, sizeof key);
+    access->keys[access->key_count++] = key;
+}
+
 static struct entry_range field_range(const struct planner *planner, const struct mapping_field *field)
 {
     return (struct entry_range){.index = planner->index->number, .field = field->number};
@@ -65,6 +73,16 @@ static struct access value_access(struct planner *planner, const struct mapping_
         access.usable = add_range(planner, &access, &one);
     }
     return access;
+}
+
+static struct access terms_access(struct planner *planner, const struct matcher *matcher)
+{
+    struct access access = {.usable = true};
+    for (size_t i = 0; i < matcher->terms.key_count; i++)
+        add_document(planner, &access, matcher->terms.keys[i]);
+    if (matcher->terms.keys != NULL)
+        return access;
+    return value_access(planner, matcher->field, matcher->terms.values, matcher->terms.count);
 }
 
 static struct access range_access(struct planner *planner, const struct matcher *matcher)
@@ -127,7 +145,7 @@ static struct access id_access(struct planner *planner, const struct matcher *ma
 /* How many documents an access names, counted no further than `limit`. */
 static size_t cost(struct planner *planner, const struct access *access, size_t limit)
 {
-    size_t total = access->id_count;
+    size_t total = access->id_count + access->key_count;
     if (!access->usable)
         return SIZE_MAX;
     for (size_t i = 0; i < access->range_count && total < limit; i++) {
@@ -155,6 +173,8 @@ static struct access union_of(struct planner *planner, const struct matcher_list
                 arena_grow(planner->arena, all.ids, all.id_count, &all.id_capacity, sizeof(struct slice));
             all.ids[all.id_count++] = one.ids[k];
         }
+        for (size_t k = 0; all.usable && k < one.key_count; k++)
+            add_document(planner, &all, one.keys[k]);
     }
     return all;
 }
@@ -224,7 +244,7 @@ static struct access access_of(struct planner *planner, const struct matcher *ma
     case MATCHER_IDS:
         return id_access(planner, matcher);
     case MATCHER_TERMS:
-        return value_access(planner, matcher->field, matcher->terms.values, matcher->terms.count);
+        return terms_access(planner, matcher);
     case MATCHER_RANGE:
         return range_access(planner, matcher);
     case MATCHER_PATTERN:
@@ -331,6 +351,10 @@ int plan_make(const struct matcher *matcher, const struct search_index *index, c
         if (r != 0)
             return r == WALK_END ? 0 : r;
     }
+    if (keys.count + access.key_count > candidates_max)
+        return 0;
+    for (size_t i = 0; i < access.key_count; i++)
+        add_key(&planner, &keys, access.keys[i]);
     add_ids(&planner, &access, &keys);
     if (keys.count > 1)
         qsort(keys.items, keys.count, sizeof *keys.items, by_bytes);

@@ -10,10 +10,11 @@
 
 #include <math.h>
 
-enum { SAMPLE_DOCUMENTS = 1000, TERM_DOCUMENTS_MAX = 10000 };
+enum { SAMPLE_DOCUMENTS = 1000, TERM_DOCUMENTS_MAX = 10000, TERM_KEYS_MAX = 64 };
 
 /* One term of one matcher. */
 struct weighed {
+    struct matcher *matcher;
     const struct mapping_field *field;
     struct value value;
     struct term_weight *weight;
@@ -62,6 +63,33 @@ static int sample(const struct binder *binder, const struct view *view, struct w
     return r == DOC_SCAN_END || r == DOC_TOO_OLD ? 0 : r;
 }
 
+/*
+ * Reads what entries name for a term. Few documents are kept for the plan, which need not look them up again.
+ * Returns: 0 with the count; ENTRY_SCAN_END where there are many; fatal codes.
+ */
+static int few_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
+                         const struct entry_range *range, uint64_t *ret_count)
+{
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, range);
+    struct slice *keys = arena_alloc(binder->arena, TERM_KEYS_MAX * sizeof *keys);
+    struct entry_hit hit;
+    size_t count = 0;
+    int r;
+    while ((r = entry_scan_next(scan, &hit)) == 0) {
+        if (count == TERM_KEYS_MAX)
+            return ENTRY_SCAN_END;
+        keys[count++] = arena_copy(binder->arena, hit.document_key);
+    }
+    if (r < 0)
+        return tl_trace(r);
+    if (term->matcher->kind == MATCHER_TERMS && view->overlay == NULL) {
+        term->matcher->terms.keys = keys;
+        term->matcher->terms.key_count = count;
+    }
+    *ret_count = count;
+    return 0;
+}
+
 static int term_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
                           uint64_t *ret_count)
 {
@@ -70,7 +98,10 @@ static int term_documents(const struct binder *binder, const struct view *view, 
                                 .low = &term->value,
                                 .high = &term->value};
     size_t hits = 0;
-    int r = entry_estimate(view, &range, TERM_DOCUMENTS_MAX, &hits);
+    int r = few_documents(binder, view, term, &range, ret_count);
+    if (r != ENTRY_SCAN_END)
+        return r;
+    r = entry_estimate(view, &range, TERM_DOCUMENTS_MAX, &hits);
     *ret_count = hits;
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -109,7 +140,7 @@ static size_t collect(const struct binder *binder, struct weighed *terms)
         struct matcher *matcher = binder->terms.items[i];
         bool phrase = matcher->kind == MATCHER_PHRASE;
         for (size_t t = 0; t < (phrase ? matcher->phrase.count : 1); t++) {
-            struct weighed term = {.field = matcher->field, .boost = matcher->boost};
+            struct weighed term = {.matcher = matcher, .field = matcher->field, .boost = matcher->boost};
             term.weight = phrase ? &matcher->phrase.weights[t] : &matcher->terms.weight;
             term.value = phrase ? (struct value){.field = matcher->field->number,
                                                  .kind = VALUE_BYTES,
