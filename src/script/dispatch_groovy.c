@@ -47,33 +47,51 @@ static bool missing(struct run *run, type_id type, struct slice name)
     return groovy_missing_property(run, name, slice_from(type_java_name(type, class_name)));
 }
 
-/* The same member of every element. What fails for one fails for the list, in words of its own. */
-static bool get_spread(struct run *run, struct value self, struct value name, struct value *ret)
+/* What one element lacks the list lacks, and says so in words of its own. */
+static bool spread_fails(struct run *run, struct value self, struct value name)
 {
-    struct seq *seq = seq_new(run, CLASS_ARRAY_LIST, 0);
+    char class_name[TYPE_NAME_MAX], error[TYPE_NAME_MAX];
+    const struct throwable *thrown = run->thrown;
+    if (thrown->object.class != CLASS_MISSING_PROPERTY_EXCEPTION)
+        return false;
+    struct slice reason = thrown->message == NULL ? SLICE_LIT("null") : text_slice(run->arena, thrown->message);
+    struct slice field = text_slice(run->arena, (struct text *)name.object);
+    run_charge(run, 2 * (reason.len + field.len));
+    run->thrown = NULL;
+    return run_throw(run, CLASS_MISSING_PROPERTY_EXCEPTION, "Exception evaluating property '%.*s' for %s, Reason: %s: %.*s",
+                     SLICE_ARG(field),
+                     value_is_array(self) ? class_infos[CLASS_ARRAYS_LIST].java : type_java_name(value_type(self), class_name),
+                     type_java_name(CLASS_MISSING_PROPERTY_EXCEPTION, error), SLICE_ARG(reason));
+}
+
+static bool get_each(struct run *run, struct value self, struct value name, struct seq *members)
+{
     struct iter iter;
     struct value item, one;
-    char class_name[TYPE_NAME_MAX], error[TYPE_NAME_MAX];
     bool more = true;
-    *ret = value_of(seq);
     iter_init(&iter, run, self);
     while (iter_next(&iter, &item, &more) && more) {
-        if (item.kind != VALUE_NULL && !groovy_get(run, item, name, &one)) {
-            struct throwable *thrown = run->thrown;
-            if (thrown->object.class != CLASS_MISSING_PROPERTY_EXCEPTION)
-                return false;
-            struct slice reason = thrown->message == NULL ? SLICE_LIT("null") : text_slice(run->arena, thrown->message);
-            struct slice field = text_slice(run->arena, (struct text *)name.object);
-            run->thrown = NULL;
-            return run_throw(run, CLASS_MISSING_PROPERTY_EXCEPTION,
-                             "Exception evaluating property '%.*s' for %s, Reason: %s: %.*s", SLICE_ARG(field),
-                             value_is_array(self) ? class_infos[CLASS_ARRAYS_LIST].java : type_java_name(value_type(self), class_name),
-                             type_java_name(CLASS_MISSING_PROPERTY_EXCEPTION, error), SLICE_ARG(reason));
-        }
-        if (item.kind != VALUE_NULL && !seq_add(run, seq, one))
+        if (item.kind == VALUE_NULL)
+            continue;
+        if (!groovy_get(run, item, name, &one))
+            return spread_fails(run, self, name);
+        if (!seq_add(run, members, one))
             return false;
     }
     return run->thrown == NULL;
+}
+
+/* The same member of every element, of lists of lists, too. */
+static bool get_spread(struct run *run, struct value self, struct value name, struct value *ret)
+{
+    const unsigned frames = 6;
+    struct seq *members = seq_new(run, CLASS_ARRAY_LIST, 0);
+    *ret = value_of(members);
+    if (!run_enter(run, frames))
+        return false;
+    bool ok = get_each(run, self, name, members);
+    run_leave(run, frames);
+    return ok;
 }
 
 static bool get_of_class(struct run *run, struct value self, struct slice name, struct value *ret)
