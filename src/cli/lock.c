@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/types.h"
@@ -26,6 +27,9 @@ enum {
     LEASE_PARTS_KILL = 12, /* SIGKILL */
     LEASE_PARTS_LOOK = 24, /* how often it is looked at */
 };
+
+#define COMMIT_US (60 * TL_SECOND) /* for an answer to a commit */
+enum { COMMIT_PAUSE_US = 200 * 1000 }; /* before it is asked again */
 
 enum { EXIT_FAILED = 1, EXIT_NOT_GRANTED = 75 /* EX_TEMPFAIL */ };
 
@@ -62,14 +66,18 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Run COMMAND while holding a lock on INDEX, on the subtree INDEX:PATH, or on everything (/).\v"
-    "COMMAND finds TIDELOCK_SESSION and TIDELOCK_FENCING_TOKEN (and with --transaction TIDELOCK_TRANSACTION) in its\n"
-    "environment; requests that name the session pass the lock. It cannot outlive the lock: it dies with its\n"
-    "parent, and is stopped when the session is lost. Signals are passed on to it. Exit status: COMMAND's own; 75\n"
-    "when the lock was not granted in time; 1 when it could not be asked for.\n\n"
+    "COMMAND finds TIDELOCK_SESSION, TIDELOCK_FENCING_TOKEN and TIDELOCK_URL in its environment; "
+    "requests that name the session pass the lock. It cannot outlive the lock: it dies with its parent, "
+    "and is stopped when the session is lost. Signals are passed on to it.\n\n"
+    "With --transaction it also finds TIDELOCK_TRANSACTION, to be named by its requests: what they change "
+    "is committed as one when COMMAND exits with 0, and rolled back when it fails, is killed, or this "
+    "program is.\n\n"
+    "Exit status: COMMAND's own; 75 when the lock was not granted in time; 1 when it could not be asked "
+    "for, or the transaction not be committed.\n\n"
     "Examples:\n"
     "  tidelock lock fs:/clinton -- ./rename-everything\n"
     "  tidelock lock --shared --wait 1m fs -- ./report\n"
-    "  tidelock lock fs:/clinton -- sh -c 'curl -X DELETE localhost:9200/fs/_doc/1?session=$TIDELOCK_SESSION'\n";
+    "  tidelock lock --transaction fs:/clinton -- ./rename-everything\n";
 
 static void take_command(struct lock_options *o, struct argp_state *state)
 {
@@ -209,18 +217,35 @@ static int begin_transaction(struct client *client, const struct lock_options *o
     return 0;
 }
 
+/*
+ * A commit whose answer was lost may have happened. It is asked again, which the server answers as it did the first time,
+ * after a restart too.
+ */
+static long commit(struct client *client, const char *path, uint64_t patience_us)
+{
+    const struct timespec pause = {.tv_nsec = COMMIT_PAUSE_US * 1000};
+    long answer = client_request(client, "POST", path, SLICE_LIT(""), COMMIT_US);
+    for (uint64_t waited = 0; (answer == 0 || answer == 503) && waited < patience_us; waited += COMMIT_PAUSE_US) {
+        nanosleep(&pause, NULL);
+        answer = client_request(client, "POST", path, SLICE_LIT(""), COMMIT_US);
+    }
+    return answer;
+}
+
 /* Commits or rolls back. Returns: the exit status that is left of `status`. */
-static int end_transaction(struct client *client, const struct held *held, int status)
+static int end_transaction(struct client *client, const struct lock_options *o, const struct held *held, int status)
 {
     if (held->transaction == NULL)
         return status;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_transaction/%s/%s", held->transaction, status == 0 ? "_commit" : "_rollback");
     buf_byte(&path, '\0');
-    long answer = client_request(client, "POST", path.data, SLICE_LIT(""), 60 * TL_SECOND);
-    if (answer == 200 || status != 0)
+    if (status != 0) {
+        (void)!client_request(client, "POST", path.data, SLICE_LIT(""), o->ttl_us);
         return status;
-    return complain(client, answer, "the transaction is not committed");
+    }
+    long answer = commit(client, path.data, o->ttl_us);
+    return answer == 200 ? 0 : complain(client, answer, "the transaction is not committed");
 }
 
 static void set_environment(const struct lock_options *o, const struct held *held)
@@ -315,7 +340,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
         status = begin_transaction(client, o, held);
     if (status == 0) {
         set_environment(o, held);
-        status = end_transaction(client, held, run(&line, o->command));
+        status = end_transaction(client, o, held, run(&line, o->command));
     }
     close_session(client, held, &line);
     lifeline_deinit(&line);

@@ -163,6 +163,71 @@ class LockCommand(LockCase):
         self.assertEqual(self.server.ask("GET", "/fs/_doc/dropped")[0], 404)
 
 
+class LockWithTransaction(LockCase):
+    """The command's transaction commits when it exits with 0, and in no other case."""
+
+    PUT = ('curl -s -o /dev/null -XPUT "$TIDELOCK_URL/fs/_doc/%s?transaction=$TIDELOCK_TRANSACTION" -H "Content-Type: application/json" '
+           '-d "{}"; ')
+
+    def has(self, name):
+        return self.server.ask("GET", "/fs/_doc/" + name)[0] == 200
+
+    def writing(self, name, then, *arguments):
+        """A command that writes a document, says so in a file, and goes on. Returns: process, when it has written."""
+        path = os.path.join(self.folder, "written")
+        job = self.start("--transaction", *arguments, "fs", "--", "sh", "-c", self.PUT % name + 'echo >"$0"; ' + then, path)
+        wait_for(lambda: os.path.exists(path), "the command to write")
+        self.assertFalse(self.has(name), "seen before the commit")
+        return job
+
+    def state(self):
+        """Of the only transaction, ended ones included."""
+        return self.server.must("GET", "/_transaction")["transactions"]
+
+    def test_sees_its_own_writes_and_commits_them_together(self):
+        script = (self.PUT % "a" + self.PUT % "b" + 'curl -s "$TIDELOCK_URL/fs/_count?transaction=$TIDELOCK_TRANSACTION&filter_path=count"; '
+                  'curl -s "$TIDELOCK_URL/fs/_count?filter_path=count"')
+        status, out, errors = self.run_lock("--transaction", "fs", "--", "sh", "-c", script)
+        self.assertEqual((status, out, errors), (0, '{"count":3}{"count":1}', ""))
+        versions = [self.server.must("GET", "/fs/_doc/%s?version_history=true" % name) for name in ("a", "b")]
+        first = [version["versions"][0]["from"] if "versions" in version else version for version in versions]
+        self.assertEqual(first[0], first[1], "at one timestamp")
+
+    def test_rolled_back_when_it_is_killed(self):
+        job = self.writing("signal", "kill -9 $$")
+        self.assertEqual(job.wait(10), 128 + signal.SIGKILL)
+        self.assertFalse(self.has("signal"))
+        job.communicate()
+
+    def test_rolled_back_when_the_parent_is_killed(self):
+        job = self.writing("parent", "sleep 60")
+        job.kill()
+        wait_for(lambda: not self.state(), "the transaction to end", 5)
+        self.assertFalse(self.has("parent"))
+        job.communicate()
+
+    def test_says_so_when_it_could_not_commit(self):
+        job = self.writing("broken", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0')
+        transaction = self.state()[0]["transaction"]
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        open(os.path.join(self.folder, "written.go"), "w").close()
+        self.assertEqual(job.wait(10), 1)
+        self.assertIn("not committed: transaction [%s] was rolled back" % transaction, job.communicate()[1])
+        self.assertFalse(self.has("broken"))
+
+    def test_a_restart_rolls_back(self):
+        """The lock outlives a restart of the server, the transaction does not, and the exit status tells."""
+        job = self.writing("restarted", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0', "--ttl", "20s")
+        self.server.port_wanted = self.server.port
+        self.server.kill()
+        open(os.path.join(self.folder, "written.go"), "w").close()
+        time.sleep(0.3)  # it finds nobody to commit to, and asks again
+        self.server.start()
+        self.assertEqual(job.wait(20), 1)
+        self.assertIn("not committed", job.communicate()[1])
+        self.assertFalse(self.has("restarted"))
+
+
 class LockWhileTheServerIsAway(LockCase):
     def test_stopped_before_the_lease_runs_out(self):
         job, path = self.ticking("away", "--ttl", "2s", "fs")
