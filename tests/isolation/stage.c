@@ -3,12 +3,13 @@
  * Statements. RES is `everything`, an index `fs`, a subtree `fs:/clinton` or a document `fs/1`.
  *
  *     index NAME [JSON]                 open [30s]              close | kill | keepalive | expire-of SESSION
- *     lock S|U|X RES... [wait 10s]      unlock [RES...]         sleep 31s, restart, crash
- *     put RES JSON, add RES N, del RES  bulk STATEMENT; ...     atomic STATEMENT; ...
+ *     drop NAME, map NAME JSON          template NAME JSON      sleep 31s, restart, crash
+ *     lock S|U|X RES... [wait 10s]      unlock [RES...]         bulk STATEMENT; ...     atomic STATEMENT; ...
+ *     put RES JSON, add RES N, del RES, update RES JSON
  *     begin T [query] [for S] [60s]     commit T                rollback T
  *     get RES, scan INDEX, find INDEX:/PATH                     cancel ACTOR, leave JSON
  *
- * Options of reads and writes: `in T` (a transaction), `as S` (a session), `timeout 5s`, `lease S`, `token` (of the
+ * Among the resources of a lock another mode may stand. Options of reads, writes and changes of indices: `in T` (a transaction), `as S` (a session), `timeout 5s`, `lease S`, `token` (of the
  * actor's last lock). A session is called as its actor. `put` with @ in its JSON writes the number that the actor read
  * last; `add` reads and writes it in one script-like update of its own: here, a put of @ plus N.
  */
@@ -413,6 +414,10 @@ static struct lock_target *take_targets(struct command *command, struct words *w
     size_t count = 0;
     struct words ahead = *words;
     for (struct slice word = next_word(&ahead); is_resource(word) && count < 8; word = next_word(&ahead)) {
+        if (word.len == 1 && strchr("SUX", word.data[0]) != NULL) {
+            mode = mode_of(word);
+            continue;
+        }
         targets[count] = target_of(word);
         targets[count++].mode = mode;
         *words = ahead;
@@ -472,6 +477,14 @@ static struct write_item take_item(struct command *command, struct words *words,
         item.op = WRITE_DELETE;
     else if (slice_is(verb, "create"))
         item.op = WRITE_CREATE;
+    else if (slice_is(verb, "update"))
+        item.op = WRITE_UPDATE;
+    if (item.op == WRITE_UPDATE) {
+        struct write_update *update = arena_zalloc(&command->arena, sizeof *update);
+        update->doc = fill_in(&command->arena, next_word(words), actor, 0);
+        item.update = update;
+        return item;
+    }
     if (slice_is(verb, "add"))
         item.source = fill_in(&command->arena, SLICE_LIT("{\"v\":@}"), actor, strtol(next_word(words).data, NULL, 10));
     else if (item.op != WRITE_DELETE)
@@ -596,15 +609,36 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
     check_failed("unknown statement", statement, __FILE__, __LINE__);
 }
 
+/* index, drop, map: what is not a setting of the stage may have options. */
 static void do_index(struct stage *stage, struct actor *actor, const char *statement)
 {
-    struct command *command = new_command(COMMAND_INDEX_CREATE, actor);
+    enum command_type type = statement[0] == 'd'   ? COMMAND_INDEX_DELETE
+                             : statement[0] == 'm' ? COMMAND_MAPPING_PUT
+                                                   : COMMAND_INDEX_CREATE;
+    struct command *command = new_command(type, actor);
     struct words words = words_in(command, statement);
     next_word(&words);
     command->index.name = next_word(&words);
     command->index.uuid = SLICE_LIT("0123456789abcdefghijkl");
-    struct slice body = next_word(&words);
-    command->index.body = body.len > 0 ? body : SLICE_NONE;
+    struct words ahead = words;
+    struct slice body = next_word(&ahead);
+    if (body.len > 0 && body.data[0] == '{') {
+        command->index.body = body;
+        words = ahead;
+    }
+    struct options options = take_options(&words);
+    command->index.session = options.session;
+    command->index.timeout_us = options.timeout_us;
+    step(stage, command);
+}
+
+static void do_template(struct stage *stage, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_TEMPLATE_PUT, actor);
+    struct words words = words_in(command, statement);
+    next_word(&words);
+    command->object.name = next_word(&words);
+    command->object.body = next_word(&words);
     step(stage, command);
 }
 
@@ -664,13 +698,15 @@ void stage_do(struct stage *stage, size_t number, const char *statement)
     else if (slice_is(verb, "unlock"))
         do_unlock(stage, actor, statement);
     else if (slice_is(verb, "put") || slice_is(verb, "add") || slice_is(verb, "del") || slice_is(verb, "create") ||
-             slice_is(verb, "bulk") || slice_is(verb, "atomic"))
+             slice_is(verb, "update") || slice_is(verb, "bulk") || slice_is(verb, "atomic"))
         do_write(stage, actor, statement);
     else if (slice_is(verb, "get") || slice_is(verb, "scan") || slice_is(verb, "find"))
         do_read(stage, actor, statement);
     else if (slice_is(verb, "begin") || slice_is(verb, "commit") || slice_is(verb, "rollback"))
         do_txn(stage, actor, statement);
-    else if (slice_is(verb, "index"))
+    else if (slice_is(verb, "template"))
+        do_template(stage, actor, statement);
+    else if (slice_is(verb, "index") || slice_is(verb, "drop") || slice_is(verb, "map"))
         do_index(stage, actor, statement);
     else if (slice_is(verb, "sleep"))
         do_sleep(stage, actor, statement);
