@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the simulator of owners found, one small case each: sessions and transactions through core_step(). */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include "mapping/mapping.h"
+
+static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions, size_t count)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 10 * TL_SECOND;
+    command->session.on_expire = actions;
+    command->session.on_expire_count = count;
+    return box_run(box, command, 1);
+}
+
+static void end_session(struct core_box *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.force = true;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static struct command *transaction(struct core_box *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->txn.id = slice_from(id);
+    command->txn.timeout_us = 60 * TL_SECOND;
+    return box_run(box, command, 1);
+}
+
+static struct write_result *write_in(struct core_box *box, const char *id, struct write_item item)
+{
+    struct command *command = box_write(box, 1);
+
+    command->write.items[0] = item;
+    command->write.transaction = slice_from(id);
+    return &box_run(box, command, 1)->write.results[0];
+}
+
+/* An action changes a document that lives with the session: it is removed once, and what was written is still there to look at. */
+static void action_on_an_ephemeral_document_removes_it_once(void **state)
+{
+    struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
+    struct write_item action = box_item(WRITE_UPDATE, "fs", "", "1", "");
+    struct write_item ephemeral = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+    struct core_box box;
+    (void)state;
+
+    action.source = SLICE_NONE;
+    action.update = &update;
+    ephemeral.lease = SLICE_LIT("s");
+    box_open(&box);
+    open_session(&box, "s", &action, 1);
+    assert_int_equal(box_one(&box, ephemeral)->version, 1);
+    end_session(&box, "s");
+    assert_null(box_source(&box, "fs", "1"));
+    assert_int_equal(box_index(&box, "fs", "1", "{}")->version, 4); /* written, changed, removed, written */
+    box_close(&box);
+}
+
+/* A document that was to live with a session, and does not any more, is no reason to refuse a commit. */
+static void lease_given_up_in_a_transaction_binds_it_no_longer(void **state)
+{
+    struct write_item ephemeral = box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}");
+    struct core_box box;
+    (void)state;
+
+    ephemeral.lease = SLICE_LIT("s");
+    box_open(&box);
+    open_session(&box, "s", NULL, 0);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    assert_int_equal(write_in(&box, "t", ephemeral)->outcome, WRITE_CREATED);
+    assert_int_equal(write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome, WRITE_UPDATED);
+    end_session(&box, "s");
+    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
+    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":2}");
+    box_close(&box);
+}
+
+/* A reader of a transaction keeps what it saw, whatever the transaction writes meanwhile. */
+static void read_in_a_transaction_is_not_disturbed_by_its_next_write(void **state)
+{
+    struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+    struct core_box box;
+    struct slice value;
+    size_t before;
+    (void)state;
+
+    box_open(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
+    read->txn_lock.transaction = SLICE_LIT("t");
+    struct overlay *seen = box_run(&box, read, 1)->txn_lock.overlay;
+    assert_non_null(seen);
+    before = overlay_count(seen);
+    write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "2", "{\"n\":2}"));
+    assert_int_equal(overlay_count(seen), before);
+    assert_int_equal(overlay_get(seen, SPACE_SYSTEM, SLICE_LIT("no such key"), &value), STORE_NOT_FOUND);
+    core_overlay_unref(seen);
+    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, 2);
+    assert_int_equal(box_count(&box, "fs"), 2);
+    box_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(action_on_an_ephemeral_document_removes_it_once),
+        cmocka_unit_test(lease_given_up_in_a_transaction_binds_it_no_longer),
+        cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_next_write),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
