@@ -62,6 +62,8 @@ static int distance(struct value argument, type_id wanted)
         return NEAR_EXTENDS;
     if (value_is(argument, CLASS_CLOSURE))
         return type_dims(wanted) == 0 && class_infos[type_class(wanted)].kind == CLASS_KIND_F ? NEAR_EXACT : NEAR_NEVER;
+    if (argument.kind == VALUE_CHAR && wanted >= CLASS_INT && wanted <= CLASS_DOUBLE)
+        return NEAR_WIDER * (int)(wanted - CLASS_INT + 1);
     int numbers = number_distance(given, wanted);
     if (numbers != NEAR_NEVER)
         return numbers;

@@ -9,6 +9,7 @@
 
 #include "script/convert.h"
 #include "script/methods_groovy.h"
+#include "script/moment.h"
 #include "script/operate.h"
 #include "script/regex.h"
 
@@ -94,11 +95,24 @@ static bool get_spread(struct run *run, struct value self, struct value name, st
     return ok;
 }
 
+static bool find_enumerator(struct run *run, type_id type, struct slice name, struct value *ret)
+{
+    enum class_id id = type_class(type);
+    for (unsigned i = 0; i < enumerator_count(id); i++)
+        if (slice_is(name, enumerator_name(id, (int)i))) {
+            *ret = enumerator_value(run, id, (int)i);
+            return true;
+        }
+    return false;
+}
+
 static bool get_of_class(struct run *run, struct value self, struct slice name, struct value *ret)
 {
     type_id type = ((const struct class_object *)self.object)->type;
     struct method_query query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD};
     const struct method *method = type_dims(type) > 0 ? NULL : method_find(&query);
+    if (method == NULL && type != CLASS_ENUM && type_assignable(CLASS_ENUM, type) && find_enumerator(run, type, name, ret))
+        return true;
     if (method == NULL)
         method = find_getter(CLASS_CLASS, name);
     if (method == NULL)

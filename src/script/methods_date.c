@@ -371,11 +371,41 @@ bool moment_parse_by(struct run *run, struct value *a, unsigned n, struct value 
     return parse_by(run, a[1], formatter_of(a[2]), type_class(((struct class_object *)a[0].object)->type), ret);
 }
 
+/* As java.text puts it. */
+static bool parse_date(struct run *run, struct value text, const struct date_formatter *formatter, struct value *ret)
+{
+    if (parse_by(run, text, formatter, CLASS_DATE, ret))
+        return true;
+    if (run->thrown->object.class != CLASS_DATE_TIME_PARSE_EXCEPTION)
+        return false;
+    run->thrown = NULL;
+    return run_throw(run, CLASS_PARSE_EXCEPTION, "Unparseable date: \"%.*s\"",
+                     SLICE_ARG(text_slice(run->arena, text_of(text))));
+}
+
+static bool step_day(struct run *run, struct value *a, int64_t days, struct value *ret)
+{
+    const struct moment *date = (const struct moment *)a[0].object;
+    return give(ret, moment_new(run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
+}
+
+static bool date_next(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return step_day(run, a, 1, ret);
+}
+
+static bool date_previous(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return step_day(run, a, -1, ret);
+}
+
 static bool simple_format_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     NEED(1);
-    return parse_by(run, a[1], formatter_of(a[0]), CLASS_DATE, ret);
+    return parse_date(run, a[1], formatter_of(a[0]), ret);
 }
 
 static bool date_parse_static(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -384,7 +414,7 @@ static bool date_parse_static(struct run *run, struct value *a, unsigned n, stru
     NEED(1);
     NEED(2);
     struct date_formatter formatter = {.pattern = text_of(a[1])};
-    return parse_by(run, a[2], &formatter, CLASS_DATE, ret);
+    return parse_date(run, a[2], &formatter, ret);
 }
 
 #define ISO(name, kind)                                                                                      \
@@ -457,6 +487,8 @@ static const struct method date_methods[] = {
     M0("toInstant", METHOD_GROOVY, INSTANT, to_instant),
     M1("format", METHOD_GROOVY, STRING, STRING, date_format_pattern),
     M2("parse", METHOD_GROOVY | METHOD_STATIC, DATE, STRING, STRING, date_parse_static),
+    M0("next", METHOD_GROOVY, DATE, date_next),
+    M0("previous", METHOD_GROOVY, DATE, date_previous),
 };
 
 const struct method_table methods_date[] = {

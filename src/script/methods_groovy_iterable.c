@@ -336,9 +336,17 @@ static bool sort_into(struct run *run, struct value self, struct value function,
     return true;
 }
 
+/* A Comparator of Java's makes it the sort of Java's List, which returns nothing. */
+static bool is_comparator(struct value v)
+{
+    return value_is(v, CLASS_CLOSURE) && ((const struct closure *)v.object)->kind == CLOSURE_NATIVE;
+}
+
 static bool sort(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     bool flag = n > 0 && a[1].kind == VALUE_BOOLEAN;
+    if (n == 1 && value_is_seq(a[0]) && is_comparator(a[1]))
+        return sort_into(run, a[0], a[1], true, ret) && give_nothing(ret);
     return sort_into(run, a[0], n > 0 && !(flag && n == 1) ? a[n] : VALUE_NONE, !flag || a[1].i != 0, ret);
 }
 

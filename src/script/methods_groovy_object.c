@@ -162,6 +162,19 @@ static const struct method map_methods[] = {
     M2("putAt", G, VOID, DEF, DEF, put_element),
 };
 
+/* Of a text under construction. */
+static bool get_of_builder(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct text *text = value_to_text(run, a[0]);
+    return text != NULL && groovy_get_at(run, value_of(text), a[1], ret);
+}
+
+static const struct method builder_methods[] = {
+    M1("getAt", G, STRING, INT, get_of_builder),
+    M1("getAt", G, STRING, COLLECTION, get_of_builder),
+};
+
 static const struct method text_methods[] = {
     M1("getAt", G, STRING, INT, get_element),
     M1("getAt", G, STRING, COLLECTION, get_slice),
@@ -194,6 +207,8 @@ const struct method_table methods_groovy_object[] = {
     METHOD_TABLE(ITERABLE, iterable_methods),
     METHOD_TABLE(MAP, map_methods),
     METHOD_TABLE(STRING, text_methods),
+    METHOD_TABLE(STRING_BUILDER, builder_methods),
+    METHOD_TABLE(STRING_BUFFER, builder_methods),
     METHOD_TABLE(BOOLEAN_BOX, boolean_methods),
     {0, 0, NULL},
 };

@@ -693,7 +693,8 @@ static bool append_replacement(struct run *run, struct text_buf *out, const stru
         } else if (c == '$') {
             unsigned group = i + 1 < by->length && is_digit(text_at(by, i + 1)) ? (unsigned)(text_at(by, i + 1) - '0') : REGEX_GROUPS_MAX + 1u;
             if (group > REGEX_GROUPS_MAX)
-                return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Illegal group reference");
+                return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Illegal group reference%s",
+                                 i + 1 == by->length ? ": group index is missing" : "");
             if (group > matcher->pattern->groups)
                 return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "No group %u", group);
             i++;
@@ -837,7 +838,32 @@ static bool string_find(struct run *run, struct value *a, unsigned n, struct val
     return !found || group_value(run, matcher, 0, ret);
 }
 
+static bool native_ignoring_case(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)closure;
+    for (unsigned i = 0; i < n; i++)
+        if (!value_is(a[i], CLASS_STRING))
+            return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "a comparison of texts takes texts");
+    return give_int(ret, compare_ignoring_case(text_of(a[0]), text_of(a[1])));
+}
+
+static bool string_ignoring_case(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)a, (void)n;
+    *ret = closure_native_new(run, native_ignoring_case, 2, VALUE_NONE, VALUE_NONE);
+    return true;
+}
+
+static bool string_intern(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    *ret = a[0];
+    return true;
+}
+
 static const struct method string_methods[] = {
+    M0("CASE_INSENSITIVE_ORDER", METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD, COMPARATOR, string_ignoring_case),
+    M0("intern", METHOD_GROOVY, STRING, string_intern),
     M0("length", METHOD_BOTH, INT, string_length),
     M1("charAt", METHOD_BOTH, CHAR, INT, string_char_at),
     M1("codePointAt", METHOD_BOTH, INT, INT, string_code_point_at),

@@ -78,6 +78,8 @@ bool groovy_name_call(struct run *run, const struct frame *frame, const struct n
         return groovy_call(run, arguments, SLICE_LIT("call"), count, ret);
     }
     *ret = VALUE_NONE;
+    if (slice_is(node->text, "sprintf"))
+        return groovy_static_call(run, CLASS_STRING, SLICE_LIT("format"), arguments, count, ret);
     return prints(node->text, count) || missing_function(run, node, arguments, count);
 }
 

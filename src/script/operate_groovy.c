@@ -269,7 +269,7 @@ bool operate__groovy(struct run *run, enum operator op, struct value a, struct v
         return number_binary_groovy(run, op, a, b, ret);
     if (value_is(a, CLASS_STRING))
         return text_binary(run, op, a, b, ret);
-    bool joins = a.kind == VALUE_NULL || a_number || value_is(a, CLASS_STRING_BUILDER) || value_is(a, CLASS_STRING_BUFFER);
+    bool joins = a.kind == VALUE_NULL || value_number(a) || value_is(a, CLASS_STRING_BUILDER) || value_is(a, CLASS_STRING_BUFFER);
     if (op == OP_ADD && joins && value_is(b, CLASS_STRING))
         return concat(run, a, b, ret);
     if (value_is(a, CLASS_CLOSURE) && value_is(b, CLASS_CLOSURE) && (op == OP_SHL || op == OP_SHR)) {

@@ -351,6 +351,19 @@ static bool append_throwable(struct run *run, const struct throwable *thrown, st
     return true;
 }
 
+static bool append_matcher(const struct matcher *matcher, struct text_buf *out)
+{
+    char region[64];
+    snprintf(region, sizeof region, " region=%lld,%lld lastmatch=", (long long)matcher->from, (long long)matcher->to);
+    text_buf_ascii(out, "java.util.regex.Matcher[pattern=");
+    text_buf_text(out, matcher->pattern->source);
+    text_buf_ascii(out, region);
+    if (matcher->matched)
+        text_buf_range(out, matcher->input, (size_t)matcher->groups[0], (size_t)matcher->groups[1]);
+    text_buf_unit(out, ']');
+    return true;
+}
+
 static bool append_object(struct run *run, struct value v, struct text_buf *out)
 {
     char name[TYPE_NAME_MAX];
@@ -380,6 +393,8 @@ static bool append_object(struct run *run, struct value v, struct text_buf *out)
         text_buf_unit(out, ']');
         return ok;
     }
+    if (value_is(v, CLASS_MATCHER))
+        return append_matcher((const struct matcher *)v.object, out);
     struct slice closure = closure_class_name(run, v);
     if (closure.len > 0) {
         text_buf_slice(out, closure);
