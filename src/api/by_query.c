@@ -75,6 +75,10 @@ static void write_response(struct json_writer *writer, const struct by_query *by
     json_key(writer, "timed_out");
     json_bool(writer, false);
     by_query_write_status(writer, by, &by->sum, -1, rate);
+    if (by->rolled_back) {
+        json_key(writer, "rolled_back");
+        json_bool(writer, true);
+    }
     write_slices(writer, by, rate);
     json_key(writer, "failures");
     json_begin(writer, '[');
@@ -167,7 +171,8 @@ static void answer_request(struct by_query *by)
         request_settle(request, REQUEST_REFUSED);
         return;
     }
-    reply_begin(request, by->failure_count > 0 ? by->failure_status : 200, &writer);
+    int status = by->failure_count > 0 ? by->failure_status : 200;
+    reply_begin(request, by->rolled_back ? 409 : status, &writer);
     if (by->old && by->failure_count == 0)
         write_response_old(&writer, by);
     else
@@ -178,21 +183,30 @@ static void answer_request(struct by_query *by)
 void by_query_run(struct task *task)
 {
     struct by_query *by = task->context;
-    by_query_work(by);
+    if (by->atomic)
+        by_query_work_atomic(by);
+    else
+        by_query_work(by);
     if (task->request != NULL)
         answer_request(by);
     else
         answer_task(by);
 }
 
+void by_query_leave_view(struct by_query *by)
+{
+    core_overlay_unref(tl_steal(by->overlay));
+    catalog_unref(tl_steal(by->call.catalog));
+    if (by->pinned)
+        journal_unpin(by->api->journal, by->call.view.ts);
+    by->pinned = false;
+}
+
 void by_query_free(void *context)
 {
     struct by_query *by = context;
     script_unref(by->compiled);
-    core_overlay_unref(by->overlay);
-    catalog_unref(by->call.catalog);
-    if (by->pinned)
-        journal_unpin(by->api->journal, by->call.view.ts);
+    by_query_leave_view(by);
     buf_deinit(&by->failures);
 }
 
@@ -254,6 +268,9 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
     if (r == 0 && by->transaction.len > 0 && !by->wait)
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                            "[wait_for_completion=false] is not allowed inside a transaction");
+    if (r == 0 && by->transaction.len > 0 && by->atomic)
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                           "[atomic] is not allowed inside a transaction: what the call changes is part of that");
     if (r == 0)
         r = search_call_targets(request, &by->call, &targets, &count);
     if (r != 0) {

@@ -5,7 +5,7 @@
  *
  * The search reads at the timestamp at which the call began; each write names the sequence number that was
  * read, so a document changed meanwhile is a conflict and not lost. A batch is one command, atomic by item as
- * a bulk is.
+ * a bulk is; with ?atomic=true all batches are one transaction.
  */
 #ifndef TL_API_BY_QUERY_H
 #define TL_API_BY_QUERY_H
@@ -47,6 +47,8 @@ struct by_query {
     struct slice session, transaction;
     tl_ts fencing_token;
     bool proceed;     /* conflicts: proceed */
+    bool atomic;      /* all in a transaction of its own */
+    bool rolled_back; /* so it was, and came to nothing */
     bool wait;        /* wait_for_completion */
     bool old;         /* DELETE /index/type/_query: replies as 1.x */
     int64_t docs_max; /* -1: all */
@@ -76,6 +78,12 @@ void by_query_free(void *context);
 
 /* Does it all on the calling thread, up to the answer. */
 void by_query_work(struct by_query *by);
+/* The same in a transaction of its own: all or nothing (by_query_atomic.c). */
+void by_query_work_atomic(struct by_query *by);
+/* Submits a command and waits until it is durable. It is the caller's again. */
+void by_query_submit(struct by_query *by, struct command *command);
+/* Lets go of what the call reads. */
+void by_query_leave_view(struct by_query *by);
 /* Between batches: shows where it stands. */
 void by_query_progress(struct by_query *by);
 /* Writes one document beside the call, and waits. */

@@ -386,6 +386,7 @@ static int read_params(struct request *request, struct by_query *by)
         (r = request_int(request, "scroll_size", &batch)) != 0 || (r = read_slices(request, by)) != 0 ||
         (r = task_read_rate(request, &by->rate)) != 0 ||
         (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
+        (r = request_bool(request, "atomic", &by->atomic)) != 0 ||
         (r = request_bool(request, "version", &ignored)) != 0 ||
         (r = write_options_read(request, &by->options)) != 0)
         return r;

@@ -32,14 +32,14 @@ static void command_done(struct command *command)
     pthread_mutex_unlock(&waiting->lock);
 }
 
-static void submit_and_wait(struct journal *journal, struct command *command)
+void by_query_submit(struct by_query *by, struct command *command)
 {
     struct waiting waiting = {.done = false};
     pthread_mutex_init(&waiting.lock, NULL);
     pthread_cond_init(&waiting.wake, NULL);
     command->on_done = command_done;
     command->context = &waiting;
-    journal_submit(journal, command, false);
+    journal_submit(by->api->journal, command, false);
     pthread_mutex_lock(&waiting.lock);
     while (!waiting.done)
         pthread_cond_wait(&waiting.wake, &waiting.lock);
@@ -72,7 +72,7 @@ void by_query_store(struct by_query *by, const struct write_item *item)
     command->write.items[0].source = arena_copy(&command->arena, item->source);
     command->write.item_count = 1;
     command->dialect = DIALECT_7;
-    submit_and_wait(by->api->journal, command);
+    by_query_submit(by, command);
     command_free(command);
 }
 
@@ -372,7 +372,7 @@ static int write_batch(struct batch *batch)
         return 0;
     if (lacks_copies(batch))
         return SEARCH_CANCELLED;
-    submit_and_wait(by->api->journal, batch->command);
+    by_query_submit(by, batch->command);
     return count_results(batch);
 }
 

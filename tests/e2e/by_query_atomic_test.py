@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`_update_by_query`, `_delete_by_query` and `_reindex` with ?atomic=true: all that they change at one timestamp, or nothing.
+
+They are slowed down (one document a batch, so many a second), so that others can look at them and stand in their way.
+"""
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+ALL = {"query": {"match_all": {}}}
+ADD = {"script": {"source": "ctx._source.n += 1"}}
+DOCUMENTS = 2500
+SLOW = "atomic=true&scroll_size=1&requests_per_second=10"
+
+
+def until(condition, what, seconds=20):
+    end = time.time() + seconds
+    while not condition():
+        if time.time() > end:
+            raise AssertionError("in vain: waited until " + what)
+        time.sleep(0.01)
+
+
+class Background(threading.Thread):
+    def __init__(self, server, method, path, body):
+        super().__init__()
+        self.server, self.method, self.path, self.body = server, method, path, body
+        self.status = self.reply = None
+        self.start()
+
+    def run(self):
+        connection = self.server.connect()
+        response = self.server.request(self.method, self.path, self.body, connection=connection)
+        self.status, self.reply = response.status, json.loads(response.body)
+        connection.close()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+
+    def tearDown(self):
+        self.assertEqual(self.server.must("GET", "/_lock")["locks"], [], "locks are left behind")
+        self.server.close()
+
+    def fill(self, index, count):
+        reply = self.server.must("POST", "/_bulk", "".join(
+            '{"index":{"_index":"%s","_id":"%d"}}\n{"n":%d}\n' % (index, number, number) for number in range(count)))
+        self.assertFalse(reply["errors"])
+
+    def values(self, index, parameters=""):
+        hits = self.server.must("GET", "/%s/_search?size=100%s" % (index, parameters))["hits"]["hits"]
+        return {int(hit["_id"]): hit["_source"]["n"] for hit in hits}
+
+
+class AllOrNothing(Case):
+    def test_update(self):
+        self.fill("fs", DOCUMENTS)
+        reply = self.server.must("POST", "/fs/_update_by_query?atomic=true", ADD)
+        self.assertEqual((reply["updated"], reply["batches"], reply["failures"]), (DOCUMENTS, 3, []))
+        versions = [self.server.must("GET", "/fs/_doc/%d?version_history=true" % number)["versions"][-1]["from"] for number in (0, 1, DOCUMENTS - 1)]
+        self.assertEqual(len(set(versions)), 1, "one timestamp for all: %s" % versions)
+
+    def test_a_failing_script_undoes_the_batches_before(self):
+        self.fill("fs", DOCUMENTS)
+        script = {"script": {"source": "if (ctx._source.n == %d) { ctx._source.n = params.no.such } else { ctx._source.n = -1 }" % (DOCUMENTS - 1)}}
+        status, reply = self.server.ask("POST", "/fs/_update_by_query?atomic=true", script)
+        self.assertEqual((status, reply["error"]["type"]), (400, "script_exception"))
+        self.assertEqual(self.server.must("POST", "/fs/_count", {"query": {"term": {"n": -1}}})["count"], 0)
+
+    def test_a_conflict_undoes_the_rest(self):
+        self.fill("fs", 30)
+        self.server.must("PUT", "/to/_doc/7", {"n": 7})
+        create = {"source": {"index": "fs", "size": 10}, "dest": {"index": "to", "op_type": "create"}}
+        status, reply = self.server.ask("POST", "/_reindex?atomic=true", create)
+        self.assertEqual((status, reply["rolled_back"], reply["created"], reply["version_conflicts"]), (409, True, 0, 1))
+        self.assertEqual([failure["id"] for failure in reply["failures"]], ["7"])
+        self.assertEqual(self.values("to"), {7: 7})
+        reply = self.server.must("POST", "/_reindex?atomic=true", {"conflicts": "proceed", **create})
+        self.assertEqual((reply["created"], reply["version_conflicts"]), (29, 1))
+
+    def test_delete(self):
+        self.fill("fs", DOCUMENTS)
+        self.assertEqual(self.server.must("POST", "/fs/_delete_by_query?atomic=true", ALL)["deleted"], DOCUMENTS)
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
+
+    def test_as_a_task(self):
+        self.fill("fs", 30)
+        task = self.server.must("POST", "/fs/_update_by_query?atomic=true&wait_for_completion=false", ADD)["task"]
+        done = self.server.must("GET", "/_tasks/%s?wait_for_completion=true" % task)
+        self.assertEqual(done["response"]["updated"], 30)
+        self.assertEqual(self.values("fs"), {number: number + 1 for number in range(30)})
+
+    def test_cancelled(self):
+        self.fill("fs", 30)
+        task = self.server.must("POST", "/fs/_update_by_query?wait_for_completion=false&" + SLOW, ADD)["task"]
+        until(lambda: self.server.must("GET", "/_tasks/" + task)["task"]["status"]["updated"] > 2, "it has begun")
+        self.server.must("POST", "/_tasks/%s/_cancel" % task)
+        done = self.server.must("GET", "/_tasks/%s?wait_for_completion=true" % task)
+        self.assertTrue(done["response"]["rolled_back"])
+        self.assertEqual(done["response"]["updated"], 0)
+        self.assertEqual(self.values("fs"), {number: number for number in range(30)})
+
+    def test_not_inside_another_transaction(self):
+        self.fill("fs", 3)
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        status, reply = self.server.ask("POST", "/fs/_delete_by_query?atomic=true&transaction=" + transaction, ALL)
+        self.assertEqual(status, 400)
+        self.assertIn("[atomic]", reply["error"]["reason"])
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+
+
+class AmongOthers(Case):
+    def test_nobody_sees_a_part(self):
+        self.fill("fs", 10)
+        before = {number: number for number in range(10)}
+        work = Background(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
+        until(lambda: self.server.must("GET", "/_transaction")["transactions"], "it has begun")
+        seen = []
+        while work.is_alive():
+            seen.append(self.values("fs"))
+        work.join()
+        self.assertEqual((work.status, work.reply["updated"]), (200, 10))
+        after = {number: number + 1 for number in range(10)}
+        self.assertEqual(self.values("fs"), after)
+        self.assertGreater(len(seen), 3)
+        for state in seen:
+            self.assertIn(state, (before, after))
+
+    def test_nobody_adds_to_what_it_ranges_over(self):
+        self.fill("fs", 10)
+        work = Background(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
+        until(lambda: self.server.must("GET", "/_lock")["locks"], "it has begun")
+        status, reply = self.server.ask("PUT", "/fs/_doc/99?timeout=0s", {"n": 99})
+        self.assertEqual(status, 409, reply)
+        self.assertEqual(self.server.must("PUT", "/fs/_doc/99?timeout=30s", {"n": 99})["result"], "created")
+        work.join()
+        self.assertEqual((work.status, work.reply["updated"], self.values("fs")[99]), (200, 10, 99))
+
+    def test_passes_the_locks_of_its_session(self):
+        self.fill("fs", 3)
+        session = self.server.must("POST", "/_session")["session"]
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs"}]})
+        status, reply = self.server.ask("POST", "/fs/_update_by_query?atomic=true&timeout=0s", ADD)
+        self.assertEqual((status, reply["error"]["type"]), (409, "lock_conflict_exception"))
+        self.assertEqual(self.server.must("POST", "/fs/_update_by_query?atomic=true&session=" + session, ADD)["updated"], 3)
+        self.server.must("DELETE", "/_session/" + session)
+
+    def test_gives_way_and_tries_again(self):
+        """It holds what it reads and wants what another holds, who wants what it reads: the circle is its to open, unseen."""
+        self.fill("fs", 3)
+        other = self.server.must("POST", "/_transaction")["transaction"]
+        self.server.must("PUT", "/to/_doc/2?transaction=" + other, {"n": -1})
+        work = Background(self.server, "POST", "/_reindex?atomic=true&requests_per_second=5", {"source": {"index": "fs", "size": 1}, "dest": {"index": "to"}})
+        until(lambda: len(self.server.must("GET", "/_transaction")["transactions"]) == 2, "it has begun")
+        until(lambda: any(lock["index"] == "fs" for lock in self.server.must("GET", "/_lock")["locks"]), "it has locked what it reads")
+        self.server.must("PUT", "/fs/_doc/0?timeout=30s&transaction=" + other, {"n": 100})
+        self.assertEqual(len(self.server.must("GET", "/_lock/_stories")["stories"]), 1, "no deadlock: nothing was tried")
+        self.server.must("POST", "/_transaction/%s/_commit" % other)
+        work.join()
+        self.assertEqual((work.status, work.reply["created"] + work.reply["updated"]), (200, 3), work.reply)
+        self.assertEqual(self.values("to"), {0: 100, 1: 1, 2: 2})
+
+
+if __name__ == "__main__":
+    unittest.main()
