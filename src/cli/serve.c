@@ -79,7 +79,7 @@ static const struct argp_option options[] = {
     {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Open at once (16384)", 3},
     {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
     {"script-steps", OPTION_SCRIPT_STEPS, "N", 0, "Statements, turns and calls of a script's run (5000000)", 3},
-    {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (128m)", 3},
+    {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (64m)", 3},
     {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Of a script's calls (256)", 3},
     {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection with no request for so long (10m)", 3},
     {"threads", OPTION_THREADS, "N", 0, "For connections (one a processor)", 3},

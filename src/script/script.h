@@ -55,7 +55,7 @@ struct script_limits {
 };
 
 #define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000)
-#define SCRIPT_MEMORY_BYTES_MAX ((size_t)128 << 20)
+#define SCRIPT_MEMORY_BYTES_MAX ((size_t)64 << 20)
 #define SCRIPT_DEPTH_MAX 256u
 #define SCRIPT_LIMITS_DEFAULT                                                                                \
     ((struct script_limits){SCRIPT_STEPS_MAX, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_DEPTH_MAX})

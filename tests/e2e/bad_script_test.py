@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts that mean no good: each is refused in its shape, soon, and stops nobody else.
+
+Each script of the table is sent as an update, in a bulk, and in an update by query. It must be answered with 400 and the cause that
+the table names; the document stays as it was. Meanwhile another client reads and writes: each of its requests must be answered,
+and the longest of its waits is shown. Then names of stored scripts, with a context and with a language.
+
+    bad_script_test.py [--patience SECONDS]
+"""
+import argparse
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+DOCUMENT = {"n": 1, "list": [3, 1, 2], "map": {"k": "v"}}
+
+SCRIPTS = [
+    # lang, source, cause of the cause (or of the failure itself)
+    ("painless", "while (true) { ctx._source.n++ }", "painless_error"),
+    ("painless", "for (;;) { int a = 1; a++; a++; a++; a++; a++; a++; a++ }", "limit_exceeded_exception"),
+    ("painless", "for (int i = 0; i < 10; ) { int j = i }", "painless_error"),
+    ("groovy", "while (true) {}", "limit_exceeded_exception"),
+    ("groovy", "def l = []; while (true) { l << 1 }", "limit_exceeded_exception"),
+    ("painless", "int f(int x) { return f(x + 1) } f(1)", "stack_overflow_error"),
+    ("groovy", "def f; f = { x -> f(x + 1) }; f(1)", "stack_overflow_error"),
+    ("painless", "String s = 'x'; while (true) { s = s + s }", "limit_exceeded_exception"),
+    ("groovy", "def s = 'x'; while (true) { s = \"${s}${s}\" }", "limit_exceeded_exception"),
+    ("groovy", "ctx._source.n = 'abc' * 1000000000", "limit_exceeded_exception"),
+    ("painless", "List l = new ArrayList(); while (true) { l.add(new int[10000]) }", "limit_exceeded_exception"),
+    ("painless", "ctx._source.n = new int[2147483647].length", "limit_exceeded_exception"),
+    ("painless", "BigInteger b = BigInteger.valueOf(3); while (true) { b = b.multiply(b) }", "limit_exceeded_exception"),
+    ("painless", "ctx._source.n = /(a+)+b/.matcher('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac').matches()",
+     "limit_exceeded_exception"),
+    ("painless", "List l = new ArrayList(); for (int i = 0; i < 900000; i++) { l.add(0, i) }", "limit_exceeded_exception"),
+    ("painless", "Map m = new HashMap(); m.m = m; ctx._source.m = m", "illegal_argument_exception"),
+    ("groovy", "def l = []; l << l; ctx._source.l = l", "illegal_argument_exception"),
+    ("painless", "ctx._source.n = params.a.b", "null_pointer_exception"),
+    ("painless", "int z = 0; ctx._source.n = 1 / z", "arithmetic_exception"),
+    ("painless", "ctx._source.n = Math.addExact(2147483647, (int)ctx._source.n)", "illegal_argument_exception"),
+    ("painless", "ctx._source.n = ctx._source.list.get(9)", "index_out_of_bounds_exception"),
+    ("painless", "(" * 60000, "stack_overflow_error"),
+    ("painless", "!" * 60000 + "x", "stack_overflow_error"),
+    ("groovy", "[" * 60000, "stack_overflow_error"),
+    ("painless", "ctx._source.n = [", "illegal_argument_exception"),
+    ("painless", "(" * 1000000, "illegal_argument_exception"),
+    ("groovy", "[" * 1000000, "illegal_argument_exception"),
+]
+
+
+def deepest(error):
+    while "caused_by" in error:
+        error = error["caused_by"]
+    if error["type"] in ("no_viable_alt_exception", "lexer_no_viable_alt_exception"):
+        return "illegal_argument_exception"
+    return error["type"]
+
+
+def ways(lang, source):
+    """Yields (method, path, body) of the requests that a script comes by."""
+    script = {"lang": lang, "source": source}
+    yield "POST", "/docs/_update/1", {"script": script}
+    yield "POST", "/docs/_update_by_query", {"script": script, "query": {"term": {"n": 1}}}
+
+
+def check(server, lang, source, cause, patience):
+    shown = "%s: %s" % (lang, source[:80])
+    for method, path, body in ways(lang, source):
+        begin = time.monotonic()
+        status, reply = server.ask(method, path, body)
+        seconds = time.monotonic() - begin
+        assert status == 400, "%s\n%s: %d %s" % (shown, path, status, reply)
+        assert deepest(reply["error"]) == cause, "%s\n%s: %s" % (shown, path, reply)
+        assert seconds < patience, "%s\n%s took %.1f s" % (shown, path, seconds)
+    found = server.must("GET", "/docs/_doc/1")
+    assert found["_version"] == 1 and found["_source"] == DOCUMENT, "%s\nleft %s" % (shown, found)
+
+
+class Neighbour(threading.Thread):
+    """Reads and writes, and notes how long it had to wait."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+        self.longest = {"PUT": 0.0, "GET": 0.0}
+        self.count = 0
+        self.stopping = False
+
+    def run(self):
+        import http.client
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        while not self.stopping:
+            for method, body in (("PUT", {"n": self.count}), ("GET", None)):
+                begin = time.monotonic()
+                response = self.server.request(method, "/neighbour/_doc/1", body, connection=connection)
+                assert response.status in (200, 201), response.body
+                self.longest[method] = max(self.longest[method], time.monotonic() - begin)
+            self.count += 1
+        connection.close()
+
+
+def check_stored(server):
+    """The context behind the id of later versions, the language before it of 5.x."""
+    good, bad = {"script": {"lang": "painless", "source": "ctx._source.n++"}}, {"script": {"lang": "painless", "source": "ctx._source.n +"}}
+    assert server.must("PUT", "/_scripts/count/update", good) == {"acknowledged": True}
+    status, reply = server.ask("PUT", "/_scripts/count/update", bad)
+    assert status == 400 and reply["error"]["type"] == "script_exception", reply
+    status, reply = server.ask("PUT", "/_scripts/count/score", good)
+    assert status == 400 and "cannot resolve symbol" in str(reply), reply
+    assert server.ask("PUT", "/_scripts/count/search", bad)[0] == 500
+    assert server.must("PUT", "/_scripts/ingested/ingest", bad) == {"acknowledged": True}
+    assert server.must("GET", "/_scripts/count")["script"]["source"] == "ctx._source.n++"
+    assert server.must("PUT", "/_scripts/groovy/old", {"script": "ctx._source.n++"}) == {"acknowledged": True}
+    assert server.must("GET", "/_scripts/groovy/old")["lang"] == "groovy"
+    status, reply = server.ask("PUT", "/_scripts/cobol/old", {"script": "ADD 1 TO N"})
+    assert status == 400 and "unsupported lang [cobol]" in str(reply), reply
+    assert server.must("POST", "/docs/_update/1", {"script": {"id": "count"}})["result"] == "updated"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--patience", type=float, default=20, help="what one bad request may take, on a busy machine")
+    args = parser.parse_args()
+    with Server() as server:
+        server.must("PUT", "/docs/_doc/1", DOCUMENT)
+        neighbour = Neighbour(server)
+        neighbour.start()
+        begin = time.monotonic()
+        try:
+            for lang, source, cause in SCRIPTS:
+                check(server, lang, source, cause, args.patience)
+            check_stored(server)
+        finally:
+            neighbour.stopping = True
+            neighbour.join()
+        assert neighbour.count > 0
+        print("%d scripts in %.1f s; the neighbour's %d pairs of requests waited at most %.0f ms to read, %.0f ms to write" %
+              (len(SCRIPTS), time.monotonic() - begin, neighbour.count, 1e3 * neighbour.longest["GET"],
+               1e3 * neighbour.longest["PUT"]))
+
+
+if __name__ == "__main__":
+    main()
