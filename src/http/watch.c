@@ -117,7 +117,9 @@ static void remind_of_end(struct connection *connection)
 {
     int phase = atomic_load_explicit(&connection->phase, memory_order_acquire);
     bool ended = atomic_load(&connection->hung_up) || atomic_load(&connection->drained);
-    if (ended && (phase == PHASE_IDLE || phase == PHASE_RECEIVING))
+    /* Its response was on its way, without word of the end, when the server was told to refuse: http_quiesce() missed it. */
+    bool left_over = phase == PHASE_IDLE && atomic_load(&connection->http->refusing);
+    if (left_over || (ended && (phase == PHASE_IDLE || phase == PHASE_RECEIVING)))
         (void)shutdown(connection->fd, SHUT_RD);
 }
 

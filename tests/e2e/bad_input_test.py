@@ -8,12 +8,14 @@ import json
 import os
 import resource
 import socket
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from server import PROGRAM, Server  # noqa: E402
 
 MAX_BODY = 1 << 20
 
@@ -202,6 +204,40 @@ class Stop(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
 
+class SmallDisk:
+    """A file system of its own, in memory; mounting one takes privileges."""
+    BYTES = 160 << 20
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="tidelock-disk-")
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % self.BYTES, "tidelock-test", self.folder],
+                                 capture_output=True)
+        if mounted.returncode != 0:
+            os.rmdir(self.folder)
+            raise unittest.SkipTest("no file system can be mounted here")
+        with open(os.path.join(self.folder, "ballast"), "wb") as ballast:
+            ballast.write(bytes(self.BYTES // 4))
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.folder], check=True)
+        os.rmdir(self.folder)
+
+    def fill(self):
+        """Takes what is left, to the last byte."""
+        with open(os.path.join(self.folder, "filler"), "ab", buffering=0) as filler:
+            for size in (1 << 20, 4096, 1):
+                try:
+                    while True:
+                        filler.write(b"x" * size)
+                except OSError:
+                    pass
+
+    def make_room(self):
+        os.unlink(os.path.join(self.folder, "filler"))
+        os.unlink(os.path.join(self.folder, "ballast"))
+
+
 class FullDisk(unittest.TestCase):
     def test_refuses_and_recovers(self):
         """The reserve is larger than the disk: writes are refused, reads go on; with a small one they work again."""
@@ -219,6 +255,59 @@ class FullDisk(unittest.TestCase):
             server.options = []
             server.start()
             self.assertEqual(server.ask("PUT", "/kept/_doc/2", {"a": 2})[0], 201)
+
+    def test_really_full(self):
+        """Documents fill a small disk up to the reserve, and somebody else takes the rest; then there is room again."""
+        with SmallDisk() as disk:
+            with Server("--reserve", "40m", data=os.path.join(disk.folder, "data")) as server:
+                session = server.must("POST", "/_session", {"ttl": "60s"})["session"]
+                kept = self.write_until_refused(server)
+                disk.fill()
+                self.assertEqual(os.statvfs(disk.folder).f_bavail, 0)
+                self.check_refusing(server, kept)
+                server.must("POST", "/_session/%s/_keepalive" % session)
+                disk.make_room()
+                self.check_recovered(server, kept)
+                self.assertEqual(server.stop(), 0)
+                server.start()
+                self.assertEqual(server.must("GET", "/full/_count")["count"], len(kept) + 1)
+                self.assertEqual(server.stop(), 0)
+            found = subprocess.run([PROGRAM, "check", "--data", os.path.join(disk.folder, "data")], capture_output=True)
+            self.assertEqual(found.returncode, 0, found.stdout + found.stderr)
+
+    def write_until_refused(self, server):
+        """Returns: the ids of the documents that were acknowledged."""
+        kept = []
+        for batch in range(2000):
+            ids = ["%d-%d" % (batch, i) for i in range(20)]
+            body = "".join('{"index":{"_id":"%s"}}\n{"a":%s}\n' % (id, json.dumps(os.urandom(2000).hex())) for id in ids)
+            status, reply = server.ask("POST", "/full/_bulk", body)
+            if status == 507:
+                self.assertEqual(reply["error"]["type"], "disk_full_exception")
+                self.assertIn("room", reply["error"]["reason"])
+                return kept
+            self.assertEqual((status, reply["errors"]), (200, False))
+            kept += ids
+        self.fail("the disk was never full")
+
+    def check_refusing(self, server, kept):
+        for _ in range(3):
+            status, reply = server.ask("PUT", "/full/_doc/more", {"a": "x"})
+            self.assertEqual((status, reply["error"]["type"]), (507, "disk_full_exception"))
+            for id in (kept[0], kept[len(kept) // 2], kept[-1]):
+                self.assertEqual(server.ask("GET", "/full/_doc/" + id)[0], 200, id)
+            self.assertEqual(server.must("GET", "/full/_count")["count"], len(kept))
+            self.assertEqual(server.must("GET", "/full/_search?size=1")["hits"]["total"]["value"] > 0, True)
+            time.sleep(0.3)
+
+    def check_recovered(self, server, kept):
+        """Writes go on by themselves, RocksDB's own after some seconds."""
+        end = time.time() + 30
+        while (status := server.ask("PUT", "/full/_doc/more", {"a": "x"})[0]) == 507 and time.time() < end:
+            time.sleep(0.2)
+        self.assertEqual(status, 201)
+        for id in kept:
+            self.assertEqual(server.ask("GET", "/full/_doc/" + id)[0], 200, id)
 
 
 if __name__ == "__main__":
