@@ -34,6 +34,8 @@ enum {
 #define MAINTAIN_INTERVAL_US TL_SECOND
 #define SLOW_WAIT_US TL_SECOND /* for a lock; longer ones are logged */
 #define SPACE_INTERVAL_US (100 * TL_MS)
+/* Of the reserve this part is never touched: below it nothing is written at all, since a log that meets the end cannot go on. */
+#define FLOOR_PART 4
 
 struct journal {
     struct core *core;
@@ -80,7 +82,8 @@ struct journal {
 
     struct queries queries;
 
-    _Atomic bool writable;
+    _Atomic bool writable; /* there is room, and `ready` */
+    _Atomic bool ready;    /* the store takes small writes: not at the end of the reserve, nor while it gets over a full disk */
     _Atomic tl_ts space_checked_at;
     _Atomic uint64_t requests;
 
@@ -121,7 +124,13 @@ static void check_space(struct journal *journal)
     atomic_store_explicit(&journal->space_checked_at, now, memory_order_relaxed);
     if (statvfs(journal->directory, &space) != 0)
         return;
-    bool writable = (uint64_t)space.f_bavail * space.f_frsize >= journal->reserve_bytes;
+    uint64_t free = (uint64_t)space.f_bavail * space.f_frsize;
+    bool room = free >= journal->reserve_bytes;
+    /* Once it has been full the store has to say that it is over it; until it was, there is nothing to ask. */
+    bool ready = free >= journal->reserve_bytes / FLOOR_PART &&
+                 ((room && atomic_load(&journal->writable)) || store_is_ready(journal->store));
+    bool writable = room && ready;
+    atomic_store_explicit(&journal->ready, ready, memory_order_relaxed);
     if (atomic_exchange(&journal->writable, writable) == writable)
         return;
     if (writable)
@@ -153,10 +162,12 @@ static bool needs_space(enum command_type type)
 
 static bool refuse_full(struct journal *journal, struct command *command)
 {
-    if (!needs_space(command->type))
+    bool wants_room = needs_space(command->type);
+    bool reads = command->type == COMMAND_STATUS || command->type == COMMAND_CANCEL;
+    if (reads || (!wants_room && atomic_load_explicit(&journal->writable, memory_order_relaxed)))
         return false;
     check_space(journal);
-    if (atomic_load_explicit(&journal->writable, memory_order_relaxed))
+    if (atomic_load_explicit(wants_room ? &journal->writable : &journal->ready, memory_order_relaxed))
         return false;
     problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
                 "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
@@ -402,6 +413,10 @@ static void maintain(struct journal *journal)
     if (now < journal->maintain_at && journal->maintain_at - now <= MAINTAIN_INTERVAL_US)
         return;
     check_space(journal);
+    if (!atomic_load_explicit(&journal->ready, memory_order_relaxed)) {
+        journal->maintain_at = now + MAINTAIN_INTERVAL_US;
+        return;
+    }
     advance_history(journal, now);
     log_news(journal, now);
     size_t removed = 0;
@@ -418,11 +433,25 @@ static void free_internal(struct command *command)
     command_free(command);
 }
 
+/* Looks at what is due again at that time. */
+static void put_off(struct journal *journal, tl_ts until)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    journal->deadline = until;
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
 /* Requires: core_lock. Lets fall due what is due. */
 static void tick(struct journal *journal, struct list *group)
 {
-    if (core_next_deadline(journal->core) > clock_now())
+    tl_ts now = clock_now();
+    if (core_next_deadline(journal->core) > now)
         return;
+    check_space(journal);
+    if (!atomic_load_explicit(&journal->ready, memory_order_relaxed)) { /* it is done when the disk lets it */
+        put_off(journal, now + SPACE_INTERVAL_US);
+        return;
+    }
     struct command *command = command_new(COMMAND_TICK, DIALECT_7);
     command->on_done = free_internal;
     apply(journal, command, group);
@@ -687,6 +716,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     journal->deadline = TL_TS_MAX;
     journal->last_ts = core_last_ts(core);
     atomic_init(&journal->writable, true);
+    atomic_init(&journal->ready, true);
     init_locks(journal);
     check_space(journal);
     restart(journal);

@@ -202,3 +202,19 @@ uint64_t rocks__free_bytes(const struct store *store)
 {
     return rocks_dir_free_bytes(&((const struct rocks_store *)store)->dir);
 }
+
+/* A batch of nothing, kept from the log, changes nothing, and is refused while RocksDB has an error of its own to get over. */
+bool rocks__is_ready(struct store *store)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    char *error = NULL;
+    rocksdb_writebatch_t *nothing = rocksdb_writebatch_create();
+    rocksdb_writeoptions_t *unlogged = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_disable_WAL(unlogged, 1);
+    rocksdb_write(rocks->db, unlogged, nothing, &error);
+    rocksdb_writeoptions_destroy(unlogged);
+    rocksdb_writebatch_destroy(nothing);
+    bool ready = error == NULL;
+    rocksdb_free(error);
+    return ready;
+}

@@ -231,3 +231,8 @@ uint64_t store_free_bytes(const struct store *store)
 {
     return store->ops->free_bytes(store);
 }
+
+bool store_is_ready(struct store *store)
+{
+    return store->ops->is_ready(store);
+}

@@ -178,6 +178,12 @@ void store_stats(struct store *store, struct store_stats *ret_stats);
  * (README.md, "A full disk").
  */
 uint64_t store_free_bytes(const struct store *store);
+
+/*
+ * Returns: whether a store_write() would be taken: not while RocksDB has yet to get over a flush that met a full disk,
+ * which takes it some seconds once there is room. May run on any thread.
+ */
+bool store_is_ready(struct store *store);
 #define STORE_RESERVE_BYTES ((uint64_t)256 << 20)
 
 #endif

@@ -65,6 +65,7 @@ struct store_ops {
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);
     uint64_t (*free_bytes)(const struct store *store);
+    bool (*is_ready)(struct store *store);
 };
 
 static inline bool store__space_is_versioned(enum store_space space)

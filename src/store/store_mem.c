@@ -577,6 +577,12 @@ static uint64_t mem_free_bytes(const struct store *store)
     return UINT64_MAX;
 }
 
+static bool mem_is_ready(struct store *store)
+{
+    (void)store;
+    return true;
+}
+
 static const struct store_ops mem_ops = {
     .close = mem_close,
     .reason = mem_reason,
@@ -602,6 +608,7 @@ static const struct store_ops mem_ops = {
     .verify = mem_verify,
     .stats = mem_stats,
     .free_bytes = mem_free_bytes,
+    .is_ready = mem_is_ready,
 };
 
 struct store *store_open_mem(void)

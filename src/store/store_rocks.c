@@ -218,6 +218,7 @@ static const struct store_ops rocks_ops = {
     .verify = rocks__verify,
     .stats = rocks__stats,
     .free_bytes = rocks__free_bytes,
+    .is_ready = rocks__is_ready,
 };
 
 static int open_all(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
