@@ -392,15 +392,8 @@ static int take_each(struct admission *at)
 static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
 {
     struct core *core = at->core;
-    const struct core_limits *limits = &core->limits;
-    struct owners *owners = core->owners;
-    bool may_wait = deadline > core->ts;
-    if (may_wait && owners->locks.waiting_count >= limits->waiters_max) {
-        problem_set(&at->wait->cause, &at->command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
-                    limits->waiters_max);
-        return finish_without(at, at->wait, blocked);
-    }
-    switch (wait__ask(core, at->wait, at->wants, at->want_count, may_wait)) {
+    bool full = deadline > core->ts && wait__full(core);
+    switch (wait__ask(core, at->wait, at->wants, at->want_count, deadline > core->ts && !full)) {
     case LOCK_GRANTED:
         return finish(at, deadline);
     case LOCK_WAITS:
@@ -408,6 +401,8 @@ static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
         at->wait = NULL;
         return CORE_WAITS;
     case LOCK_CONFLICT:
+        if (full)
+            wait__explain_full(core, &at->command->arena, &at->wait->cause);
         return take_each(at);
     case LOCK_DEADLOCK:
         return finish_without(at, at->wait, blocked);
@@ -445,7 +440,7 @@ static void abort_txn(struct admission *at)
 static int ask_in_txn(struct admission *at, tl_ts deadline)
 {
     struct core *core = at->core;
-    bool may_wait = deadline > core->ts && core->owners->locks.waiting_count < core->limits.waiters_max;
+    bool may_wait = deadline > core->ts && !wait__full(core);
     if (at->targets.count == 0)
         return finish(at, deadline);
     collect_wants(at, NULL);

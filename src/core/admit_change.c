@@ -80,8 +80,7 @@ static void explain_conflict(struct core *core, struct wait *wait, uint64_t time
 {
     struct command *command = wait->command;
     if (timeout_us > 0)
-        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
-                    core->limits.waiters_max);
+        wait__explain_full(core, &command->arena, &command->problem);
     else
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
 }
@@ -98,7 +97,7 @@ int owners__change(struct core *core, struct command *command, core_handler *han
     }
     if (!owners__any(core) || change.want_count == 0)
         return handler(core, command);
-    bool may_wait = change.timeout_us > 0 && core->owners->locks.waiting_count < core->limits.waiters_max;
+    bool may_wait = change.timeout_us > 0 && !wait__full(core);
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
     wait->handler = handler;
     switch (wait__ask(core, wait, change.wants, change.want_count, may_wait)) {

@@ -113,14 +113,9 @@ static bool find_asker(struct core *core, struct command *command, struct asker 
 
 static bool within_limits(struct core *core, struct command *command, const struct lock_owner *owner, size_t more)
 {
-    const struct core_limits *limits = &core->limits;
-    if (owner->lock_count + more > limits->locks_per_session_max)
-        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks",
-                    limits->locks_per_session_max);
-    else if (command->type == COMMAND_LOCK && command->lock.wait_us > 0 &&
-             core->owners->locks.waiting_count >= limits->waiters_max)
-        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
-                    limits->waiters_max);
+    size_t most = core->limits.locks_per_session_max;
+    if (owner->lock_count + more > most)
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks", most);
     return command->problem.type == PROBLEM_NONE;
 }
 
@@ -150,7 +145,7 @@ static int ask(struct core *core, struct wait *wait, const struct lock_want *wan
 {
     struct command *command = wait->command;
     *ret_granted = false;
-    switch (wait__ask(core, wait, wants, count, wait_us > 0)) {
+    switch (wait__ask(core, wait, wants, count, wait_us > 0 && !wait__full(core))) {
     case LOCK_GRANTED:
         *ret_granted = true;
         return 0;
@@ -158,7 +153,10 @@ static int ask(struct core *core, struct wait *wait, const struct lock_want *wan
         wait__park(core, wait, deadline_after(core, wait_us));
         return CORE_WAITS;
     case LOCK_CONFLICT:
-        wait__explain(wait, PROBLEM_LOCK_CONFLICT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+        if (wait_us > 0)
+            wait__explain_full(core, &command->arena, &command->problem);
+        else
+            wait__explain(wait, PROBLEM_LOCK_CONFLICT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
         wait__free(core, wait);
         return 0;
     default:

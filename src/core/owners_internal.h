@@ -156,6 +156,9 @@ void wait__fail(struct core *core, struct wait *wait, enum problem_type type, co
 enum { HOLDERS_TOLD_MAX = 100 };
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
                    struct problem *ret_problem);
+/* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
+bool wait__full(const struct core *core);
+void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem);
 /* Makes a wait ready to go on in a unit of its own. */
 void wait__ready(struct core *core, struct wait *wait);
 /* Notes the end of a wait that was told as slow (news.c). */

@@ -157,3 +157,13 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
     buf_deinit(&text);
     buf_deinit(&details);
 }
+
+bool wait__full(const struct core *core)
+{
+    return core->owners->locks.waiting_count >= core->limits.waiters_max;
+}
+
+void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already", core->limits.waiters_max);
+}

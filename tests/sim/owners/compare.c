@@ -444,6 +444,47 @@ void compare_state(struct world *world)
     catalog_unref(catalog);
 }
 
+/* The newest version of a document at or before a timestamp that the model remembers; NULL: none. */
+static const struct om_version *version_at(const struct world *world, int index, int number, uint64_t ts)
+{
+    for (size_t i = world->model.history; i-- > 0;) {
+        const struct om_version *version = &world->history.versions[i];
+        if (version->index != index || version->ts > ts)
+            continue;
+        if (version->number == OM_WHOLE_INDEX)
+            return NULL; /* what was before belongs to another index of that name */
+        if (version->number == number)
+            return version;
+    }
+    return NULL;
+}
+
+/* Walks back over the versions of a document, as ?version_history does. A tombstone may be gone after its minute. */
+static void compare_versions(const struct world *world, const struct catalog *catalog, int index, int number, uint64_t ts)
+{
+    const struct catalog_index *found = catalog_index(catalog, slice_from(gen_index_names[index]));
+    const struct mapping_type *type = found == NULL ? NULL : mapping_type(found->mapping, SLICE_LIT("_doc"));
+    struct view view = {world->store, ts, NULL};
+    char id[2] = {(char)('0' + number), '\0'};
+
+    while (type != NULL && view.ts >= world->history_low) {
+        const struct om_version *expected = version_at(world, index, number, view.ts);
+        struct doc doc;
+        int r = doc_get_any(&view, found->number, type->number, slice_from(id), &doc);
+        if (r == DOC_NOT_FOUND &&
+            (expected == NULL || (!expected->doc.live && view.ts - expected->ts > 60 * OM_SECOND)))
+            return;
+        if (r != 0 || expected == NULL)
+            world_fail(world, "%s/%d has a version as of %llu: %d, the model says %d", gen_index_names[index], number,
+                       (unsigned long long)view.ts, r == 0, expected != NULL);
+        same(world, "the timestamp of a version", doc.ts, expected->ts);
+        same(world, "the number of a version", (uint64_t)doc.version, (uint64_t)expected->doc.version);
+        same(world, "whether a version is a deletion", doc.deleted, !expected->doc.live);
+        view.ts = doc.ts - 1;
+        doc_release(&doc);
+    }
+}
+
 void compare_past(struct world *world, uint64_t ts)
 {
     struct view view = {world->store, ts, NULL};
@@ -454,5 +495,8 @@ void compare_past(struct world *world, uint64_t ts)
         world_fail(world, "no catalog as of %llu", (unsigned long long)ts);
     om_docs_at(&world->model, &world->history, ts, &docs);
     compare_docs(world, catalog, &view, &docs);
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            compare_versions(world, catalog, i, j, ts);
     catalog_unref(catalog);
 }

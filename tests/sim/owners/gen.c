@@ -215,6 +215,8 @@ static void gen_read(struct gen *gen, const struct om *model, struct om_op *op)
 static void gen_end(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->txn = some_txn(gen, model);
+    if (op->kind == OP_COMMIT && gen->token_count > 0 && one_in(gen, 10))
+        op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
     if (one_in(gen, 12))
         op->session = some_session(gen, model);
 }
@@ -416,6 +418,7 @@ static void print_txn(const struct om_op *op, struct command *command)
     command->txn.mode = op->query ? TXN_QUERY : TXN_UPDATE;
     command->txn.session = session_id(&command->arena, op->session);
     command->txn.read_ts = op->read_ts;
+    command->txn.fencing_token = op->token;
     command->txn.timeout_us = op->us;
 }
 

@@ -417,17 +417,16 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
 
     if (owner >= 0 && om_lock_count(model, owner) + op->count > model->limits.locks)
         done->problem = OM_LIMIT;
-    else if (owner >= 0 && op->us > 0 && om_waiting_count(model) >= model->limits.waiters)
-        done->problem = OM_LIMIT;
     if (done->problem != OM_FINE) {
         om_complete(model, step, done);
         return;
     }
+    bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
     int slot = om_wait_new(model, step, done, owner, txn < 0 ? op->session : 0, txn);
-    switch (om_ask(model, step, slot, op->wants, op->count, op->us > 0)) {
+    switch (om_ask(model, step, slot, op->wants, op->count, may_wait)) {
     case OM_YES: tell_granted(model, step, slot); return;
     case OM_WAIT: om_wait_park(model, slot, om_after(model, op->us)); return;
-    case OM_NO: done->problem = OM_LOCK_CONFLICT; break;
+    case OM_NO: done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT; break;
     case OM_CIRCLE: done->problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, slot);

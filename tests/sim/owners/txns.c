@@ -143,11 +143,12 @@ void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
         om_complete(model, step, &done);
         return;
     }
+    bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
     int wait = om_wait_new(model, step, &done, om_txn_owner(slot), 0, slot);
-    switch (om_ask(model, step, wait, op->wants, op->count, op->us > 0)) {
+    switch (om_ask(model, step, wait, op->wants, op->count, may_wait)) {
     case OM_YES: om_txn_read_granted(model, step, wait); return;
     case OM_WAIT: om_wait_park(model, wait, om_after(model, op->us)); return;
-    case OM_NO: done.problem = OM_LOCK_CONFLICT; break;
+    case OM_NO: done.problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT; break;
     case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, wait);
@@ -204,6 +205,19 @@ static bool lease_gone(const struct om *model, const struct om_txn *txn)
     return false;
 }
 
+/* Whether the token of a commit is that of locks which cover all that the transaction has written. */
+static bool token_stale(const struct om *model, const struct om_txn *txn, uint64_t token)
+{
+    for (int i = 0; token != 0 && i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++) {
+            const struct om_doc *doc = &txn->overlay.at[i][j];
+            int place = doc->live && model->indices[i].mapped ? doc->dir : -1;
+            if (txn->written[i][j] && om_token_owner(model, token, (struct om_thing){OM_DOC, (uint8_t)i, (int8_t)j}, place) < 0)
+                return true;
+        }
+    return false;
+}
+
 static uint64_t commit_docs(struct om *model, struct om_step *step, struct om_txn *txn)
 {
     uint64_t changes = 0;
@@ -239,6 +253,9 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
         done.problem = explain_missing(model, op->txn);
     } else if (om_txn_find(model, op->txn, op->session, &done.problem) < 0) {
         ;
+    } else if (token_stale(model, &model->txns[slot], op->token)) {
+        done.problem = OM_STALE_TOKEN;
+        om_txn_touch(model, slot);
     } else if (lease_gone(model, &model->txns[slot])) {
         done.problem = OM_TXN_ABORTED;
         om_txn_abort(model, step, slot, false);

@@ -441,16 +441,15 @@ static enum om_end park(struct work *at, uint64_t deadline)
 static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_want *wants, int count)
 {
     struct om *model = at->model;
-    bool may_wait = deadline > model->ts;
+    bool full = deadline > model->ts && om_waiting_count(model) >= model->limits.waiters;
 
-    if (may_wait && om_waiting_count(model) >= model->limits.waiters) {
-        model->waits[at->wait].cause = OM_LIMIT;
-        return finish_without(at, OM_LIMIT, blocked);
-    }
-    switch (om_ask(model, at->step, at->wait, wants, count, may_wait)) {
+    switch (om_ask(model, at->step, at->wait, wants, count, deadline > model->ts && !full)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
-    case OM_NO: return take_each(at);
+    case OM_NO:
+        if (full)
+            model->waits[at->wait].cause = OM_LIMIT;
+        return take_each(at);
     case OM_CIRCLE: break;
     }
     return finish_without(at, OM_DEADLOCK, blocked);
