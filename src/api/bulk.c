@@ -32,8 +32,9 @@ static const char *op_name(enum write_op op)
     return names[op];
 }
 
+/* With `current`: a conflict also says which version and number are there, so that all can be tried again at once. */
 static void write_failure(struct request *request, const struct write_item *item, struct write_result *result,
-                          enum dialect dialect, struct buf *buf)
+                          enum dialect dialect, bool current, struct buf *buf)
 {
     struct json_writer writer;
     json_writer_init(&writer, buf);
@@ -49,13 +50,19 @@ static void write_failure(struct request *request, const struct write_item *item
     json_string(&writer, item->id);
     json_key(&writer, "status");
     json_i64(&writer, problem_status(&result->problem));
+    if (current && result->conflict != CONFLICT_NONE && result->seq_no >= 0) {
+        json_key(&writer, "_version");
+        json_i64(&writer, result->version);
+        json_key(&writer, "_seq_no");
+        json_i64(&writer, result->seq_no);
+    }
     json_key(&writer, "error");
     problem_write_item(&writer, &result->problem);
     json_end(&writer, '}');
 }
 
 static int write_entry(struct request *request, const struct bulk_request *bulk, const struct write_item *item,
-                       const struct bulk_action *action, struct write_result *result, struct buf *buf)
+                       const struct bulk_action *action, struct write_result *result, bool rolled_back, struct buf *buf)
 {
     enum dialect dialect = action->typed ? DIALECT_5 : DIALECT_7;
     int r = 0;
@@ -63,7 +70,7 @@ static int write_entry(struct request *request, const struct bulk_request *bulk,
     buf_slice(buf, slice_from(op_name(item->op)));
     buf_lit(buf, "\":");
     if (result->outcome == WRITE_FAILED) {
-        write_failure(request, item, result, dialect, buf);
+        write_failure(request, item, result, dialect, rolled_back, buf);
     } else {
         struct write_view view = {.options = &bulk->options,
                                   .source = &action->source,
@@ -114,7 +121,7 @@ static int bulk_reply(struct request *request, const struct bulk_request *bulk, 
         if (comma)
             buf_byte(buf, ',');
         comma = true;
-        int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], &all[i], buf);
+        int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], &all[i], rolled_back, buf);
         if (r != 0)
             return r;
     }

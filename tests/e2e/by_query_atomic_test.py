@@ -65,7 +65,7 @@ class AllOrNothing(Case):
         self.fill("fs", DOCUMENTS)
         reply = self.server.must("POST", "/fs/_update_by_query?atomic=true", ADD)
         self.assertEqual((reply["updated"], reply["batches"], reply["failures"]), (DOCUMENTS, 3, []))
-        versions = [self.server.must("GET", "/fs/_doc/%d?version_history=true" % number)["versions"][-1]["from"] for number in (0, 1, DOCUMENTS - 1)]
+        versions = [self.server.must("GET", "/fs/_doc/%d?version_history=true" % number)["versions"][0]["from"] for number in (0, 1, DOCUMENTS - 1)]
         self.assertEqual(len(set(versions)), 1, "one timestamp for all: %s" % versions)
 
     def test_a_failing_script_undoes_the_batches_before(self):

@@ -169,6 +169,15 @@ static void test_atomic_bulk(void **state)
     assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 404);
     assert_int_equal(api_box_ask(&box, "POST", "/atomic/_bulk?atomic=true", "{\"index\":{\"_id\":\"1\"}}\n{}\n", NULL), 200);
     assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 200);
+    /* Every conflict says what is there. */
+    api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=items.*._id,items.*._version,items.*._seq_no",
+                   "{\"index\":{\"_id\":\"1\",\"if_seq_no\":7,\"if_primary_term\":1}}\n{}\n"
+                   "{\"index\":{\"_id\":\"2\"}}\n{}\n"
+                   "{\"create\":{\"_id\":\"1\"}}\n{}\n"
+                   "{\"index\":{\"_id\":\"3\",\"if_seq_no\":7,\"if_primary_term\":1}}\n{}\n",
+                   409,
+                   "{\"items\":[{\"index\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},"
+                   "{\"create\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},{\"index\":{\"_id\":\"3\"}}]}");
 }
 
 /* --- Time -------------------------------------------------------------------------------------------------------------------- */
