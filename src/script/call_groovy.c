@@ -48,7 +48,7 @@ static int number_distance(type_id given, type_id wanted)
     return NEAR_WIDER * (to - from) + (wanted == type_unboxed(wanted) ? 0 : 1);
 }
 
-static int distance(struct value argument, type_id wanted)
+int groovy_distance(struct value argument, type_id wanted)
 {
     bool any = wanted == CLASS_DEF || wanted == CLASS_OBJECT;
     if (argument.kind == VALUE_NULL)
@@ -72,11 +72,6 @@ static int distance(struct value argument, type_id wanted)
     return value_instance_of(argument, wanted) ? NEAR_EXTENDS : NEAR_NEVER;
 }
 
-bool groovy_accepts(type_id type, struct value value)
-{
-    return distance(value, type) != NEAR_NEVER;
-}
-
 /* The sum over all arguments; NEAR_NEVER where one does not fit. */
 static int method_distance(const struct method *method, const struct value *arguments, unsigned count, uint32_t as_object)
 {
@@ -87,7 +82,7 @@ static int method_distance(const struct method *method, const struct value *argu
     for (unsigned i = 0; i < count; i++) {
         unsigned at = i < method->count ? i : method->count - 1u;
         type_id wanted = method->parameters[at];
-        int one = distance(arguments[i + 1], wanted);
+        int one = groovy_distance(arguments[i + 1], wanted);
         bool refused = i < 32 && (as_object >> i & 1) && wanted != CLASS_DEF && wanted != CLASS_OBJECT;
         if (one == NEAR_NEVER || refused)
             return NEAR_NEVER;

@@ -119,7 +119,16 @@ enum class_id class_from_painless(struct slice name)
     return CLASS_COUNT;
 }
 
-static const char *const groovy_packages[] = {"java.lang.", "java.util.", "java.util.concurrent.TimeUnit"};
+/* What Groovy imports by itself, beside BigInteger and BigDecimal. */
+static const char *const groovy_packages[] = {"java.lang.", "java.util.", "java.io.", "java.net.", "groovy.lang.", "groovy.util."};
+
+static bool imported_by_groovy(const char *java, size_t package)
+{
+    for (size_t i = 0; i < sizeof groovy_packages / sizeof *groovy_packages; i++)
+        if (strlen(groovy_packages[i]) == package && strncmp(java, groovy_packages[i], package) == 0)
+            return true;
+    return false;
+}
 
 enum class_id class_from_groovy(struct slice name)
 {
@@ -134,9 +143,7 @@ enum class_id class_from_groovy(struct slice name)
         if (simple == NULL || !name_is(simple + 1, name, true) || strchr(simple, '$') != NULL)
             continue;
         size_t package = (size_t)(simple + 1 - java);
-        bool imported = (package == 10 && (strncmp(java, groovy_packages[0], 10) == 0 ||
-                                           strncmp(java, groovy_packages[1], 10) == 0)) ||
-                        i == CLASS_BIG_INTEGER || i == CLASS_BIG_DECIMAL;
+        bool imported = imported_by_groovy(java, package) || i == CLASS_BIG_INTEGER || i == CLASS_BIG_DECIMAL;
         if (imported && len > package)
             return (enum class_id)i;
     }

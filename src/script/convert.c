@@ -8,6 +8,9 @@
 #include "script/iter.h"
 #include "script/regex.h"
 
+#include <math.h>
+#include <stdio.h>
+
 struct named {
     char text[TYPE_NAME_MAX];
 };
@@ -382,6 +385,15 @@ static bool to_big(struct run *run, struct value v, type_id target, struct value
     }
     if (!value_number(v))
         return groovy_cast_fails(run, v, target);
+    /* A fraction is taken to the last of its digits. */
+    if (value_floating(v) && target == CLASS_BIG_DECIMAL && isfinite(v.d)) {
+        char digits[1500];
+        int len = snprintf(digits, sizeof digits, "%.1074f", v.d);
+        while (len > 2 && digits[len - 1] == '0')
+            len--;
+        *ret = value_of(decimal_from_slice(run, slice_make(digits, (size_t)(digits[len - 1] == '.' ? len - 1 : len))));
+        return ret->kind != VALUE_NULL;
+    }
     *ret = target == CLASS_BIG_INTEGER ? value_of(number_to_big(run, v)) : value_of(number_to_decimal(run, v));
     return run->thrown == NULL;
 }

@@ -297,8 +297,8 @@ bool groovy_contains(struct run *run, struct value item, struct value collection
     }
     if (value_is_map(collection)) {
         bool ok = dict_find(run, (struct dict *)collection.object, item, &entry);
-        *ret = ok && entry != NULL;
-        return ok;
+        *ret = false;
+        return ok && (entry == NULL || convert_truth(run, entry->value, ret));
     }
     if (value_is(collection, CLASS_CLOSURE))
         return run_invoke(run, collection, &item, 1, &answer) && convert_truth(run, answer, ret);

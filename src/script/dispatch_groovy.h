@@ -16,8 +16,14 @@ const struct method *groovy_select(const struct method_query *query, const struc
 /* Calls a row with arguments that fit: each becomes what the row takes. */
 bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count, struct value *ret);
 
-/* Whether a parameter of that type takes the value. */
-bool groovy_accepts(type_id type, struct value value);
+/* How far an argument's class is from a parameter's; negative where it does not fit. */
+int groovy_distance(struct value argument, type_id wanted);
+
+/* The same for all arguments of a function of the script. */
+int groovy_function_distance(const struct function *function, const struct value *arguments, unsigned count);
+
+/* Of the script's functions of a name the nearest to the arguments, or NULL. */
+const struct function *groovy_choose_function(struct run *run, struct slice name, const struct value *arguments, unsigned count);
 
 /* Calls a closure by the name that messages are to show. */
 bool groovy_invoke_as(struct run *run, struct value function, struct slice called, struct value *arguments, unsigned count,

@@ -242,7 +242,7 @@ static bool eval_step(struct run *run, struct frame *frame, const struct node *n
 {
     struct target target;
     struct value old, stepped;
-    if (node->a->kind == NODE_LOCAL && (node->a->flags & NODE_BOXED) == 0) {
+    if (node->a->kind == NODE_LOCAL && (node->a->flags & NODE_BOXED) == 0 && run->record == NULL) {
         struct value *slot = &frame->slots[node->a->slot];
         if (slot->kind == VALUE_INT) {
             old = *slot;
@@ -251,11 +251,15 @@ static bool eval_step(struct run *run, struct frame *frame, const struct node *n
             return true;
         }
     }
-    if (!open_target(run, frame, node->a, &target) || !load_target(run, frame, node->a, &target, &old))
+    bool place = (node->flags & NODE_INTERNAL) == 0;
+    if (place ? !open_target(run, frame, node->a, &target) || !load_target(run, frame, node->a, &target, &old)
+              : !eval(run, frame, node->a, &old))
         return false;
+    if (run->record != NULL && (node->flags & NODE_POSTFIX))
+        power_record(run->record, node->a, old);
     bool ok = run->groovy ? groovy_step(run, (enum operator)node->op, old, &stepped)
                           : compute_compound(run, node, old, node->b->kind == NODE_CONST ? node->b->value : value_int(1), &stepped);
-    if (!ok || !store_target(run, frame, node->a, &target, stepped))
+    if (!ok || (place && !store_target(run, frame, node->a, &target, stepped)))
         return false;
     *ret = node->flags & NODE_POSTFIX ? old : stepped;
     return true;

@@ -6,6 +6,7 @@
 #include "script/convert.h"
 #include "script/iter.h"
 #include "script/operate.h"
+#include "script/range.h"
 
 static enum flow_result exec_list(struct run *run, struct frame *frame, const struct node *list, struct value *ret)
 {
@@ -168,20 +169,20 @@ static bool next_item(struct run *run, const struct node *node, struct iter *ite
     return ok || interp__at(run, node->fault);
 }
 
+/* A range of whole numbers is walked without being made. */
 static bool range_each(struct run *run, struct frame *frame, const struct node *range, struct iter *iter, bool *ret_done)
 {
-    struct value from, to;
-    *ret_done = false;
+    struct value from, to, made;
+    *ret_done = range->kind == NODE_RANGE;
     if (range->kind != NODE_RANGE)
         return true;
     if (!interp__eval(run, frame, range->a, &from) || !interp__eval(run, frame, range->b, &to))
         return false;
-    if (from.kind != VALUE_INT || to.kind != VALUE_INT)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "a loop over a range takes integers");
     bool exclusive = (range->flags & NODE_EXCLUSIVE) != 0;
+    if (from.kind != VALUE_INT || to.kind != VALUE_INT)
+        return range_new(run, value_plain(from), value_plain(to), exclusive, &made) && iter_init(iter, run, made);
     int64_t step = from.i <= to.i ? 1 : -1;
     *iter = (struct iter){.run = run, .kind = ITER_RANGE, .from = from.i, .to = exclusive ? to.i : to.i + step};
-    *ret_done = true;
     return true;
 }
 
@@ -378,14 +379,15 @@ struct value *interp__stack(struct run *run, unsigned count)
     return slots;
 }
 
-/* Missing arguments take their defaults, typed parameters convert, shared ones get a box. */
+/* Typed parameters convert, shared ones get a box; see groovy_argument. */
 static bool bind_groovy(struct run *run, struct frame *frame, struct value *arguments, unsigned count)
 {
     const struct function *function = frame->function;
+    unsigned next = 0;
     for (unsigned i = 0; i < function->parameter_count; i++) {
         const struct parameter *parameter = &function->parameters[i];
-        struct value value = i < count ? arguments[i] : VALUE_NONE;
-        if (i >= count && parameter->initial != NULL && !interp__eval(run, frame, parameter->initial, &value))
+        struct value value;
+        if (!groovy_argument(run, frame, i, arguments, count, &next, &value))
             return false;
         if (parameter->type != TYPE_NONE && !convert_groovy(run, value, parameter->type, false, &value))
             return false;
@@ -418,7 +420,7 @@ static bool call_body(struct run *run, struct frame *frame, const struct closure
         return false;
     *ret = VALUE_NONE;
     enum flow_result flow = interp__exec(run, frame, function->body, ret);
-    if (flow != FLOW_RETURN)
+    if (flow != FLOW_RETURN || (run->groovy && function->result == CLASS_VOID))
         *ret = VALUE_NONE;
     if (flow != FLOW_THROW && run->groovy && function->result != TYPE_NONE && function->result != CLASS_VOID)
         return convert_groovy(run, *ret, function->result, false, ret);
@@ -436,10 +438,13 @@ bool interp_call(struct run *run, const struct function *function, const struct 
     if (!run_enter(run, function->nesting))
         return false;
     run->depth++;
+    struct recorder *record = run->record; /* of an assertion's parts, not of what they call */
     struct frame frame = {.function = function, .turns = FRAME_TURNS_MAX};
+    run->record = NULL;
     frame.delegate = closure == NULL ? NULL : closure->delegate;
     frame.slots = interp__stack(run, function->slot_count);
     bool ok = frame.slots != NULL && call_body(run, &frame, closure, arguments, count, ret);
+    run->record = record;
     run->depth--;
     run_leave(run, function->nesting);
     run->stack_next = next;

@@ -68,6 +68,18 @@ bool groovy_static_get(struct run *run, type_id type, struct slice name, struct 
 bool groovy_new(struct run *run, type_id type, struct value *arguments, unsigned count, struct value *ret);
 bool groovy_step(struct run *run, enum operator op, struct value v, struct value *ret);
 bool groovy_contains(struct run *run, struct value item, struct value collection, bool *ret);
+/*
+ * The value of parameter `i`: the next of `count` arguments, a default, or what is left over as an array. *next is the
+ * argument after it.
+ */
+bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count, unsigned *next,
+                     struct value *ret);
+/*
+ * The value of parameter `i`: the next of `count` arguments, a default, or what is left over as an array. *next is the
+ * argument after it.
+ */
+bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count, unsigned *next,
+                     struct value *ret);
 /* Calls a closure of the script. A list is split up where several parameters are waiting for it. */
 bool groovy_invoke(struct run *run, struct closure *closure, struct value *arguments, unsigned count, struct value *ret);
 /* Names without a declaration, in a frame that may have delegates; what the script assigned, and the parameters. */

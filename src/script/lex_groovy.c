@@ -37,21 +37,21 @@ static bool among(const char *const *words, size_t count, struct slice text)
 
 void lex__skip(struct lexer *lexer)
 {
-    char c = *lexer->at;
-    uint32_t code = utf8_next(&lexer->at, lexer->end);
+    char c = *lexer->place.at;
+    uint32_t code = utf8_next(&lexer->place.at, lexer->end);
     unsigned units = code > 0xffff ? 2 : 1;
-    lexer->units += (int32_t)units;
+    lexer->place.units += (int32_t)units;
     if (c == '\n') {
-        lexer->line++;
-        lexer->column = 1;
+        lexer->place.line++;
+        lexer->place.column = 1;
     } else {
-        lexer->column += units;
+        lexer->place.column += units;
     }
 }
 
 struct token lex__begin(const struct lexer *lexer)
 {
-    return (struct token){.start = lexer->units, .line = lexer->line, .column = lexer->column, .space_before = lexer->space};
+    return (struct token){.start = lexer->place.units, .line = lexer->place.line, .column = lexer->place.column, .space_before = lexer->space};
 }
 
 bool lex__push(struct lexer *lexer, struct token token, enum token_kind kind, struct slice text)
@@ -60,7 +60,7 @@ bool lex__push(struct lexer *lexer, struct token token, enum token_kind kind, st
     compiler->tokens = arena_grow(compiler->scratch, compiler->tokens, compiler->token_count, &lexer->capacity,
                                   sizeof *compiler->tokens);
     token.kind = kind;
-    token.end = lexer->units;
+    token.end = lexer->place.units;
     token.text = text;
     compiler->tokens[compiler->token_count++] = token;
     lexer->space = false;
@@ -74,44 +74,44 @@ bool lex__fail(struct lexer *lexer, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    explain_groovy(lexer->compiler, lexer->line, lexer->column, "%s", message);
+    explain_groovy(lexer->compiler, lexer->place.line, lexer->place.column, "%s", message);
     return false;
 }
 
 const char *lex__shown(const struct lexer *lexer, char out[8])
 {
-    if (lexer->at >= lexer->end)
+    if (lexer->place.at >= lexer->end)
         return "'<EOF>'";
-    if (*lexer->at == '\n')
+    if (*lexer->place.at == '\n')
         return "'\\n'";
-    if (*lexer->at == '\r')
+    if (*lexer->place.at == '\r')
         return "'\\r'";
-    snprintf(out, 8, "'%c'", *lexer->at);
+    snprintf(out, 8, "'%c'", *lexer->place.at);
     return out;
 }
 
 bool lex__starts(const struct lexer *lexer, const char *text)
 {
     size_t len = strlen(text);
-    return (size_t)(lexer->end - lexer->at) >= len && memcmp(lexer->at, text, len) == 0;
+    return (size_t)(lexer->end - lexer->place.at) >= len && memcmp(lexer->place.at, text, len) == 0;
 }
 
 bool lex__letter(const struct lexer *lexer, size_t ahead)
 {
-    if ((size_t)(lexer->end - lexer->at) <= ahead)
+    if ((size_t)(lexer->end - lexer->place.at) <= ahead)
         return false;
-    unsigned char c = (unsigned char)lexer->at[ahead];
+    unsigned char c = (unsigned char)lexer->place.at[ahead];
     return isalpha(c) || c == '_' || c >= 0xc3;
 }
 
 bool lex__name(struct lexer *lexer, bool in_text)
 {
     struct token token = lex__begin(lexer);
-    const char *from = lexer->at;
-    while (lexer->at < lexer->end &&
-           (lex__letter(lexer, 0) || isdigit((unsigned char)*lexer->at) || (!in_text && *lexer->at == '$')))
+    const char *from = lexer->place.at;
+    while (lexer->place.at < lexer->end &&
+           (lex__letter(lexer, 0) || isdigit((unsigned char)*lexer->place.at) || (!in_text && *lexer->place.at == '$')))
         lex__skip(lexer);
-    struct slice text = slice_make(from, (size_t)(lexer->at - from));
+    struct slice text = slice_make(from, (size_t)(lexer->place.at - from));
     enum token_kind kind = TOKEN_ID;
     if (slice_is(text, "def"))
         kind = TOKEN_DEF;
@@ -141,6 +141,12 @@ static int is_octal(int c)
     return c >= '0' && c <= '7';
 }
 
+static bool slice_ends(struct slice text, const char *end)
+{
+    size_t len = strlen(end);
+    return text.len >= len && memcmp(text.data + text.len - len, end, len) == 0;
+}
+
 static const char *fraction_end(const struct lexer *lexer, const char *p, enum token_kind *kind)
 {
     if (p + 1 < lexer->end && *p == '.' && isdigit((unsigned char)p[1])) {
@@ -162,7 +168,7 @@ static const char *fraction_end(const struct lexer *lexer, const char *p, enum t
 static bool lex_number(struct lexer *lexer)
 {
     struct token token = lex__begin(lexer);
-    const char *from = lexer->at, *p = from;
+    const char *from = lexer->place.at, *p = from;
     enum token_kind kind = TOKEN_INTEGER;
     const char *suffixes = "lLiIgGfFdD";
     char second = p + 1 < lexer->end ? (char)tolower((unsigned char)p[1]) : '\0';
@@ -177,13 +183,18 @@ static bool lex_number(struct lexer *lexer)
     } else {
         p = digits_end(lexer, p, isdigit);
         const char *octal = digits_end(lexer, from, is_octal);
-        kind = *from == '0' && p > from + 1 && octal == p ? TOKEN_OCTAL : TOKEN_INTEGER;
+        bool leading = *from == '0' && p > from + 1;
+        kind = leading ? TOKEN_OCTAL : TOKEN_INTEGER;
         p = fraction_end(lexer, p, &kind);
+        if (leading && kind == TOKEN_OCTAL && octal < p) { /* 08 is 0, then 8 */
+            p = octal;
+            kind = p == from + 1 ? TOKEN_INTEGER : TOKEN_OCTAL;
+        }
         suffixes = kind == TOKEN_DECIMAL ? "gGfFdD" : suffixes;
     }
     if (p < lexer->end && *p != '\0' && strchr(suffixes, *p) != NULL)
         p++;
-    while (lexer->at < p)
+    while (lexer->place.at < p)
         lex__skip(lexer);
     return lex__push(lexer, token, kind, slice_make(from, (size_t)(p - from)));
 }
@@ -192,8 +203,8 @@ static bool lex_number(struct lexer *lexer)
 
 static bool skip_comment(struct lexer *lexer)
 {
-    if (lex__starts(lexer, "//") || (lex__starts(lexer, "#!") && lexer->units == 0)) {
-        while (lexer->at < lexer->end && *lexer->at != '\n' && *lexer->at != '\r')
+    if (lex__starts(lexer, "//") || (lex__starts(lexer, "#!") && lexer->place.units == 0)) {
+        while (lexer->place.at < lexer->end && *lexer->place.at != '\n' && *lexer->place.at != '\r')
             lex__skip(lexer);
         return true;
     }
@@ -201,16 +212,18 @@ static bool skip_comment(struct lexer *lexer)
         return false;
     lex__skip(lexer);
     lex__skip(lexer);
-    while (lexer->at < lexer->end && !lex__starts(lexer, "*/"))
+    while (lexer->place.at < lexer->end && !lex__starts(lexer, "*/"))
         lex__skip(lexer);
-    for (unsigned i = 0; i < 2 && lexer->at < lexer->end; i++)
+    for (unsigned i = 0; i < 2 && lexer->place.at < lexer->end; i++)
         lex__skip(lexer);
+    if (lexer->place.at == lexer->end && !slice_ends(lexer->compiler->source, "*/"))
+        lex__fail(lexer, "expecting '*', found '<EOF>'");
     return true;
 }
 
 static bool skip_blank(struct lexer *lexer)
 {
-    char c = *lexer->at;
+    char c = *lexer->place.at;
     bool joined = lex__starts(lexer, "\\\n") || lex__starts(lexer, "\\\r");
     if (c != ' ' && c != '\t' && c != '\f' && !joined)
         return false;
@@ -223,8 +236,8 @@ static bool skip_blank(struct lexer *lexer)
 static bool lex_newline(struct lexer *lexer)
 {
     struct token token = lex__begin(lexer);
-    while (lexer->at < lexer->end) {
-        bool line = *lexer->at == '\n' || *lexer->at == '\r';
+    while (lexer->place.at < lexer->end) {
+        bool line = *lexer->place.at == '\n' || *lexer->place.at == '\r';
         if (line)
             lex__skip(lexer);
         else if (!skip_blank(lexer) && !skip_comment(lexer))
@@ -299,8 +312,8 @@ static bool lex_symbol(struct lexer *lexer)
         struct token pushed = lexer->compiler->tokens[lexer->compiler->token_count - 1];
         return nest(lexer, &pushed);
     }
-    unsigned char c = (unsigned char)*lexer->at;
-    const char *at = lexer->at;
+    unsigned char c = (unsigned char)*lexer->place.at;
+    const char *at = lexer->place.at;
     if (c > ' ' && c <= '~')
         return lex__fail(lexer, "unexpected char: '%c'", c);
     return lex__fail(lexer, "unexpected char: 0x%X", (unsigned)utf8_next(&at, lexer->end));
@@ -308,7 +321,7 @@ static bool lex_symbol(struct lexer *lexer)
 
 static bool lex_one(struct lexer *lexer)
 {
-    char c = *lexer->at;
+    char c = *lexer->place.at;
     if (skip_blank(lexer) || skip_comment(lexer)) {
         lexer->space = true;
         return true;
@@ -334,12 +347,12 @@ bool lex_groovy(struct compiler *compiler)
 {
     struct lexer *lexer = arena_zalloc(compiler->scratch, sizeof *lexer);
     lexer->compiler = compiler;
-    lexer->at = compiler->source.data;
+    lexer->place.at = compiler->source.data;
     lexer->end = compiler->source.data + compiler->source.len;
-    lexer->line = lexer->column = 1;
+    lexer->place.line = lexer->place.column = 1;
     bool ok = true;
-    while (ok && lexer->at < lexer->end)
-        ok = lex_one(lexer);
+    while (ok && lexer->place.at < lexer->end)
+        ok = lex_one(lexer) && !compiler->error.set;
     struct token end = lex__begin(lexer);
     return lex__push(lexer, end, ok ? TOKEN_EOF : TOKEN_ERROR, SLICE_LIT("")) && ok;
 }

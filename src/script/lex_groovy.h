@@ -17,13 +17,17 @@ struct lex_level {
 
 #define LEX_LEVELS_MAX (COMPILE_NESTING_MAX + 1)
 
-struct lexer {
-    struct compiler *compiler;
+struct lex_place {
     const char *at;
-    const char *end;
     int32_t units; /* of what lies before `at` */
     uint32_t line;
     uint32_t column;
+};
+
+struct lexer {
+    struct compiler *compiler;
+    const char *end;
+    struct lex_place place;
     size_t capacity;
     struct lex_level levels[LEX_LEVELS_MAX];
     unsigned level;

@@ -25,9 +25,9 @@ static bool has_lines(enum lex_quote quote)
 /* At a dollar: whether a value follows. */
 static bool value_ahead(const struct lexer *lexer)
 {
-    if (*lexer->at != '$' || lexer->at + 1 >= lexer->end)
+    if (*lexer->place.at != '$' || lexer->place.at + 1 >= lexer->end)
         return false;
-    return lexer->at[1] == '{' || lex__letter(lexer, 1);
+    return lexer->place.at[1] == '{' || lex__letter(lexer, 1);
 }
 
 static void append_code(struct buf *out, uint32_t code)
@@ -51,24 +51,24 @@ static void append_code(struct buf *out, uint32_t code)
 
 static bool unexpected(struct lexer *lexer)
 {
-    if (lexer->at >= lexer->end)
+    if (lexer->place.at >= lexer->end)
         return lex__fail(lexer, "unexpected char: 0xFFFF");
-    unsigned char c = (unsigned char)*lexer->at;
+    unsigned char c = (unsigned char)*lexer->place.at;
     if (c >= ' ' && c <= '~')
         return lex__fail(lexer, "unexpected char: '%c'", c);
-    const char *at = lexer->at;
+    const char *at = lexer->place.at;
     return lex__fail(lexer, "unexpected char: 0x%X", (unsigned)utf8_next(&at, lexer->end));
 }
 
 static bool read_hex(struct lexer *lexer, uint32_t *ret_code)
 {
     *ret_code = 0;
-    while (lexer->at < lexer->end && *lexer->at == 'u')
+    while (lexer->place.at < lexer->end && *lexer->place.at == 'u')
         lex__skip(lexer);
     for (unsigned i = 0; i < 4; i++) {
-        if (lexer->at >= lexer->end || !isxdigit((unsigned char)*lexer->at))
+        if (lexer->place.at >= lexer->end || !isxdigit((unsigned char)*lexer->place.at))
             return unexpected(lexer);
-        char c = (char)tolower((unsigned char)*lexer->at);
+        char c = (char)tolower((unsigned char)*lexer->place.at);
         *ret_code = *ret_code * 16 + (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
         lex__skip(lexer);
     }
@@ -83,14 +83,14 @@ static bool append_unicode(struct lexer *lexer, struct buf *out)
         return false;
     bool pair = code >= 0xd800 && code < 0xdc00 && lex__starts(lexer, "\\u");
     if (pair) {
-        struct lexer before = *lexer;
+        const struct lex_place before = lexer->place;
         lex__skip(lexer);
         if (!read_hex(lexer, &low))
             return false;
         if (low >= 0xdc00 && low < 0xe000)
             code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
         else
-            *lexer = before;
+            lexer->place = before;
     }
     append_code(out, code >= 0xd800 && code < 0xe000 ? '?' : code);
     return true;
@@ -98,20 +98,22 @@ static bool append_unicode(struct lexer *lexer, struct buf *out)
 
 static void append_octal(struct lexer *lexer, struct buf *out)
 {
-    unsigned most = *lexer->at <= '3' ? 3 : 2;
+    unsigned most = *lexer->place.at <= '3' ? 3 : 2;
     uint32_t code = 0;
-    for (unsigned i = 0; i < most && lexer->at < lexer->end && *lexer->at >= '0' && *lexer->at <= '7'; i++) {
-        code = code * 8 + (uint32_t)(*lexer->at - '0');
+    for (unsigned i = 0; i < most && lexer->place.at < lexer->end && *lexer->place.at >= '0' && *lexer->place.at <= '7'; i++) {
+        code = code * 8 + (uint32_t)(*lexer->place.at - '0');
         lex__skip(lexer);
     }
     append_code(out, code);
 }
 
-/* Behind a backslash in quotes. */
+/* A backslash in quotes, and what follows it. */
 static bool append_escape(struct lexer *lexer, struct buf *out)
 {
+    const struct lex_place backslash = lexer->place;
+    lex__skip(lexer);
     static const char from[] = "nrtbf\"'\\$", to[] = "\n\r\t\b\f\"'\\$";
-    char c = lexer->at < lexer->end ? *lexer->at : '\0';
+    char c = lexer->place.at < lexer->end ? *lexer->place.at : '\0';
     const char *found = c == '\0' ? NULL : strchr(from, c);
     if (found != NULL) {
         buf_byte(out, to[found - from]);
@@ -124,17 +126,19 @@ static bool append_escape(struct lexer *lexer, struct buf *out)
         append_octal(lexer, out);
         return true;
     }
-    if (c != '\n' && c != '\r')
+    if (c != '\n' && c != '\r') {
+        lexer->place = backslash;
         return unexpected(lexer);
+    }
     lex__skip(lexer); /* the end of a line that goes on */
     return true;
 }
 
 static void append_one(struct lexer *lexer, struct buf *out)
 {
-    const char *from = lexer->at;
+    const char *from = lexer->place.at;
     lex__skip(lexer);
-    buf_append(out, from, (size_t)(lexer->at - from));
+    buf_append(out, from, (size_t)(lexer->place.at - from));
 }
 
 /* One character, or what an escape stands for. */
@@ -143,8 +147,7 @@ static bool append_next(struct lexer *lexer, enum lex_quote quote, struct buf *o
     bool slashy = quote >= LEX_SLASHY;
     if (quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"))) {
         lex__skip(lexer);
-    } else if (*lexer->at == '\\' && !slashy) {
-        lex__skip(lexer);
+    } else if (*lexer->place.at == '\\' && !slashy) {
         return append_escape(lexer, out);
     } else if (quote == LEX_SLASHY && lex__starts(lexer, "\\/")) {
         lex__skip(lexer);
@@ -172,13 +175,13 @@ static bool read_part(struct lexer *lexer, enum lex_quote quote, struct buf *out
 {
     *ret_value = false;
     for (;;) {
-        if (lexer->at >= lexer->end || (!has_lines(quote) && (*lexer->at == '\n' || *lexer->at == '\r')))
+        if (lexer->place.at >= lexer->end || (!has_lines(quote) && (*lexer->place.at == '\n' || *lexer->place.at == '\r')))
             return unterminated(lexer, quote);
         bool escaped = quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"));
         if (lex__starts(lexer, closings[quote])) {
             /* Of more than three quotes the last three end it. */
-            bool more = (quote == LEX_TRIPLE_SINGLE || quote == LEX_TRIPLE_DOUBLE) && lexer->at + 3 < lexer->end &&
-                        lexer->at[3] == lexer->at[0];
+            bool more = (quote == LEX_TRIPLE_SINGLE || quote == LEX_TRIPLE_DOUBLE) && lexer->place.at + 3 < lexer->end &&
+                        lexer->place.at[3] == lexer->place.at[0];
             if (!more)
                 return true;
         }
@@ -186,7 +189,7 @@ static bool read_part(struct lexer *lexer, enum lex_quote quote, struct buf *out
             *ret_value = true;
             return true;
         }
-        if (*lexer->at == '$' && (quote == LEX_DOUBLE || quote == LEX_TRIPLE_DOUBLE))
+        if (*lexer->place.at == '$' && (quote == LEX_DOUBLE || quote == LEX_TRIPLE_DOUBLE))
             return false;
         if (!append_next(lexer, quote, out))
             return false;
@@ -200,7 +203,7 @@ static bool bare_dollar(struct lexer *lexer)
     if (compiler->error.set)
         return false;
     const struct token *last = compiler->token_count > 0 ? &compiler->tokens[compiler->token_count - 1] : NULL;
-    uint32_t line = last != NULL ? last->line : lexer->line, column = last != NULL ? last->column : lexer->column;
+    uint32_t line = last != NULL ? last->line : lexer->place.line, column = last != NULL ? last->column : lexer->place.column;
     explain_groovy(compiler, line, column,
                    "illegal string body character after dollar sign;\n   solution: either escape a literal dollar sign "
                    "\"\\$5\" or bracket the value expression \"${5}\"");
@@ -213,7 +216,7 @@ static bool read_name_value(struct lexer *lexer)
     for (;;) {
         if (!lex__name(lexer, true))
             return false;
-        if (lexer->at >= lexer->end || *lexer->at != '.' || !lex__letter(lexer, 1))
+        if (lexer->place.at >= lexer->end || *lexer->place.at != '.' || !lex__letter(lexer, 1))
             return true;
         struct token dot = lex__begin(lexer);
         lex__skip(lexer);
@@ -263,7 +266,7 @@ bool lex__text(struct lexer *lexer, enum lex_quote quote, bool begins)
     for (bool value = true; value; begins = false) {
         if (!lex_part(lexer, quote, begins, &value))
             return false;
-        if (value && *lexer->at == '{')
+        if (value && *lexer->place.at == '{')
             return open_brace_value(lexer, quote);
         if (value && !read_name_value(lexer))
             return false;

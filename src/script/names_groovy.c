@@ -72,6 +72,9 @@ bool groovy_name_call(struct run *run, const struct frame *frame, const struct n
         if (!lacks(run, CLASS_MISSING_METHOD_EXCEPTION))
             return false;
     }
+    const struct function *function = groovy_choose_function(run, node->text, arguments + 1, count);
+    if (function != NULL)
+        return interp_call(run, function, NULL, arguments + 1, count, ret);
     struct entry *entry = dict_find_text(run->binding, (struct text *)node->value.object);
     if (entry != NULL) {
         arguments[0] = entry->value;
@@ -126,21 +129,9 @@ static bool wrong_arguments(struct run *run, const struct closure *closure, stru
                      SLICE_ARG(name), SLICE_ARG(called), SLICE_ARG(types), SLICE_ARG(values), SLICE_ARG(wanted));
 }
 
-/*
- * Whether a closure takes these arguments: so many, and each of its parameter's type. One parameter without a default may
- * also get none, which is null.
- */
 static bool takes(const struct function *function, const struct value *arguments, unsigned count)
 {
-    unsigned least = 0;
-    for (unsigned i = 0; i < function->parameter_count; i++) {
-        type_id type = function->parameters[i].type;
-        least += function->parameters[i].initial == NULL;
-        if (i < count && type != TYPE_NONE && !groovy_accepts(type, arguments[i]))
-            return false;
-    }
-    bool null = count == 0 && function->parameter_count == 1;
-    return null || (count >= least && count <= function->parameter_count);
+    return groovy_function_distance(function, arguments, count) >= 0;
 }
 
 /* `called` is the name the call goes by in messages. */

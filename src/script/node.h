@@ -88,7 +88,7 @@ enum node_flag {
     NODE_SAFE = 2,       /* ?. */
     NODE_SPREAD = 4,     /* *. */
     NODE_EXPLICIT = 8,
-    NODE_INTERNAL = 16,  /* a cast where boxing is allowed: arguments, returns */
+    NODE_INTERNAL = 16,  /* a cast where boxing is allowed: arguments, returns; a step of what is not written to */
     NODE_BOXED = 32,
     NODE_EXCLUSIVE = 64, /* ..< */
     NODE_USED = 128,     /* somebody reads the result */

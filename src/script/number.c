@@ -391,7 +391,10 @@ static bool power(struct run *run, struct value a, struct value b, struct value 
     }
     struct big *base = number_to_big(run, a);
     struct big *result = base == NULL ? NULL : big_power(run, base, (uint64_t)exponent);
-    *ret = shrink(run, result);
+    /* An int's power is an int or big; a long's fits a long, too. */
+    int64_t i;
+    bool big = result != NULL && a.kind != VALUE_LONG && big_to_i64(result, &i) && (i < INT32_MIN || i > INT32_MAX);
+    *ret = big ? value_of(result) : shrink(run, result);
     return result != NULL;
 }
 

@@ -120,20 +120,37 @@ static void return_each(struct parser *parser, struct node *list)
             parse__return_last(parser, list->b);
 }
 
-/* Of a switch: the cases that end in a break give the value before it. */
+/* Of a switch: the cases that end in a break, which then returns what stands before it, and the default. */
 static void return_cases(struct parser *parser, struct node *cases)
 {
     for (; cases != NULL; cases = cases->next) {
-        struct node **last = cases->b == NULL ? NULL : &cases->b->list;
-        while (last != NULL && *last != NULL && (*last)->next != NULL) {
-            if ((*last)->next->kind == NODE_BREAK && (*last)->next->next == NULL)
-                (*last)->next = NULL;
-            else
-                last = &(*last)->next;
+        struct node *before = NULL, *last = cases->b == NULL ? NULL : cases->b->list;
+        while (last != NULL && last->next != NULL) {
+            before = last;
+            last = last->next;
         }
-        if (last != NULL && *last != NULL && cases->b != NULL && (cases->next == NULL || (*last)->next == NULL))
+        bool ends = last != NULL && last->kind == NODE_BREAK && last->value.kind == VALUE_NULL;
+        if (ends) {
+            last->kind = NODE_RETURN;
+            if (before != NULL)
+                parse__return_last(parser, before);
+        } else if (last != NULL && cases->a == NULL) {
             parse__return_last(parser, cases->b);
+        }
     }
+}
+
+/* A declaration's value is that of its last variable. */
+static void return_declared(struct parser *parser, struct node *all)
+{
+    struct node *last = all->list;
+    while (last != NULL && last->next != NULL)
+        last = last->next;
+    if (last == NULL || last->kind != NODE_DECLARE)
+        return;
+    last->next = node_new(parser->compiler, NODE_RETURN, last->offset);
+    last->next->a = node_new(parser->compiler, NODE_NAME, last->offset);
+    last->next->a->text = last->text;
 }
 
 void parse__return_last(struct parser *parser, struct node *block)
@@ -149,6 +166,9 @@ void parse__return_last(struct parser *parser, struct node *block)
     switch (last->kind) {
     case NODE_EXPRESSION:
         last->kind = NODE_RETURN;
+        break;
+    case NODE_DECLARE_ALL:
+        return_declared(parser, last);
         break;
     case NODE_IF:
         if (last->b != NULL)
@@ -363,7 +383,10 @@ struct node *flow__branch(struct parser *parser)
     struct node *node = NULL;
     if (parse__accept(parser, "return")) {
         node = parse__make(parser, NODE_RETURN, token);
-        node->a = parse__expression_ahead(parser) ? parse__expression(parser) : NULL;
+        if (parse__expression_ahead(parser))
+            node->a = parse__expression(parser);
+        else if (!flow__ended(parser))
+            return parse__unexpected(parser);
     } else if (parse__accept(parser, "throw")) {
         node = parse__make(parser, NODE_THROW, token);
         node->a = parse__expression(parser);

@@ -49,11 +49,13 @@ static struct value whole(struct arena *arena, struct slice digits, unsigned rad
 {
     int64_t i;
     bool small = number_parse_i64(digits, radix, INT32_MIN, INT32_MAX, &i);
+    bool fits = number_parse_i64(digits, radix, INT64_MIN, INT64_MAX, &i);
     if (suffix == 'g')
-        return big_constant(arena, digits, radix);
+        return big_constant(arena, fits ? arena_printf(arena, "%lld", (long long)i) : digits, fits ? 10 : radix);
+    /* An int too large is cut down, as Groovy does. */
     if (suffix == 'i' || (suffix == '\0' && small))
-        return small ? value_int(i) : VALUE_NONE;
-    if (number_parse_i64(digits, radix, INT64_MIN, INT64_MAX, &i))
+        return fits ? value_int(i) : VALUE_NONE;
+    if (fits)
         return value_long(i);
     return suffix == 'l' ? VALUE_NONE : big_constant(arena, digits, radix);
 }
@@ -251,12 +253,16 @@ static const struct {
 };
 #define BINARY_COUNT (sizeof binaries / sizeof *binaries)
 
+/* The operator here, if an operand can follow it. */
 static size_t binary_at(const struct parser *parser)
 {
     size_t i = 0;
     while (i < BINARY_COUNT && !parse__at(parser, binaries[i].symbol))
         i++;
-    return i;
+    bool type = i < BINARY_COUNT && (binaries[i].kind == NODE_INSTANCEOF || binaries[i].kind == NODE_COERCE);
+    bool line = parse__peek(parser, 1)->kind == TOKEN_NEWLINE;
+    bool can = type ? parse__type_tokens(parser, 1 + (size_t)line) > 0 : operand_ahead(parser, 1 + (size_t)line, true);
+    return can ? i : BINARY_COUNT;
 }
 
 static struct node *parse_binary(struct parser *parser, unsigned lowest)
@@ -301,6 +307,11 @@ static bool accept_next_line(struct parser *parser, const char *symbol)
     bool line = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
     if (parser->failed || !token_is(parse__peek(parser, line), symbol))
         return false;
+    size_t behind = 1 + (size_t)line + (parse__peek(parser, 1 + (size_t)line)->kind == TOKEN_NEWLINE);
+    if (!operand_ahead(parser, behind, true)) {
+        parser->at += line;
+        return parse__unexpected(parser) != NULL;
+    }
     parser->at += 1 + (size_t)line;
     parse__newlines(parser);
     return true;
@@ -339,17 +350,39 @@ static const struct {
 } assignments[] = {{"+=", OP_ADD},  {"-=", OP_SUB},  {"*=", OP_MUL},   {"/=", OP_DIV}, {"%=", OP_REM},  {"**=", OP_POW},
                    {"<<=", OP_SHL}, {">>=", OP_SHR}, {">>>=", OP_USHR}, {"&=", OP_AND}, {"^=", OP_XOR}, {"|=", OP_OR}};
 
+/* How groovyc calls what cannot be written, and its class. */
+static struct slice describe(struct parser *parser, const struct node *target)
+{
+    static const char *const classes[NODE_KIND_COUNT] = {
+        [NODE_RANGE] = "RangeExpression",       [NODE_NEGATE] = "UnaryMinusExpression", [NODE_PLUS] = "UnaryPlusExpression",
+        [NODE_NOT] = "NotExpression",           [NODE_INVERT] = "BitwiseNegationExpression", [NODE_LIST] = "ListExpression",
+        [NODE_MAP] = "MapExpression",           [NODE_CAST] = "CastExpression",         [NODE_COERCE] = "CastExpression",
+        [NODE_LAMBDA] = "ClosureExpression",    [NODE_GSTRING] = "GStringExpression",   [NODE_CONDITIONAL] = "TernaryExpression",
+        [NODE_ELVIS] = "ElvisOperatorExpression", [NODE_NEW] = "ConstructorCallExpression", [NODE_STEP] = "PostfixExpression"};
+    struct arena *arena = parser->compiler->scratch;
+    bool sign = target->kind == NODE_NEGATE || target->kind == NODE_PLUS;
+    struct slice shown = explain_groovy_text(parser->compiler, sign ? target->a : target);
+    if (target->kind == NODE_CONST)
+        return arena_printf(arena, "[%.*s] is a constant expression, but it should be a variable expression", SLICE_ARG(shown));
+    if (target->kind == NODE_CALL || target->kind == NODE_CALL_LOCAL)
+        return arena_printf(arena, "\"%.*s\" is a method call expression, but it should be a variable expression",
+                            SLICE_ARG(shown));
+    if (classes[target->kind] == NULL)
+        return arena_printf(arena, "%.*s is a binary expression, but it should be a variable expression", SLICE_ARG(shown));
+    return arena_printf(arena,
+                        "class org.codehaus.groovy.ast.expr.%s, with its value '%.*s', is a bad expression as the left hand "
+                        "side of an assignment operator",
+                        classes[target->kind], SLICE_ARG(shown));
+}
+
 /* Only names, members and elements can be written. */
 static struct node *check_target(struct parser *parser, const struct token *token, struct node *target)
 {
     if (target->kind == NODE_NAME || target->kind == NODE_DOT || target->kind == NODE_BRACE)
         return target;
-    const char *what = target->kind == NODE_CONST ? "a constant expression" : "not a variable";
-    struct slice shown = explain_groovy_text(parser->compiler, target);
-    struct slice message = arena_printf(parser->compiler->scratch,
-                                        "\n[%.*s] is %s, but it should be a variable expression at line: %u column: %u. File: "
-                                        "%.*s",
-                                        SLICE_ARG(shown), what, token->line, token->column, SLICE_ARG(parser->compiler->name));
+    struct slice what = describe(parser, target);
+    struct slice message = arena_printf(parser->compiler->scratch, "\n%.*s at line: %u column: %u. File: %.*s", SLICE_ARG(what),
+                                        token->line, token->column, SLICE_ARG(parser->compiler->name));
     return parse__refuse(parser, token, message.data);
 }
 

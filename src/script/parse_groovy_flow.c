@@ -4,12 +4,12 @@
 
 static struct node *parse_statement(struct parser *parser, bool after_newline);
 
-/* A statement may end here. */
-static bool ended(const struct parser *parser)
+bool flow__ended(const struct parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     return token->kind == TOKEN_EOF || token->kind == TOKEN_NEWLINE || token_is(token, ";") || token_is(token, "}") ||
-           token_is(token, "else") || token_is(token, "case") || token_is(token, "default");
+           token_is(token, "else") || token_is(token, "case") || token_is(token, "default") || token_is(token, ")") ||
+           token_is(token, "]") || token_is(token, ",");
 }
 
 /* The body of an `if` or a loop. */
@@ -42,7 +42,7 @@ static struct node *parse_condition(struct parser *parser, struct node *(*what)(
 static size_t else_ahead(const struct parser *parser)
 {
     if (parse__at(parser, "else"))
-        return 1;
+        return parse__peek(parser, 1)->kind == TOKEN_EOF ? 0 : 1;
     const struct token *token = parse__peek(parser, 0);
     size_t ahead = 0;
     if (!token_is(token, ";") && token->kind != TOKEN_NEWLINE)
@@ -65,7 +65,7 @@ static struct node *parse_if(struct parser *parser, const struct token *token)
         parser->at += otherwise;
         parse__newlines(parser);
         node->c = parse_body(parser);
-    } else if (!ended(parser)) {
+    } else if (!flow__ended(parser)) {
         return parse__unexpected(parser);
     }
     return node;
@@ -101,6 +101,8 @@ static bool three_parts(const struct parser *parser)
 static struct node *parse_three(struct parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_FOR, token);
+    if (parse__peek(parser, 1)->kind == TOKEN_EOF)
+        return parse__unexpected(parser);
     if (!parse__at(parser, ";"))
         node->list = parse__strict(parser);
     if (parse__expect(parser, ";") && !parse__at(parser, ";"))
@@ -113,6 +115,8 @@ static struct node *parse_three(struct parser *parser, const struct token *token
 static struct node *parse_each(struct parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_EACH, token);
+    if (parse__peek(parser, 1)->kind == TOKEN_EOF)
+        return parse__unexpected(parser);
     bool declared = parse__declaration_ahead(parser);
     node->c = declared ? parse__declared_type(parser) : NULL;
     if (!parser->failed && parse__peek(parser, 0)->kind != TOKEN_ID)
@@ -163,6 +167,27 @@ static struct node *parse_case(struct parser *parser)
     return parser->failed ? NULL : node;
 }
 
+/* Groovy puts the default behind all cases, wherever it is written; labels that share its body stay where they are. */
+static void default_last(struct node *node)
+{
+    struct node **place = &node->list, *fallback = NULL, *label = NULL;
+    for (; *place != NULL; place = &(*place)->next) {
+        fallback = (*place)->a == NULL ? *place : NULL;
+        if (fallback != NULL)
+            break;
+        label = (*place)->b != NULL ? NULL : label == NULL ? *place : label;
+    }
+    if (fallback == NULL || fallback->next == NULL)
+        return;
+    for (; label != NULL && label != fallback; label = label->next)
+        label->b = fallback->b;
+    *place = fallback->next;
+    fallback->next = NULL;
+    while (*place != NULL)
+        place = &(*place)->next;
+    *place = fallback;
+}
+
 static struct node *parse_switch(struct parser *parser, const struct token *token)
 {
     struct node *node = parse__make(parser, NODE_SWITCH, token), **end = &node->list;
@@ -170,12 +195,13 @@ static struct node *parse_switch(struct parser *parser, const struct token *toke
     if (!parse__expect(parser, "{"))
         return NULL;
     parse__newlines(parser);
-    while (!parser->failed && !parse__at(parser, "}")) {
+    while (!parser->failed && (parse__at(parser, "case") || parse__at(parser, "default"))) {
         *end = parse_case(parser);
         if (*end == NULL)
             return NULL;
         end = &(*end)->next;
     }
+    default_last(node);
     return parse__expect(parser, "}") ? node : NULL;
 }
 
@@ -228,6 +254,13 @@ static struct node *parse_try(struct parser *parser, const struct token *token)
         parser->at++;
         parse__newlines(parser);
         node->c = parse__block(parser);
+    }
+    if (!parser->failed && node->list == NULL && node->c == NULL) {
+        struct slice message = arena_printf(parser->compiler->scratch,
+                                            "A try statement must have at least one catch or finally block. at line: %u "
+                                            "column: %u. File: %.*s",
+                                            token->line, token->column, SLICE_ARG(parser->compiler->name));
+        return parse__refuse(parser, token, message.data);
     }
     return parser->failed ? NULL : node;
 }
@@ -287,6 +320,8 @@ static struct node *parse_compound(struct parser *parser)
         return parse_try(parser, token);
     if (parse__accept(parser, "import"))
         return parse_import(parser, token);
+    if (parse__accept(parser, "package"))
+        return parse__type(parser) == NULL ? NULL : parse__make(parser, NODE_EMPTY, token);
     if (parse__at(parser, "class") || parse__at(parser, "interface") || parse__at(parser, "enum") || parse__at(parser, "trait"))
         return parse__refuse(parser, token, "classes are not supported in scripts");
     return NULL;
@@ -320,8 +355,8 @@ void flow__statements(struct parser *parser, struct node **end, const char *clos
             after_newline = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
         first = false;
         const struct token *token = parse__peek(parser, 0);
-        bool done = close == NULL ? token->kind == TOKEN_EOF
-                                  : token_is(token, close) || token_is(token, "case") || token_is(token, "default");
+        bool done = token->kind == TOKEN_EOF ||
+                    (close != NULL && (token_is(token, close) || token_is(token, "case") || token_is(token, "default")));
         if (done)
             return;
         *end = parse_statement(parser, after_newline);

@@ -142,6 +142,10 @@ static struct node *parse_argument(struct parser *parser, bool *ret_labels)
         }
     }
     struct node *value = parse__strict(parser);
+    if (value != NULL && parse__at(parser, ":"))
+        return parse__refuse(parser, parse__peek(parser, 0),
+                             "illegal colon after argument expression;\n   solution: a complex label expression before a colon "
+                             "must be parenthesized");
     if (node == NULL || value == NULL)
         return value;
     node->a = value;
@@ -151,8 +155,15 @@ static struct node *parse_argument(struct parser *parser, bool *ret_labels)
 struct node *parse__arguments(struct parser *parser, const char *end, bool *ret_labels)
 {
     struct node *first = NULL, **last = &first;
+    bool gap = false; /* one comma may stand for nothing */
     *ret_labels = false;
+    if (!parse__at(parser, end) && parse__peek(parser, 1)->kind == TOKEN_EOF)
+        return parse__unexpected(parser);
     while (!parser->failed && !parse__at(parser, end)) {
+        if (first != NULL && !gap && parse__accept(parser, ",")) {
+            gap = true;
+            continue;
+        }
         *last = parse_argument(parser, ret_labels);
         if (*last == NULL)
             return NULL;
@@ -180,10 +191,25 @@ static void make_map(struct node *node)
     *end = NULL;
 }
 
+/* A value without a key in a map. */
+static struct node *refuse_element(struct parser *parser, const struct node *element)
+{
+    const struct token *token = parser->compiler->tokens;
+    while (token->start < element->offset)
+        token++;
+    struct slice message = arena_printf(parser->compiler->scratch,
+                                        "Unexpected node type: EXPR found when expecting type: LABELED_ARG at line: %u column: "
+                                        "%u. File: %.*s",
+                                        token->line, token->column, SLICE_ARG(parser->compiler->name));
+    return parse__refuse(parser, token, message.data);
+}
+
 static struct node *parse_collection(struct parser *parser)
 {
     struct node *node = parse__make(parser, NODE_LIST, parse__peek(parser, 0));
     bool labels;
+    if (parse__peek(parser, 1)->kind == TOKEN_EOF || token_is(parse__peek(parser, 1), ","))
+        return parse__unexpected(parser);
     parser->at++;
     if (parse__at(parser, ":") && token_is(parse__peek(parser, 1), "]")) {
         parser->at += 2;
@@ -195,7 +221,7 @@ static struct node *parse_collection(struct parser *parser)
         return NULL;
     for (struct node *one = node->list; labels && one != NULL; one = one->next)
         if (one->kind != NODE_NAMED_ARGUMENT && (one->flags & NODE_SPREAD) == 0)
-            return parse__refuse(parser, parse__peek(parser, 0), "a map has keys for all its values");
+            return refuse_element(parser, one);
     if (labels)
         make_map(node);
     return node;
@@ -299,12 +325,13 @@ static struct node *chained(struct parser *parser, enum node_kind kind, struct n
 /* Behind a dot: a name, any word, a text, or a computed one. */
 static struct node *parse_member(struct parser *parser, struct node *left, const struct token *dot)
 {
+    size_t before = parser->at - 1;
     parse__newlines(parser);
     parse__accept(parser, "@");
     const struct token *token = parse__peek(parser, 0);
     struct node *node = chained(parser, NODE_DOT, left, token->start);
     bool word = token->kind == TOKEN_ID || token->kind == TOKEN_KEYWORD || token->kind == TOKEN_DEF ||
-                token->kind == TOKEN_PRIMITIVE || token->kind == TOKEN_STRING;
+                token->kind == TOKEN_PRIMITIVE || token->kind == TOKEN_STRING || dot->kind != TOKEN_SYMBOL;
     node->flags = token_is(dot, "?.") ? NODE_SAFE : token_is(dot, "*.") ? NODE_SPREAD : 0;
     if (word) {
         node->text = token->text;
@@ -313,6 +340,7 @@ static struct node *parse_member(struct parser *parser, struct node *left, const
     } else if (token->kind == TOKEN_GSTRING_BEGIN || parse__at(parser, "(")) {
         node->b = parse_primary(parser);
     } else {
+        parser->at = before;
         return parse__unexpected(parser);
     }
     if (token_is(dot, ".&"))
@@ -445,17 +473,23 @@ static struct node *take_arguments(struct parser *parser, struct node *head)
     return call;
 }
 
+/* What may stand for the name of a further call; what is no name is found missing when it runs. */
+static bool word_ahead(const struct parser *parser)
+{
+    enum token_kind kind = parse__peek(parser, 0)->kind;
+    return kind == TOKEN_ID || (kind >= TOKEN_OCTAL && kind <= TOKEN_STRING);
+}
+
 struct node *parse__command_arguments(struct parser *parser, struct node *head)
 {
     unsigned depth = parser->depth;
     if (!is_call(head) && argument_ahead(parser))
         head = take_arguments(parser, head);
     /* a b c d: a(b).c(d) */
-    while (head != NULL && !parser->failed && is_call(head) && parse__peek(parser, 0)->kind == TOKEN_ID) {
+    while (head != NULL && !parser->failed && is_call(head) && word_ahead(parser)) {
         if (!parse__enter(parser))
             return NULL;
-        const struct token *dot = parse__peek(parser, 0);
-        head = parse_member(parser, head, dot);
+        head = parse_member(parser, head, parse__peek(parser, 0));
         if (head != NULL && (parse__at(parser, "(") || parse__at(parser, "{") || parse__at(parser, "[")))
             head = parse_chain(parser, head);
         else if (head != NULL && argument_ahead(parser))

@@ -151,6 +151,12 @@ static struct node *rest_type(struct parser *parser, struct node *type)
     return rest;
 }
 
+static bool rest_ahead(const struct parser *parser)
+{
+    size_t type = parse__type_tokens(parser, 0);
+    return type > 0 && token_is(parse__peek(parser, type), "...");
+}
+
 static void add_parameter(struct parser *parser, struct function *function, struct parameter parameter)
 {
     unsigned count = function->parameter_count;
@@ -167,9 +173,10 @@ void parse__parameters(struct parser *parser, struct function *function, const c
 {
     while (!parser->failed && !parse__at(parser, end)) {
         struct parameter parameter = {.type = TYPE_NONE};
-        struct node *type = parse__declared_type(parser);
+        struct node *type = rest_ahead(parser) ? parse__type(parser) : parse__declared_type(parser);
         if (parse__accept(parser, "..."))
             type = rest_type(parser, type);
+        struct node *both = parse__make(parser, NODE_DECLARE, parse__peek(parser, 0));
         if (!parse__expect_name(parser, &parameter.name))
             return;
         if (parse__accept(parser, "=")) {
@@ -177,7 +184,6 @@ void parse__parameters(struct parser *parser, struct function *function, const c
             parameter.initial = parse__command(parser);
         }
         /* Until resolved, the type stands beside the default. */
-        struct node *both = parse__make(parser, NODE_DECLARE, parse__peek(parser, 0));
         both->a = parameter.initial;
         both->c = type;
         parameter.initial = both;

@@ -31,6 +31,9 @@ static bool worth_showing(const struct node *node)
     case NODE_MAP:
     case NODE_LAMBDA:
     case NODE_CAST:
+    case NODE_COERCE:
+    case NODE_CONDITIONAL:
+    case NODE_ELVIS:
     case NODE_RANGE:
     case NODE_GSTRING:
         return false;

@@ -41,6 +41,11 @@ enum class_id resolve_groovy__class(struct groovy_resolver *r, struct slice name
 
 bool resolve_groovy__type(struct groovy_resolver *r, const struct node *name, type_id *ret_type)
 {
+    return resolve_groovy__type_at(r, name, name == NULL ? 0 : name->offset, ret_type);
+}
+
+bool resolve_groovy__type_at(struct groovy_resolver *r, const struct node *name, int32_t offset, type_id *ret_type)
+{
     *ret_type = TYPE_NONE;
     if (name == NULL)
         return true;
@@ -52,9 +57,9 @@ bool resolve_groovy__type(struct groovy_resolver *r, const struct node *name, ty
     }
     enum class_id id = resolve_groovy__class(r, text);
     if (id == CLASS_COUNT)
-        return resolve_groovy__refuse(r, name->offset, "unable to resolve class %.*s \n", SLICE_ARG(text));
+        return resolve_groovy__refuse(r, offset, "unable to resolve class %.*s \n", SLICE_ARG(text));
     if (dims >= TYPE_DIMS_MAX)
-        return resolve_groovy__refuse(r, name->offset, "an array has too many dimensions");
+        return resolve_groovy__refuse(r, offset, "an array has too many dimensions");
     *ret_type = type_array(id, dims);
     return true;
 }
@@ -80,14 +85,27 @@ static struct local *add_local(struct groovy_resolver *r, struct local_scope *sc
     return local;
 }
 
+/* A closure may not declare a name again that is around it. */
+static bool is_taken(const struct groovy_resolver *r, struct slice name)
+{
+    for (const struct local_scope *scope = r->scope; scope != NULL; scope = scope->outer)
+        for (const struct local *old = scope->locals; old != NULL; old = old->outer)
+            if (slice_equal(old->name, name) && !old->implicit)
+                return true;
+    return false;
+}
+
+static bool refuse_name(struct groovy_resolver *r, int32_t offset, struct slice name)
+{
+    return resolve_groovy__refuse(r, offset, "The current scope already contains a variable of the name %.*s\n",
+                                  SLICE_ARG(name));
+}
+
 bool resolve_groovy__declare(struct groovy_resolver *r, struct node *node, type_id type)
 {
-    struct local_scope *scope = r->scope;
-    for (const struct local *old = scope->locals; old != NULL; old = old->outer)
-        if (slice_equal(old->name, node->text))
-            return resolve_groovy__refuse(r, node->offset, "The current scope already contains a variable of the name %.*s\n",
-                                          SLICE_ARG(node->text));
-    resolve_groovy__use(r, node, add_local(r, scope, node->text, type));
+    if (is_taken(r, node->text))
+        return refuse_name(r, node->offset, node->text);
+    resolve_groovy__use(r, node, add_local(r, r->scope, node->text, type));
     return true;
 }
 
@@ -142,8 +160,12 @@ static bool declare_parameters(struct groovy_resolver *r, struct function *funct
         parameter->initial = both == NULL ? NULL : both->a;
         if (parameter->initial != NULL && !resolve_groovy__expression(r, parameter->initial))
             return false;
+        if (both != NULL && is_taken(r, parameter->name))
+            return refuse_name(r, both->offset, parameter->name);
         *use = (struct local_use){.parameter = parameter, .next = r->uses};
-        use->local = add_local(r, r->scope, parameter->name, parameter->type);
+        struct local *local = add_local(r, r->scope, parameter->name, parameter->type);
+        local->implicit = function->implicit_it;
+        use->local = local;
         r->uses = use;
     }
     return true;

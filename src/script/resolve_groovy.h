@@ -11,6 +11,7 @@ struct local {
     type_id type;
     uint32_t slot;
     bool shared; /* some closure uses it: it lives in a box */
+    bool implicit; /* `it`, which closures in closures have each their own */
     struct local *outer;
 };
 
@@ -50,6 +51,8 @@ bool resolve_groovy__statement(struct groovy_resolver *r, struct node *node);
 bool resolve_groovy__function(struct groovy_resolver *r, struct function *function);
 /* Types as written: NULL for none, which leaves TYPE_NONE. */
 bool resolve_groovy__type(struct groovy_resolver *r, const struct node *name, type_id *ret_type);
+/* The same, but what is wrong with it is said to be at `offset`. */
+bool resolve_groovy__type_at(struct groovy_resolver *r, const struct node *name, int32_t offset, type_id *ret_type);
 bool resolve_groovy__declare(struct groovy_resolver *r, struct node *node, type_id type);
 struct local *resolve_groovy__find(struct groovy_resolver *r, struct local_scope *scope, struct slice name);
 void resolve_groovy__use(struct groovy_resolver *r, struct node *node, const struct local *local);

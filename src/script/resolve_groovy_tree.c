@@ -98,28 +98,32 @@ static bool visit_dot(struct groovy_resolver *r, struct node *node)
 
 /* Calls */
 
-static bool takes(const struct function *function, unsigned count)
+/* A parameter takes anything, and must be given. */
+static bool is_plain(const struct parameter *parameter)
 {
-    unsigned least = 0;
-    for (unsigned i = 0; i < function->parameter_count; i++)
-        least += function->parameters[i].initial == NULL ||
-                 (function->parameters[i].initial->kind == NODE_DECLARE && function->parameters[i].initial->a == NULL);
-    return count >= least && count <= function->parameter_count;
+    const struct node *both = parameter->initial;
+    return parameter->type == TYPE_NONE && (both == NULL || (both->kind == NODE_DECLARE && both->a == NULL && both->c == NULL));
 }
 
+/* The function that a call means for sure: the only one of its name, and no argument decides whether it fits. */
 static struct function *find_function(struct groovy_resolver *r, const struct node *call)
 {
+    struct function *found = NULL;
     unsigned count = 0;
-    bool named = false, spread = false;
-    for (const struct node *argument = call->list; argument != NULL; argument = argument->next) {
-        named |= argument->kind == NODE_NAMED_ARGUMENT;
-        spread |= argument->kind == NODE_SPREAD_ARGUMENT;
-        count += argument->kind != NODE_NAMED_ARGUMENT;
+    for (const struct node *argument = call->list; argument != NULL; argument = argument->next, count++)
+        if (argument->kind == NODE_NAMED_ARGUMENT || argument->kind == NODE_SPREAD_ARGUMENT)
+            return NULL;
+    for (struct function *function = r->compiler->functions; function != NULL; function = function->next) {
+        if (!slice_equal(function->name, call->text))
+            continue;
+        if (found != NULL || function->parameter_count != count)
+            return NULL;
+        found = function;
     }
-    for (struct function *function = r->compiler->functions; function != NULL; function = function->next)
-        if (slice_equal(function->name, call->text) && (spread || takes(function, count + named)))
-            return function;
-    return NULL;
+    for (unsigned i = 0; i < count && found != NULL; i++)
+        if (!is_plain(&found->parameters[i]))
+            return NULL;
+    return found;
 }
 
 static bool visit_call_local(struct groovy_resolver *r, struct node *node)
@@ -131,7 +135,7 @@ static bool visit_call_local(struct groovy_resolver *r, struct node *node)
         return visit(r, node->a);
     struct local *local = resolve_groovy__find(r, r->scope, node->text);
     if (local == NULL) {
-        node->function = find_function(r, node);
+        node->function = r->scope->outer == NULL ? find_function(r, node) : NULL;
         return true;
     }
     node->a = node_new(r->compiler, NODE_LOCAL, node->offset);
@@ -224,9 +228,14 @@ bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)
         return visit_closure(r, node);
     case NODE_NAMED_ARGUMENT:
         return visit(r, node->b) && visit(r, node->a);
+    case NODE_STEP:
+        /* What is no place gives its successor all the same. */
+        if (!visit(r, node->a))
+            return false;
+        node->flags |= can_be_written(node->a) ? 0 : NODE_INTERNAL;
+        return true;
     case NODE_ASSIGN:
     case NODE_COMPOUND:
-    case NODE_STEP:
         if (!visit(r, node->a) || !visit(r, node->b))
             return false;
         return can_be_written(node->a) || resolve_groovy__refuse(r, node->offset, "this cannot be assigned to");
@@ -262,7 +271,7 @@ static bool visit_declare(struct groovy_resolver *r, struct node *node)
 {
     const struct node *type = node->c;
     node->c = NULL;
-    return resolve_groovy__type(r, type, &node->target) && visit(r, node->a) &&
+    return resolve_groovy__type_at(r, type, node->offset, &node->target) && visit(r, node->a) &&
            resolve_groovy__declare(r, node, node->target);
 }
 
