@@ -91,12 +91,14 @@ static int method_distance(const struct method *method, const struct value *argu
     return sum;
 }
 
-const struct method *groovy_select(const struct method_query *query, const struct value *arguments, unsigned count)
+const struct method *groovy_select(struct run *run, const struct method_query *query, const struct value *arguments,
+                                   unsigned count)
 {
-    const struct method *best = NULL, *method;
+    const struct method *best = NULL;
+    const struct method_rows *found = run_methods(run, query);
     int nearest = 0;
-    size_t position = 0;
-    while ((method = method_next(query, &position)) != NULL) {
+    for (unsigned i = 0; i < found->count; i++) {
+        const struct method *method = found->rows[i];
         int here = method_distance(method, arguments, count, query->as_object);
         if (here != NEAR_NEVER && (best == NULL || here < nearest)) {
             best = method;
@@ -137,12 +139,11 @@ struct value groovy_class_object(struct run *run, type_id type)
 }
 
 /* Without arguments the only method of a name, if it has one parameter, gets null. */
-static const struct method *select_with_null(const struct method_query *query, struct value *arguments)
+static const struct method *select_with_null(struct run *run, const struct method_query *query, struct value *arguments)
 {
-    size_t position = 0;
-    const struct method *method = method_next(query, &position);
-    bool only = method != NULL && method_next(query, &position) == NULL;
-    if (!only || method->count != 1 || type_primitive(method->parameters[0]))
+    const struct method_rows *found = run_methods(run, query);
+    const struct method *method = found->count == 1 ? found->rows[0] : NULL;
+    if (method == NULL || method->count != 1 || type_primitive(method->parameters[0]))
         return NULL;
     arguments[1] = VALUE_NONE;
     return method;
@@ -166,7 +167,8 @@ static bool too_many(struct run *run, const struct method_query *query)
     unsigned count = 0;
     bool makes = (query->flags & METHOD_NEW) != 0;
     struct slice name = makes ? SLICE_LIT("<init>") : query->name;
-    for (size_t position = 0; (method = method_next(query, &position)) != NULL; count++)
+    const struct method_rows *found = run_methods(run, query);
+    for (; count < found->count && (method = found->rows[count]) != NULL; count++)
         list = run_printf(run, "%.*s\n  public %s%s%s#%.*s(%.*s)", SLICE_ARG(list),
                           makes ? "" : type_java_name(method->result, result), makes ? "" : " ",
                           type_java_name(query->id, owner), SLICE_ARG(name), SLICE_ARG(show_parameters(run, method)));
@@ -180,12 +182,12 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
 {
     struct method_query query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
                                  METHOD_GROOVY | flags, run->as_object};
-    const struct method *method = groovy_select(&query, arguments, count);
+    const struct method *method = groovy_select(run, &query, arguments, count);
     *ret_found = false;
     if (method != NULL)
         run->as_object = 0;
     if (method == NULL && count == 0) {
-        method = select_with_null(&query, arguments);
+        method = select_with_null(run, &query, arguments);
         count = method != NULL;
         if (method == NULL && !too_many(run, &query))
             return false;
@@ -200,7 +202,7 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
 static bool call_of_null(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
 {
     struct method_query query = {CLASS_OBJECT, name, count, METHOD_GROOVY};
-    const struct method *method = groovy_select(&query, arguments, count);
+    const struct method *method = groovy_select(run, &query, arguments, count);
     if (method != NULL && (method->flags & METHOD_NULL))
         return groovy_apply(run, method, arguments, count, ret);
     return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke method %.*s() on null object", SLICE_ARG(name));

@@ -17,7 +17,7 @@
 
 /* Members */
 
-static const struct method *find_accessor(type_id type, const char *prefix, struct slice field, unsigned count)
+static const struct method *find_accessor(struct run *run, type_id type, const char *prefix, struct slice field, unsigned count)
 {
     char name[80];
     size_t len = strlen(prefix);
@@ -27,19 +27,19 @@ static const struct method *find_accessor(type_id type, const char *prefix, stru
     memcpy(name + len, field.data, field.len);
     name[len] = (char)toupper((unsigned char)name[len]);
     struct method_query query = {type_class(type), slice_make(name, len + field.len), count, METHOD_GROOVY};
-    return method_find(&query);
+    return run_method(run, &query);
 }
 
-static const struct method *find_getter(type_id type, struct slice name)
+static const struct method *find_getter(struct run *run, type_id type, struct slice name)
 {
-    const struct method *method = find_accessor(type, "get", name, 0);
+    const struct method *method = find_accessor(run, type, "get", name, 0);
     if (method != NULL || type_dims(type) > 0)
         return method;
-    method = find_accessor(type, "is", name, 0);
+    method = find_accessor(run, type, "is", name, 0);
     if (method != NULL && type_unboxed(method->result) == CLASS_BOOLEAN)
         return method;
     struct method_query query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_FIELD};
-    return method_find(&query);
+    return run_method(run, &query);
 }
 
 static bool missing(struct run *run, type_id type, struct slice name)
@@ -110,11 +110,11 @@ static bool get_of_class(struct run *run, struct value self, struct slice name, 
 {
     type_id type = ((const struct class_object *)self.object)->type;
     struct method_query query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD};
-    const struct method *method = type_dims(type) > 0 ? NULL : method_find(&query);
+    const struct method *method = type_dims(type) > 0 ? NULL : run_method(run, &query);
     if (method == NULL && type != CLASS_ENUM && type_assignable(CLASS_ENUM, type) && find_enumerator(run, type, name, ret))
         return true;
     if (method == NULL)
-        method = find_getter(CLASS_CLASS, name);
+        method = find_getter(run, CLASS_CLASS, name);
     if (method == NULL)
         return missing(run, type, name);
     return method->call(run, &self, 0, ret);
@@ -140,7 +140,7 @@ static bool get_object(struct run *run, struct value self, struct value name, st
         *ret = value_int(((const struct array *)self.object)->count);
         return true;
     }
-    const struct method *getter = find_getter(type, field);
+    const struct method *getter = find_getter(run, type, field);
     if (getter != NULL)
         return getter->call(run, (struct value[2]){self}, 0, ret);
     /* A private field, which Groovy does not mind. */
@@ -183,11 +183,11 @@ bool groovy_set(struct run *run, struct value self, struct value name, struct va
     if (value_is_map(self))
         return dict_put(run, (struct dict *)self.object, name, value, NULL);
     type_id type = value_type(self);
-    const struct method *setter = find_accessor(type, "set", field, 1);
+    const struct method *setter = find_accessor(run, type, "set", field, 1);
     struct value arguments[2] = {self, value}, ignored;
     if (setter != NULL)
         return groovy_apply(run, setter, arguments, 1, &ignored);
-    if (find_getter(type, field) != NULL || slice_is(field, "class"))
+    if (find_getter(run, type, field) != NULL || slice_is(field, "class"))
         return run_throw(run, CLASS_READ_ONLY_PROPERTY_EXCEPTION, "Cannot set readonly property: %.*s for class: %s",
                          SLICE_ARG(field), type_java_name(type, class_name));
     return missing(run, type, field);

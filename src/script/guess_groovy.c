@@ -10,6 +10,8 @@
 enum { EDIT = 10, SWAP = 5, CASE = 5, FAR = 50 };
 
 #define GUESSES_MAX 6
+/* What a look at one method counts as. */
+#define STEPS 4
 /* Longer names, and more arguments, are not guessed at. */
 #define LENGTH_MAX 40u
 
@@ -89,7 +91,8 @@ static unsigned method_distance(const struct method *method, const struct sequen
     type_id boxed[METHOD_PARAMETERS_MAX];
     struct sequence other = {.letters = method->name, .count = (unsigned)strlen(method->name)};
     struct sequence parameters = {.types = boxed, .count = method->count};
-    if (other.count > LENGTH_MAX)
+    unsigned longer = other.count > name->count ? other.count - name->count : name->count - other.count;
+    if (other.count > LENGTH_MAX || longer * EDIT > FAR)
         return FAR + 1;
     for (unsigned i = 0; i < method->count; i++)
         boxed[i] = type_boxed(method->parameters[i] == CLASS_DEF ? (type_id)CLASS_OBJECT : method->parameters[i]);
@@ -148,11 +151,12 @@ struct slice groovy_guess(struct run *run, type_id type, struct slice name, cons
     static const unsigned kinds[] = {METHOD_GROOVY, METHOD_GROOVY | METHOD_STATIC};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         struct method_query query = {.id = type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), .flags = kinds[kind]};
-        const struct method *method;
-        for (size_t position = 0; (method = method_next(&query, &position)) != NULL && run_step(run, 1);) {
-            unsigned here = method_distance(method, &wanted, &given);
+        const struct method *rows[METHOD_ROWS_MAX];
+        unsigned total = method_all(&query, rows, METHOD_ROWS_MAX);
+        for (unsigned i = 0; i < total && run_step(run, STEPS); i++) {
+            unsigned here = method_distance(rows[i], &wanted, &given);
             if (here <= FAR)
-                keep(guesses, &found, (struct guess){method, here});
+                keep(guesses, &found, (struct guess){rows[i], here});
         }
     }
     return run->thrown != NULL ? SLICE_LIT("") : show(run, guesses, found);

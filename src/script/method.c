@@ -2,6 +2,7 @@
 /* Finding methods; see method.h. */
 #include "script/method.h"
 
+#include "base/check.h"
 #include "script/seq.h"
 
 const struct method_table *const method_tables[] = {
@@ -58,6 +59,86 @@ const struct method *method_next(const struct method_query *query, size_t *posit
                         return &table->methods[row];
                     }
             }
+    return NULL;
+}
+
+static bool starts_alike(const struct method *method, const struct method_query *query)
+{
+    return query->name.data == NULL || (query->name.len > 0 && method->name[0] == query->name.data[0]);
+}
+
+unsigned method_all(const struct method_query *query, const struct method **rows, unsigned max)
+{
+    REQUIRE(max <= METHOD_ROWS_MAX);
+    uint16_t chain[CHAIN_MAX];
+    uint8_t ranks[CLASS_COUNT + 1], found[METHOD_ROWS_MAX];
+    const struct method *unsorted[METHOD_ROWS_MAX];
+    bool is_new = (query->flags & METHOD_NEW) != 0;
+    unsigned length = is_new ? 1 : chain_of(query->id, chain), count = 0, sorted = 0;
+    if (is_new) /* all throwables are made alike */
+        chain[0] = class_infos[query->id].kind == CLASS_KIND_X ? (uint16_t)CLASS_THROWABLE : (uint16_t)query->id;
+    memset(ranks, 0xff, sizeof ranks);
+    for (unsigned i = length; i-- > 0;)
+        ranks[chain[i]] = (uint8_t)i;
+    for (const struct method_table *const *group = method_tables; *group != NULL; group++)
+        for (const struct method_table *table = *group; table->methods != NULL; table++)
+            for (unsigned row = 0; ranks[table->id] != 0xff && row < table->count && count < max; row++)
+                if (starts_alike(&table->methods[row], query) && row_fits(&table->methods[row], query)) {
+                    found[count] = ranks[table->id];
+                    unsorted[count++] = &table->methods[row];
+                }
+    for (unsigned rank = 0; rank < length && sorted < count; rank++)
+        for (unsigned i = 0; i < count; i++)
+            if (found[i] == rank)
+                rows[sorted++] = unsorted[i];
+    return sorted;
+}
+
+/* One slot a name and class, the newest wins. */
+#define KEPT 256u
+_Static_assert(KEPT * sizeof(void *) <= RUN_SMALL_BYTES, "the table is one small piece");
+
+static uint32_t slot_of(const struct method_query *query)
+{
+    uint32_t hash = 2166136261u ^ (uint32_t)query->id * 40503u ^ query->flags;
+    for (size_t i = 0; i < query->name.len; i++)
+        hash = (hash ^ (uint8_t)query->name.data[i]) * 16777619u;
+    return (hash ^ hash >> 15) % KEPT;
+}
+
+static const struct method_rows *look_up(struct run *run, const struct method_query *query)
+{
+    const struct method *rows[METHOD_OVERLOADS_MAX];
+    struct method_rows *kept = run_alloc(run, sizeof *kept);
+    kept->query = *query;
+    kept->query.name = arena_copy(run->arena, query->name);
+    run_charge(run, query->name.len);
+    kept->count = method_all(query, rows, METHOD_OVERLOADS_MAX);
+    kept->rows = run_alloc(run, (kept->count + 1) * sizeof *kept->rows);
+    memcpy(kept->rows, rows, kept->count * sizeof *kept->rows);
+    return kept;
+}
+
+const struct method_rows *run_methods(struct run *run, const struct method_query *query)
+{
+    if (run->methods == NULL) {
+        run->methods = run_alloc(run, KEPT * sizeof *run->methods);
+        memset(run->methods, 0, KEPT * sizeof *run->methods);
+    }
+    const struct method_rows **slot = &run->methods[slot_of(query)];
+    bool same = *slot != NULL && (*slot)->query.id == query->id && (*slot)->query.flags == query->flags &&
+                slice_equal((*slot)->query.name, query->name);
+    if (!same)
+        *slot = look_up(run, query);
+    return *slot;
+}
+
+const struct method *run_method(struct run *run, const struct method_query *query)
+{
+    const struct method_rows *found = run_methods(run, query);
+    for (unsigned i = 0; i < found->count; i++)
+        if (found->rows[i]->count == query->count)
+            return found->rows[i];
     return NULL;
 }
 

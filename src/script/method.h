@@ -96,4 +96,21 @@ bool method_exists(struct slice name, unsigned flags);
  */
 const struct method *method_next(const struct method_query *query, size_t *position);
 
+/* The same rows, all at once, the first `max` of them. Returns: how many. Requires: max <= METHOD_ROWS_MAX. */
+#define METHOD_ROWS_MAX 2048u
+unsigned method_all(const struct method_query *query, const struct method **rows, unsigned max);
+
+/* What method_all finds, kept for the time of a run: Groovy looks for methods at every call. */
+struct method_rows {
+    struct method_query query; /* without a count */
+    unsigned count;
+    const struct method **rows;
+};
+
+/* Rows of a name beyond these are overloads that no class has so many of. */
+#define METHOD_OVERLOADS_MAX 64u
+const struct method_rows *run_methods(struct run *run, const struct method_query *query);
+/* As method_find. */
+const struct method *run_method(struct run *run, const struct method_query *query);
+
 #endif

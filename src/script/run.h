@@ -16,6 +16,7 @@ struct text;
 struct node;
 struct function;
 struct call_cache;
+struct method_rows;
 
 struct throwable {
     struct object object;
@@ -39,6 +40,7 @@ struct run {
     struct throwable *thrown; /* NULL while all is well */
     bool groovy;              /* the dialect of the script */
     struct call_cache *caches; /* one a call site; what it found last */
+    const struct method_rows **methods; /* Groovy: what was looked for, see run_methods; NULL before the first */
     struct value *stack;       /* of locals */
     struct value *stack_next;
     struct value *stack_end;
