@@ -27,6 +27,7 @@ struct admission {
     struct txn *txn;
     struct wait *wait;    /* NULL: it has not asked for a lock */
     struct write_targets targets;
+    size_t target_next;   /* where the next item that runs finds its target, as a rule */
     struct lock_want *wants; /* two a target at most, in core->arena */
     size_t want_count;
 };
@@ -164,13 +165,16 @@ static int move_documents(struct admission *at, const bool *chosen)
 }
 
 /* Whether a document that was to lie there, or did lie there, is meant: its place is locked already. */
-static bool place_expected(const struct admission *at, const struct write_target *to)
+static bool place_expected(struct admission *at, const struct write_target *to)
 {
-    for (size_t i = 0; i < at->targets.count; i++) {
+    for (size_t tried = 0; tried < at->targets.count; tried++) {
+        size_t i = (at->target_next + tried) % at->targets.count;
         const struct write_target *target = &at->targets.items[i];
         if (slice_equal(target->id, to->id) && slice_equal(target->index, to->index) &&
-            (slice_equal(target->new_path, to->new_path) || slice_equal(target->old_path, to->new_path)))
+            (slice_equal(target->new_path, to->new_path) || slice_equal(target->old_path, to->new_path))) {
+            at->target_next = i + 1;
             return true;
+        }
     }
     return false;
 }

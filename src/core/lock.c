@@ -170,12 +170,13 @@ static void changed(struct lock_table *table, const struct lock_hold *hold, bool
         table->hooks.changed(table->hooks.context, hold, gone);
 }
 
-/* Takes or strengthens a lock. */
+/* Takes or strengthens a lock; *ret_stronger says whether it was not as strong before. */
 static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
-                                   enum lock_mode mode)
+                                   enum lock_mode mode, bool *ret_stronger)
 {
     struct lock_hold *hold = hold_open(table, owner, resource);
     enum lock_mode before = hold->mode;
+    *ret_stronger = before < mode;
     if (before >= mode)
         return hold;
     if (before == LOCK_NONE) {
@@ -376,9 +377,8 @@ void lock__request_grant(struct lock_request *request)
             marks_change(table, request->owner, want->resource, LOCK_NONE, want->mode);
             continue;
         }
-        const struct lock_hold *before = lock__hold_find(table, request->owner, want->resource);
-        bool stronger = before == NULL || before->mode < want->mode;
-        struct lock_hold *hold = lock_take(table, request->owner, want->resource, want->mode);
+        bool stronger;
+        struct lock_hold *hold = lock_take(table, request->owner, want->resource, want->mode, &stronger);
         if (stronger || hold->token != request->token) {
             hold->token = request->token;
             changed(table, hold, false);
@@ -563,7 +563,8 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
                         uint64_t number, tl_ts since, tl_ts token)
 {
     struct resource *resource = resource_open(&table->resources, &want->on);
-    struct lock_hold *hold = lock_take(table, owner, resource, want->mode);
+    bool stronger;
+    struct lock_hold *hold = lock_take(table, owner, resource, want->mode, &stronger);
     hold->number = number;
     hold->since = since;
     hold->token = token;
