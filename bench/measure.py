@@ -52,6 +52,23 @@ def busy_share(seconds):
     return (used_then - used) / max(1, total_then - total)
 
 
+def cpu_seconds(server):
+    """Returns: the processor time that a server's process has used."""
+    with open("/proc/%d/stat" % server.pid(), encoding="ascii", errors="replace") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def settle(servers, seconds=60):
+    """Waits until servers have done what a load left them to do, such as compactions and merges."""
+    end = time.time() + seconds
+    while time.time() < end:
+        before = [cpu_seconds(s) for s in servers]
+        time.sleep(1)
+        if all(cpu_seconds(s) - b < 0.05 for s, b in zip(servers, before)):
+            return
+
+
 class Bench:
     """What a part is given: how often and how long to measure, where the data lies, and where its rows go."""
 
@@ -89,6 +106,10 @@ class Bench:
                     stack.callback(server.close)
                 made.append(server)
             yield made
+
+    @staticmethod
+    def settle(*servers):
+        settle([s for s in servers if s is not None])
 
     @contextlib.contextmanager
     def alone(self):

@@ -111,6 +111,9 @@ class Tidelock(Http):
         self.process.kill()
         self.process.wait()
 
+    def pid(self):
+        return self.process.pid
+
     def memory_mib(self):
         with open("/proc/%d/status" % self.process.pid, encoding="ascii") as status:
             return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1)) / 1024
@@ -135,6 +138,10 @@ class Elasticsearch(Http):
         self.call("clean")
         self.call("start")
         Http.__init__(self, bench, int(self.environment["PORT"]))
+
+    def pid(self):
+        with open(os.path.join(self.environment["PEERS"], "7.10", "pid"), encoding="ascii") as file:
+            return int(file.read())
 
     def call(self, what):
         subprocess.run([self.script, what, "7.10"], env=self.environment, check=True, stdout=subprocess.DEVNULL)

@@ -27,6 +27,7 @@ def run(bench):
     n = ("-n", bench.count)
     with bench.servers(Tidelock) as (t,):
         bulk_load(t, "fs", MAPPING, 4)
+        bench.settle(t)
         with bench.alone():
             burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
             idle = statistics.median([t.load("get", 64, *n, seconds=2)["p99_us"] for _ in range(bench.runs)])

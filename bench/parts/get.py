@@ -16,6 +16,7 @@ def run(bench):
             postgres_table(pg, bench)
         if redis:
             redis.load("redis-put", 64, *n, seconds=10)
+        bench.settle(t, es)
 
         def postgres(clients):
             return (lambda: pg.pgbench(select, clients)) if pg else None

@@ -14,6 +14,7 @@ def run(bench):
     with bench.servers(Tidelock, Tidelock) as (big, usual):
         loads.bulk_load(usual, "fs", loads.MAPPING, 4)
         loads.bulk_load(big, "fs", loads.MAPPING, 4, folder)
+        bench.settle(big, usual)
         bench.limit("resident memory, {:,} documents".format(large), big.memory_mib(), "MiB", 250, None)
         for what in ("get", "put"):
             bench.rates("%s, 64 clients, %s documents" % (what, "{:,}".format(large)), rate_of(big, what, 64, "-n", large),

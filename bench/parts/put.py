@@ -17,6 +17,7 @@ def run(bench):
             bulk_load(es, "fs", MAPPING, 4)
         if pg:
             postgres_table(pg, bench)
+        bench.settle(t, es)
 
         def postgres(clients):
             return (lambda: pg.pgbench(upsert, clients, "-D", "doc=" + doc)) if pg else None

@@ -27,6 +27,7 @@ def run(bench):
         bulk_load(t, "fs", MAPPING, 4)
         if es:
             bulk_load(es, "fs", MAPPING, 4)
+        bench.settle(t, es)
         medians = bench.median_each({"get": lambda: t.load("get", 1, *n)["p50_us"],
                                      "term": lambda: t.load("term", 1, *terms)["p50_us"]})
         bench.row("term query, about 10 hits, 1 client, p50", medians["term"], "us",
