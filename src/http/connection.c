@@ -61,9 +61,11 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
 {
     struct connection *connection = take_slot(http);
     *socket_context = connection;
+    if (connection != NULL)
+        atomic_fetch_add(&http->connection_count, 1);
+    atomic_fetch_sub(&http->arriving, 1);
     if (connection == NULL)
         return;
-    atomic_fetch_add_explicit(&http->connection_count, 1, memory_order_relaxed);
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     atomic_store_explicit(&connection->hung_up, false, memory_order_relaxed);
     atomic_store_explicit(&connection->drained, false, memory_order_relaxed);

@@ -187,12 +187,11 @@ static struct MHD_Daemon *start_daemon(struct http *http)
         {threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    /* Elasticsearch sends no Date either. */
+    /* Elasticsearch sends no Date either. The limit is kept in listen.c; here each thread may have all of them. */
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
-                     MHD_USE_SUPPRESS_DATE_NO_CLOCK;
+                     MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
     return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http,                                 //
-                            MHD_OPTION_LISTEN_SOCKET, http->listener,                               //
-                            MHD_OPTION_CONNECTION_LIMIT, http->options.connections_max,             //
+                            MHD_OPTION_CONNECTION_LIMIT, http->options.connections_max * threads,   //
                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,          //
                             MHD_OPTION_CONNECTION_TIMEOUT, 0u,                                      //
                             MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,                     //
@@ -214,6 +213,7 @@ static struct http *http_new(const struct http_options *options, const struct ht
     }
     pthread_mutex_init(&http->pool_lock, NULL);
     pthread_mutex_init(&http->table_lock, NULL);
+    pthread_mutex_init(&http->listen_lock, NULL);
     connection_table_init(http);
     return http;
 }
@@ -221,12 +221,12 @@ static struct http *http_new(const struct http_options *options, const struct ht
 static void http_free(struct http *http)
 {
     watch_stop(http);
-    if (http->listener >= 0)
-        close(http->listener);
+    listen_close(http);
     carrier_pool_deinit(http);
     connection_table_deinit(http);
     pthread_mutex_destroy(&http->pool_lock);
     pthread_mutex_destroy(&http->table_lock);
+    pthread_mutex_destroy(&http->listen_lock);
     mem_free(http);
 }
 
@@ -239,6 +239,10 @@ int http_open(const struct http_options *options, const struct http_handler *han
         r = watch_start(http);
     if (r == 0 && (http->daemon = start_daemon(http)) == NULL)
         r = TL_ERR_IO;
+    if (r == 0 && (r = listen_watch(http)) != 0) {
+        watch_end(http);
+        MHD_stop_daemon(http->daemon);
+    }
     if (r != 0) {
         http_free(http);
         return tl_trace(r);
@@ -254,12 +258,9 @@ uint16_t http_port(const struct http *http)
 
 void http_quiesce(struct http *http)
 {
-    if (http->listener < 0)
+    if (atomic_exchange(&http->refusing, true))
         return;
-    atomic_store(&http->refusing, true);
-    (void)MHD_quiesce_daemon(http->daemon);
-    close(http->listener);
-    http->listener = -1;
+    listen_close(http);
     watch_end_idle(http);
 }
 

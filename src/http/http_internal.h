@@ -93,7 +93,9 @@ struct http {
     struct http_options options;
     struct http_handler handler;
     struct MHD_Daemon *daemon;
-    int listener; /* -1 once given up */
+    pthread_mutex_t listen_lock;
+    int listener;   /* -1 once given up; under listen_lock */
+    bool accepting; /* the watcher looks at the listener; false while there are as many connections as may be */
     uint16_t port;
 
     _Atomic bool refusing;
@@ -119,6 +121,7 @@ struct http {
     uint32_t slots_used;        /* slots that ever had a tenant */
     uint32_t first_free;
     _Atomic size_t connection_count;
+    _Atomic size_t arriving;    /* connections accepted and not yet taken up by their polling thread */
 
     int watch_epoll;
     int watch_wake; /* eventfd */
@@ -184,7 +187,19 @@ void intake_drop_body(struct carrier *carrier);
 enum MHD_Result response_queue(struct carrier *carrier);
 void response_refuse(struct carrier *carrier);
 
-/* listen.c */
+/* listen.c: the listening socket, and what comes in by it. */
 int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, char **ret_reason) TL_MUST_USE;
+/* Has the watcher look at the listener. */
+int listen_watch(struct http *http) TL_MUST_USE;
+/* Takes what connections there are and hands each to a polling thread. The watcher's. */
+void listen_accept(struct http *http);
+/* Goes on accepting where there is room again. The watcher's. */
+void listen_again(struct http *http);
+/* Gives the listener up. */
+void listen_close(struct http *http);
+
+/* What the watcher's epoll calls the events that are no connection's. */
+#define WATCH_WAKE UINT64_MAX
+#define WATCH_LISTENER (UINT64_MAX - 1)
 
 #endif

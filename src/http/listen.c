@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The listening socket. */
+/*
+ * The listening socket.
+ *
+ * The watcher accepts and deals the connections out to the polling threads in turn. Left to themselves, all of them
+ * would wait at the listener, and the first to wake would take every connection that a client opens in one go, and then
+ * serve them all alone.
+ */
+#include "base/log.h"
 #include "http/http_internal.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,4 +72,77 @@ int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port
     *ret_port = bound_port(fd);
     *ret_fd = fd;
     return 0;
+}
+
+/* --- Accepting ------------------------------------------------------------------------------------------------ */
+
+/* Requires: listen_lock. */
+static int set_accepting(struct http *http, bool accepting)
+{
+    struct epoll_event event = {.events = accepting ? EPOLLIN : 0, .data.u64 = WATCH_LISTENER};
+    http->accepting = accepting;
+    return epoll_ctl(http->watch_epoll, EPOLL_CTL_MOD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
+}
+
+static bool has_room(const struct http *http)
+{
+    return atomic_load(&http->arriving) + atomic_load(&http->connection_count) < http->options.connections_max;
+}
+
+/* Requires: listen_lock. Returns: whether there may be more. */
+static bool accept_one(struct http *http)
+{
+    struct sockaddr_storage address;
+    socklen_t len = sizeof address;
+    int fd = accept4(http->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        atomic_fetch_add(&http->arriving, 1);
+        if (MHD_add_connection(http->daemon, fd, (struct sockaddr *)&address, len) != MHD_YES) /* it has closed it */
+            atomic_fetch_sub(&http->arriving, 1);
+        return true;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        log_warning("cannot accept connections for the moment: %s", strerror(errno));
+        (void)set_accepting(http, false);
+    }
+    return errno == EINTR || errno == ECONNABORTED;
+}
+
+int listen_watch(struct http *http)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_LISTENER};
+    http->accepting = true;
+    return epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
+}
+
+void listen_accept(struct http *http)
+{
+    enum { AT_ONCE = 64 }; /* then hang-ups have their turn */
+    pthread_mutex_lock(&http->listen_lock);
+    bool more = http->listener >= 0;
+    for (int i = 0; more && i < AT_ONCE; i++) {
+        more = has_room(http);
+        if (!more)
+            (void)set_accepting(http, false);
+        else
+            more = accept_one(http);
+    }
+    pthread_mutex_unlock(&http->listen_lock);
+}
+
+void listen_again(struct http *http)
+{
+    pthread_mutex_lock(&http->listen_lock);
+    if (http->listener >= 0 && !http->accepting && has_room(http))
+        (void)set_accepting(http, true);
+    pthread_mutex_unlock(&http->listen_lock);
+}
+
+void listen_close(struct http *http)
+{
+    pthread_mutex_lock(&http->listen_lock);
+    if (http->listener >= 0)
+        close(http->listener); /* which takes it out of the watcher's epoll too */
+    http->listener = -1;
+    pthread_mutex_unlock(&http->listen_lock);
 }

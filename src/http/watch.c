@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watcher: one thread that sees hang-ups at once and looks at all time limits once in a while.
+ * The watcher: one thread that accepts connections, sees hang-ups at once and looks at all time limits once in a while.
  *
  * Every connection's socket is in its epoll set for hang-ups only, edge-triggered, so a connection costs one system
  * call in its life and an idle server sleeps. Time limits are kept here and not by libmicrohttpd, whose timer starts
@@ -20,8 +20,6 @@
 #include <unistd.h>
 
 enum { SWEEP_MS = 1000, EVENTS = 64 };
-
-static const uint64_t wake_event = UINT64_MAX;
 
 int watch_add(struct http *http, uint32_t slot)
 {
@@ -171,6 +169,14 @@ static void warn_when_full(struct http *http, bool *warned)
     *warned = full;
 }
 
+static void take_event(struct http *http, uint64_t name)
+{
+    if (name == WATCH_LISTENER)
+        listen_accept(http);
+    else if (name != WATCH_WAKE)
+        hang_up(http, name);
+}
+
 static void *watch_run(void *context)
 {
     struct http *http = context;
@@ -182,10 +188,10 @@ static void *watch_run(void *context)
         int count = epoll_wait(http->watch_epoll, events, EVENTS, now < next_sweep ? (int)(next_sweep - now) : 0);
         INSIST(count >= 0 || errno == EINTR);
         for (int i = 0; i < count; i++)
-            if (events[i].data.u64 != wake_event)
-                hang_up(http, events[i].data.u64);
+            take_event(http, events[i].data.u64);
         if (http_now_ms() >= next_sweep) {
             sweep(http);
+            listen_again(http);
             warn_when_full(http, &warned);
             next_sweep = http_now_ms() + SWEEP_MS;
         }
@@ -199,7 +205,7 @@ int watch_start(struct http *http)
     http->watch_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (http->watch_epoll < 0 || http->watch_wake < 0)
         return TL_ERR_IO;
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = wake_event};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_WAKE};
     if (epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->watch_wake, &event) != 0)
         return TL_ERR_IO;
     if (pthread_create(&http->watcher, NULL, watch_run, http) != 0)
