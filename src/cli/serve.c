@@ -272,6 +272,8 @@ static int server_open(struct server *server, struct serve_options *o)
 #define CANCELLED_US (2 * TL_SECOND)
 /* How often those are told of the stop that have begun to wait in the meantime. */
 #define STOP_AGAIN_US (100 * TL_MS)
+/* How often it is said that the end still waits. */
+#define SETTLE_WARN_US (10 * TL_SECOND)
 
 /* Returns: false when `grace_us` was too short. */
 static bool drain(struct server *server, uint64_t grace_us)
@@ -283,6 +285,16 @@ static bool drain(struct server *server, uint64_t grace_us)
         grace_us -= STOP_AGAIN_US;
     }
     return http_drain(server->http, grace_us);
+}
+
+/* The api goes only when nobody is inside: each request there ends by itself, on a loaded machine after a while. */
+static void settle(struct server *server)
+{
+    for (unsigned tries = 1; !http_settled(server->http, STOP_AGAIN_US); tries++) {
+        api_stop(server->api);
+        if (tries % (SETTLE_WARN_US / STOP_AGAIN_US) == 0)
+            log_warning("requests are still being worked at");
+    }
 }
 
 /*
@@ -298,6 +310,7 @@ static void server_close(struct server *server, uint64_t grace_us)
             log_warning("some requests did not end in time; they are refused");
         api_cancel(server->api);
         (void)http_drain(server->http, CANCELLED_US);
+        settle(server);
     }
     if (server->journal != NULL)
         journal_stop(server->journal);

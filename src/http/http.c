@@ -102,14 +102,28 @@ static bool answered(struct carrier *carrier)
     return state == CARRIER_RESPONDED || state == CARRIER_STREAMING;
 }
 
+/* Counts the request in before it looks whether the server still takes any, so that http_settled() misses none. */
+static bool admit(struct http *http)
+{
+    atomic_fetch_add(&http->in_flight, 1);
+    if (!atomic_load(&http->refusing))
+        return true;
+    atomic_fetch_sub(&http->in_flight, 1);
+    return false;
+}
+
 static void hand_over(struct carrier *carrier)
 {
     struct http *http = carrier->http;
     struct connection *connection = carrier->connection;
+    if (!admit(http)) {
+        intake_refuse_stopping(carrier);
+        response_refuse(carrier);
+        return;
+    }
     carrier->handed_over = true;
     connection_set_carrier(connection, carrier);
     connection_enter(connection, PHASE_WORKING, 0);
-    atomic_fetch_add_explicit(&http->in_flight, 1, memory_order_relaxed);
     carrier->exchange.connection_note = &connection->note;
     carrier->exchange.lone = poller_enter(connection, poller_clock_ns());
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
@@ -273,6 +287,17 @@ bool http_drain(struct http *http, uint64_t us)
 {
     uint64_t end = http_now_ms() + us / TL_MS;
     while (atomic_load(&http->open) > atomic_load(&http->streams)) {
+        if (http_now_ms() >= end)
+            return false;
+        sleep_ms(2);
+    }
+    return true;
+}
+
+bool http_settled(struct http *http, uint64_t us)
+{
+    uint64_t end = http_now_ms() + us / TL_MS;
+    while (atomic_load(&http->in_flight) > 0 || atomic_load(&http->streams) > 0) {
         if (http_now_ms() >= end)
             return false;
         sleep_ms(2);

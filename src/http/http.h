@@ -57,6 +57,13 @@ void http_quiesce(struct http *http);
 bool http_drain(struct http *http, uint64_t us);
 
 /*
+ * Waits until the handler has no request and no stream any more. After http_quiesce() none comes anew, so once this has
+ * returned true the handler may go.
+ * Returns: false when `us` was too short.
+ */
+bool http_settled(struct http *http, uint64_t us);
+
+/*
  * Ends all connections and frees the server. NULL is fine.
  * Requires: the handler has responded to every exchange and closed every stream.
  */

@@ -179,6 +179,8 @@ bool intake_head(struct carrier *carrier, const char *method) TL_MUST_USE;
 bool intake_body(struct carrier *carrier, struct slice bytes) TL_MUST_USE;
 /* Unpacks the body and fills the exchange, or sets the refusal. */
 void intake_end(struct carrier *carrier);
+/* The refusal of a server that stops. */
+void intake_refuse_stopping(struct carrier *carrier);
 void intake_release(struct carrier *carrier);
 /* Gives back the memory of the body, and what it was charged with. */
 void intake_drop_body(struct carrier *carrier);

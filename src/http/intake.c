@@ -160,12 +160,17 @@ static void unpack(struct carrier *carrier)
     carrier->body.max = BUF_UNLIMITED;
 }
 
+void intake_refuse_stopping(struct carrier *carrier)
+{
+    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
+}
+
 void intake_end(struct carrier *carrier)
 {
     if (carrier->refusal.type == PROBLEM_NONE && carrier->body.len > 0 && packed(carrier))
         unpack(carrier);
     if (carrier->refusal.type == PROBLEM_NONE && atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
-        problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
+        intake_refuse_stopping(carrier);
     if (carrier->refusal.type != PROBLEM_NONE)
         return;
     if (carrier->body.len > 0) {

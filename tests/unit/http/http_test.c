@@ -540,11 +540,13 @@ static void test_quiesce(void **state)
     wait_until(f, f->held != NULL);
     http_quiesce(f->http);
     assert_false(http_drain(f->http, 20 * TL_MS));
+    assert_false(http_settled(f->http, 0)); /* the handler has it still */
     struct buf reply = BUF_INIT(BUF_UNLIMITED);
     assert_false(hear(idle, &reply, "never said")); /* closed */
     buf_deinit(&reply);
     answer(f->held);
     exchange_respond(f->held);
+    assert_true(http_settled(f->http, 0));
     expect_on(busy, "", "HTTP/1.1 200 OK\r\n", "Connection: close\r\n");
     assert_true(http_drain(f->http, PATIENCE_MS * TL_MS));
     close(idle);
