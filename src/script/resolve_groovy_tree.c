@@ -157,13 +157,26 @@ static bool visit_call(struct groovy_resolver *r, struct node *node)
     return true;
 }
 
+/* Where a class that is not there is said to be: at an `as`, at the parenthesis of a cast, at `new`. */
+static int32_t type_place(const struct node *node, const struct node *type)
+{
+    if (node->kind == NODE_INSTANCEOF)
+        return type->offset;
+    return node->kind == NODE_COERCE ? node->fault : node->offset;
+}
+
 static bool visit_typed(struct groovy_resolver *r, struct node *node)
 {
-    struct node *type = node->c;
-    if (type != NULL && (node->kind == NODE_NEW || node->kind == NODE_NEW_ARRAY))
-        type->offset = node->offset; /* where a class that is not there is said to be */
+    const struct node *type = node->c;
     node->c = NULL;
-    return visit(r, node->a) && resolve_groovy__type(r, type, &node->target) && visit_list(r, node->list);
+    if (!visit(r, node->a) || !resolve_groovy__type_at(r, type, type_place(node, type), &node->target) ||
+        !visit_list(r, node->list))
+        return false;
+    bool made = node->kind == NODE_NEW && type_dims(node->target) == 0;
+    if (!made || class_infos[type_class(node->target)].kind != CLASS_KIND_I)
+        return true;
+    return resolve_groovy__refuse(r, node->offset, "You cannot create an instance from the abstract interface '%s'.\n",
+                                  class_infos[type_class(node->target)].java);
 }
 
 /* obj.&name; `this.&name` is one of the script's own functions. */
