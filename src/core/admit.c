@@ -192,12 +192,29 @@ static bool take_place(struct admission *at, const struct lock_want *want)
     return taken;
 }
 
+/*
+ * Remembers a document that lies elsewhere, as far as locks go, than where its transaction puts it; it moves when that
+ * commits. Most do not: they stay where they are, or are new and were locked where they will lie.
+ */
+static void note_place(struct admission *at, const struct write_target *to)
+{
+    struct core *core = at->core;
+    char bytes[DOC_KEY_BYTES_MAX];
+    const struct catalog_index *index = catalog_index(core->catalog, to->index);
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, to->type);
+    const struct resource_name place = {to->index, to->new_path, to->type, to->id};
+    if (type != NULL && !lock_table_lies(&core->owners->locks, &place))
+        map_put(&at->txn->moved, doc_key(bytes, index->number, type->number, to->id), at->txn);
+}
+
 /* An item puts a document where nobody knew that it would: behind another item for it, an update may. */
 static bool may_lie(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem)
 {
     struct admission *at = context;
     struct lock_want want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
-    if (place_expected(at, to) || take_place(at, &want))
+    if (at->txn != NULL)
+        note_place(at, to);
+    if (to->new_path.data == NULL || place_expected(at, to) || take_place(at, &want))
         return true;
     problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT, "[%.*s], where [%.*s] would lie, is locked",
                 SLICE_ARG(to->new_path), SLICE_ARG(to->id));
@@ -206,8 +223,19 @@ static bool may_lie(void *context, const struct write_target *to, struct arena *
 
 static bool too_large(const struct core *core, const struct overlay *overlay)
 {
-    return overlay_bytes(overlay) > core->limits.transaction_bytes_max ||
+    return overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
+}
+
+/* Remembers those that the transaction has deleted: they lie in their index. */
+static void note_deleted(struct admission *at)
+{
+    for (size_t i = 0; i < at->targets.count; i++) {
+        struct write_target target = at->targets.items[i];
+        target.new_path = SLICE_NONE;
+        if (write_of(at)->results[target.item].outcome == WRITE_DELETED)
+            note_place(at, &target);
+    }
 }
 
 static int run_in_txn(struct admission *at)
@@ -223,11 +251,12 @@ static int run_in_txn(struct admission *at)
     if (too_large(core, overlay)) {
         overlay_rollback_to(overlay, mark);
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-                    "a transaction holds at most [%zu] bytes and [%zu] changes; this request was not done, what was "
+                    "a transaction holds at most [%zu] bytes of documents and [%zu] changes; this request was not done, what was "
                     "done before it stands",
                     core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
     }
     overlay_forget_marks(overlay);
+    note_deleted(at);
     txn__touch(core, at->txn);
     return 0;
 }

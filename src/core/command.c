@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "core/seen.h"
+#include "store/view.h"
 
 struct command *command_new(enum command_type type, enum dialect dialect)
 {
@@ -24,6 +25,8 @@ void command_free(struct command *command)
     if (command->type == COMMAND_WRITE)
         for (size_t i = 0; i < command->write.item_count; i++)
             seen_release(command->write.items[i].seen);
+    if (command->type == COMMAND_TXN_COMMIT)
+        overlay_free(command->txn.past);
     arena_deinit(&command->arena);
     mem_free(command);
 }

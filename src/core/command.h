@@ -221,6 +221,7 @@ struct txn_command {
     tl_ts fencing_token;  /* TXN_COMMIT; 0: none named */
     tl_ts commit_ts;      /* out, TXN_COMMIT */
     uint64_t changes;     /* out, TXN_COMMIT */
+    struct overlay *past; /* out, TXN_COMMIT: what it had written, for command_free(): that takes a while, and the core has none */
 };
 
 /*

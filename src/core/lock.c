@@ -451,6 +451,13 @@ static struct resource *find_resource(const struct lock_table *table, const stru
     return at;
 }
 
+bool lock_table_lies(const struct lock_table *table, const struct resource_name *place)
+{
+    const struct resource *document = find_resource(table, place);
+    const struct resource_name above = {place->index, place->path, SLICE_NONE, SLICE_NONE};
+    return document != NULL && document->parent == find_resource(table, &above);
+}
+
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name)
 {
     const struct resource *resource = find_resource(table, name);

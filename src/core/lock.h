@@ -180,6 +180,9 @@ bool lock_table_covers(const struct lock_table *table, const struct lock_owner *
 void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want, uint64_t number,
                         tl_ts since, tl_ts token);
 
+/* Returns: whether a document is in the table and lies where `place` says. */
+bool lock_table_lies(const struct lock_table *table, const struct resource_name *place);
+
 /* Tells that a document now lies elsewhere: locks on it and waits for it go along. */
 void lock_table_move(struct lock_table *table, const struct resource_name *document, struct slice path);
 

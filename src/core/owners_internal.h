@@ -81,6 +81,7 @@ struct txn {
     uint64_t timeout_us;
     struct deadline idle;    /* not set while a command of it waits */
     struct overlay *overlay; /* NULL: nothing written */
+    struct map moved;        /* keys of the documents that may have to move in the table of locks when it commits */
     struct list of_session;
     struct list of_all;      /* in owners->open_txns, oldest first */
     struct wait *wait;       /* NULL: no command waits */

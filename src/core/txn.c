@@ -44,6 +44,7 @@ void txn__free(struct core *core, struct txn *txn)
     lock_release_all(&owners->locks, &txn->party.owner);
     lock_owner_deinit(&txn->party.owner);
     overlay_free(txn->overlay);
+    map_deinit(&txn->moved);
     map_remove(&owners->txns, txn->id);
     list_remove(&txn->of_all);
     if (list_linked(&txn->of_session))
@@ -254,11 +255,32 @@ int core__do_txn_rollback(struct core *core, struct command *command)
 
 /* --- COMMIT ----------------------------------------------------------------------------------------------------------- */
 
-/* Walks over the documents that a transaction has written. */
+/* Names a document by its key, and says where it lies for the transaction. Returns: 0; 1 its index is gone; fatal codes. */
+static int name_written(struct core *core, const struct overlay *overlay, struct slice key, struct resource_name *ret_name)
+{
+    struct resource_name name = {0};
+    uint32_t number;
+    uint16_t type_number;
+    if (!doc_key_parse(key, &number, &type_number, &name.id))
+        return 1;
+    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
+    if (type == NULL)
+        return 1;
+    name.index = index->name;
+    name.type = type->name;
+    int r = write__place(core, overlay, name.index, name.type, name.id, &name.path);
+    if (r < 0)
+        return tl_trace(r);
+    *ret_name = name;
+    return 0;
+}
+
+/* A walk over what a transaction has written, with the token that must cover it. */
 struct written {
     struct core *core;
     struct overlay *overlay;
-    tl_ts token;      /* to check; 0: tells the table of locks where they lie now */
+    tl_ts token;
     bool stale;
     int r;
 };
@@ -266,28 +288,13 @@ struct written {
 static void visit_written(void *context, struct slice key, struct slice value)
 {
     struct written *written = context;
-    struct core *core = written->core;
-    struct lock_table *locks = &core->owners->locks;
-    uint32_t number;
-    uint16_t type_number;
-    struct slice path;
-    struct resource_name name = {0};
+    struct resource_name name;
     (void)value;
-    if (written->r != 0 || !doc_key_parse(key, &number, &type_number, &name.id))
+    if (written->r < 0)
         return;
-    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
-    const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-    if (type == NULL)
-        return;
-    name.index = index->name;
-    name.type = type->name;
-    written->r = write__place(core, written->overlay, name.index, name.type, name.id, &path);
-    if (written->token != 0) {
-        name.path = path;
-        written->stale |= !lock_table_token(locks, written->token, &name, NULL);
-    } else if (written->r == 0) {
-        lock_table_move(locks, &name, path);
-    }
+    written->r = name_written(written->core, written->overlay, key, &name);
+    if (written->r == 0)
+        written->stale |= !lock_table_token(&written->core->owners->locks, written->token, &name, NULL);
 }
 
 /* Returns: 0; 1 when the token is not that of a lock which covers all that was written; fatal codes. */
@@ -298,6 +305,24 @@ static int check_token(struct core *core, const struct txn *txn, tl_ts token)
         return 0;
     overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
     return written.r < 0 ? tl_trace(written.r) : written.stale;
+}
+
+/* Tells the table of locks where documents lie now that the transaction has moved. */
+static int move_documents(struct core *core, const struct txn *txn)
+{
+    size_t position = 0;
+    struct slice key;
+    void *value;
+    while (map_next(&txn->moved, &position, &key, &value)) {
+        struct resource_name name;
+        int r = name_written(core, txn->overlay, key, &name);
+        if (r < 0)
+            return tl_trace(r);
+        if (r == 0)
+            lock_table_move(&core->owners->locks, &(struct resource_name){name.index, SLICE_NONE, name.type, name.id},
+                            name.path);
+    }
+    return 0;
 }
 
 /* Documents that live with a session which has ended since must not be born after its end. */
@@ -335,17 +360,16 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
     core->unbinding = txn->mode == TXN_QUERY;
     if (txn->overlay != NULL) {
-        struct written written = {.core = core, .overlay = txn->overlay};
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
+        if (r == 0)
+            r = move_documents(core, txn);
         if (r < 0)
             return tl_trace(r);
-        overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
-        if (written.r < 0)
-            return tl_trace(written.r);
     }
     command->txn.commit_ts = outcome.commit_ts;
     command->txn.changes = outcome.changes;
     txn__put_outcome(core, txn->id, &outcome);
+    command->txn.past = tl_steal(txn->overlay);
     txn__free(core, txn);
     return 0;
 }

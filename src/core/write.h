@@ -67,8 +67,8 @@ int write__place(struct core *core, const struct overlay *overlay, struct slice 
                  struct slice *ret_path) TL_MUST_USE;
 
 /*
- * Asks whether a document may come to lie where it will: `to` names it, and its new place in new_path. What an item makes of
- * a document that another item of the same write has changed is known only when it runs.
+ * Asks whether a document may come to lie where it will: `to` names it, and its new place in new_path (data NULL: right in
+ * its index). What an item makes of a document that another item of the same write has changed is known only when it runs.
  * Returns: false with the problem in `arena`.
  */
 struct write_placing {

@@ -9,6 +9,7 @@
 struct committing {
     struct core *core;
     uint64_t changes;
+    struct buf record; /* scratch */
     int r;
     uint32_t index; /* of the key seen last; 0: none */
     bool exists;
@@ -34,9 +35,10 @@ static void commit_document(void *context, struct slice key, struct slice value)
     if (!index_exists(work, key))
         return;
     INSIST(value.data != NULL); /* a delete is a tombstone */
-    struct slice record = arena_copy(&work->core->scratch, value);
-    doc_stamp((char *)record.data, work->core->ts);
-    store_batch_put(work->core->batch, SPACE_DOCUMENTS, key, record);
+    buf_clear(&work->record);
+    buf_slice(&work->record, value);
+    doc_stamp(work->record.data, work->core->ts);
+    store_batch_put(work->core->batch, SPACE_DOCUMENTS, key, buf_view(&work->record));
     seen_changes_note(&work->core->changes, key, work->core->ts);
     work->changes++;
 }
@@ -82,11 +84,12 @@ static void commit_system(void *context, struct slice key, struct slice value)
 
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
-    struct committing work = {.core = core};
+    struct committing work = {.core = core, .record = BUF_INIT(BUF_UNLIMITED)};
 
     overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &work);
     overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
     overlay_each(overlay, SPACE_SYSTEM, commit_system, &work);
+    buf_deinit(&work.record);
     *ret_changes = work.changes;
     return work.r;
 }

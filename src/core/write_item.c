@@ -282,10 +282,9 @@ static int check_place(struct writing *work, struct writing_item *at, const stru
     struct write_target to = {.index = at->index->name,
                               .type = at->type->name,
                               .id = at->item->id,
-                              .new_path = document->path};
+                              .new_path = document->place};
 
-    if (placing == NULL || document->path.data == NULL ||
-        placing->allowed(placing->context, &to, work->run->arena, &at->result->problem))
+    if (placing == NULL || placing->allowed(placing->context, &to, work->run->arena, &at->result->problem))
         return 0;
     return WRITE_ITEM_FAILED;
 }

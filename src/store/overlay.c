@@ -24,8 +24,8 @@ struct undo {
 
 struct overlay {
     struct omap spaces[SPACE_COUNT];
-    size_t bytes; /* of keys and values, tags not counted */
-    bool marked;  /* a savepoint was made: changes are logged */
+    size_t bytes[SPACE_COUNT]; /* of keys and values, tags not counted */
+    bool marked;  /* there is a savepoint: changes are logged */
     struct undo *undo;
     size_t undo_count;
     size_t undo_capacity;
@@ -59,8 +59,8 @@ void overlay_clear(struct overlay *overlay)
 {
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_clear(&overlay->spaces[space]);
+    memset(overlay->bytes, 0, sizeof overlay->bytes);
     overlay_forget_marks(overlay);
-    overlay->bytes = 0;
 }
 
 struct overlay *overlay_ref(struct overlay *overlay)
@@ -81,7 +81,7 @@ struct overlay *overlay_copy(const struct overlay *overlay)
         for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
              entry = omap_next(entry))
             omap_put(&copy->spaces[space], omap_key(entry), omap_value(entry));
-    copy->bytes = overlay->bytes;
+    memcpy(copy->bytes, overlay->bytes, sizeof copy->bytes);
     return copy;
 }
 
@@ -120,8 +120,8 @@ static size_t entry_bytes(const struct omap_entry *entry)
 static void set_tagged(struct overlay *overlay, enum store_space space, struct slice key, struct slice tagged)
 {
     struct omap *map = &overlay->spaces[space];
-    overlay->bytes -= entry_bytes(omap_get(map, key));
-    overlay->bytes += entry_bytes(omap_put(map, key, tagged));
+    overlay->bytes[space] -= entry_bytes(omap_get(map, key));
+    overlay->bytes[space] += entry_bytes(omap_put(map, key, tagged));
 }
 
 static void change(struct overlay *overlay, enum store_space space, struct slice key, char tag,
@@ -148,7 +148,15 @@ void overlay_delete(struct overlay *overlay, enum store_space space, struct slic
 
 size_t overlay_bytes(const struct overlay *overlay)
 {
-    return overlay->bytes;
+    size_t bytes = 0;
+    for (int space = 0; space < SPACE_COUNT; space++)
+        bytes += overlay->bytes[space];
+    return bytes;
+}
+
+size_t overlay_bytes_in(const struct overlay *overlay, enum store_space space)
+{
+    return overlay->bytes[space];
 }
 
 size_t overlay_count_in(const struct overlay *overlay, enum store_space space)
@@ -222,7 +230,7 @@ void overlay_rollback_to(struct overlay *overlay, size_t mark)
         if (undo->before.data != NULL) {
             set_tagged(overlay, undo->space, undo->key, undo->before);
         } else {
-            overlay->bytes -= entry_bytes(omap_get(map, undo->key));
+            overlay->bytes[undo->space] -= entry_bytes(omap_get(map, undo->key));
             omap_remove(map, undo->key);
         }
         undo_free(undo);

@@ -13,6 +13,11 @@
 
 #include <stdlib.h>
 
+enum {
+    KEPT_BYTES_MAX = 4 << 20, /* memory that a batch keeps when it is cleared */
+    MOVES_MAX = 256,          /* of changes out of order that are put in their place one by one */
+};
+
 struct change {
     enum store_space space;
     bool deletes;
@@ -62,8 +67,19 @@ void rocks__batch_free(struct store_batch *base)
 void rocks__batch_clear(struct store_batch *base)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
-    buf_clear(&batch->bytes);
     batch->count = 0;
+    if (batch->bytes.capacity <= KEPT_BYTES_MAX) {
+        buf_clear(&batch->bytes);
+        return;
+    }
+    buf_deinit(&batch->bytes);
+    mem_free(batch->places);
+    mem_free(batch->sorted);
+    batch->places = NULL;
+    batch->sorted = NULL;
+    batch->capacity = 0;
+    rocksdb_writebatch_destroy(batch->batch);
+    batch->batch = rocksdb_writebatch_create();
 }
 
 static void gather(struct store_batch *base, enum store_space space, struct slice key, struct slice value,
@@ -105,9 +121,31 @@ static int compare_changes(const void *a_, const void *b_)
     return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
 }
 
+/* Puts a change behind a sorted run in its place. Returns: how many of the run had to make room. */
+static size_t insert_change(struct change *changes, size_t at)
+{
+    struct change change = changes[at];
+    size_t to = at;
+    for (; to > 0 && compare_changes(&change, &changes[to - 1]) < 0; to--)
+        changes[to] = changes[to - 1];
+    changes[to] = change;
+    return at - to;
+}
+
+/*
+ * Sorts what is nearly in order, as the changes of a transaction are, which come in the order of its overlay: the rest is
+ * done one by one, as long as that is little. Returns: false when it is not.
+ */
+static bool sort_nearly(struct change *changes, size_t count)
+{
+    size_t moves = 0;
+    for (size_t i = 1; i < count && moves <= MOVES_MAX; i++)
+        moves += insert_change(changes, i);
+    return moves <= MOVES_MAX;
+}
+
 static void sort_changes(struct rocks_batch *batch)
 {
-    bool in_order = true;
     for (size_t i = 0; i < batch->count; i++) {
         const struct change_place *place = &batch->places[i];
         const char *bytes = batch->bytes.data + place->offset;
@@ -116,9 +154,8 @@ static void sort_changes(struct rocks_batch *batch)
                                            (uint32_t)i,
                                            {bytes, place->key_len},
                                            {bytes + place->key_len, place->value_len}};
-        in_order = in_order && (i == 0 || compare_changes(&batch->sorted[i - 1], &batch->sorted[i]) < 0);
     }
-    if (!in_order)
+    if (!sort_nearly(batch->sorted, batch->count))
         qsort(batch->sorted, batch->count, sizeof *batch->sorted, compare_changes);
 }
 

@@ -76,6 +76,12 @@ static void savepoints_nest(void **state)
     assert_silent(overlay, SPACE_ENTRIES, "e");
     assert_int_equal(overlay_count(overlay), 1);
     assert_int_equal(overlay_bytes(overlay), 2);
+    overlay_put(overlay, SPACE_ENTRIES, SLICE_LIT("e"), SLICE_LIT("xyz"));
+    overlay_forget_marks(overlay);
+    overlay_rollback_to(overlay, overlay_mark(overlay)); /* to what stands */
+    assert_holds(overlay, SPACE_ENTRIES, "e", "xyz");
+    assert_int_equal(overlay_bytes_in(overlay, SPACE_DOCUMENTS), 2);
+    assert_int_equal(overlay_bytes_in(overlay, SPACE_ENTRIES), 4);
     overlay_free(overlay);
 }
 
