@@ -108,12 +108,41 @@ static void read_in_a_transaction_is_not_disturbed_by_its_next_write(void **stat
     box_close(&box);
 }
 
+/* The first document of a type lies where its path says, whatever types there were before. */
+static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
+{
+    static const char tree[] =
+        "{\"settings\":{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},"
+        "\"mappings\":{\"a\":{\"properties\":{\"path\":{\"type\":\"text\","
+        "\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}}}}}";
+    struct lock_target directory = {.mode = LOCK_X, .index = SLICE_LIT("fs"), .path = SLICE_LIT("/clinton")};
+    struct command *lock = command_new(COMMAND_LOCK, DIALECT_7);
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box.dialect = DIALECT_5;
+    box_index_command(&box, COMMAND_INDEX_CREATE, "fs", tree);
+    assert_int_equal(box.last->problem.type, PROBLEM_NONE);
+    open_session(&box, "s", NULL, 0);
+    lock->lock.session = SLICE_LIT("s");
+    lock->lock.targets = &directory;
+    lock->lock.target_count = 1;
+    assert_int_equal(box_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
+    struct write_result *result = box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/clinton/projects\"}"));
+    assert_int_equal(result->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    result = box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/bill\"}"));
+    assert_int_equal(result->outcome, WRITE_CREATED);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(action_on_an_ephemeral_document_removes_it_once),
         cmocka_unit_test(lease_given_up_in_a_transaction_binds_it_no_longer),
         cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_next_write),
+        cmocka_unit_test(first_document_of_a_type_meets_locks_on_its_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of indices and locks: whom they wait for, for how long, whose locks they pass, and how a wait ends."""
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+# Each kind of change: method, path, body, and whether it changes all that is in the index.
+CHANGES = [
+    ("DELETE", "/fs", None, True),
+    ("POST", "/fs/_close", None, True),
+    ("PUT", "/fs/_mapping", {"properties": {"n": {"type": "long"}}}, False),
+    ("PUT", "/fs/_settings", {"number_of_replicas": 2}, False),
+    ("PUT", "/fs/_alias/files", None, False),
+    ("POST", "/_aliases", {"actions": [{"add": {"index": "fs", "alias": "tree"}}]}, False),
+    ("POST", "/_aliases", {"actions": [{"remove_index": {"index": "fs"}}]}, True),
+]
+
+
+class CatalogLocks(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+        self.server.must("PUT", "/fs/_doc/1", {"n": 1})
+        self.session = self.server.must("POST", "/_session", {"ttl": "60s"})["session"]
+
+    def tearDown(self):
+        self.server.close()
+
+    def lock(self, **what):
+        self.server.must("POST", "/_lock", {"session": self.session, "locks": [dict(what, mode=what.get("mode", "exclusive"))]})
+
+    def unlock(self):
+        self.server.must("POST", "/_unlock", {"session": self.session})
+
+    def change(self, method, path, body, parameters):
+        response = self.server.request(method, path + "?" + parameters, body)
+        return response.status, json.loads(response.body)
+
+    def refused(self, change):
+        status, reply = self.change(*change[:3], "timeout=0s")
+        self.assertEqual((status, reply["error"]["type"]), (409, "lock_wait_timeout_exception"), change)
+        self.assertEqual(reply["error"]["holders"][0]["session"], self.session)
+
+    def test_locks_on_the_index_and_on_everything(self):
+        for what in ({"index": "fs"}, {"index": "fs", "mode": "shared"}, {}):
+            self.lock(**what)
+            for change in CHANGES:
+                self.refused(change)
+            self.unlock()
+
+    def test_a_lock_on_a_document_stands_against_what_changes_all(self):
+        self.lock(index="fs", id="1")
+        for change in CHANGES:
+            if change[3]:
+                self.refused(change)
+            else:
+                self.assertEqual(self.change(*change[:3], "timeout=0s")[0], 200, change)
+
+    def test_a_session_passes_its_own_locks(self):
+        self.lock(index="fs")
+        for change in CHANGES[2:6] + CHANGES[:1]:
+            self.assertEqual(self.change(*change[:3], "timeout=0s&session=" + self.session)[0], 200, change)
+        self.assertEqual(self.change("PUT", "/fs", None, "timeout=0s")[0], 409)
+        self.assertEqual(self.change("PUT", "/fs", None, "timeout=0s&session=" + self.session)[0], 200)
+        status, reply = self.change("DELETE", "/fs", None, "session=nobody")
+        self.assertEqual((status, reply["error"]["type"]), (404, "session_missing_exception"))
+
+    def test_a_change_waits_and_goes_on(self):
+        self.lock(index="fs", id="1")
+        results = []
+        connection = self.server.connect()
+        thread = threading.Thread(
+            target=lambda: results.append(self.server.request("DELETE", "/fs", connection=connection).status))
+        thread.start()
+        until = time.time() + 10
+        while not any(one["waiters"] for one in self.server.must("GET", "/_lock")["locks"]):
+            self.assertLess(time.time(), until, "nobody waits")
+            time.sleep(0.01)
+        self.assertEqual(results, [])
+        self.unlock()
+        thread.join(10)
+        connection.close()
+        self.assertEqual(results, [200])
+        self.assertEqual(self.server.request("GET", "/fs/_doc/1").status, 404)
+
+    def test_an_open_transaction_keeps_its_index(self):
+        transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
+        self.server.must("PUT", "/fs/_doc/2?transaction=" + transaction, {"n": 2})
+        self.assertEqual(self.change("DELETE", "/fs", None, "timeout=0s")[0], 409)
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(self.server.must("GET", "/fs/_doc/2")["_source"], {"n": 2})
+        self.assertEqual(self.change("DELETE", "/fs", None, "timeout=0s")[0], 200)
+
+    def test_the_first_document_of_an_index_meets_locks_on_its_directory(self):
+        self.server.must("PUT", "/_template/tree", {"index_patterns": ["new"], "mappings": {"properties": {"path": {"type": "path"}}}})
+        self.lock(index="new", path="/clinton")
+        status, reply = self.change("PUT", "/new/_doc/1", {"path": "/clinton/projects"}, "timeout=0s")
+        self.assertEqual((status, reply["error"]["type"]), (409, "lock_wait_timeout_exception"))
+        self.assertEqual(self.change("PUT", "/new/_doc/1", {"path": "/bill"}, "timeout=0s")[0], 201)
+
+
+if __name__ == "__main__":
+    unittest.main()
