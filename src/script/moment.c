@@ -76,13 +76,22 @@ static const struct {
              ENUM_ROW(CHRONO_UNIT, units, unit_texts),    ENUM_ROW(CHRONO_FIELD, fields, field_texts),
              ENUM_ROW(ROUNDING_MODE, roundings, roundings), ENUM_ROW(TIME_UNIT, time_units, time_units)};
 
+#define ENUM_COUNT (sizeof enums / sizeof *enums)
+
+/* Returns: ENUM_COUNT for a class that is no enumeration. */
+static size_t find_row(enum class_id id)
+{
+    size_t i = 0;
+    while (i < ENUM_COUNT && enums[i].id != id)
+        i++;
+    return i;
+}
+
 static size_t enum_row(enum class_id id)
 {
-    for (size_t i = 0; i < sizeof enums / sizeof *enums; i++)
-        if (enums[i].id == id)
-            return i;
-    UNREACHABLE();
-    return 0;
+    size_t row = find_row(id);
+    INSIST(row < ENUM_COUNT);
+    return row;
 }
 
 const char *enumerator_name(enum class_id id, int ordinal)
@@ -97,7 +106,8 @@ const char *enumerator_text(enum class_id id, int ordinal)
 
 unsigned enumerator_count(enum class_id id)
 {
-    return enums[enum_row(id)].count;
+    size_t row = find_row(id);
+    return row == ENUM_COUNT ? 0 : enums[row].count;
 }
 
 struct value enumerator_value(struct run *run, enum class_id id, int ordinal)

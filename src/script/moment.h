@@ -35,7 +35,7 @@ struct date_formatter {
 
 const char *enumerator_name(enum class_id id, int ordinal);
 const char *enumerator_text(enum class_id id, int ordinal); /* its toString: "Days" for ChronoUnit.DAYS */
-unsigned enumerator_count(enum class_id id);
+unsigned enumerator_count(enum class_id id); /* 0 for a class that is no enumeration */
 struct value enumerator_value(struct run *run, enum class_id id, int ordinal);
 
 struct civil {

@@ -30,6 +30,7 @@ static const struct evaluated collections[] = {
     {"return params.map.k + params.word", "\"vw\""},
     {"return ChronoUnit.DAYS.between(LocalDate.parse('2020-01-01'), LocalDate.parse('2020-03-01'))", "60"},
     {"return DayOfWeek.MONDAY.getValue() + Month.MAY.getValue()", "6"},
+    {"return Integer.NODAY", "illegal_argument_exception: field [java.lang.Integer, NODAY] not found"},
     {"return DayOfWeek.NODAY", "illegal_argument_exception: field [java.time.DayOfWeek, NODAY] not found"},
     {"return [1, 2][5]", "index_out_of_bounds_exception: Index 5 out of bounds for length 2"},
 };
