@@ -26,9 +26,11 @@ static inline struct seq *seq_of(struct value v)
     return (struct seq *)v.object;
 }
 
+/* A map or set. `doc` of searches is a Map, too, though no dictionary: its own methods aside it is an empty one. */
 static inline struct dict *dict_of(struct value v)
 {
-    return (struct dict *)v.object;
+    static const struct dict nothing = {.object = {.class = CLASS_IMMUTABLE_MAP, .flags = OBJECT_READONLY}};
+    return value_is(v, CLASS_DOC) ? (struct dict *)(uintptr_t)&nothing : (struct dict *)v.object;
 }
 
 static inline bool give_int(struct value *ret, int64_t i)

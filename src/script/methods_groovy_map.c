@@ -11,6 +11,12 @@ static struct dict *similar_map(struct run *run, const struct dict *dict)
     return map;
 }
 
+/* Of `doc`, which is a map without entries, there are none. */
+static bool walk_entries(struct run *run, struct iter *iter, struct value map)
+{
+    return iter_init(iter, run, value_of(dict_of(map)));
+}
+
 static struct seq *entries(struct run *run, struct value map)
 {
     return values_to_seq(run, map, CLASS_ARRAY_LIST);
@@ -121,7 +127,7 @@ static bool cut_while(struct run *run, struct value *a, bool take, struct value 
     struct dict *map = similar_map(run, dict_of(a[0]));
     bool holds = true;
     *ret = value_of(map);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, a[0]))
         return false;
     walk(&iter, item) {
         const struct entry *entry = (const struct entry *)item.object;
@@ -167,7 +173,7 @@ static bool find_all(struct run *run, struct value *a, unsigned n, struct value 
     struct iter iter;
     struct dict *found = similar_map(run, dict_of(a[0]));
     *ret = value_of(found);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, a[0]))
         return false;
     walk(&iter, item) {
         const struct entry *entry = (const struct entry *)item.object;
@@ -184,7 +190,7 @@ static bool count(struct run *run, struct value *a, unsigned n, struct value *re
     (void)n;
     struct iter iter;
     int64_t found = 0;
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, a[0]))
         return false;
     walk(&iter, item) {
         bool holds;
@@ -203,7 +209,7 @@ static bool group_by(struct run *run, struct value *a, unsigned n, struct value 
     struct iter iter;
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, a[0]))
         return false;
     walk(&iter, item) {
         const struct entry *entry = (const struct entry *)item.object;
@@ -224,7 +230,7 @@ static bool count_by(struct run *run, struct value *a, unsigned n, struct value 
     struct iter iter;
     struct dict *counts = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(counts);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, a[0]))
         return false;
     walk(&iter, item) {
         struct value key;
@@ -241,7 +247,7 @@ static bool group_entries_by(struct run *run, struct value *a, unsigned n, struc
     struct iter iter;
     struct dict *groups = dict_new(run, CLASS_LINKED_HASH_MAP);
     *ret = value_of(groups);
-    if (!groovy_walk(run, &iter, a[0]))
+    if (!walk_entries(run, &iter, a[0]))
         return false;
     walk(&iter, item) {
         struct value key;

@@ -1266,6 +1266,19 @@ static const struct evaluated more[] = {
     {"def l = [1,2,3] as Stack; l.peek()", "3"},
 };
 
+/* `doc` of searches is a Map only by name; outside a search it has no fields either. */
+static const struct evaluated docs[] = {
+    {"doc.size()", "0"},
+    {"doc.keySet().size()", "0"},
+    {"doc.findAll { it.value }", "{}"},
+    {"doc.groupBy { it.key }", "{}"},
+    {"new HashMap(doc)", "{}"},
+    {"def m = [a: 1]; m.putAll(doc); m", "{\"a\":1}"},
+    {"doc.containsKey('x')", "false"},
+    {"doc.put('a', 1)", "unsupported_operation_exception: null"},
+    {"doc.a", "illegal_argument_exception: No field found for [a] in mapping with types []"},
+};
+
 /* A GString is no String to a collection. */
 static const struct evaluated gstrings[] = {
     {"\"a${1}b\".class.name", "\"org.codehaus.groovy.runtime.GStringImpl\""},
@@ -1340,6 +1353,12 @@ static void test_more(void **state)
     CHECK(more);
 }
 
+static void test_docs(void **state)
+{
+    (void)state;
+    CHECK(docs);
+}
+
 static void test_gstrings(void **state)
 {
     (void)state;
@@ -1390,7 +1409,7 @@ int main(void)
         cmocka_unit_test(test_lists),   cmocka_unit_test(test_maps),  cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_texts),   cmocka_unit_test(test_numbers), cmocka_unit_test(test_nulls),
         cmocka_unit_test(test_conversions), cmocka_unit_test(test_closures), cmocka_unit_test(test_practice),
-        cmocka_unit_test(test_gstrings), cmocka_unit_test(test_guesses),    cmocka_unit_test(test_more),
+        cmocka_unit_test(test_gstrings), cmocka_unit_test(test_docs), cmocka_unit_test(test_guesses),    cmocka_unit_test(test_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
