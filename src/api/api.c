@@ -329,8 +329,9 @@ static int dispatch(struct request *request)
     request->route = match.route;
     if (match.form == FORM_TYPED)
         request->dialect = DIALECT_5;
-    dialect_note(request, match.form);
     r = prepare(request, &match);
+    if (r == 0)
+        dialect_note(request, match.form);
     if (r != 0) {
         request->transaction = SLICE_NONE; /* it has not passed the gate */
         return r;

@@ -51,6 +51,8 @@ void dialect_note(struct request *request, enum route_form form)
 {
     if (request->exchange->connection_note == NULL || (form != FORM_TYPED && form != FORM_TYPELESS))
         return;
+    if (form == FORM_TYPED && slice_starts_with(request->parts[PART_TYPE], SLICE_LIT("_")))
+        return; /* a slip of a 7.x client, as in POST /index/_update: no type is named so */
     atomic_store_explicit(request->exchange->connection_note, form == FORM_TYPED ? NOTE_TYPED : NOTE_TYPELESS,
                           memory_order_relaxed);
 }

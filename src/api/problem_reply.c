@@ -40,10 +40,10 @@ static const struct problem *root_cause(const struct problem *problem)
     if (problem->type == PROBLEM_SEARCH_PHASE_EXECUTION && problem->caused_by != NULL)
         return root_cause(problem->caused_by);
     if (is_java(problem)) {
-        while (problem->type == PROBLEM_X_CONTENT_PARSE && problem->caused_by != NULL &&
-               problem->caused_by->type == PROBLEM_X_CONTENT_PARSE)
-            problem = problem->caused_by;
-        return problem;
+        const struct problem *cause = problem->caused_by;
+        bool inner = problem->type == PROBLEM_X_CONTENT_PARSE && cause != NULL &&
+                     (cause->type == PROBLEM_X_CONTENT_PARSE || !is_java(cause));
+        return inner ? root_cause(cause) : problem; /* the innermost of the parser, or what it met */
     }
     while (problem->caused_by != NULL && !is_java(problem->caused_by))
         problem = problem->caused_by;
@@ -73,6 +73,8 @@ static void write_members(struct json_writer *writer, const struct problem *prob
     }
 }
 
+static void write_causes(struct json_writer *writer, const struct problem *problem);
+
 /*
  * The cause of a failed search is shown among its failed shards already, and then once more where it is Java's own, both as
  * the cause and as the cause of that.
@@ -91,6 +93,7 @@ static void write_search_causes(struct json_writer *writer, const struct problem
         json_begin(writer, '{');
         write_members(writer, cause);
     }
+    write_causes(writer, cause);
     json_end(writer, '}');
     json_end(writer, '}');
 }

@@ -305,6 +305,20 @@ static int refuse_section(struct slice name, enum dialect dialect, struct arena 
     return INDEX_REFUSED;
 }
 
+/* Whether something in it is no object: {"name": 5}. */
+static bool holds_no_objects(yyjson_val *section)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+
+    yyjson_obj_foreach(section, i, max, key, value)
+    {
+        if (!yyjson_is_obj(value) && !yyjson_is_null(value))
+            return true;
+    }
+    return false;
+}
+
 static int check_sections(const struct index_command *index, enum dialect dialect, yyjson_val *body, struct arena *arena,
                           struct problem *ret_problem)
 {
@@ -315,8 +329,13 @@ static int check_sections(const struct index_command *index, enum dialect dialec
     {
         struct slice name = json_slice(key);
         bool known = slice_is(name, "settings") || slice_is(name, "mappings") || slice_is(name, "aliases");
-        if (known && !yyjson_is_obj(value) && !yyjson_is_null(value))
+        bool null = yyjson_is_null(value) && (dialect == DIALECT_5 || !slice_is(name, "settings"));
+        if (known && !yyjson_is_obj(value) && !null)
             return refuse_section(name, dialect, arena, ret_problem);
+        if (slice_is(name, "aliases") && holds_no_objects(value)) {
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "No alias is specified");
+            return INDEX_REFUSED;
+        }
         if (known || dialect == DIALECT_5)
             continue;
         problem_set(ret_problem, arena, PROBLEM_PARSE, "unknown key [%.*s] for create index", SLICE_ARG(name));

@@ -265,13 +265,24 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
     return true;
 }
 
+/* A year ends where its digits do, unless digits of another piece follow; longer than its letters it is none. */
+static bool year_is_too_long(const struct date_alternative *alternative, size_t piece, struct slice text)
+{
+    const struct date_piece *year = &alternative->pieces[piece];
+    bool alone = piece + 1 == alternative->piece_count || alternative->pieces[piece + 1].letter == 0;
+    size_t digits = 0;
+    while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
+        digits++;
+    return (year->letter == 'y' || year->letter == 'u') && year->count >= 4 && alone && digits > (size_t)year->count;
+}
+
 int date__parse_pattern(const struct date_alternative *alternative, struct slice text,
                         struct date_fields *ret_fields, size_t *ret_stop)
 {
     size_t whole = text.len;
     for (size_t i = 0; i < alternative->piece_count; i++) {
         *ret_stop = whole - text.len;
-        if (!take_piece(&text, &alternative->pieces[i], ret_fields))
+        if (year_is_too_long(alternative, i, text) || !take_piece(&text, &alternative->pieces[i], ret_fields))
             return DATE_INVALID;
     }
     *ret_stop = whole - text.len;

@@ -73,6 +73,13 @@ static int refuse_date(struct binder *binder, struct slice text, struct slice fo
 {
     struct slice inner = arena_printf(binder->arena, "failed to parse date field [%.*s] with format [%.*s]",
                                       SLICE_ARG(text), SLICE_ARG(format));
+    if (binder->context->dialect == DIALECT_5) {
+        bind__refuse(binder, PROBLEM_PARSE, "%.*s", SLICE_ARG(inner));
+        struct problem *where = arena_zalloc(binder->arena, sizeof *where);
+        problem_set(where, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "Parse failure at index [0] of [%.*s]", SLICE_ARG(text));
+        binder->problem->caused_by->caused_by = where;
+        return QUERY_REFUSED;
+    }
     bind__refuse(binder, PROBLEM_PARSE, "%.*s: [%.*s]", SLICE_ARG(inner), SLICE_ARG(inner));
     struct problem *cause = arena_zalloc(binder->arena, 2 * sizeof *cause);
     cause[0] = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = inner, .caused_by = &cause[1]};
@@ -101,6 +108,23 @@ static int date_value(struct binder *binder, const struct mapping_field *field, 
     if (date_parse_math(format, text, binder->context->now_ms, round_up, zone, ret_millis) != 0)
         return refuse_date(binder, text, date_format_text(format));
     return 0;
+}
+
+enum { OUT_OF_FIELD = 2 };
+
+/*
+ * A number that no value of the field can be: refused, but for a byte or short, which is sought as an int is.
+ * Returns: 0, OUT_OF_FIELD, QUERY_REFUSED.
+ */
+static int out_of_range(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double number)
+{
+    bool is_long = field->type == FIELD_LONG;
+    double limit = is_long ? 9223372036854775808.0 : 2147483648.0;
+    if (number < -limit || number >= limit)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
+                            SLICE_ARG(query__scalar_text(binder->arena, scalar)), is_long ? "a long" : "an integer");
+    limit = field->type == FIELD_BYTE ? 128 : field->type == FIELD_SHORT ? 32768 : limit;
+    return number < -limit || number >= limit ? OUT_OF_FIELD : 0;
 }
 
 /* --- Terms
@@ -171,23 +195,6 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
     return true;
 }
 
-enum { OUT_OF_FIELD = 2 };
-
-/*
- * A number that no value of the field can be: refused, but for a byte or short, which is sought as an int is.
- * Returns: 0, OUT_OF_FIELD, QUERY_REFUSED.
- */
-static int out_of_range(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double number)
-{
-    bool is_long = field->type == FIELD_LONG;
-    double limit = is_long ? 9223372036854775808.0 : 2147483648.0;
-    if (number < -limit || number >= limit)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
-                            SLICE_ARG(query__scalar_text(binder->arena, scalar)), is_long ? "a long" : "an integer");
-    limit = field->type == FIELD_BYTE ? 128 : field->type == FIELD_SHORT ? 32768 : limit;
-    return number < -limit || number >= limit ? OUT_OF_FIELD : 0;
-}
-
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
                bool scored, struct matcher **ret_matcher)
 {
@@ -227,7 +234,8 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
 
 /* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside.
  */
-static int integer_bound(struct binder *binder, yyjson_val *scalar, bool high, struct matcher *matcher)
+static int integer_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high,
+                         struct matcher *matcher)
 {
     struct slice text = query__scalar_text(binder->arena, scalar);
     int64_t exact;
@@ -235,6 +243,8 @@ static int integer_bound(struct binder *binder, yyjson_val *scalar, bool high, s
     if (!slice_to_i64(text, &exact)) {
         if (!scalar_number(binder, scalar, &number))
             return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        if (field != NULL && out_of_range(binder, field, scalar, number) == QUERY_REFUSED)
+            return QUERY_REFUSED;
         double whole = high ? floor(number) : ceil(number);
         if (whole != number) { /* 1.5 < x means 2 <= x */
             matcher->range.low_exclusive = high ? matcher->range.low_exclusive : false;
@@ -285,6 +295,17 @@ static int other_bound(struct binder *binder, const struct mapping_field *field,
     return r < 0 ? tl_trace(r) : 0;
 }
 
+/* What a range cannot read it says itself, where a term has it said for it. */
+static int date_bound(struct binder *binder, const struct mapping_field *field, const struct query *query,
+                      yyjson_val *scalar, bool round_up, int64_t *ret_millis)
+{
+    int r = date_value(binder, field, query, scalar, round_up, ret_millis);
+    struct problem *said = r == QUERY_REFUSED ? binder->problem->caused_by : NULL;
+    if (said != NULL && said->type == PROBLEM_PARSE)
+        *binder->problem = *said;
+    return r;
+}
+
 /* Dates round: an exclusive lower bound begins behind the span that the text names, an inclusive upper one
  * ends with it. */
 static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field,
@@ -299,9 +320,9 @@ static int bind_bound(struct binder *binder, const struct query *query, const st
                             .kind = field != NULL ? (uint8_t)field_value_kind(field) : VALUE_I64};
     *(high ? &matcher->range.has_high : &matcher->range.has_low) = true;
     if (field == NULL || is_integer_field(field))
-        return integer_bound(binder, scalar, high, matcher);
+        return integer_bound(binder, field, scalar, high, matcher);
     if (field->type == FIELD_DATE)
-        return date_value(binder, field, query, scalar, high ? !exclusive : exclusive, &bound->i64);
+        return date_bound(binder, field, query, scalar, high ? !exclusive : exclusive, &bound->i64);
     if (field->type == FIELD_SCALED_FLOAT)
         return scaled_bound(binder, field, scalar, high, matcher);
     return other_bound(binder, field, scalar, high, matcher);

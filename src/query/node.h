@@ -177,8 +177,10 @@ int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyj
 
 /*
  * Puts what was refused inside an object that Elasticsearch reads with a parser of objects: "[bool] failed to parse field [must]",
- * with the refusal at hand as its cause. Returns: QUERY_REFUSED.
+ * with the refusal at hand as its cause. query__refuse_leaf() says the same once more as a parsing_exception, as leaves do.
+ * Returns: QUERY_REFUSED.
  */
+int query__refuse_leaf(struct query_parser *parser, yyjson_val *at) TL_MUST_USE;
 int query__refuse_around(struct query_parser *parser, const char *name, struct slice option) TL_MUST_USE;
 const char *query__token(yyjson_val *value); /* "START_ARRAY", "VALUE_STRING" … */
 typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body,

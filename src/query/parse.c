@@ -72,6 +72,15 @@ int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyj
                          SLICE_ARG(query_suggest(parser->arena, json_slice(key), known, known_count)));
 }
 
+int query__refuse_leaf(struct query_parser *parser, yyjson_val *at)
+{
+    struct problem *cause = arena_alloc(parser->arena, sizeof *cause);
+    *cause = *parser->problem;
+    query__refuse(parser, at, false, PROBLEM_PARSING, "%.*s", SLICE_ARG(cause->reason));
+    parser->problem->caused_by = cause;
+    return QUERY_REFUSED;
+}
+
 int query__refuse_around(struct query_parser *parser, const char *name, struct slice option)
 {
     struct problem *cause = arena_alloc(parser->arena, sizeof *cause);
@@ -232,8 +241,10 @@ static int bool_member(struct query_parser *parser, struct slice name, yyjson_va
                              "[%zu:%zu] [bool] %.*s doesn't support values of type: %s", parser->line, parser->column,
                              SLICE_ARG(option), query__token(value));
     }
-    return yyjson_is_ctn(value) ? query__refuse_option(parser, name, option, value)
-                                : bool_scalar(parser, name, option, value, query);
+    if (yyjson_is_ctn(value))
+        return query__refuse_option(parser, name, option, value);
+    int r = bool_scalar(parser, name, option, value, query);
+    return r == QUERY_REFUSED && seven ? query__refuse_around(parser, "bool", option) : r;
 }
 
 static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body,

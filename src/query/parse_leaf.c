@@ -73,6 +73,17 @@ static int refuse_no_value(struct query_parser *parser, yyjson_val *body)
     return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "value cannot be null");
 }
 
+static const char *const common_names[] = {"boost", "_name"};
+static const char *const ids_names[] = {"type", "values", "boost", "_name"};
+
+/* 7.10 has read on to the value when it says so. */
+static int refuse_unknown_leaf(struct query_parser *parser, struct slice name, yyjson_val *key, yyjson_val *value,
+                               const char *const *known, size_t known_count)
+{
+    int r = query__refuse_unknown_of(parser, name, key, known, known_count);
+    return r == QUERY_REFUSED ? query__refuse_leaf(parser, parser->dialect == DIALECT_5 ? key : value) : r;
+}
+
 /* --- match_all, match_none ------------------------------------------------------------------------------ */
 
 int query__parse_match_all(struct query_parser *parser, struct slice name, yyjson_val *body,
@@ -84,9 +95,8 @@ int query__parse_match_all(struct query_parser *parser, struct slice name, yyjso
     yyjson_val *key, *value;
     yyjson_obj_foreach(body, index, count, key, value)
     {
-        if (!is_common(json_slice(key))) {
-            return query__refuse_unknown(parser, name, key);
-        }
+        if (!is_common(json_slice(key)))
+            return refuse_unknown_leaf(parser, name, key, value, common_names, 2);
         int r = take_common(parser, json_slice(key), value, query);
         if (r != 0)
             return r;
@@ -135,8 +145,19 @@ static int refuse_null_id(struct query_parser *parser, yyjson_val *at, struct sl
     query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "%s", "");
     query__refuse(parser, at, false, PROBLEM_ILLEGAL_STATE, "Can't get text on a VALUE_NULL at %zu:%zu", parser->line,
                   parser->column);
-    int r = query__refuse_around(parser, "ids", option); /* once for the item, once for the list */
-    return r == QUERY_REFUSED ? query__refuse_around(parser, "ids", option) : r;
+    int r = query__refuse_around(parser, "ids", option);
+    return r == QUERY_REFUSED ? query__refuse_leaf(parser, at) : r;
+}
+
+static int refuse_ids_object(struct query_parser *parser, yyjson_val *at)
+{
+    query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT, "%s", "");
+    if (parser->dialect == DIALECT_5)
+        query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT, "[ids] values doesn't support values of type: START_OBJECT");
+    else
+        query__refuse(parser, at, false, PROBLEM_X_CONTENT_PARSE,
+                      "[%zu:%zu] [ids] values doesn't support values of type: START_OBJECT", parser->line, parser->column);
+    return query__refuse_leaf(parser, at);
 }
 
 int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body,
@@ -152,6 +173,8 @@ int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val 
         int r;
         if (slice_is(option, "values") && first_null(value) != NULL) {
             return refuse_null_id(parser, first_null(value), option);
+        } else if (slice_is(option, "values") && yyjson_is_obj(value)) {
+            return refuse_ids_object(parser, value);
         } else if (slice_is(option, "values")) {
             r = take_scalars(parser, value, query);
         } else if (slice_is(option, "type") || slice_is(option, "types") || slice_is(option, "_type")) {
@@ -160,7 +183,7 @@ int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val 
         } else if (is_common(option)) {
             r = take_common(parser, option, value, query);
         } else {
-            return query__refuse_unknown(parser, name, key);
+            return refuse_unknown_leaf(parser, name, key, value, ids_names, 4);
         }
         if (r != 0)
             return r;

@@ -366,7 +366,7 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
 {
     struct slice text = query__scalar_text(parser->arena, value);
     if (slice_is(option, "order"))
-        return take_order(parser, text, value, key);
+        return take_order(parser, text, value, key) == 0 ? 0 : query__refuse_around(parser, "field_sort", option);
     if (slice_is(option, "mode"))
         return take_mode(parser, value, key) == 0 ? 0 : query__refuse_around(parser, "field_sort", option);
     if (slice_is(option, "script"))
@@ -382,7 +382,9 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
         key->script_number = slice_is(text, "number");
     } else if (!slice_is(option, "numeric_type") && !slice_is(option, "nested_path") &&
                !slice_is(option, "nested")) {
-        return query__refuse_unknown(parser, SLICE_LIT("field_sort"), value - 1);
+        static const char *const known[] = {"missing",     "unmapped_type", "order",  "mode",
+                                            "nested_path", "nested_filter", "nested", "numeric_type"};
+        return query__refuse_unknown_of(parser, SLICE_LIT("field_sort"), value - 1, known, sizeof known / sizeof *known);
     }
     return 0;
 }

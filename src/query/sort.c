@@ -403,6 +403,11 @@ int sort_after(struct arena *arena, const struct search_request *request, const 
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
         if (after_value(arena, keys == NULL ? NULL : &keys[i], item, dialect, &values[i]))
             continue;
+        if (keys != NULL && keys[i].kind == SORT_IP) {
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.",
+                        SLICE_ARG(query__scalar_text(arena, item)));
+            return QUERY_REFUSED;
+        }
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse search_after value for field [%.*s].",
                     SLICE_ARG(request->sort[i].field));
         ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
