@@ -8,6 +8,7 @@
  */
 #include "base/check.h"
 #include "core/owners_internal.h"
+#include "mapping/mapping.h"
 
 struct change {
     struct slice session;
@@ -43,19 +44,30 @@ static struct change change_of(struct core *core, const struct command *command)
     return change;
 }
 
-/* Documents of an index that is no more lie nowhere: locks on them move up. */
-static void move_up(struct core *core, struct slice index)
+/* Whether the documents of an index lie in directories. */
+static bool is_tree(const struct core *core, struct slice index)
+{
+    const struct catalog_index *found = catalog_index(core->catalog, index);
+    return found != NULL && mapping_path_field(found->mapping) != NULL;
+}
+
+/* Its documents lie elsewhere from now on: in directories since it has a path field, or nowhere since it is no more. */
+static int move_documents(struct core *core, struct slice index)
 {
     struct lock_table *locks = &core->owners->locks;
     size_t count;
-    if (catalog_index(core->catalog, index) != NULL)
-        return;
     const struct resource **resources = lock_table_resources(locks, &core->arena, &count);
     for (size_t i = 0; i < count; i++) {
         struct resource_name name = resource_name(resources[i], &core->arena);
-        if (name.id.data != NULL && name.path.data != NULL && slice_equal(name.index, index))
-            lock_table_move(locks, &name, SLICE_NONE);
+        struct slice path;
+        if (name.id.data == NULL || !slice_equal(name.index, index))
+            continue;
+        int r = write__place(core, NULL, name.index, name.type, name.id, &path);
+        if (r < 0)
+            return tl_trace(r);
+        lock_table_move(locks, &name, path);
     }
+    return 0;
 }
 
 /* A handler that refuses takes back its whole unit, so that must hold nothing else. */
@@ -68,10 +80,13 @@ static int run(struct core *core, struct command *command, core_handler *handler
         core__begin(core, core->last_ts + 1);
         *change = change_of(core, command);
     }
+    bool *trees = arena_alloc(&core->arena, change->want_count + 1);
+    for (size_t i = 0; i < change->want_count; i++)
+        trees[i] = is_tree(core, change->wants[i].on.index);
     int r = handler(core, command);
     for (size_t i = 0; r == 0 && i < change->want_count; i++)
-        if (!change->wants[i].within)
-            move_up(core, change->wants[i].on.index);
+        if (trees[i] != is_tree(core, change->wants[i].on.index))
+            r = move_documents(core, change->wants[i].on.index);
     return r;
 }
 
