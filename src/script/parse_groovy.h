@@ -17,6 +17,7 @@
 struct parser {
     struct compiler *compiler;
     size_t at;
+    size_t statement; /* where an expression began that stands alone: a block on the next line may belong to its first path */
     unsigned depth;
     unsigned hidden_count;        /* variables without a name in the source */
     bool failed;

@@ -421,6 +421,7 @@ struct node *parse__expression(struct parser *parser)
 
 struct node *parse__command(struct parser *parser)
 {
+    parser->statement = parser->at;
     struct node *head = parse__expression(parser);
     if (head == NULL || head != parser->last_path || parse__at(parser, "else"))
         return head;

@@ -430,19 +430,25 @@ static struct node *parse_link(struct parser *parser, struct node *node)
     return node;
 }
 
-/* Links do not nest in the source, but they do in the tree. */
-static struct node *parse_chain(struct parser *parser, struct node *node)
+/* Links do not nest in the source, but they do in the tree. `alone`: a block may also stand on the next line. */
+static struct node *parse_chain(struct parser *parser, struct node *node, bool alone)
 {
-    while (node != NULL && !parser->failed && link_ahead(parser))
+    while (node != NULL && !parser->failed) {
+        bool line = alone && parse__peek(parser, 0)->kind == TOKEN_NEWLINE && token_is(parse__peek(parser, 1), "{");
+        parser->at += line;
+        if (!link_ahead(parser))
+            break;
         node = parse__enter(parser) ? parse_link(parser, node) : NULL;
+    }
     return parser->failed ? NULL : node;
 }
 
 struct node *parse__path(struct parser *parser)
 {
     unsigned depth = parser->depth;
+    bool alone = parser->at == parser->statement;
     struct node *node = parser->failed ? NULL : parse_primary(parser);
-    node = node == NULL ? NULL : parse_chain(parser, node);
+    node = node == NULL ? NULL : parse_chain(parser, node, alone);
     parser->depth = depth;
     parser->last_path = node;
     return node;
@@ -491,7 +497,7 @@ struct node *parse__command_arguments(struct parser *parser, struct node *head)
             return NULL;
         head = parse_member(parser, head, parse__peek(parser, 0));
         if (head != NULL && (parse__at(parser, "(") || parse__at(parser, "{") || parse__at(parser, "[")))
-            head = parse_chain(parser, head);
+            head = parse_chain(parser, head, false);
         else if (head != NULL && argument_ahead(parser))
             head = take_arguments(parser, head);
     }

@@ -68,6 +68,7 @@ static const struct evaluated statements[] = {
     {"def f(x, Object... rest) { rest.length }; [f(1), f(1, 2, 3), f(1, [2, 3])]", "[0,2,2]"},
     {"def f(x = 5, y) { x - y }; [f(1), f(9, 1)]", "[4,8]"},
     {"def s = ''; for (x in 'a'..'c') { s += x }; s", "\"abc\""},
+    {"list.collect\n{ it * 2 }", "[2,4,6]"},
     {"x = one + 1; x", "2"},
     {"println 'nobody hears'; 1", "1"},
     {"import java.util.TreeMap as T\nnew T([b: 1, a: 2])", "{\"a\":2,\"b\":1}"},
