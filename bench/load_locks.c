@@ -40,9 +40,12 @@ static void tree_write(struct connection *c, unsigned step)
     session_write(c, step, target, "0s");
 }
 
+/* One document for all connections; another in each run, since a run ends with somebody holding it. */
 static void one_write(struct connection *c, unsigned step)
 {
-    session_write(c, step, "\"id\":\"one\"", "60s");
+    char target[128];
+    snprintf(target, sizeof target, "\"id\":\"one-%s\"", c->load->keys);
+    session_write(c, step, target, "60s");
 }
 
 /* Opens a session, and then does nothing. */
@@ -118,7 +121,7 @@ static void subtree_write(struct connection *c, unsigned step)
 const struct scenario load_locks[] = {
     {"lock", "lock and unlock a document of one's own", 1, 3, false, lock_write, session_read},
     {"lock-tree", "lock and unlock a subtree six levels deep", 1, 3, false, tree_write, session_read},
-    {"lock-one", "lock and unlock one document, waiting in order", 1, 3, false, one_write, session_read},
+    {"lock-one", "lock and unlock one document for all, waiting in order", 1, 3, false, one_write, session_read},
     {"idle", "open a session and do nothing", 1, 2, false, idle_write, session_read},
     {"recipe", "document lock: _create, DELETE", 0, 2, false, create_write, load_ok},
     {"recipe-global", "one _create for all who want it, DELETE", 0, 2, false, global_write, recipe_read},

@@ -29,7 +29,7 @@ def waiting_bytes(bench):
         with bench.servers(Tidelock) as (t,):
             t.ask("PUT", "/fs", MAPPING)
             session = t.ask("POST", "/_session", {"ttl": "2h"})["session"]
-            t.ask("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "id": "one"}]})
+            t.ask("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs"}]})
             run = subprocess.Popen(load_command(bench, t.port, scenario, WAITERS, "--warm", 0, seconds=20),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             waiting = 0

@@ -65,7 +65,7 @@ def cold(bench, t, pg):
 def hot(bench, t, pg):
     accounts(t, pg, 10, "hot")
     h = ("-n", 10, "-i", "hot")
-    for name, scenario in (("interactive", "interactive"), ("one atomic bulk", "transfer")):
+    for name, scenario in (("one atomic bulk", "transfer"), ("interactive", "interactive")):
         ours = Retries(lambda s=scenario: t.load(s, 64, *h), bench.seconds)
         theirs = Retries(lambda: pg.pgbench_figures(script(10, ""), 64, "--max-tries=1000", isolation="serializable"),
                          bench.seconds)
