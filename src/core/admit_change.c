@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of indices and locks. To delete, open or close an index changes all that is in it: it wants X on the index. To
- * make one, and to change its mapping, settings or aliases, wants a place within it: a lock on the index or on everything
- * stands against that, locks on its documents and directories do not. README-locks.md, "Changes of indices".
+ * Changes of indices and locks. To delete, open or close an index changes all that is in it: it wants X on
+ * the index. To make one, and to change its mapping, settings or aliases, wants a place within it: a lock on
+ * the index or on everything stands against that, locks on its documents and directories do not.
+ * README-locks.md, "Changes of indices".
  *
  * Such a command waits as a write of its own does, and passes the locks of the session that it names.
  */
@@ -51,7 +52,8 @@ static bool is_tree(const struct core *core, struct slice index)
     return found != NULL && mapping_path_field(found->mapping) != NULL;
 }
 
-/* Its documents lie elsewhere from now on: in directories since it has a path field, or nowhere since it is no more. */
+/* Its documents lie elsewhere from now on: in directories since it has a path field, or nowhere since it is
+ * no more. */
 static int move_documents(struct core *core, struct slice index)
 {
     struct lock_table *locks = &core->owners->locks;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: wherever a crash cuts the log, each command and each commit of a transaction is there whole or not at all.
- * Method: a core on a disk is given transactions, writes, sessions and locks, and its digest is taken after each step. Then
- * the log is cut at every length that it had on the way, byte by byte (or at every Nth), and what is left is opened: its
- * digest must be one of those, never an earlier one for a longer log, and a transaction that is asked to commit again must
- * say what the documents say. Every other cut is followed by the zeros that a file system may leave.
+ * Goal: wherever a crash cuts the log, each command and each commit of a transaction is there whole or not at
+ * all. Method: a core on a disk is given transactions, writes, sessions and locks, and its digest is taken
+ * after each step. Then the log is cut at every length that it had on the way, byte by byte (or at every
+ * Nth), and what is left is opened: its digest must be one of those, never an earlier one for a longer log,
+ * and a transaction that is asked to commit again must say what the documents say. Every other cut is
+ * followed by the zeros that a file system may leave.
  *
  * usage: commit_crash [--every N] [--from N]
  */
@@ -41,7 +42,7 @@ static _Noreturn void fail(const char *what, long long at)
     exit(1);
 }
 
-/* --- The host --------------------------------------------------------------------------------------------------------- */
+/* --- The host --------------------------------------------------------------------------------- */
 
 static void open_host(struct host *host, const char *directory)
 {
@@ -96,7 +97,7 @@ static void tell(struct host *host, struct told *told, struct command *command)
     told->digests[told->count++] = digest(host);
 }
 
-/* --- What is done --------------------------------------------------------------------------------------------------------- */
+/* --- What is done ----------------------------------------------------------------------------- */
 
 static struct command *write_accounts(const char *transaction, int value, bool atomic)
 {
@@ -161,16 +162,17 @@ static void do_transactions(struct host *host, struct told *told)
         tell(host, told, run(host, write_accounts(names[i], 10 * i + 1, false)));
         tell(host, told, run(host, write_accounts(names[i], 10 * i + 2, true)));
         told->committed[i] = i == 2 ? -1 : told->count;
-        tell(host, told, run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
+        tell(host, told,
+             run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
         tell(host, told, run(host, write_accounts(NULL, 10 * i + 3, i % 2 == 0)));
         if (i == 1)
             tell(host, told, run(host, lock_accounts()));
     }
 }
 
-/* --- Files ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Files ------------------------------------------------------------------------------------ */
 
-static char log_name[NAME_MAX_BYTES]; /* the newest log found by nftw(), which hands nothing through */
+static char log_name[NAME_MAX_BYTES];   /* the newest log found by nftw(), which hands nothing through */
 static char log_source[NAME_MAX_BYTES]; /* what the log of a copy is copied from */
 static const char *copy_to;
 static size_t copy_prefix;
@@ -249,7 +251,7 @@ static void remove_all(const char *directory)
         fail("a directory cannot be removed", 0);
 }
 
-/* --- Looking -------------------------------------------------------------------------------------------------------------------- */
+/* --- Looking ---------------------------------------------------------------------------------- */
 
 /* Returns: after which step the host stands. */
 static int find_step(struct host *host, const struct told *told, int at_least, off_t bytes)
@@ -272,7 +274,8 @@ static void check_outcomes(struct host *host, const struct told *told, int step,
         struct command *again = run(host, txn_command(COMMAND_TXN_COMMIT, names[i]));
         bool committed = again->problem.type == PROBLEM_NONE;
         /* Steps that leave the digest as it was cannot be told apart: the first of equal ones is found. */
-        bool was = told->committed[i] >= 0 && told->digests[told->committed[i]] != told->digests[told->committed[i] - 1] &&
+        bool was = told->committed[i] >= 0 &&
+                   told->digests[told->committed[i]] != told->digests[told->committed[i] - 1] &&
                    step >= told->committed[i];
         if (committed != was)
             fail("a transaction's outcome is not what its documents are", bytes);
@@ -314,7 +317,8 @@ static void copy_all(const char *from, const char *to, off_t bytes, off_t zeros)
         fail("the directory cannot be copied", bytes);
 }
 
-static int look(const char *base, const char *cut, const struct told *told, int at_least, off_t bytes, off_t zeros)
+static int look(const char *base, const char *cut, const struct told *told, int at_least, off_t bytes,
+                off_t zeros)
 {
     struct host host;
 
@@ -343,7 +347,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--from") == 0)
             from = atol(argv[i + 1]);
     }
-    if (mkdtemp(directory) == NULL || mkdtemp(base) == NULL || mkdtemp(cut) == NULL || rmdir(base) != 0 || rmdir(cut) != 0)
+    if (mkdtemp(directory) == NULL || mkdtemp(base) == NULL || mkdtemp(cut) == NULL || rmdir(base) != 0 ||
+        rmdir(cut) != 0)
         fail("no directory", 0);
     open_host(&host, directory);
     command_free(run(&host, open_session()));
@@ -363,8 +368,8 @@ int main(int argc, char **argv)
     step = look(base, cut, &told, step, high, 0);
     if (told.digests[step] != told.digests[told.count - 1])
         fail("the whole log is not the last state", high);
-    printf("commit_crash: %lld bytes of log, %lld cuts, %d steps, each whole or absent\n", (long long)(high - low),
-           (long long)cuts + 1, told.count);
+    printf("commit_crash: %lld bytes of log, %lld cuts, %d steps, each whole or absent\n",
+           (long long)(high - low), (long long)cuts + 1, told.count);
     close_host(&host);
     remove_all(directory);
     remove_all(base);

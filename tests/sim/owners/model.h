@@ -2,17 +2,19 @@
 /*
  * A plain model of sessions, locks, transactions and writes under locks.
  *
- * It says what must come of each command: which commands complete in a step, with what, at which timestamp, and what is
- * held, awaited and stored afterwards. It shares no code with the product. A lock is a row in an array, a waiting
- * request another, and one rule decides: two locks conflict when one resource is the other or lies above it and their
- * modes do not go together (src/core/README-locks.md). There are no marks, counts, queues or watchers.
+ * It says what must come of each command: which commands complete in a step, with what, at which timestamp,
+ * and what is held, awaited and stored afterwards. It shares no code with the product. A lock is a row in an
+ * array, a waiting request another, and one rule decides: two locks conflict when one resource is the other
+ * or lies above it and their modes do not go together (src/core/README-locks.md). There are no marks, counts,
+ * queues or watchers.
  *
- * The model is one flat struct without pointers into itself, so that a crash is an assignment: the world keeps a copy
- * of it as of each unit, and goes back to the one that the store has kept. Only what must be remembered for ever, the
- * versions of documents, lies outside, and is cut to length.
+ * The model is one flat struct without pointers into itself, so that a crash is an assignment: the world
+ * keeps a copy of it as of each unit, and goes back to the one that the store has kept. Only what must be
+ * remembered for ever, the versions of documents, lies outside, and is cut to length.
  *
- * One choice is left to the product: which circle of several it sees first. It reports each (struct om_circle); the
- * model checks that it is one, that the victim is the youngest in it, and at the end that none is left.
+ * One choice is left to the product: which circle of several it sees first. It reports each (struct
+ * om_circle); the model checks that it is one, that the victim is the youngest in it, and at the end that
+ * none is left.
  */
 #ifndef TL_TESTS_SIM_OWNERS_MODEL_H
 #define TL_TESTS_SIM_OWNERS_MODEL_H
@@ -22,10 +24,11 @@
 #include <stdint.h>
 
 enum {
-    OM_INDICES = 3, /* fs has a path field; ix has none; nx comes and goes, with a path field by its template */
+    OM_INDICES =
+        3, /* fs has a path field; ix has none; nx comes and goes, with a path field by its template */
     OM_NX = 2,
     OM_DOCS = 4,
-    OM_DIRS = 5,    /* 0 is the root, in which no document lies */
+    OM_DIRS = 5, /* 0 is the root, in which no document lies */
     OM_SESSIONS = 8,
     OM_TXNS = 8,
     OM_WAITS = 32,
@@ -33,8 +36,8 @@ enum {
     OM_ITEMS = 4,
     OM_WANTS = 2 * OM_ITEMS,
     OM_LOCKS = 256,
-    OM_ENDED = 64,  /* transactions whose outcome is remembered */
-    OM_DONE = 64,   /* commands completed by one step */
+    OM_ENDED = 64, /* transactions whose outcome is remembered */
+    OM_DONE = 64,  /* commands completed by one step */
     OM_CIRCLES = 64,
     OM_CIRCLE_STEPS = 40,
 };
@@ -42,7 +45,7 @@ enum {
 #define OM_NEVER (((uint64_t)1 << 53) - 1) /* the end of time: timestamps fit a JSON number */
 #define OM_SECOND ((uint64_t)1000000)
 
-/* --- Things, locks --------------------------------------------------------------------------------------------------- */
+/* --- Things, locks ---------------------------------------------------------------------------- */
 
 enum om_kind { OM_ALL, OM_INDEX, OM_DIR, OM_DOC };
 enum om_mode { OM_FREE, OM_S, OM_U, OM_X };
@@ -65,7 +68,7 @@ struct om_lock {
     uint64_t token;
 };
 
-/* --- Operations --------------------------------------------------------------------------------------------------------- */
+/* --- Operations ------------------------------------------------------------------------------- */
 
 enum om_op_kind {
     OP_WRITE,
@@ -96,32 +99,32 @@ struct om_item {
     uint8_t action;
     uint8_t index;
     uint8_t doc;
-    int8_t dir;        /* of the source; -1: it names none */
+    int8_t dir; /* of the source; -1: it names none */
     int value;
     int64_t if_seq_no; /* -1: not asked */
     uint32_t lease;    /* session it shall live with; 0: none */
 };
 
 struct om_op {
-    uint64_t number;   /* the command's request number */
+    uint64_t number; /* the command's request number */
     enum om_op_kind kind;
-    uint32_t session;  /* serial; 0: none. Sessions and transactions that never were have serials, too */
+    uint32_t session; /* serial; 0: none. Sessions and transactions that never were have serials, too */
     uint32_t txn;
     uint64_t token;
-    uint64_t us;       /* ttl, wait, timeout */
+    uint64_t us; /* ttl, wait, timeout */
     uint64_t attachment;
     bool force;
     bool atomic;
-    bool query;        /* OP_BEGIN */
-    uint64_t read_ts;  /* OP_BEGIN of a query: 0 for the latest */
-    uint64_t target;   /* OP_CANCEL: number of the command */
-    uint8_t index;     /* of a catalog command */
+    bool query;       /* OP_BEGIN */
+    uint64_t read_ts; /* OP_BEGIN of a query: 0 for the latest */
+    uint64_t target;  /* OP_CANCEL: number of the command */
+    uint8_t index;    /* of a catalog command */
     int count;
     struct om_item items[OM_ITEMS]; /* of a write; of OP_OPEN what it leaves to be done */
     struct om_want wants[OM_ITEMS];
 };
 
-/* --- Results -------------------------------------------------------------------------------------------------------------- */
+/* --- Results ---------------------------------------------------------------------------------- */
 
 enum om_problem {
     OM_FINE,
@@ -136,10 +139,10 @@ enum om_problem {
     OM_LOCK_TIMEOUT,
     OM_DEADLOCK,
     OM_STALE_TOKEN,
-    OM_CONFLICT,  /* of versions */
-    OM_MISSING,   /* document */
+    OM_CONFLICT, /* of versions */
+    OM_MISSING,  /* document */
     OM_NO_INDEX,
-    OM_EXISTS,    /* index */
+    OM_EXISTS, /* index */
     OM_STOPPING,
 };
 
@@ -174,9 +177,10 @@ struct om_done {
     uint64_t ts;
     enum om_problem problem;
     bool rolled_back;
-    uint64_t token;     /* of a grant; when a lease runs out; of a begin or read its timestamp; of a commit its own */
+    uint64_t
+        token; /* of a grant; when a lease runs out; of a begin or read its timestamp; of a commit its own */
     uint64_t waited;
-    uint64_t released;  /* or changes of a commit */
+    uint64_t released; /* or changes of a commit */
     struct om_result results[OM_ITEMS];
 };
 
@@ -194,7 +198,7 @@ static inline uint64_t om_leftover(int index, int doc)
     return (uint64_t)1 << 62 | (uint64_t)index << 8 | (uint64_t)doc;
 }
 
-/* --- State ------------------------------------------------------------------------------------------------------------------ */
+/* --- State ------------------------------------------------------------------------------------ */
 
 struct om_deadline {
     uint64_t at; /* OM_NEVER: not set */
@@ -227,11 +231,11 @@ enum om_state { OM_UNUSED, OM_NEW, OM_WAITING, OM_GRANTED, OM_REFUSED };
 
 struct om_wait {
     bool used;
-    enum om_state state;  /* of its request */
+    enum om_state state;    /* of its request */
     const struct om_op *op; /* NULL: the removal of an ended session's document */
     int owner;
-    uint32_t session;     /* that it ends with; 0: none */
-    int txn;              /* slot; -1: none */
+    uint32_t session; /* that it ends with; 0: none */
+    int txn;          /* slot; -1: none */
     bool parked;
     uint64_t parked_number; /* order among the session's */
     bool ready;
@@ -240,14 +244,14 @@ struct om_wait {
     uint64_t until;
     struct om_deadline deadline;
     enum om_problem cause;
-    bool partial;         /* some items are done: */
-    bool left[OM_ITEMS];  /* those still to run */
-    struct om_done done;  /* what is known of the result */
-    uint32_t lease;       /* without an op: the session that ended */
-    int index, doc;       /* the same: the document */
+    bool partial;        /* some items are done: */
+    bool left[OM_ITEMS]; /* those still to run */
+    struct om_done done; /* what is known of the result */
+    uint32_t lease;      /* without an op: the session that ended */
+    int index, doc;      /* the same: the document */
     bool upgrade;
     uint64_t arrival;
-    uint64_t event;       /* order of its grant or its end in a deadlock; 0: told */
+    uint64_t event; /* order of its grant or its end in a deadlock; 0: told */
     int want_count;
     struct om_want wants[OM_WANTS];
 };
@@ -275,9 +279,9 @@ struct om_limits {
 struct om {
     struct om_limits limits;
     uint64_t last_ts;
-    uint64_t ts;       /* of the unit at hand */
-    bool committing;   /* a transaction */
-    bool dirty;        /* the unit has put something into its batch */
+    uint64_t ts;     /* of the unit at hand */
+    bool committing; /* a transaction */
+    bool dirty;      /* the unit has put something into its batch */
     struct om_index indices[OM_INDICES];
     struct om_docs docs;
     int8_t places[OM_INDICES][OM_DOCS]; /* where documents lie in the tree of locks; -1: in their index */
@@ -291,7 +295,7 @@ struct om {
     struct om_outcome_record ended[OM_ENDED];
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;
     uint64_t last_token;
-    size_t history;    /* versions remembered (history.c) that belong to this state */
+    size_t history; /* versions remembered (history.c) that belong to this state */
 };
 
 /* What a step is told and what it brings about. */
@@ -302,7 +306,7 @@ struct om_step {
     int done_count;
     struct om_done done[OM_DONE];
     struct om_docs seen[OM_DONE]; /* by an OP_READ that is done */
-    const char *wrong; /* NULL: nothing. What must never be, in the model's own state */
+    const char *wrong;            /* NULL: nothing. What must never be, in the model's own state */
     void (*unit)(void *context, const struct om *model); /* called at the end of each unit */
     void *context;
     struct om_history *history;
@@ -329,14 +333,16 @@ struct om_history {
 void om_init(struct om *model, const struct om_limits *limits, uint64_t ts);
 /* Applies one operation at `ts`: what is due first, then itself, then what may go on. */
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step);
-/* Forgets what a crash or the end of the server takes: transactions, waits, attachments. OP_RESTART does the rest. */
+/* Forgets what a crash or the end of the server takes: transactions, waits, attachments. OP_RESTART does the
+ * rest. */
 void om_stop(struct om *model);
 /* Returns: when the next deadline is; OM_NEVER: none. */
 uint64_t om_next_deadline(const struct om *model);
 /* The oldest timestamp a query transaction reads at; OM_NEVER: none. */
 uint64_t om_oldest_read(const struct om *model);
 /* Documents as of a timestamp. */
-void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts, struct om_docs *ret_docs);
+void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts,
+                struct om_docs *ret_docs);
 /* What is wrong with a state as such, between steps: NULL when nothing is. */
 const char *om_check(const struct om *model);
 

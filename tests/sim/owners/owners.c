@@ -2,12 +2,13 @@
 /*
  * The simulator of sessions, locks and transactions.
  *
- * usage: owners [--locks | --transactions] [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--file FILE] [--tell]
- *               [SEED ...]
+ * usage: owners [--locks | --transactions] [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--file FILE]
+ * [--tell] [SEED ...]
  *
- * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from --from on. --locks
- * draws sessions, locks and writes under locks, --transactions mostly those. Every EVERYth seed runs on RocksDB in memory
- * instead of the twin, every tenth of those on a disk. A failure prints the seed and the step; the same seed fails again.
+ * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from --from on.
+ * --locks draws sessions, locks and writes under locks, --transactions mostly those. Every EVERYth seed runs
+ * on RocksDB in memory instead of the twin, every tenth of those on a disk. A failure prints the seed and the
+ * step; the same seed fails again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static void live(struct options *options, uint64_t seed)
 {
     options->world.store = WORLD_TWIN;
     if (options->rocks != 0 && seed % options->rocks == 0)
-        options->world.store = seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;
+        options->world.store =
+            seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;
     world_live(seed, &options->world);
     options->lived++;
 }
@@ -82,6 +84,7 @@ int main(int argc, char **argv)
         i += set_option(&options, argv[i], i + 1 < argc ? argv[i + 1] : "0");
     for (uint64_t seed = options.from; seed < options.from + options.seeds; seed++)
         live(&options, seed);
-    printf("owners: %llu seeds of %d steps, no difference\n", (unsigned long long)options.lived, options.world.steps);
+    printf("owners: %llu seeds of %d steps, no difference\n", (unsigned long long)options.lived,
+           options.world.steps);
     return 0;
 }

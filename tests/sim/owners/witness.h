@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The witness order. Every commit has a timestamp; so what clients saw can be judged without knowing how it came about:
- * put all that was committed in the order of timestamps, replay it one after another on a plain map, and compare every
- * read. Real time is checked apart: what was acknowledged before something else began must stand before it.
+ * The witness order. Every commit has a timestamp; so what clients saw can be judged without knowing how it
+ * came about: put all that was committed in the order of timestamps, replay it one after another on a plain
+ * map, and compare every read. Real time is checked apart: what was acknowledged before something else began
+ * must stand before it.
  *
- * A record is a transaction, or a write of its own. What it did is told in the order in which it was done: writes as
- * the server acknowledged them, reads with what they found. A transaction that reads at a timestamp stands at that.
+ * A record is a transaction, or a write of its own. What it did is told in the order in which it was done:
+ * writes as the server acknowledged them, reads with what they found. A transaction that reads at a timestamp
+ * stands at that.
  */
 #ifndef TL_TESTS_SIM_OWNERS_WITNESS_H
 #define TL_TESTS_SIM_OWNERS_WITNESS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A world of sessions, locks and transactions: the product's core over a store, the model beside it, and a generator that
- * gives both the same operations at the same timestamps.
+ * A world of sessions, locks and transactions: the product's core over a store, the model beside it, and a
+ * generator that gives both the same operations at the same timestamps.
  *
- * After each step what completed must be what the model says, in its order, at its timestamps; from time to time
- * everything that is held, awaited, open and stored is compared. The server is restarted and crashes in every state: what
- * was not synced is lost but for a random part, and the model goes back to the copy it kept of the last unit that is
- * still there.
+ * After each step what completed must be what the model says, in its order, at its timestamps; from time to
+ * time everything that is held, awaited, open and stored is compared. The server is restarted and crashes in
+ * every state: what was not synced is lost but for a random part, and the model goes back to the copy it kept
+ * of the last unit that is still there.
  */
 #ifndef TL_TESTS_SIM_OWNERS_WORLD_H
 #define TL_TESTS_SIM_OWNERS_WORLD_H
@@ -27,7 +27,7 @@ struct world {
     struct rng rng;
     struct gen gen;
     uint64_t now;
-    uint64_t synced;      /* what a crash cannot take back */
+    uint64_t synced; /* what a crash cannot take back */
     uint64_t history_low;
     struct store *store;
     struct core *core;
@@ -35,10 +35,10 @@ struct world {
     struct lock_hooks hooks; /* of the core; the world's own stand before them */
     struct om model;
     struct om_history history;
-    struct om_step told;     /* of the step at hand */
-    struct om *copies;       /* of the model, as of the last sync and each unit since */
+    struct om_step told; /* of the step at hand */
+    struct om *copies;   /* of the model, as of the last sync and each unit since */
     size_t copy_count, copy_capacity;
-    struct arena ops;        /* all operations of the seed */
+    struct arena ops; /* all operations of the seed */
     const struct om_op *op;
     int circle_count;
     struct om_circle circles[OM_CIRCLES];
@@ -54,9 +54,10 @@ struct world_options {
 
 /* Lives through a seed. Any difference prints seed and step, and ends the process with status 1. */
 void world_live(uint64_t seed, const struct world_options *options);
-_Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void world_fail(const struct world *world, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* --- compare.c --------------------------------------------------------------------------------------------------------- */
+/* --- compare.c -------------------------------------------------------------------------------- */
 
 /* Compares what came of a command with what must. */
 void compare_done(struct world *world, const struct om_done *expected, const struct om_docs *seen,

@@ -5,7 +5,8 @@
 
 #include "mapping/mapping.h"
 
-static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions, size_t count)
+static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions,
+                                    size_t count)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
 
@@ -43,7 +44,8 @@ static struct write_result *write_in(struct core_box *box, const char *id, struc
     return &box_run(box, command, 1)->write.results[0];
 }
 
-/* An action changes a document that lives with the session: it is removed once, and what was written is still there to look at. */
+/* An action changes a document that lives with the session: it is removed once, and what was written is still
+ * there to look at. */
 static void action_on_an_ephemeral_document_removes_it_once(void **state)
 {
     struct write_update update = {.doc = SLICE_LIT("{\"n\":2}")};
@@ -76,7 +78,8 @@ static void lease_given_up_in_a_transaction_binds_it_no_longer(void **state)
     open_session(&box, "s", NULL, 0);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     assert_int_equal(write_in(&box, "t", ephemeral)->outcome, WRITE_CREATED);
-    assert_int_equal(write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome, WRITE_UPDATED);
+    assert_int_equal(write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome,
+                     WRITE_UPDATED);
     end_session(&box, "s");
     assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
     assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":2}");
@@ -129,7 +132,8 @@ static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
     lock->lock.targets = &directory;
     lock->lock.target_count = 1;
     assert_int_equal(box_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
-    struct write_result *result = box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/clinton/projects\"}"));
+    struct write_result *result =
+        box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/clinton/projects\"}"));
     assert_int_equal(result->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
     result = box_one(&box, box_item(WRITE_INDEX, "fs", "b", "1", "{\"path\":\"/bill\"}"));
     assert_int_equal(result->outcome, WRITE_CREATED);
