@@ -119,8 +119,22 @@ static void fill_in(const struct method *method, struct value *arguments, unsign
     }
 }
 
+/* Library functions are handed no null for what they must look into. */
+static bool null_passes(const struct method *method, type_id wanted)
+{
+    if ((method->flags & METHOD_TAKES_NULL) || wanted == CLASS_DEF || wanted == CLASS_OBJECT || wanted == CLASS_CLOSURE)
+        return true;
+    return type_dims(wanted) == 0 &&
+           (class_infos[type_class(wanted)].kind == CLASS_KIND_F || type_unboxed(wanted) != wanted);
+}
+
 bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count, struct value *ret)
 {
+    for (unsigned i = 0; i < count; i++) {
+        type_id wanted = method->parameters[i < method->count ? i : method->count - 1u];
+        if (arguments[i + 1].kind == VALUE_NULL && !null_passes(method, wanted))
+            return run_throw_npe(run, "Object.toString()");
+    }
     fill_in(method, arguments, count);
     for (unsigned i = 0; i < count && i < method->count; i++) {
         type_id wanted = method->parameters[i];
@@ -171,7 +185,7 @@ static bool too_many(struct run *run, const struct method_query *query)
     for (; count < found->count && (method = found->rows[count]) != NULL; count++)
         list = run_printf(run, "%.*s\n  public %s%s%s#%.*s(%.*s)", SLICE_ARG(list),
                           makes ? "" : type_java_name(method->result, result), makes ? "" : " ",
-                          type_java_name(query->id, owner), SLICE_ARG(name), SLICE_ARG(show_parameters(run, method)));
+                          type_java_name((type_id)(query->id == CLASS_ARRAY ? CLASS_OBJECT : query->id), owner), SLICE_ARG(name), SLICE_ARG(show_parameters(run, method)));
     return count < 2 || run_throw(run, CLASS_METHOD_SELECTION_EXCEPTION,
                                   "Could not find which method %.*s() to invoke from this list:%.*s", SLICE_ARG(name),
                                   SLICE_ARG(list));

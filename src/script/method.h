@@ -22,6 +22,7 @@ enum method_flag {
     METHOD_NEW = 16,     /* a constructor; its name is "new" */
     METHOD_REST = 32,    /* Groovy: the last parameter takes any number of arguments */
     METHOD_NULL = 64,    /* Groovy: may be called on null */
+    METHOD_TAKES_NULL = 128, /* Groovy: null for a text or a collection is no error of the caller's */
 };
 
 #define METHOD_PARAMETERS_MAX 6

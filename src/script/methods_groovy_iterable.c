@@ -614,7 +614,7 @@ static const struct method iterable_methods[] = {
     M1("count", G, NUMBER, CLOSURE, count),
     M1("count", G, NUMBER, DEF, count),
     M0("join", G, STRING, join),
-    M1("join", G, STRING, STRING, join),
+    M1("join", G | METHOD_TAKES_NULL, STRING, STRING, join),
     M0("countBy", G, MAP, count_by),
     M1("countBy", G, MAP, CLOSURE, count_by),
     M1("groupBy", G, MAP, CLOSURE, group_by),

@@ -477,8 +477,8 @@ static const struct method integer_methods[] = {
     M2("min", STATIC, INT, INT, INT, smaller),
     M1("numberOfLeadingZeros", STATIC, INT, INT, box_leading_zeros),
     M1("numberOfTrailingZeros", STATIC, INT, INT, box_trailing_zeros),
-    M1("parseInt", STATIC, INT, STRING, integer_parse),
-    M2("parseInt", STATIC, INT, STRING, INT, integer_parse),
+    M1("parseInt", STATIC | METHOD_TAKES_NULL, INT, STRING, integer_parse),
+    M2("parseInt", STATIC | METHOD_TAKES_NULL, INT, STRING, INT, integer_parse),
     M1("signum", STATIC, INT, INT, box_signum),
     M2("sum", GROOVY_STATIC, INT, INT, INT, box_sum),
     M1("toBinaryString", STATIC, STRING, INT, to_binary),
@@ -488,10 +488,10 @@ static const struct method integer_methods[] = {
     M2("toString", STATIC, STRING, INT, INT, to_radix),
     M1("toUnsignedString", STATIC, STRING, INT, to_unsigned_text),
     M1("valueOf", STATIC, INT_BOX, INT, box_value_of),
-    M1("valueOf", GROOVY_STATIC, INT_BOX, STRING, integer_parse),
+    M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, INT_BOX, STRING, integer_parse),
     M1("new", METHOD_GROOVY | METHOD_NEW, INT_BOX, INT, box_value_of),
     M1("new", METHOD_GROOVY | METHOD_NEW, INT_BOX, STRING, integer_parse),
-    M2("valueOf", STATIC, INT_BOX, STRING, INT, integer_parse),
+    M2("valueOf", STATIC | METHOD_TAKES_NULL, INT_BOX, STRING, INT, integer_parse),
 };
 
 static const struct method long_methods[] = {
@@ -505,8 +505,8 @@ static const struct method long_methods[] = {
     M2("min", STATIC, LONG, LONG, LONG, smaller),
     M1("numberOfLeadingZeros", STATIC, INT, LONG, box_leading_zeros),
     M1("numberOfTrailingZeros", STATIC, INT, LONG, box_trailing_zeros),
-    M1("parseLong", STATIC, LONG, STRING, long_parse),
-    M2("parseLong", STATIC, LONG, STRING, INT, long_parse),
+    M1("parseLong", STATIC | METHOD_TAKES_NULL, LONG, STRING, long_parse),
+    M2("parseLong", STATIC | METHOD_TAKES_NULL, LONG, STRING, INT, long_parse),
     M1("signum", STATIC, INT, LONG, box_signum),
     M2("sum", STATIC, LONG, LONG, LONG, box_sum),
     M1("toBinaryString", STATIC, STRING, LONG, to_binary),
@@ -516,22 +516,22 @@ static const struct method long_methods[] = {
     M2("toString", STATIC, STRING, LONG, INT, to_radix),
     M1("toUnsignedString", STATIC, STRING, LONG, to_unsigned_text),
     M1("valueOf", STATIC, LONG_BOX, LONG, box_value_of),
-    M1("valueOf", GROOVY_STATIC, LONG_BOX, STRING, long_parse),
+    M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, LONG_BOX, STRING, long_parse),
     M1("new", METHOD_GROOVY | METHOD_NEW, LONG_BOX, LONG, box_value_of),
     M1("new", METHOD_GROOVY | METHOD_NEW, LONG_BOX, STRING, long_parse),
-    M2("valueOf", STATIC, LONG_BOX, STRING, INT, long_parse),
+    M2("valueOf", STATIC | METHOD_TAKES_NULL, LONG_BOX, STRING, INT, long_parse),
 };
 
 static const struct method short_methods[] = {
     M0("MAX_VALUE", FIELD, SHORT, constant_short_max),       M0("MIN_VALUE", FIELD, SHORT, constant_short_min),
-    M1("parseShort", STATIC, SHORT, STRING, short_parse),    M1("toString", STATIC, STRING, SHORT, box_to_string),
+    M1("parseShort", STATIC | METHOD_TAKES_NULL, SHORT, STRING, short_parse),    M1("toString", STATIC, STRING, SHORT, box_to_string),
     M1("valueOf", STATIC, SHORT_BOX, SHORT, box_value_of),   M2("compare", STATIC, INT, SHORT, SHORT, box_compare),
     M1("compareTo", METHOD_BOTH, INT, SHORT_BOX, number_compare_to),
 };
 
 static const struct method byte_methods[] = {
     M0("MAX_VALUE", FIELD, BYTE, constant_byte_max),     M0("MIN_VALUE", FIELD, BYTE, constant_byte_min),
-    M1("parseByte", STATIC, BYTE, STRING, byte_parse),   M1("toString", STATIC, STRING, BYTE, box_to_string),
+    M1("parseByte", STATIC | METHOD_TAKES_NULL, BYTE, STRING, byte_parse),   M1("toString", STATIC, STRING, BYTE, box_to_string),
     M1("valueOf", STATIC, BYTE_BOX, BYTE, box_value_of), M2("compare", STATIC, INT, BYTE, BYTE, box_compare),
     M1("compareTo", METHOD_BOTH, INT, BYTE_BOX, number_compare_to),
 };
@@ -552,11 +552,11 @@ static const struct method double_methods[] = {
     M1("isNaN", STATIC, BOOLEAN, DOUBLE, double_is_nan),
     M2("max", STATIC, DOUBLE, DOUBLE, DOUBLE, math_max),
     M2("min", STATIC, DOUBLE, DOUBLE, DOUBLE, math_min),
-    M1("parseDouble", STATIC, DOUBLE, STRING, double_parse),
+    M1("parseDouble", STATIC | METHOD_TAKES_NULL, DOUBLE, STRING, double_parse),
     M2("sum", STATIC, DOUBLE, DOUBLE, DOUBLE, box_sum),
     M1("toString", STATIC, STRING, DOUBLE, box_to_string),
     M1("valueOf", STATIC, DOUBLE_BOX, DOUBLE, box_value_of),
-    M1("valueOf", GROOVY_STATIC, DOUBLE_BOX, STRING, double_parse),
+    M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, DOUBLE_BOX, STRING, double_parse),
     M1("new", METHOD_GROOVY | METHOD_NEW, DOUBLE_BOX, DOUBLE, box_value_of),
     M1("new", METHOD_GROOVY | METHOD_NEW, DOUBLE_BOX, STRING, double_parse),
 };
@@ -568,7 +568,7 @@ static const struct method float_methods[] = {
     M1("compareTo", METHOD_BOTH, INT, FLOAT_BOX, number_compare_to),
     M0("isNaN", METHOD_BOTH, BOOLEAN, double_is_nan),
     M1("isNaN", STATIC, BOOLEAN, FLOAT, double_is_nan),
-    M1("parseFloat", STATIC, FLOAT, STRING, float_parse),
+    M1("parseFloat", STATIC | METHOD_TAKES_NULL, FLOAT, STRING, float_parse),
     M1("toString", STATIC, STRING, FLOAT, box_to_string),
     M1("valueOf", STATIC, FLOAT_BOX, FLOAT, box_value_of),
 };
@@ -623,10 +623,10 @@ static const struct method boolean_methods[] = {
     M2("logicalAnd", STATIC, BOOLEAN, BOOLEAN, BOOLEAN, boolean_logic),
     M2("logicalOr", STATIC, BOOLEAN, BOOLEAN, BOOLEAN, boolean_or),
     M2("logicalXor", STATIC, BOOLEAN, BOOLEAN, BOOLEAN, boolean_xor),
-    M1("parseBoolean", STATIC, BOOLEAN, STRING, boolean_parse),
+    M1("parseBoolean", STATIC | METHOD_TAKES_NULL, BOOLEAN, STRING, boolean_parse),
     M1("toString", STATIC, STRING, BOOLEAN, box_to_string),
     M1("valueOf", STATIC, BOOLEAN_BOX, BOOLEAN, box_value_of),
-    M1("valueOf", GROOVY_STATIC, BOOLEAN_BOX, STRING, boolean_parse),
+    M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, BOOLEAN_BOX, STRING, boolean_parse),
     M1("new", METHOD_GROOVY | METHOD_NEW, BOOLEAN_BOX, BOOLEAN, box_value_of),
     M1("new", METHOD_GROOVY | METHOD_NEW, BOOLEAN_BOX, STRING, boolean_parse),
 };

@@ -88,6 +88,8 @@ bool groovy_name_call(struct run *run, const struct frame *frame, const struct n
 
 bool groovy_with(struct run *run, struct value self, struct value closure, struct value *ret)
 {
+    if (!value_is(closure, CLASS_CLOSURE))
+        return run_throw_npe(run, "groovy.lang.Closure.clone()");
     const struct closure *given = (const struct closure *)closure.object;
     struct closure *copy = run_object(run, sizeof *copy, CLASS_CLOSURE);
     struct delegate *delegate = run_alloc(run, sizeof *delegate);

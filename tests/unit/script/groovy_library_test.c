@@ -1275,6 +1275,9 @@ static const struct evaluated docs[] = {
     {"new HashMap(doc)", "{}"},
     {"def m = [a: 1]; m.putAll(doc); m", "{\"a\":1}"},
     {"doc.containsKey('x')", "false"},
+    {"try { [1].values().with(null) } catch (e) { 'refused' }", "\"refused\""},
+    {"try { ([1, 2] as int[]).dropRight() } catch (e) { 'refused' }", "\"refused\""},
+    {"try { 'abc'.padLeft(5, null) } catch (NullPointerException e) { 'refused' }", "\"refused\""},
     {"doc.put('a', 1)", "unsupported_operation_exception: null"},
     {"doc.a", "illegal_argument_exception: No field found for [a] in mapping with types []"},
 };
