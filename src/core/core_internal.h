@@ -129,6 +129,8 @@ int owners__resume(struct core *core) TL_MUST_USE;
 const struct overlay *owners__overlay(const struct core *core, struct slice transaction);
 /* Returns: whether anyone holds or awaits a lock; while not, writes ask for none (the short path). */
 bool owners__any(const struct core *core);
+/* Returns: whether no lock, held or awaited, can concern a write in this index. */
+bool owners__clear_of(const struct core *core, struct slice index);
 /*
  * Runs a write that belongs to somebody, or that something could stand against: checks session, transaction and fencing
  * token, takes or awaits its locks. Its results are there, zeroed. As a handler.

@@ -10,10 +10,29 @@ static void make_results(struct command *command)
     command->write.rolled_back = false;
 }
 
+/* Whether locks could concern the write: there are some, and not all of them lie in other indices than its. */
+static bool meets_locks(const struct core *core, const struct write_command *write)
+{
+    struct slice clear = SLICE_NONE;
+
+    if (!owners__any(core))
+        return false;
+    for (size_t i = 0; i < write->item_count; i++) {
+        struct slice index = write->items[i].index;
+        if (clear.data != NULL && slice_equal(index, clear))
+            continue;
+        /* What is no index is an alias, or will be one by this very write, which locks know better. */
+        if (catalog_index(core->catalog, index) == NULL || !owners__clear_of(core, index))
+            return true;
+        clear = index;
+    }
+    return false;
+}
+
 /* Whether anything could stand against the write, or it belongs to somebody. */
 static bool needs_owners(const struct core *core, const struct write_command *write)
 {
-    return owners__any(core) || write->session.len > 0 || write->transaction.len > 0 || write->fencing_token != 0;
+    return meets_locks(core, write) || write->session.len > 0 || write->transaction.len > 0 || write->fencing_token != 0;
 }
 
 /* Gathers the chosen items and their results into arrays of their own. */

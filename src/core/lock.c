@@ -542,6 +542,12 @@ bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, c
     return document == NULL || bit_free(table, session, document, lock__own_bit(want->mode));
 }
 
+bool lock_table_clear_of(const struct lock_table *table, struct slice index)
+{
+    return resource_index(&table->resources, index) == NULL &&
+           bit_free(table, NULL, table->resources.root, lock__mark_bit(LOCK_X));
+}
+
 static bool holds_at(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource,
                      enum lock_mode mode)
 {

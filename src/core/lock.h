@@ -173,6 +173,9 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
  */
 bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want);
 
+/* Returns: whether nothing that is held or awaited can stand against a write of its own in this index, wherever it lies. */
+bool lock_table_clear_of(const struct lock_table *table, struct slice index);
+
 /* Returns: whether an owner holds a lock on a want's resource or above, at least as strong as its mode. */
 bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want);
 

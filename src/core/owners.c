@@ -114,6 +114,11 @@ bool owners__any(const struct core *core)
     return !lock_table_idle(&core->owners->locks);
 }
 
+bool owners__clear_of(const struct core *core, struct slice index)
+{
+    return lock_table_clear_of(&core->owners->locks, index);
+}
+
 const struct overlay *owners__overlay(const struct core *core, struct slice transaction)
 {
     const struct txn *txn = map_get(&core->owners->txns, transaction);

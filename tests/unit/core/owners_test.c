@@ -140,6 +140,38 @@ static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
     box_close(&box);
 }
 
+static void take(struct core_box *box, enum command_type type, struct lock_target *target)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->lock.session = SLICE_LIT("s");
+    command->lock.targets = target;
+    command->lock.target_count = 1;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* Locks in one index are nothing to writes in another, which then need not ask for any; a lock on everything is. */
+static void locks_elsewhere_do_not_concern_a_write(void **state)
+{
+    struct lock_target elsewhere = {.mode = LOCK_X, .index = SLICE_LIT("other"), .id = SLICE_LIT("1")};
+    struct lock_target all = {.mode = LOCK_S};
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(box_index(&box, "fs", "1", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(box_index(&box, "other", "1", "{}")->outcome, WRITE_CREATED);
+    open_session(&box, "s", NULL, 0);
+    take(&box, COMMAND_LOCK, &elsewhere);
+    assert_int_equal(box_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
+    assert_int_equal(box_index(&box, "other", "2", "{}")->outcome, WRITE_CREATED);
+    assert_int_equal(box_index(&box, "other", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    take(&box, COMMAND_LOCK, &all);
+    assert_int_equal(box_index(&box, "fs", "1", "{}")->problem.type, PROBLEM_LOCK_WAIT_TIMEOUT);
+    take(&box, COMMAND_UNLOCK, &all);
+    assert_int_equal(box_index(&box, "fs", "1", "{}")->outcome, WRITE_UPDATED);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +179,7 @@ int main(void)
         cmocka_unit_test(lease_given_up_in_a_transaction_binds_it_no_longer),
         cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_next_write),
         cmocka_unit_test(first_document_of_a_type_meets_locks_on_its_directory),
+        cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
