@@ -265,6 +265,8 @@ bool groovy_set_at(struct run *run, struct value self, struct value index, struc
     int64_t at;
     if (value_is_map(self))
         return dict_put(run, (struct dict *)self.object, index, value, NULL);
+    if (value_is(self, CLASS_DOC))
+        return run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
     if (value_integral(index) && value_is_seq(self))
         return set_element(run, (struct seq *)self.object, index, value);
     if (value_integral(index) && value_is_array(self)) {

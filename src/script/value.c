@@ -84,6 +84,11 @@ static bool is_entry(struct value v)
     return value_is(v, CLASS_ENTRY) || value_is(v, CLASS_SIMPLE_ENTRY);
 }
 
+static bool is_view(struct value v)
+{
+    return value_is(v, CLASS_KEY_SET) || value_is(v, CLASS_ENTRY_SET);
+}
+
 static struct value unwrap_view(struct run *run, struct value v)
 {
     if (!value_is(v, CLASS_KEY_SET) && !value_is(v, CLASS_ENTRY_SET))
@@ -125,7 +130,7 @@ static bool objects_equal(struct run *run, struct value a, struct value b, bool 
                      ((struct enumerator *)a.object)->ordinal == ((struct enumerator *)b.object)->ordinal;
     else if (value_is(a, CLASS_CLASS) && value_is(b, CLASS_CLASS))
         *ret_equal = ((struct class_object *)a.object)->type == ((struct class_object *)b.object)->type;
-    else if (value_is_set(a) || value_is_set(b))
+    else if (is_view(a) || is_view(b))
         return objects_equal(run, unwrap_view(run, a), unwrap_view(run, b), ret_equal);
     else
         *ret_equal = false;

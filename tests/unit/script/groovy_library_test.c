@@ -1275,6 +1275,8 @@ static const struct evaluated docs[] = {
     {"new HashMap(doc)", "{}"},
     {"def m = [a: 1]; m.putAll(doc); m", "{\"a\":1}"},
     {"doc.containsKey('x')", "false"},
+    {"doc.putAt(1, 'a')", "unsupported_operation_exception: null"},
+    {"([1, 2] as Set).equals([1, 2])", "false"},
     {"try { [1].values().with(null) } catch (e) { 'refused' }", "\"refused\""},
     {"try { ([1, 2] as int[]).dropRight() } catch (e) { 'refused' }", "\"refused\""},
     {"try { 'abc'.padLeft(5, null) } catch (NullPointerException e) { 'refused' }", "\"refused\""},
