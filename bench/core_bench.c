@@ -44,8 +44,9 @@ static _Noreturn void die(const char *what, const char *reason)
 
 static const char *word(uint64_t number)
 {
-    static const char *const words[] = {"projects", "include", "linux",  "share",   "doc", "python3", "lib",   "x86_64",
-                                        "locale",   "LC_TIME", "module", "kernel",  "man", "driver",  "icons", "hicolor"};
+    static const char *const words[] = {"projects", "include", "linux",  "share",   "doc",    "python3",
+                                        "lib",      "x86_64",  "locale", "LC_TIME", "module", "kernel",
+                                        "man",      "driver",  "icons",  "hicolor"};
     return words[number % (sizeof words / sizeof *words)];
 }
 
@@ -65,8 +66,8 @@ static struct slice make_source(struct bench *bench, uint64_t number, uint64_t v
     buf_printf(buf, "{\"name\":\"%s-%llx.txt\",\"path\":\"/clinton", word(r), r >> 40);
     for (int i = 0; i < 4; i++, r = mixed(r))
         buf_printf(buf, "/%s%llu", word(r), (r >> 16) % 50);
-    buf_printf(buf, "\",\"size\":%llu,\"mtime\":\"2026-%02llu-%02lluT%02llu:%02llu:00Z\",\"mode\":\"0644\",", v % 1000000,
-               v % 12 + 1, v % 28 + 1, v % 24, v % 60);
+    buf_printf(buf, "\",\"size\":%llu,\"mtime\":\"2026-%02llu-%02lluT%02llu:%02llu:00Z\",\"mode\":\"0644\",",
+               v % 1000000, v % 12 + 1, v % 28 + 1, v % 24, v % 60);
     buf_printf(buf, "\"type\":\"file\",\"owner\":\"user%llu\",\"note\":\"", r % 300);
     for (; buf->len < VALUE_BYTES - 2; r = mixed(r + 1))
         buf_printf(buf, "%s %llu ", word(r), r >> 48);

@@ -34,7 +34,7 @@ enum {
     BUCKET_BITS = 5, /* sub-buckets of a power of two: 3 % resolution */
 };
 
-/* --- Latency histogram ------------------------------------------------------------------------------------------ */
+/* --- Latency histogram -------------------------------------------------------------------------------------------- */
 
 struct histogram {
     uint64_t buckets[60 << BUCKET_BITS];
@@ -143,8 +143,8 @@ void load_http(struct connection *c, const char *method, const char *body, const
         n = snprintf(c->request, sizeof c->request, "%s %s HTTP/1.1\r\nHost: l\r\n\r\n", method, path);
     else
         n = snprintf(c->request, sizeof c->request,
-                     "%s %s HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", method,
-                     path, strlen(body), body);
+                     "%s %s HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                     method, path, strlen(body), body);
     c->request_len = (size_t)n;
 }
 
@@ -169,7 +169,7 @@ enum verdict load_ok(struct connection *c, unsigned step, const struct reply *re
     return load_succeeded(reply) ? GOES_ON : IS_WRONG;
 }
 
-/* --- Replies ---------------------------------------------------------------------------------------------------- */
+/* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 /* Returns: the bytes of the first whole HTTP reply in the buffer, 0 while it is incomplete. */
 static size_t http_frame(struct connection *c, struct reply *ret)
@@ -217,7 +217,7 @@ static size_t redis_frame(struct connection *c, struct reply *ret)
     return len;
 }
 
-/* --- The loop --------------------------------------------------------------------------------------------------- */
+/* --- The loop ----------------------------------------------------------------------------------------------------- */
 
 static void send_rest(struct connection *c)
 {
@@ -268,12 +268,8 @@ static void handle_reply(struct connection *c, const struct reply *reply)
     enum verdict verdict = arg.scenario->read(c, c->step, reply);
     c->trying = verdict == TRIES_AGAIN;
     switch (verdict) {
-    case GOES_ON:
-        c->step++;
-        break;
-    case TRIES_AGAIN:
-        result.retries += c->measured;
-        break;
+    case GOES_ON: c->step++; break;
+    case TRIES_AGAIN: result.retries += c->measured; break;
     case STARTS_OVER:
         result.retries += c->measured;
         c->step = arg.scenario->first_steps;
@@ -319,7 +315,8 @@ static void receive(struct connection *c)
 
 static void open_connection(struct connection *c, unsigned number, int epoll)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)arg.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)arg.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int on = 1;
     c->load = &arg;
     c->number = number;
@@ -358,18 +355,20 @@ static void report(const struct connection *connections)
         most = connections[i].done > most ? connections[i].done : most;
     }
     printf("{\"scenario\":\"%s\",\"clients\":%u,\"ops_per_s\":%.0f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,"
-           "\"errors\":%" PRIu64 ",\"retries\":%" PRIu64 ",\"client_min\":%" PRIu64 ",\"client_max\":%" PRIu64 ",\"steps\":[",
+           "\"errors\":%" PRIu64 ",\"retries\":%" PRIu64 ",\"client_min\":%" PRIu64 ",\"client_max\":%" PRIu64
+           ",\"steps\":[",
            arg.scenario->name, arg.clients, (double)result.all.count / arg.seconds, histogram_us(&result.all, .5),
            histogram_us(&result.all, .99), (double)result.all.max / 1000, result.errors, result.retries, fewest, most);
     for (unsigned s = arg.scenario->first_steps; s < arg.scenario->steps; s++)
         printf("%s{\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f}", s > arg.scenario->first_steps ? "," : "",
-               histogram_us(&result.steps[s], .5), histogram_us(&result.steps[s], .99), (double)result.steps[s].max / 1000);
+               histogram_us(&result.steps[s], .5), histogram_us(&result.steps[s], .99),
+               (double)result.steps[s].max / 1000);
     printf("]}\n");
     if (result.errors > 0)
         fprintf(stderr, "load: first unexpected reply: %s\n", result.first_error);
 }
 
-/* --- Command line ----------------------------------------------------------------------------------------------- */
+/* --- Command line ------------------------------------------------------------------------------------------------- */
 
 static void read_values(const char *file)
 {
@@ -390,35 +389,19 @@ static void read_values(const char *file)
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     switch (key) {
-    case 'p':
-        arg.port = atoi(text);
-        break;
+    case 'p': arg.port = atoi(text); break;
     case 'c':
         arg.clients = (unsigned)atoi(text);
         if (arg.clients < 1 || arg.clients > CLIENTS_MAX)
             argp_error(state, "--clients: 1 to %d", CLIENTS_MAX);
         break;
-    case 's':
-        arg.seconds = atof(text);
-        break;
-    case 'w':
-        arg.warm = atof(text);
-        break;
-    case 'n':
-        arg.ids = strtoull(text, NULL, 10);
-        break;
-    case 'k':
-        arg.keys = text;
-        break;
-    case 'i':
-        arg.index = text;
-        break;
-    case 'a':
-        arg.argument = text;
-        break;
-    case 'v':
-        read_values(text);
-        break;
+    case 's': arg.seconds = atof(text); break;
+    case 'w': arg.warm = atof(text); break;
+    case 'n': arg.ids = strtoull(text, NULL, 10); break;
+    case 'k': arg.keys = text; break;
+    case 'i': arg.index = text; break;
+    case 'a': arg.argument = text; break;
+    case 'v': read_values(text); break;
     case 'l':
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
             for (const struct scenario *s = lists[i]; s->name != NULL; s++)
@@ -438,8 +421,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (strcmp(arg.scenario->name, "term") == 0 && arg.value_count == 0)
             argp_error(state, "term needs --values FILE, one term a line");
         break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -459,8 +441,8 @@ int main(int argc, char **argv)
         {"list", 'l', NULL, 0, "list the scenarios", 0},
         {0},
     };
-    static const struct argp argp = {options, parse, "SCENARIO", "A closed-loop load client for servers on loopback.", NULL,
-                                     NULL, NULL};
+    static const struct argp argp = {options, parse, "SCENARIO", "A closed-loop load client for servers on loopback.",
+                                     NULL,    NULL,  NULL};
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
 
     struct rlimit files;

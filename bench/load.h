@@ -40,17 +40,17 @@ struct connection {
     int fd;
     unsigned number;
     unsigned step;
-    bool trying;            /* the step is one that must be tried again */
-    bool measured;          /* the current iteration began inside the measured window */
-    uint64_t iteration;     /* rising, never reset: makes fresh keys */
-    uint64_t done;          /* iterations inside the window */
+    bool trying;        /* the step is one that must be tried again */
+    bool measured;      /* the current iteration began inside the measured window */
+    uint64_t iteration; /* rising, never reset: makes fresh keys */
+    uint64_t done;      /* iterations inside the window */
     uint64_t rng;
-    uint64_t started_ns;    /* of the iteration */
-    uint64_t step_ns;       /* of the step */
-    uint64_t a, b;          /* two random numbers of the iteration */
+    uint64_t started_ns; /* of the iteration */
+    uint64_t step_ns;    /* of the step */
+    uint64_t a, b;       /* two random numbers of the iteration */
     char capture[CAPTURES_MAX][CAPTURE_BYTES_MAX];
     char request[REQUEST_BYTES_MAX];
-    size_t request_len;     /* 0: nothing is sent, and nothing comes back: the connection idles from here on */
+    size_t request_len; /* 0: nothing is sent, and nothing comes back: the connection idles from here on */
     size_t request_sent;
     char *reply;
     size_t reply_len;
@@ -59,8 +59,8 @@ struct connection {
 
 enum verdict {
     GOES_ON,
-    TRIES_AGAIN,  /* the same step */
-    STARTS_OVER,  /* a new iteration: what was done was for nothing */
+    TRIES_AGAIN, /* the same step */
+    STARTS_OVER, /* a new iteration: what was done was for nothing */
     IS_WRONG,
 };
 

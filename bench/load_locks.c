@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* --- Locks ----------------------------------------------------------------------------------------------------- */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 static void session_write(struct connection *c, unsigned step, const char *target, const char *wait)
 {
@@ -65,7 +65,7 @@ static enum verdict session_read(struct connection *c, unsigned step, const stru
     return GOES_ON;
 }
 
-/* --- Recipes --------------------------------------------------------------------------------------------------- */
+/* --- Recipes ------------------------------------------------------------------------------------------------------ */
 
 /* The whole index: one document that only one can create. Who finds it there asks again. */
 static void global_write(struct connection *c, unsigned step)
@@ -92,12 +92,14 @@ static void create_write(struct connection *c, unsigned step)
 static void document_write(struct connection *c, unsigned step)
 {
     char body[512];
-    snprintf(body, sizeof body,
-             "{\"upsert\":{\"process_id\":%u},\"script\":{\"source\":\"if (ctx._source.process_id != params.process_id) "
-             "{ throw new IllegalArgumentException('locked') } ctx.op = 'noop'\",\"params\":{\"process_id\":%u}}}",
-             c->number, c->number);
+    snprintf(
+        body, sizeof body,
+        "{\"upsert\":{\"process_id\":%u},\"script\":{\"source\":\"if (ctx._source.process_id != params.process_id) "
+        "{ throw new IllegalArgumentException('locked') } ctx.op = 'noop'\",\"params\":{\"process_id\":%u}}}",
+        c->number, c->number);
     if (step == 0)
-        load_http(c, "POST", body, "/%s/_update/%s-%u-%" PRIu64, c->load->index, c->load->keys, c->number, c->iteration);
+        load_http(c, "POST", body, "/%s/_update/%s-%u-%" PRIu64, c->load->index, c->load->keys, c->number,
+                  c->iteration);
     else
         load_http(c, "DELETE", NULL, "/%s/_doc/%s-%u-%" PRIu64, c->load->index, c->load->keys, c->number, c->iteration);
 }
@@ -108,7 +110,8 @@ static void subtree_write(struct connection *c, unsigned step)
     static const char share[] =
         "{\"upsert\":{\"lock_type\":\"shared\",\"lock_count\":1},\"script\":{\"source\":\"if (ctx._source.lock_type == "
         "'exclusive') { throw new IllegalArgumentException('locked') } ctx._source.lock_count++\"}}";
-    static const char unshare[] = "{\"script\":{\"source\":\"if (--ctx._source.lock_count == 0) { ctx.op = 'delete' }\"}}";
+    static const char unshare[] =
+        "{\"script\":{\"source\":\"if (--ctx._source.lock_count == 0) { ctx.op = 'delete' }\"}}";
     const char *above = step == 0 || step == 5 ? "%2Fclinton" : "%2Fclinton%2Fprojects";
     if (step == 2 || step == 3)
         load_http(c, step == 2 ? "PUT" : "DELETE", step == 2 ? "{\"lock_type\":\"exclusive\"}" : NULL,
@@ -126,6 +129,7 @@ const struct scenario load_locks[] = {
     {"recipe", "document lock: _create, DELETE", 0, 2, false, create_write, load_ok},
     {"recipe-global", "one _create for all who want it, DELETE", 0, 2, false, global_write, recipe_read},
     {"recipe-document", "document lock by a scripted upsert, DELETE", 0, 2, false, document_write, recipe_read},
-    {"recipe-tree", "two shared locks counted by scripts, one _create; and back", 0, 6, false, subtree_write, recipe_read},
+    {"recipe-tree", "two shared locks counted by scripts, one _create; and back", 0, 6, false, subtree_write,
+     recipe_read},
     {0},
 };

@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- Redis ------------------------------------------------------------------------------------------------------ */
+/* --- Redis -------------------------------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static void redis_argument(struct connection *c, size_t count, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void redis_argument(struct connection *c, size_t count, const char *format,
+                                                                 ...)
 {
     char text[1024];
     va_list arguments;
@@ -17,8 +18,8 @@ __attribute__((format(printf, 3, 4))) static void redis_argument(struct connecti
     va_end(arguments);
     if (count > 0)
         c->request_len = (size_t)snprintf(c->request, sizeof c->request, "*%zu\r\n", count);
-    c->request_len += (size_t)snprintf(c->request + c->request_len, sizeof c->request - c->request_len, "$%d\r\n%s\r\n", len,
-                                       text);
+    c->request_len +=
+        (size_t)snprintf(c->request + c->request_len, sizeof c->request - c->request_len, "$%d\r\n%s\r\n", len, text);
 }
 
 static void redis_put_write(struct connection *c, unsigned step)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Query transactions ----------------------------------------------------------------------------------------- */
+/* --- Query transactions ------------------------------------------------------------------------------------------- */
 
 /* Ten gets inside one query transaction. */
 static void query_txn_write(struct connection *c, unsigned step)
@@ -16,7 +16,8 @@ static void query_txn_write(struct connection *c, unsigned step)
     else if (step == 11)
         load_http(c, "POST", NULL, "/_transaction/%s/_rollback", c->capture[0]);
     else
-        load_http(c, "GET", NULL, "/%s/_doc/f%07" PRIu64 "?transaction=%s", c->load->index, load_draw(c, c->load->ids), c->capture[0]);
+        load_http(c, "GET", NULL, "/%s/_doc/f%07" PRIu64 "?transaction=%s", c->load->index, load_draw(c, c->load->ids),
+                  c->capture[0]);
 }
 
 static enum verdict query_txn_read(struct connection *c, unsigned step, const struct reply *reply)
@@ -28,7 +29,7 @@ static enum verdict query_txn_read(struct connection *c, unsigned step, const st
     return GOES_ON;
 }
 
-/* --- Transfers between two of --ids accounts -------------------------------------------------------------------- */
+/* --- Transfers between two of --ids accounts ---------------------------------------------------------------------- */
 
 static void draw_accounts(struct connection *c)
 {
@@ -62,7 +63,8 @@ static enum verdict transfer_read(struct connection *c, unsigned step, const str
         !load_capture(reply, "\"balance\":", ",}", c->capture[1]))
         return IS_WRONG;
     struct reply second = {200, strstr(reply->body, "\"balance\":") + 1, 0};
-    return load_capture(&second, "\"_seq_no\":", ",}", c->capture[2]) && load_capture(&second, "\"balance\":", ",}", c->capture[3])
+    return load_capture(&second, "\"_seq_no\":", ",}", c->capture[2]) &&
+                   load_capture(&second, "\"balance\":", ",}", c->capture[3])
                ? GOES_ON
                : IS_WRONG;
 }
@@ -78,15 +80,16 @@ static void interactive_write(struct connection *c, unsigned step)
         break;
     case 1:
     case 2:
-        load_http(c, "GET", NULL, "/%s/_doc/a%" PRIu64 "?transaction=%s", c->load->index, step == 1 ? c->a : c->b, c->capture[0]);
+        load_http(c, "GET", NULL, "/%s/_doc/a%" PRIu64 "?transaction=%s", c->load->index, step == 1 ? c->a : c->b,
+                  c->capture[0]);
         break;
     case 3:
     case 4:
         snprintf(body, sizeof body, "{\"balance\":%ld}", atol(c->capture[step - 2]) + (step == 3 ? -1 : 1));
-        load_http(c, "PUT", body, "/%s/_doc/a%" PRIu64 "?transaction=%s", c->load->index, step == 3 ? c->a : c->b, c->capture[0]);
+        load_http(c, "PUT", body, "/%s/_doc/a%" PRIu64 "?transaction=%s", c->load->index, step == 3 ? c->a : c->b,
+                  c->capture[0]);
         break;
-    default:
-        load_http(c, "POST", NULL, "/_transaction/%s/_commit", c->capture[0]);
+    default: load_http(c, "POST", NULL, "/_transaction/%s/_commit", c->capture[0]);
     }
 }
 

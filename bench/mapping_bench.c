@@ -61,8 +61,8 @@ static struct slice *make_documents(struct arena *arena)
                                          "package%d/html/file%06d.html\",\"size\":%d,"
                                          "\"mtime\":\"2023-%02d-%02dT%02d:15:20Z\",\"mode\":\"0644\","
                                          "\"type\":\"%s\",\"owner\":\"%s\",\"note\":\"",
-                                         i, i / 5000, i / 40, i, i * 37 % 100000, i % 12 + 1, i % 28 + 1,
-                                         i % 24, i % 11 ? "file" : "directory", owners[i % 3]);
+                                         i, i / 5000, i / 40, i, i * 37 % 100000, i % 12 + 1, i % 28 + 1, i % 24,
+                                         i % 11 ? "file" : "directory", owners[i % 3]);
         documents[i] = arena_printf(arena, "%.*s%0*d\"}", SLICE_ARG(head), (int)(398 - head.len), i);
     }
     return documents;
@@ -86,8 +86,7 @@ static void count_remove(void *context, struct slice key)
 }
 
 /* Parses all documents; with `batch`, also collects and emits their entries, BATCH at a time. */
-static struct sink_count run(const struct mapping *mapping, const struct slice *documents, bool entries,
-                             uint64_t batch)
+static struct sink_count run(const struct mapping *mapping, const struct slice *documents, bool entries, uint64_t batch)
 {
     struct arena arena = ARENA_INIT;
     struct sink_count count = {0};
@@ -105,8 +104,8 @@ static struct sink_count run(const struct mapping *mapping, const struct slice *
                 exit(1);
             if (entries) {
                 entry_document_key(&key, type->number, id);
-                entry_set_write(&set, arena_copy(&arena, buf_view(&key)), document.values,
-                                document.value_count, NULL, 0, 0);
+                entry_set_write(&set, arena_copy(&arena, buf_view(&key)), document.values, document.value_count, NULL,
+                                0, 0);
             } else if (i % 64 == 0) {
                 arena_reset(&arena);
             }
@@ -120,8 +119,8 @@ static struct sink_count run(const struct mapping *mapping, const struct slice *
     return count;
 }
 
-static void measure(const char *name, const struct mapping *mapping, const struct slice *documents,
-                    bool entries, uint64_t batch)
+static void measure(const char *name, const struct mapping *mapping, const struct slice *documents, bool entries,
+                    uint64_t batch)
 {
     double best = 1e18;
     struct sink_count count = {0};
@@ -133,8 +132,7 @@ static void measure(const char *name, const struct mapping *mapping, const struc
     }
     printf("%-36s %7.0f ns a document", name, best / DOCUMENTS);
     if (entries)
-        printf("  %5.2f keys, %5.0f bytes a document", (double)count.keys / DOCUMENTS,
-               (double)count.bytes / DOCUMENTS);
+        printf("  %5.2f keys, %5.0f bytes a document", (double)count.keys / DOCUMENTS, (double)count.bytes / DOCUMENTS);
     printf("\n");
 }
 

@@ -22,11 +22,17 @@ struct loop {
 
 static const struct loop loops[] = {
     {"ints", "int a = 1, b = 2; for (int i = 0; i < 200000; i++) { a = a * 31 + i; b ^= a; b += i; } return b", 800000},
-    {"longs, if", "long s = 0; for (long i = 0; i < 200000; i++) { if (i % 3 == 0) { s += i; } else { s -= 1; } } return s", 600000},
-    {"doubles", "double x = 1; for (int i = 0; i < 200000; i++) { x = x * 1.0000001 + 0.5; x -= 0.25; } return x", 600000},
+    {"longs, if",
+     "long s = 0; for (long i = 0; i < 200000; i++) { if (i % 3 == 0) { s += i; } else { s -= 1; } } return s", 600000},
+    {"doubles", "double x = 1; for (int i = 0; i < 200000; i++) { x = x * 1.0000001 + 0.5; x -= 0.25; } return x",
+     600000},
     {"def", "def s = 0; for (def i = 0; i < 200000; i++) { s += i; s = s % 1000; } return s", 600000},
-    {"calls", "int f(int x) { return x + 1 } int s = 0; for (int i = 0; i < 100000; i++) { s = f(s); } return s", 300000},
-    {"lists", "List l = new ArrayList(); for (int i = 0; i < 100000; i++) { l.add(i); } int s = 0; for (x in l) { s += x; } return s", 400000},
+    {"calls", "int f(int x) { return x + 1 } int s = 0; for (int i = 0; i < 100000; i++) { s = f(s); } return s",
+     300000},
+    {"lists",
+     "List l = new ArrayList(); for (int i = 0; i < 100000; i++) { l.add(i); } int s = 0; for (x in l) { s += x; } "
+     "return s",
+     400000},
     {"maps", "def m = new HashMap(); for (int i = 0; i < 100000; i++) { m.k = i; m['j'] = m.k; } return m.j", 300000},
 };
 
@@ -81,9 +87,13 @@ static double run_updates(const struct script *script, const char *source)
     double begin = now();
     for (int i = 0; i < UPDATES; i++) {
         struct problem problem = {0};
-        struct script_update update = {.source = SLICE_LIT("{\"lock_type\":\"shared\",\"lock_count\":2,\"process_id\":123}"),
-                                       .params = SLICE_LIT("{\"process_id\":123}"), .index = SLICE_LIT("fs"),
-                                       .type = SLICE_LIT("_doc"), .id = SLICE_LIT("1"), .version = 1};
+        struct script_update update = {.source =
+                                           SLICE_LIT("{\"lock_type\":\"shared\",\"lock_count\":2,\"process_id\":123}"),
+                                       .params = SLICE_LIT("{\"process_id\":123}"),
+                                       .index = SLICE_LIT("fs"),
+                                       .type = SLICE_LIT("_doc"),
+                                       .id = SLICE_LIT("1"),
+                                       .version = 1};
         if (script_run_update(script, &SCRIPT_LIMITS_DEFAULT, &arena, &update, &problem) != 0)
             fail(source, &problem);
         arena_reset(&arena);

@@ -81,9 +81,8 @@ static void print_memory(struct bench *bench, const char *when)
             break;
     if (status != NULL)
         fclose(status);
-    printf("%-34s %8.1f MiB resident, %.1f MiB counted, %.1f MiB on disk\n", when,
-           (double)resident_kib / 1024, (double)stats.memory_bytes / (1 << 20),
-           (double)stats.disk_bytes / (1 << 20));
+    printf("%-34s %8.1f MiB resident, %.1f MiB counted, %.1f MiB on disk\n", when, (double)resident_kib / 1024,
+           (double)stats.memory_bytes / (1 << 20), (double)stats.disk_bytes / (1 << 20));
 }
 
 static void open_store(struct bench *bench)
@@ -129,8 +128,7 @@ static struct slice doc_value(struct bench *bench, uint64_t number)
     buf_printf(value, "{\"name\":\"%s-%llx.txt\",\"path\":\"/clinton", word(r), r >> 40);
     for (int i = 0; i < 4; i++, r = mixed(r))
         buf_printf(value, "/%s%llu", word(r), (r >> 16) % 50);
-    buf_printf(value,
-               "\",\"size\":%llu,\"mtime\":\"2026-%02llu-%02lluT%02llu:%02llu:00Z\",\"mode\":\"0644\",",
+    buf_printf(value, "\",\"size\":%llu,\"mtime\":\"2026-%02llu-%02lluT%02llu:%02llu:00Z\",\"mode\":\"0644\",",
                r % 1000000, r % 12 + 1, r % 28 + 1, r % 24, r % 60);
     buf_printf(value, "\"type\":\"file\",\"owner\":\"user%llu\",\"note\":\"", r % 300);
     for (; value->len < VALUE_BYTES - 2; r = mixed(r + 1))
@@ -177,10 +175,10 @@ static void load(struct bench *bench)
     }
     double took = now_s() - start;
     double us_a_key = 1e6 / (double)bench->docs / (bench->entries + 1);
-    printf("%-34s %8.2f s, %.0f documents/s; all threads busy %.2f s\n", "load", took,
-           (double)bench->docs / took, all_busy_s());
-    printf("%-34s %8.2f us a key, %.2f of it busy; syncs %.2f us a key\n", "  of it in writes",
-           written * us_a_key, busy * us_a_key, synced * us_a_key);
+    printf("%-34s %8.2f s, %.0f documents/s; all threads busy %.2f s\n", "load", took, (double)bench->docs / took,
+           all_busy_s());
+    printf("%-34s %8.2f us a key, %.2f of it busy; syncs %.2f us a key\n", "  of it in writes", written * us_a_key,
+           busy * us_a_key, synced * us_a_key);
     store_batch_free(batch);
     print_memory(bench, "after load");
 }
@@ -241,8 +239,7 @@ static void read_terms(struct bench *bench)
         struct slice prefix = slice_make(bytes, sizeof bytes);
         struct store_iter *iter = store_iter_new(bench->store, SPACE_ENTRIES, TL_TS_MAX, prefix, SLICE_NONE);
         store_iter_seek_first(iter);
-        for (; store_iter_valid(iter) && slice_starts_with(store_iter_key(iter), prefix);
-             store_iter_next(iter))
+        for (; store_iter_valid(iter) && slice_starts_with(store_iter_key(iter), prefix); store_iter_next(iter))
             hits++;
         must(store_iter_status(iter), "entries");
         store_iter_free(iter);
@@ -317,8 +314,7 @@ static void measure_compaction(struct bench *bench)
 {
     double start = now_s(), busy = all_busy_s();
     must(store_compact(bench->store), "compact");
-    printf("%-34s %8.2f s, all threads busy %.2f s\n", "compact everything", now_s() - start,
-           all_busy_s() - busy);
+    printf("%-34s %8.2f s, all threads busy %.2f s\n", "compact everything", now_s() - start, all_busy_s() - busy);
     print_memory(bench, "after compaction");
     read_random(bench, "get, any document, compacted", 0, bench->docs, true);
     read_random(bench, "get, never written, compacted", bench->docs, bench->docs, false);

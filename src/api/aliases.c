@@ -10,12 +10,10 @@
 /* Actions of one request, after wildcards. */
 #define ALIAS_ACTIONS_MAX 10000
 
-static const struct catalog_options alias_options = {.allow_no_indices = true,
-                                                     .expand_open = true,
-                                                     .expand_closed = true,
-                                                     .allow_closed = true};
+static const struct catalog_options alias_options = {
+    .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
 
-/* --- Show ---------------------------------------------------------------------------------------------------------- */
+/* --- Show --------------------------------------------------------------------------------------------------------- */
 
 static bool pattern_matches(struct slice pattern, struct slice name)
 {
@@ -126,7 +124,7 @@ int handle_alias_get(struct request *request)
     return REQUEST_DONE;
 }
 
-/* --- Change --------------------------------------------------------------------------------------------------------- */
+/* --- Change ------------------------------------------------------------------------------------------------------- */
 
 struct alias_batch {
     struct alias_action *actions;
@@ -222,7 +220,7 @@ int handle_alias_delete(struct request *request)
     return batch.count == 0 ? no_such_alias(request, names) : submit_batch(request, &batch);
 }
 
-/* --- _aliases ---------------------------------------------------------------------------------------------------------- */
+/* --- _aliases ----------------------------------------------------------------------------------------------------- */
 
 /* A text or a list of texts as one list apart by commas; `many` and `one` are the names of the member. */
 static struct slice names_of(struct request *request, yyjson_val *object, struct slice one, struct slice many)
@@ -234,9 +232,9 @@ static struct slice names_of(struct request *request, yyjson_val *object, struct
         value = json_get(object, many);
     if (yyjson_is_str(value))
         return json_slice(value);
-    yyjson_arr_foreach(value, i, count, item)
-    {
-        text = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(json_slice(item)));
+    yyjson_arr_foreach (value, i, count, item) {
+        text =
+            arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(json_slice(item)));
     }
     return text;
 }
@@ -244,7 +242,8 @@ static struct slice names_of(struct request *request, yyjson_val *object, struct
 /* The members of an "add" that belong to the alias itself. */
 static struct slice alias_body(struct request *request, yyjson_val *action)
 {
-    static const char *const names[] = {"filter", "routing", "index_routing", "search_routing", "is_write_index", "is_hidden"};
+    static const char *const names[] = {"filter",         "routing",        "index_routing",
+                                        "search_routing", "is_write_index", "is_hidden"};
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct json_writer writer;
     json_writer_init(&writer, &text);
@@ -262,8 +261,8 @@ static struct slice alias_body(struct request *request, yyjson_val *action)
     return kept;
 }
 
-static int add_aliases(struct request *request, const struct catalog_index *index, struct slice aliases, struct slice body,
-                       struct alias_batch *batch)
+static int add_aliases(struct request *request, const struct catalog_index *index, struct slice aliases,
+                       struct slice body, struct alias_batch *batch)
 {
     while (aliases.len > 0) {
         size_t len = slice_find_byte(aliases, ',');
@@ -312,7 +311,8 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
         else
             r = add_action(request, batch, &removal);
     }
-    if (r == 0 && slice_is(op, "remove") && batch->count == before && (must_exist || slice_find_byte(aliases, '*') == aliases.len))
+    if (r == 0 && slice_is(op, "remove") && batch->count == before &&
+        (must_exist || slice_find_byte(aliases, '*') == aliases.len))
         return no_such_alias(request, aliases);
     return r > 0 ? REQUEST_REFUSED : r;
 }
@@ -332,8 +332,7 @@ int handle_aliases_post(struct request *request)
     yyjson_val *actions = json_get_lit(doc.root, "actions");
     if (yyjson_arr_size(actions) == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No action specified");
-    yyjson_arr_foreach(actions, i, count, item)
-    {
+    yyjson_arr_foreach (actions, i, count, item) {
         yyjson_val *key = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
         if (key == NULL || !yyjson_is_obj(yyjson_obj_iter_get_val(key)))
             return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[aliases] failed to parse field [actions]");

@@ -21,7 +21,7 @@
 #define WORKER_COUNT_DEFAULT 2
 #define BODY_BYTES_MAX_DEFAULT ((size_t)100 << 20)
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/* --- Life --------------------------------------------------------------------------------------------------------- */
 
 static struct slice keep_option(struct slice given, const char *otherwise)
 {
@@ -121,7 +121,7 @@ void api_close(struct api *api)
     mem_free(api);
 }
 
-/* --- Which call it is ---------------------------------------------------------------------------------------- */
+/* --- Which call it is --------------------------------------------------------------------------------------------- */
 
 /* In the order in which a client of Elasticsearch may have seen them. */
 static struct slice method_list(struct request *request, unsigned methods, const char *between)
@@ -191,7 +191,7 @@ static int reply_no_handler(struct request *request)
     return REQUEST_ANSWERED;
 }
 
-/* --- Reading the request --------------------------------------------------------------------------------------- */
+/* --- Reading the request ------------------------------------------------------------------------------------------ */
 
 static int decode_parts(struct request *request, const struct route_match *match)
 {
@@ -254,8 +254,8 @@ static int read_token(struct request *request)
     struct slice token = request_param(request, "fencing_token");
     if (token.data == NULL || (slice_to_u64(token, &request->fencing_token) && request->fencing_token > 0))
         return 0;
-    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[fencing_token] must be the number that a grant came with, got [%.*s]",
-                          SLICE_ARG(token));
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "[fencing_token] must be the number that a grant came with, got [%.*s]", SLICE_ARG(token));
 }
 
 static int read_owner(struct request *request)

@@ -18,15 +18,15 @@
 #define KEEPALIVES_IN_TTL 3
 
 struct attachment {
-    struct list link;            /* in attachments->list */
+    struct list link; /* in attachments->list */
     struct attachments *owner;
     struct request *request;
-    struct slice session;        /* in the request's arena */
+    struct slice session; /* in the request's arena */
     uint64_t number;
-    uint64_t period_us;          /* between keepalives */
-    uint64_t due_us;             /* of the monotonic clock: the next one */
-    bool busy;                   /* a keepalive is under way */
-    bool broken;                 /* the connection is gone */
+    uint64_t period_us; /* between keepalives */
+    uint64_t due_us;    /* of the monotonic clock: the next one */
+    bool busy;          /* a keepalive is under way */
+    bool broken;        /* the connection is gone */
 };
 
 struct attachments {
@@ -36,9 +36,9 @@ struct attachments {
     pthread_t thread;
     struct list list;
     uint64_t last_number;
-    unsigned under_way;          /* commands submitted and not yet done */
-    bool stopping;               /* no more attachments */
-    bool closing;                /* the thread ends */
+    unsigned under_way; /* commands submitted and not yet done */
+    bool stopping;      /* no more attachments */
+    bool closing;       /* the thread ends */
 };
 
 static uint64_t monotonic_us(void)
@@ -48,7 +48,7 @@ static uint64_t monotonic_us(void)
     return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* --- Commands ----------------------------------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 static void command_over(struct attachments *attachments)
 {
@@ -84,7 +84,7 @@ static void submit_detach(struct attachments *attachments, struct slice session,
     submit(attachments, command);
 }
 
-/* --- The end of one ----------------------------------------------------------------------------------------------------- */
+/* --- The end of one ----------------------------------------------------------------------------------------------- */
 
 /* Requires: it is off the list, and nobody else has it. */
 static void attachment_end(struct attachment *attachment, bool detach)
@@ -110,7 +110,7 @@ static void attachment_broken(struct exchange *exchange)
         attachment_end(attachment, true);
 }
 
-/* --- Keepalives --------------------------------------------------------------------------------------------------------- */
+/* --- Keepalives --------------------------------------------------------------------------------------------------- */
 
 static void write_line(struct attachment *attachment, tl_ts now, tl_ts expires_at)
 {
@@ -119,7 +119,8 @@ static void write_line(struct attachment *attachment, tl_ts now, tl_ts expires_a
     struct exchange *exchange = attachment->request->exchange;
     buf_lit(&line, "{\"session\":");
     buf_json_string(&line, attachment->session);
-    buf_printf(&line, ",\"expires_at\":\"%s\",\"timestamp\":%" PRIu64 "}\n", instant_text(&arena, expires_at, 3).data, now);
+    buf_printf(&line, ",\"expires_at\":\"%s\",\"timestamp\":%" PRIu64 "}\n", instant_text(&arena, expires_at, 3).data,
+               now);
     exchange->ops->stream_write(exchange, buf_view(&line));
     arena_deinit(&arena);
     buf_deinit(&line);
@@ -172,7 +173,8 @@ static void submit_keepalive(struct attachment *attachment)
 static struct attachment *take_due(struct attachments *attachments, uint64_t now, uint64_t *ret_next)
 {
     *ret_next = now + 60 * TL_SECOND;
-    list_for_each(link, &attachments->list) {
+    list_for_each(link, &attachments->list)
+    {
         struct attachment *attachment = list_entry(link, struct attachment, link);
         if (attachment->busy)
             continue;
@@ -212,7 +214,7 @@ static void *attachments_main(void *context)
     return NULL;
 }
 
-/* --- All of them --------------------------------------------------------------------------------------------------------- */
+/* --- All of them -------------------------------------------------------------------------------------------------- */
 
 int attachments_open(struct journal *journal, struct attachments **ret_attachments)
 {
@@ -232,7 +234,8 @@ int attachments_open(struct journal *journal, struct attachments **ret_attachmen
 /* Takes an attachment that nobody has off the list. Returns: NULL when there is none. */
 static struct attachment *take_idle(struct attachments *attachments)
 {
-    list_for_each(link, &attachments->list) {
+    list_for_each(link, &attachments->list)
+    {
         struct attachment *attachment = list_entry(link, struct attachment, link);
         if (attachment->busy)
             continue;
@@ -276,7 +279,8 @@ void attachments_close(struct attachments *attachments)
 void attachments_look(struct attachments *attachments, struct slice session)
 {
     pthread_mutex_lock(&attachments->lock);
-    list_for_each(link, &attachments->list) {
+    list_for_each(link, &attachments->list)
+    {
         struct attachment *attachment = list_entry(link, struct attachment, link);
         if (slice_equal(attachment->session, session))
             attachment->due_us = 0;

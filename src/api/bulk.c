@@ -24,7 +24,7 @@ static uint64_t monotonic_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* --- Replies ----------------------------------------------------------------------------------------------------- */
+/* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 static const char *op_name(enum write_op op)
 {
@@ -88,7 +88,8 @@ static int write_entry(struct request *request, const struct bulk_request *bulk,
  * What became of each action of the body: the core's results (NULL: it was not asked), and between them those that it
  * never saw.
  */
-static struct write_result *all_results(struct request *request, const struct bulk *bulk, const struct write_result *results)
+static struct write_result *all_results(struct request *request, const struct bulk *bulk,
+                                        const struct write_result *results)
 {
     struct write_result *all = arena_zalloc(request->arena, (bulk->count + 1) * sizeof *all);
     size_t next = 0;
@@ -113,8 +114,10 @@ static int bulk_reply(struct request *request, const struct bulk_request *bulk, 
     for (size_t i = 0; i < bulk->bulk.count; i++)
         failed = failed || all[i].outcome == WRITE_FAILED;
     request->exchange->status = rolled_back ? 409 : 200;
-    buf_printf(buf, "{\"took\":%llu,%s\"errors\":%s,%s\"items\":[", (unsigned long long)(monotonic_ms() - bulk->started_ms),
-               bulk->bulk.pipeline_named ? "\"ingest_took\":0," : "", failed ? "true" : "false", rolled_back ? "\"rolled_back\":true," : "");
+    buf_printf(buf, "{\"took\":%llu,%s\"errors\":%s,%s\"items\":[",
+               (unsigned long long)(monotonic_ms() - bulk->started_ms),
+               bulk->bulk.pipeline_named ? "\"ingest_took\":0," : "", failed ? "true" : "false",
+               rolled_back ? "\"rolled_back\":true," : "");
     for (size_t i = 0; i < bulk->bulk.count; i++) {
         if (rolled_back && all[i].outcome != WRITE_FAILED)
             continue;
@@ -134,7 +137,7 @@ static int bulk_done(struct request *request, struct command *command)
     return bulk_reply(request, request->context, command->write.results, command->write.rolled_back);
 }
 
-/* --- What the core never sees --------------------------------------------------------------------------------------- */
+/* --- What the core never sees ------------------------------------------------------------------------------------- */
 
 static struct slice shard_key(struct request *request, const struct write_item *item)
 {
@@ -162,7 +165,7 @@ static void refuse_copies(struct request *request, const struct bulk_request *bu
     map_deinit(&siblings);
 }
 
-/* --- The request --------------------------------------------------------------------------------------------------- */
+/* --- The request -------------------------------------------------------------------------------------------------- */
 
 /* The items that the core gets to see, in the command's arena. Returns: how many. */
 static size_t items_for_core(struct command *command, const struct bulk *bulk, bool parse)

@@ -14,14 +14,14 @@
 struct bulk_parser {
     struct request *request;
     const struct bulk_defaults *defaults;
-    struct slice rest;  /* of the body */
-    size_t line;        /* number of the line taken last, from 1 */
+    struct slice rest; /* of the body */
+    size_t line;       /* number of the line taken last, from 1 */
     struct bulk *bulk;
     size_t item_capacity;
     size_t action_capacity;
 };
 
-/* --- Lines ------------------------------------------------------------------------------------------------------- */
+/* --- Lines -------------------------------------------------------------------------------------------------------- */
 
 enum { BULK_END = 100 }; /* apart from enum request_result */
 
@@ -52,18 +52,20 @@ static bool is_blank(struct slice line)
     return true;
 }
 
-/* --- Metadata ---------------------------------------------------------------------------------------------------- */
+/* --- Metadata ----------------------------------------------------------------------------------------------------- */
 
 static int malformed(struct bulk_parser *parser, const char *expected, const char *found)
 {
     return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "Malformed action/metadata line [%zu], expected %s but found [%s]", parser->line, expected, found);
+                          "Malformed action/metadata line [%zu], expected %s but found [%s]", parser->line, expected,
+                          found);
 }
 
 static int unknown_parameter(struct bulk_parser *parser, struct slice name)
 {
     return request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "Action/metadata line [%zu] contains an unknown parameter [%.*s]", parser->line, SLICE_ARG(name));
+                          "Action/metadata line [%zu] contains an unknown parameter [%.*s]", parser->line,
+                          SLICE_ARG(name));
 }
 
 /* A scalar as text, the way a JSON parser of Java gives any value as text. */
@@ -92,7 +94,8 @@ static int read_number(struct bulk_parser *parser, struct slice name, struct sli
 {
     int64_t value;
     if (!slice_to_i64(text, &value) && !fraction_to_i64(parser->request->arena, text, &value))
-        return request_refuse(parser->request, action->typed ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        return request_refuse(parser->request, action->typed ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT,
+                              "For input string: \"%.*s\"", SLICE_ARG(text));
     if (slice_is(name, "if_seq_no")) {
         item->if_seq_no = value;
     } else if (slice_is(name, "if_primary_term")) {
@@ -128,7 +131,8 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     } else if (slice_is(name, "_type")) {
         item->type = text;
         if (text.len == 0)
-            problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT, "name cannot be empty string");
+            problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                        "name cannot be empty string");
     } else if (slice_is(name, "_id")) {
         item->id = text;
     } else if (slice_is(name, "routing") || (old && slice_is(name, "_routing"))) {
@@ -144,7 +148,8 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         return unknown_parameter(parser, name);
     } else if (is_one_of(name, numbers) || (old && is_one_of(name, numbers_5))) {
         return read_number(parser, name, text, item, action);
-    } else if (slice_is(name, "version_type") || (old && (slice_is(name, "_version_type") || slice_is(name, "versionType")))) {
+    } else if (slice_is(name, "version_type") ||
+               (old && (slice_is(name, "_version_type") || slice_is(name, "versionType")))) {
         action->asked.version_type = true;
         return doc_version_type(parser->request, text, &item->version_type);
     } else if (slice_is(name, "_source")) {
@@ -165,18 +170,18 @@ static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc,
     size_t i, count;
     yyjson_val *key, *value;
     action->typed = item->type.len > 0 || json_get_lit(metadata, "_type") != NULL;
-    yyjson_obj_foreach(metadata, i, count, key, value)
-    {
+    yyjson_obj_foreach (metadata, i, count, key, value) {
         int r = 0;
         if (yyjson_is_null(value))
             continue;
         if (slice_is(json_slice(key), "_source") && !yyjson_is_arr(value))
             r = source_filter_json(parser->request, value, &action->source);
         else if (yyjson_is_ctn(value))
-            r = request_refuse(parser->request, PROBLEM_ILLEGAL_ARGUMENT,
-                               "Malformed action/metadata line [%zu], expected a simple value for field [%.*s] but found "
-                               "[%s]",
-                               parser->line, SLICE_ARG(json_slice(key)), place_token(value));
+            r = request_refuse(
+                parser->request, PROBLEM_ILLEGAL_ARGUMENT,
+                "Malformed action/metadata line [%zu], expected a simple value for field [%.*s] but found "
+                "[%s]",
+                parser->line, SLICE_ARG(json_slice(key)), place_token(value));
         else
             r = read_scalar(parser, doc, key, value, item, action);
         if (r != 0)
@@ -198,7 +203,8 @@ static enum write_op op_of(struct slice action)
 }
 
 /* Parses an action line. */
-static int read_action(struct bulk_parser *parser, struct slice line, struct write_item *item, struct bulk_action *action)
+static int read_action(struct bulk_parser *parser, struct slice line, struct write_item *item,
+                       struct bulk_action *action)
 {
     struct json_doc doc;
     struct request *request = parser->request;
@@ -223,7 +229,7 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
     return read_metadata(parser, &doc, metadata, item, action);
 }
 
-/* --- Items --------------------------------------------------------------------------------------------------------- */
+/* --- Items -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t clock_micros(void)
 {

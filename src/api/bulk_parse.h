@@ -23,9 +23,9 @@ struct bulk_action {
     struct source_filter source; /* updates that want it; not given: none */
     const struct slice *fields;
     size_t field_count;
-    struct slice pipeline;       /* empty: none */
-    bool typed;                  /* names a type: replied to as 5.6 does */
-    struct problem refused;      /* fails before the core sees it; else PROBLEM_NONE */
+    struct slice pipeline;  /* empty: none */
+    bool typed;             /* names a type: replied to as 5.6 does */
+    struct problem refused; /* fails before the core sees it; else PROBLEM_NONE */
 };
 
 struct bulk {
@@ -37,8 +37,8 @@ struct bulk {
 
 /* What actions have that do not name it themselves. */
 struct bulk_defaults {
-    struct slice index;   /* data NULL: none */
-    struct slice type;    /* empty: none */
+    struct slice index; /* data NULL: none */
+    struct slice type;  /* empty: none */
     struct slice routing;
     struct slice pipeline;
     struct slice lease;

@@ -10,8 +10,7 @@
 #include "api/searches.h"
 #include "script/script.h"
 
-/* --- Status and reply
- * ------------------------------------------------------------------------------------------------- */
+/* --- Status and reply --------------------------------------------------------------------------------------------- */
 
 static void number(struct json_writer *writer, const char *key, uint64_t value)
 {
@@ -28,8 +27,8 @@ static void write_rate(struct json_writer *writer, double rate)
     buf_deinit(&text);
 }
 
-void by_query_write_status(struct json_writer *writer, const struct by_query *by,
-                           const struct by_query_status *status, int slice, double rate)
+void by_query_write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
+                           int slice, double rate)
 {
     if (slice >= 0)
         number(writer, "slice_id", (uint64_t)slice);
@@ -119,8 +118,7 @@ static void publish_status(struct by_query *by)
     buf_deinit(&text);
 }
 
-/* --- What became of it
- * ------------------------------------------------------------------------------------------------------ */
+/* --- What became of it -------------------------------------------------------------------------------------------- */
 
 /* A document of .tasks, so that the result outlives this process. */
 static void store_result(struct by_query *by, const char *member, struct slice json)
@@ -210,9 +208,7 @@ void by_query_free(void *context)
     buf_deinit(&by->failures);
 }
 
-/* --- Handlers
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- Handlers ----------------------------------------------------------------------------------------------------- */
 
 static int reply_started(struct request *request, uint64_t task_number)
 {
@@ -278,14 +274,13 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
         task_discard(task);
         return r;
     }
-    task->description =
-        arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",
-                     kind == BY_QUERY_DELETE   ? "delete-by-query"
-                     : kind == BY_QUERY_UPDATE ? "update-by-query"
-                                               : "reindex from",
-                     SLICE_ARG(by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all")),
-                     kind == BY_QUERY_REINDEX ? " to [" : "", SLICE_ARG(by->dest.index),
-                     kind == BY_QUERY_REINDEX ? "]" : "");
+    task->description = arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",
+                                     kind == BY_QUERY_DELETE   ? "delete-by-query"
+                                     : kind == BY_QUERY_UPDATE ? "update-by-query"
+                                                               : "reindex from",
+                                     SLICE_ARG(by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all")),
+                                     kind == BY_QUERY_REINDEX ? " to [" : "", SLICE_ARG(by->dest.index),
+                                     kind == BY_QUERY_REINDEX ? "]" : "");
     return request_read(request, targets, count, by_query_ready);
 }
 

@@ -90,7 +90,7 @@ void by_query_progress(struct by_query *by);
 void by_query_store(struct by_query *by, const struct write_item *item);
 
 /* Writes the status as Elasticsearch shows it: inside braces of the caller's. */
-void by_query_write_status(struct json_writer *writer, const struct by_query *by,
-                           const struct by_query_status *status, int slice, double rate);
+void by_query_write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
+                           int slice, double rate);
 
 #endif

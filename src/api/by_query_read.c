@@ -8,35 +8,31 @@
 #include "api/source_filter.h"
 #include "api/update_body.h"
 
-/* --- Refusals
- * ------------------------------------------------------------------------------------------------------- */
+/* --- Refusals ----------------------------------------------------------------------------------------------------- */
 
 /* "[1:10] [dest] unknown field [junk]" */
-static int refuse_unknown(struct request *request, const struct json_doc *doc, yyjson_val *key,
-                          const char *parser)
+static int refuse_unknown(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser)
 {
     size_t line, column;
     query_position(doc, key, false, &line, &column);
-    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] unknown field [%.*s]", line,
-                          column, parser, SLICE_ARG(json_slice(key)));
+    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] unknown field [%.*s]", line, column, parser,
+                          SLICE_ARG(json_slice(key)));
 }
 
 /* "[reindex] failed to parse field [dest]" around what is wrong inside. */
-static int wrap_field(struct request *request, const struct json_doc *doc, yyjson_val *value,
-                      const char *field)
+static int wrap_field(struct request *request, const struct json_doc *doc, yyjson_val *value, const char *field)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
     size_t line, column;
     *cause = request->problem;
     query_position(doc, value, true, &line, &column);
-    request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] failed to parse field [%s]", line,
-                   column, field);
+    request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] failed to parse field [%s]", line, column,
+                   field);
     request->problem.caused_by = cause;
     return REQUEST_REFUSED;
 }
 
-/* --- Members all of them have
- * -------------------------------------------------------------------------------------------- */
+/* --- Members all of them have ------------------------------------------------------------------------------------- */
 
 static int read_conflicts(struct request *request, struct by_query *by, struct slice text)
 {
@@ -50,13 +46,12 @@ static int read_conflicts(struct request *request, struct by_query *by, struct s
 static int set_docs_max(struct request *request, struct by_query *by, int64_t number)
 {
     if (number < 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%s] parameter cannot be negative, found [%lld]",
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] parameter cannot be negative, found [%lld]",
                               by->call.dialect == DIALECT_7 ? "max_docs" : "size", (long long)number);
     if (by->docs_max >= 0 && by->docs_max != number)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[max_docs] set to two different values [%lld] and [%lld]",
-                              (long long)by->docs_max, (long long)number);
+                              "[max_docs] set to two different values [%lld] and [%lld]", (long long)by->docs_max,
+                              (long long)number);
     by->docs_max = number;
     return 0;
 }
@@ -70,12 +65,11 @@ static int read_docs_max(struct request *request, struct by_query *by, yyjson_va
     return set_docs_max(request, by, number);
 }
 
-static int read_script(struct request *request, struct by_query *by, const struct json_doc *doc,
-                       yyjson_val *key, yyjson_val *value)
+static int read_script(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key,
+                       yyjson_val *value)
 {
     struct write_update *script = &by->script;
-    struct slice *kept[] = {&script->script_source, &script->script_id, &script->script_lang,
-                            &script->script_params};
+    struct slice *kept[] = {&script->script_source, &script->script_id, &script->script_lang, &script->script_params};
     int r = update_script_parse(request, doc, key, value, "UpdateByQuery", by->call.dialect, script);
     for (size_t i = 0; r == 0 && i < sizeof kept / sizeof *kept; i++) {
         if (kept[i]->data != NULL)
@@ -84,8 +78,7 @@ static int read_script(struct request *request, struct by_query *by, const struc
     return r;
 }
 
-/* --- Bodies of _delete_by_query and _update_by_query
- * --------------------------------------------------------------------- */
+/* --- Bodies of _delete_by_query and _update_by_query -------------------------------------------------------------- */
 
 static bool is_own_member(const struct by_query *by, struct slice name)
 {
@@ -93,8 +86,8 @@ static bool is_own_member(const struct by_query *by, struct slice name)
            (slice_is(name, "script") && by->kind == BY_QUERY_UPDATE);
 }
 
-static int read_own_member(struct request *request, struct by_query *by, const struct json_doc *doc,
-                           yyjson_val *key, yyjson_val *value)
+static int read_own_member(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key,
+                           yyjson_val *value)
 {
     if (slice_is(json_slice(key), "conflicts"))
         return read_conflicts(request, by, json_slice(value));
@@ -110,8 +103,7 @@ static struct slice search_part(struct by_query *by, yyjson_val *body)
     size_t index, count;
     yyjson_val *key, *value;
     buf_lit(&text, "{");
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         if (is_own_member(by, json_slice(key)))
             continue;
         if (text.len > 1)
@@ -135,12 +127,10 @@ static int read_body(struct request *request, struct by_query *by)
     bool own = false;
     if (body.len == 0)
         return 0;
-    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc,
-                       &request->problem);
+    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
-    yyjson_obj_foreach(doc->root, index, count, key, value)
-    {
+    yyjson_obj_foreach (doc->root, index, count, key, value) {
         if (!is_own_member(by, json_slice(key)))
             continue;
         own = true;
@@ -150,8 +140,7 @@ static int read_body(struct request *request, struct by_query *by)
     return search_call_body(request, &by->call, own ? search_part(by, doc->root) : body, false);
 }
 
-/* --- The body of _reindex
- * ----------------------------------------------------------------------------------------------- */
+/* --- The body of _reindex ----------------------------------------------------------------------------------------- */
 
 /* Reading from other clusters is off: no host is on the list of those that may be read. */
 static int refuse_remote(struct request *request, yyjson_val *remote)
@@ -165,12 +154,10 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
     struct slice address = slice_from_offset(host, scheme + 3);
     size_t colon = slice_find_byte(address, ':');
     if (scheme + 3 > host.len || colon == 0 || colon + 1 >= address.len)
-        return request_refuse(
-            request, PROBLEM_ILLEGAL_ARGUMENT,
-            "[host] must be of the form [scheme]://[host]:[port](/[pathPrefix])? but was [%.*s]",
-            SLICE_ARG(host));
-    yyjson_obj_foreach(remote, index, count, key, value)
-    {
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[host] must be of the form [scheme]://[host]:[port](/[pathPrefix])? but was [%.*s]",
+                              SLICE_ARG(host));
+    yyjson_obj_foreach (remote, index, count, key, value) {
         struct slice name = json_slice(key);
         int64_t ignored;
         if (slice_is(name, "socket_timeout") || slice_is(name, "connect_timeout")) {
@@ -188,8 +175,7 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
     if (unsupported.len > 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported fields in [remote]: [%.*s]",
                               SLICE_ARG(unsupported));
-    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "[%.*s] not whitelisted in reindex.remote.whitelist",
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] not whitelisted in reindex.remote.whitelist",
                           (int)slice_find_byte(address, '/'), address.data);
 }
 
@@ -199,17 +185,14 @@ static struct slice joined(struct by_query *by, yyjson_val *value)
     struct slice all = json_slice(value);
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach(value, index, count, item)
-    {
-        all = all.data == NULL
-                  ? json_slice(item)
-                  : arena_printf(by->call.arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
+    yyjson_arr_foreach (value, index, count, item) {
+        all = all.data == NULL ? json_slice(item)
+                               : arena_printf(by->call.arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
     }
     return all;
 }
 
-static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc,
-                       yyjson_val *source)
+static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *source)
 {
     struct query_parser parser = {
         .arena = by->call.arena, .dialect = by->call.dialect, .doc = doc, .problem = &request->problem};
@@ -218,8 +201,7 @@ static int read_source(struct request *request, struct by_query *by, const struc
     size_t index, count;
     yyjson_val *key, *value;
     buf_lit(&text, "{");
-    yyjson_obj_foreach(source, index, count, key, value)
-    {
+    yyjson_obj_foreach (source, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "index")) {
             by->call.index = joined(by, value);
@@ -260,13 +242,11 @@ static int read_routing(struct request *request, struct by_query_dest *dest, str
     return 0;
 }
 
-static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc,
-                     yyjson_val *dest)
+static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *dest)
 {
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(dest, index, count, key, value)
-    {
+    yyjson_obj_foreach (dest, index, count, key, value) {
         struct slice name = json_slice(key), text = json_slice(value);
         int r = 0;
         if (slice_is(name, "index"))
@@ -320,24 +300,19 @@ static int read_reindex(struct request *request, struct by_query *by)
     size_t index, count;
     yyjson_val *key, *value;
     if (body.len == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                              "Validation Failed: 1: body is missing;");
-    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc,
-                       &request->problem);
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: body is missing;");
+    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     by->call.index = SLICE_NONE;
-    yyjson_obj_foreach(doc->root, index, count, key, value)
-    {
+    yyjson_obj_foreach (doc->root, index, count, key, value) {
         if ((r = read_reindex_member(request, by, doc, key, value)) != 0)
             return r;
     }
     return 0;
 }
 
-/* --- Parameters
- * --------------------------------------------------------------------------------------------------------------
- */
+/* --- Parameters --------------------------------------------------------------------------------------------------- */
 
 static int read_docs_param(struct request *request, struct by_query *by, const char *name)
 {
@@ -373,28 +348,25 @@ static int read_slices(struct request *request, struct by_query *by)
 
 static int read_params(struct request *request, struct by_query *by)
 {
-    int32_t batch =
-        by->call.search.size >= 0 && by->kind == BY_QUERY_REINDEX ? by->call.search.size : BY_QUERY_BATCH;
+    int32_t batch = by->call.search.size >= 0 && by->kind == BY_QUERY_REINDEX ? by->call.search.size : BY_QUERY_BATCH;
     struct slice conflicts = request_param(request, "conflicts");
     bool ignored = false;
     int r;
     if (by->kind != BY_QUERY_REINDEX && by->call.search.size >= 0 &&
         (r = set_docs_max(request, by, by->call.search.size)) != 0)
         return r; /* "size" of the body, before 7.3 */
-    if ((r = read_docs_param(request, by, "size")) != 0 ||
-        (r = read_docs_param(request, by, "max_docs")) != 0 ||
+    if ((r = read_docs_param(request, by, "size")) != 0 || (r = read_docs_param(request, by, "max_docs")) != 0 ||
         (r = request_int(request, "scroll_size", &batch)) != 0 || (r = read_slices(request, by)) != 0 ||
         (r = task_read_rate(request, &by->rate)) != 0 ||
         (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
         (r = request_bool(request, "atomic", &by->atomic)) != 0 ||
-        (r = request_bool(request, "version", &ignored)) != 0 ||
-        (r = write_options_read(request, &by->options)) != 0)
+        (r = request_bool(request, "version", &ignored)) != 0 || (r = write_options_read(request, &by->options)) != 0)
         return r;
     if (conflicts.data != NULL && (r = read_conflicts(request, by, conflicts)) != 0)
         return r;
     if (batch < 1 || batch > SEARCH_WINDOW_MAX)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[scroll_size] must be between 1 and %d, was [%d]", SEARCH_WINDOW_MAX, batch);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[scroll_size] must be between 1 and %d, was [%d]",
+                              SEARCH_WINDOW_MAX, batch);
     by->call.search.size = batch;
     if (by->docs_max >= 0 && by->slices > 1 && by->docs_max < (int64_t)by->slices)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] should be >= [slices]");
@@ -423,10 +395,9 @@ static int validate(struct request *request, struct by_query *by)
     if (r != 0)
         return r;
     if (by->kind == BY_QUERY_REINDEX && slice_equal(by->call.index, by->dest.index))
-        return request_refuse(
-            request, PROBLEM_ACTION_REQUEST_VALIDATION,
-            "Validation Failed: 1: reindex cannot write into an index its reading from [%.*s];",
-            SLICE_ARG(by->dest.index));
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: reindex cannot write into an index its reading from [%.*s];",
+                              SLICE_ARG(by->dest.index));
     return 0;
 }
 

@@ -13,8 +13,7 @@
 #include "mapping/mapping.h"
 #include "script/script.h"
 
-/* --- Commands
- * -------------------------------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /* A thread that waits for its command. */
 struct waiting {
@@ -76,9 +75,7 @@ void by_query_store(struct by_query *by, const struct write_item *item)
     command_free(command);
 }
 
-/* --- Items
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- Items -------------------------------------------------------------------------------------------------------- */
 
 /* One batch on its way. */
 struct batch {
@@ -190,8 +187,7 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
 }
 
 /* Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
-static int run_script(struct batch *batch, struct write_item *item, const struct search_hit *hit,
-                      bool *ret_wanted)
+static int run_script(struct batch *batch, struct write_item *item, const struct search_hit *hit, bool *ret_wanted)
 {
     struct by_query *by = batch->by;
     struct arena arena = ARENA_INIT;
@@ -215,11 +211,10 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
         by->sum.noops++;
         batch->noops++;
     } else if (r == 0 && update.op_after == SCRIPT_OP_OTHER) {
-        r = refuse_text(
-            by, arena_printf(&by->task->arena,
-                             "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
-                             SLICE_ARG(update.op_text))
-                    .data);
+        r = refuse_text(by, arena_printf(&by->task->arena,
+                                         "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
+                                         SLICE_ARG(update.op_text))
+                                .data);
     } else if (r == 0) {
         *ret_wanted = true;
         item->source = copy(batch, update.source_after);
@@ -264,9 +259,7 @@ static int take_hit(void *user, const struct search_hit *hit)
     return r;
 }
 
-/* --- Outcomes
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- Outcomes ----------------------------------------------------------------------------------------------------- */
 
 static void add_failure(struct by_query *by, const struct write_item *item, const struct problem *problem)
 {
@@ -303,8 +296,7 @@ static bool count_result(struct batch *batch, struct request *shell, const struc
         status->created += result->outcome == WRITE_CREATED;
         status->updated += result->outcome == WRITE_UPDATED;
         status->deleted += result->outcome == WRITE_DELETED;
-        status->conflicts +=
-            result->outcome == WRITE_FAILED && result->problem.type == PROBLEM_VERSION_CONFLICT;
+        status->conflicts += result->outcome == WRITE_FAILED && result->problem.type == PROBLEM_VERSION_CONFLICT;
     }
     if (result->outcome != WRITE_FAILED || (result->problem.type == PROBLEM_VERSION_CONFLICT && by->proceed))
         return true;
@@ -331,10 +323,8 @@ static bool lacks_copies(struct batch *batch)
 {
     struct by_query *by = batch->by;
     struct write_command *write = &batch->command->write;
-    struct request shell = {.api = by->api,
-                            .arena = &batch->command->arena,
-                            .dialect = by->call.dialect,
-                            .catalog = by->call.catalog};
+    struct request shell = {
+        .api = by->api, .arena = &batch->command->arena, .dialect = by->call.dialect, .catalog = by->call.catalog};
     bool lacks = false;
     for (size_t i = 0; i < write->item_count; i++) {
         if (write_check_copies(&shell, &by->options, &write->items[i], 0) == 0)
@@ -345,9 +335,7 @@ static bool lacks_copies(struct batch *batch)
     return lacks;
 }
 
-/* --- Batches
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- Batches ------------------------------------------------------------------------------------------------------ */
 
 /* A batch of n hits lasts n / rate seconds at least; rethrottling counts at once. */
 static void throttle(struct by_query *by, struct by_query_status *status, size_t hits)
@@ -390,8 +378,8 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
         refuse(by, &problem);
     if (r == 0 && first) {
-        uint64_t total = by->docs_max >= 0 && result.total > (uint64_t)by->docs_max ? (uint64_t)by->docs_max
-                                                                                    : result.total;
+        uint64_t total =
+            by->docs_max >= 0 && result.total > (uint64_t)by->docs_max ? (uint64_t)by->docs_max : result.total;
         batch->status->total += total;
         by->sum.total += total;
     }
@@ -430,9 +418,7 @@ static int run_slice(struct by_query *by, struct by_query_status *status, int64_
     return r;
 }
 
-/* --- The whole
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 static int compile_script(struct by_query *by)
 {
@@ -451,8 +437,7 @@ static uint32_t automatic_slices(const struct by_query *by)
 {
     uint32_t slices = by->call.context.index_count > 0 ? UINT32_MAX : 1;
     for (size_t i = 0; i < by->call.context.index_count; i++)
-        slices = by->call.context.indices[i].shard_count < slices ? by->call.context.indices[i].shard_count
-                                                                  : slices;
+        slices = by->call.context.indices[i].shard_count < slices ? by->call.context.indices[i].shard_count : slices;
     return slices > 20 ? 20 : slices;
 }
 
@@ -467,8 +452,7 @@ static int run_slices(struct by_query *by)
             by->call.search.slice_max = slices;
             by->call.search.slice_id = i;
         }
-        r = run_slice(by, &by->parts[i],
-                      by->docs_max >= 0 && slices > 1 ? by->docs_max / slices : by->docs_max);
+        r = run_slice(by, &by->parts[i], by->docs_max >= 0 && slices > 1 ? by->docs_max / slices : by->docs_max);
     }
     return r;
 }

@@ -35,7 +35,7 @@ static int cat_begin(struct request *request, const struct cat_column *columns, 
     return cat_table_help(request, columns, count) ? REQUEST_ANSWERED : 0;
 }
 
-/* --- Indices -------------------------------------------------------------------------------------------------------- */
+/* --- Indices ------------------------------------------------------------------------------------------------------ */
 
 static const struct cat_column index_columns[] = {
     {"health", "h", "current health status", false, false},
@@ -74,10 +74,8 @@ static void add_index(struct request *request, const struct catalog_index *index
 
 int handle_cat_indices(struct request *request)
 {
-    static const struct catalog_options options = {.allow_no_indices = true,
-                                                   .expand_open = true,
-                                                   .expand_closed = true,
-                                                   .allow_closed = true};
+    static const struct catalog_options options = {
+        .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
     struct cat_table table;
     struct index_set set;
     struct slice health = request_param(request, "health");
@@ -85,7 +83,8 @@ int handle_cat_indices(struct request *request)
     if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     if (health.data != NULL && !slice_is(health, "green") && !slice_is(health, "yellow") && !slice_is(health, "red"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown cluster health status [%.*s]", SLICE_ARG(health));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown cluster health status [%.*s]",
+                              SLICE_ARG(health));
     cat_table_init(&table, index_columns, COUNT_OF(index_columns));
     for (size_t i = 0; i < set.count; i++)
         if (health.data == NULL || slice_is(health, index_health(set.targets[i].index)))
@@ -93,7 +92,7 @@ int handle_cat_indices(struct request *request)
     return cat_table_reply(request, &table);
 }
 
-/* --- Count ------------------------------------------------------------------------------------------------------------ */
+/* --- Count -------------------------------------------------------------------------------------------------------- */
 
 static const struct cat_column count_columns[] = {
     {"epoch", "t,time", "seconds since 1970-01-01 00:00:00", false, false},
@@ -106,8 +105,8 @@ static void add_time(struct request *request, struct cat_cell *row)
 {
     time_t now = time(NULL);
     row[0] = cat_number(now);
-    row[1] = cat_text(arena_printf(request->arena, "%02d:%02d:%02d", (int)(now / 3600 % 24), (int)(now / 60 % 60),
-                                   (int)(now % 60)));
+    row[1] = cat_text(
+        arena_printf(request->arena, "%02d:%02d:%02d", (int)(now / 3600 % 24), (int)(now / 60 % 60), (int)(now % 60)));
 }
 
 int handle_cat_count(struct request *request)
@@ -128,7 +127,7 @@ int handle_cat_count(struct request *request)
     return cat_table_reply(request, &table);
 }
 
-/* --- Aliases ---------------------------------------------------------------------------------------------------------- */
+/* --- Aliases ------------------------------------------------------------------------------------------------------ */
 
 static const struct cat_column alias_columns[] = {
     {"alias", "a", "alias name", false, false},
@@ -175,7 +174,7 @@ int handle_cat_aliases(struct request *request)
     return cat_table_reply(request, &table);
 }
 
-/* --- Health ----------------------------------------------------------------------------------------------------------- */
+/* --- Health ------------------------------------------------------------------------------------------------------- */
 
 static const struct cat_column health_columns[] = {
     {"epoch", "t,time", "seconds since 1970-01-01 00:00:00", false, false},
@@ -219,7 +218,7 @@ int handle_cat_health(struct request *request)
     return cat_table_reply(request, &table);
 }
 
-/* --- Templates -------------------------------------------------------------------------------------------------------- */
+/* --- Templates ---------------------------------------------------------------------------------------------------- */
 
 static const struct cat_column template_columns[] = {
     {"name", "n", "template name", false, false},
@@ -236,8 +235,7 @@ static void add_template(struct request *request, const struct catalog_object *o
     struct slice patterns = SLICE_NONE;
     if (json_parse_stored(request->arena, object->body, &doc) != 0)
         return;
-    yyjson_arr_foreach(json_get_lit(doc.root, "index_patterns"), i, count, item)
-    {
+    yyjson_arr_foreach (json_get_lit(doc.root, "index_patterns"), i, count, item) {
         patterns = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(patterns), i == 0 ? "" : ", ",
                                 SLICE_ARG(json_slice(item)));
     }

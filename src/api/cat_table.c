@@ -33,7 +33,7 @@ struct cat_cell *cat_table_row(struct cat_table *table, struct arena *arena)
     return row;
 }
 
-/* --- Columns ------------------------------------------------------------------------------------------------------- */
+/* --- Columns ------------------------------------------------------------------------------------------------------ */
 
 static bool alias_matches(const struct cat_column *column, struct slice pattern)
 {
@@ -76,7 +76,7 @@ static size_t columns_shown(struct request *request, const struct cat_table *tab
     return count;
 }
 
-/* --- Cells ---------------------------------------------------------------------------------------------------------- */
+/* --- Cells -------------------------------------------------------------------------------------------------------- */
 
 static struct slice bytes_in_unit(struct request *request, int64_t bytes, struct slice unit)
 {
@@ -107,12 +107,9 @@ static struct slice cell_text(struct request *request, const struct cat_cell *ce
 {
     struct slice unit = request_param(request, "bytes");
     switch (cell->kind) {
-    case CAT_NULL:
-        return SLICE_LIT("");
-    case CAT_TEXT:
-        return cell->text;
-    case CAT_NUMBER:
-        return arena_printf(request->arena, "%lld", (long long)cell->number);
+    case CAT_NULL: return SLICE_LIT("");
+    case CAT_TEXT: return cell->text;
+    case CAT_NUMBER: return arena_printf(request->arena, "%lld", (long long)cell->number);
     case CAT_BYTES:
         return unit.len > 0 ? bytes_in_unit(request, cell->number, unit) : bytes_readable(request, cell->number);
     }
@@ -128,7 +125,7 @@ static size_t text_width(struct slice text)
     return width;
 }
 
-/* --- Order ---------------------------------------------------------------------------------------------------------- */
+/* --- Order -------------------------------------------------------------------------------------------------------- */
 
 struct sort_key {
     size_t column;
@@ -196,7 +193,7 @@ static int sorted_rows(struct request *request, const struct cat_table *table, c
     return r;
 }
 
-/* --- Text and JSON ---------------------------------------------------------------------------------------------------- */
+/* --- Text and JSON ------------------------------------------------------------------------------------------------ */
 
 static void pad(struct buf *buf, size_t spaces)
 {

@@ -12,10 +12,10 @@
 
 struct cat_column {
     const char *name;
-    const char *aliases;     /* apart by commas; "" for none */
+    const char *aliases; /* apart by commas; "" for none */
     const char *description;
-    bool right;              /* aligned to the right */
-    bool hidden;             /* shown only when ?h= names it */
+    bool right;  /* aligned to the right */
+    bool hidden; /* shown only when ?h= names it */
 };
 
 enum cat_kind { CAT_NULL, CAT_TEXT, CAT_NUMBER, CAT_BYTES };

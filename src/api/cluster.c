@@ -11,7 +11,7 @@
 #include "core/settings.h"
 #include "json/filter.h"
 
-/* --- Health ----------------------------------------------------------------------------------------------------------- */
+/* --- Health ------------------------------------------------------------------------------------------------------- */
 
 /* What a client waits for. */
 struct health_wait {
@@ -31,8 +31,9 @@ static bool nodes_are_reached(struct slice wanted)
     static const struct {
         const char *prefix;
         int low, high; /* offsets from the number that are fine */
-    } forms[] = {{">=", INT16_MIN, 0}, {"<=", 0, INT16_MAX}, {">", INT16_MIN, -1}, {"<", 1, INT16_MAX},
-                 {"ge(", INT16_MIN, 0}, {"le(", 0, INT16_MAX}, {"gt(", INT16_MIN, -1}, {"lt(", 1, INT16_MAX}, {"", 0, 0}};
+    } forms[] = {{">=", INT16_MIN, 0},   {"<=", 0, INT16_MAX},  {">", INT16_MIN, -1},
+                 {"<", 1, INT16_MAX},    {"ge(", INT16_MIN, 0}, {"le(", 0, INT16_MAX},
+                 {"gt(", INT16_MIN, -1}, {"lt(", 1, INT16_MAX}, {"", 0, 0}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct slice prefix = slice_from(forms[i].prefix);
         if (!slice_starts_with(wanted, prefix))
@@ -133,7 +134,7 @@ static void write_health(struct request *request, const struct index_set *set, c
     json_u64(&writer, 1);
     write_numbers(&writer, health);
     buf_slice(writer.buf, SLICE_LIT(",\"delayed_unassigned_shards\":0,\"number_of_pending_tasks\":0,"
-                              "\"number_of_in_flight_fetch\":0,\"task_max_waiting_in_queue_millis\":0"));
+                                    "\"number_of_in_flight_fetch\":0,\"task_max_waiting_in_queue_millis\":0"));
     json_key(&writer, "active_shards_percent_as_number");
     json_double(&writer, cluster_health_percent(health));
     if (slice_is(level, "indices") || slice_is(level, "shards")) {
@@ -198,13 +199,15 @@ int handle_cluster_health(struct request *request)
     return REQUEST_DONE;
 }
 
-/* --- Settings ---------------------------------------------------------------------------------------------------------- */
+/* --- Settings ----------------------------------------------------------------------------------------------------- */
 
-static int write_section(struct request *request, yyjson_val *root, const char *name, bool flat, struct json_writer *writer)
+static int write_section(struct request *request, yyjson_val *root, const char *name, bool flat,
+                         struct json_writer *writer)
 {
     struct settings settings = {NULL, 0}, none = {NULL, 0};
     yyjson_val *section = json_get(root, slice_from(name));
-    if (yyjson_is_obj(section) && settings_parse(section, SLICE_NONE, request->arena, &settings, &request->problem) != 0)
+    if (yyjson_is_obj(section) &&
+        settings_parse(section, SLICE_NONE, request->arena, &settings, &request->problem) != 0)
         return REQUEST_REFUSED;
     settings = settings_merge(&none, &settings, false, request->arena); /* leaves the nulls out */
     json_key(writer, name);
@@ -271,8 +274,11 @@ int handle_cluster_settings_put(struct request *request)
     if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0 ||
         (r = request_json(request, 0, doc)) != 0)
         return r;
-    if (yyjson_obj_size(json_get_lit(doc->root, "persistent")) + yyjson_obj_size(json_get_lit(doc->root, "transient")) == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no settings to update;");
+    if (yyjson_obj_size(json_get_lit(doc->root, "persistent")) +
+            yyjson_obj_size(json_get_lit(doc->root, "transient")) ==
+        0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: no settings to update;");
     struct command *command = command_new(COMMAND_CLUSTER_SETTINGS_PUT, request->dialect);
     command->object.name = SLICE_LIT("settings");
     command->object.body = request_body(request);
@@ -280,8 +286,7 @@ int handle_cluster_settings_put(struct request *request)
     return request_submit(request, command, settings_put_done);
 }
 
-/* --- State and nodes ------------------------------------------------------------------------------------------------------ */
-
+/* --- State and nodes ---------------------------------------------------------------------------------------------- */
 
 /* Where clients reach this node: the address that this one came by. */
 static struct slice publish_address(struct request *request)

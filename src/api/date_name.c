@@ -21,8 +21,8 @@ struct date_name {
 
 static int refuse(struct date_name *d, const char *reason)
 {
-    problem_set(d->problem, d->arena, PROBLEM_PARSE, "invalid dynamic name expression [%.*s]. %s",
-                SLICE_ARG(d->name), reason);
+    problem_set(d->problem, d->arena, PROBLEM_PARSE, "invalid dynamic name expression [%.*s]. %s", SLICE_ARG(d->name),
+                reason);
     return DATE_NAME_INVALID;
 }
 

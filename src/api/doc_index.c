@@ -24,7 +24,7 @@ static uint64_t clock_micros(void)
     return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* --- Reading ------------------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 static int read_numbers(struct request *request, struct write_item *item)
 {
@@ -33,8 +33,8 @@ static int read_numbers(struct request *request, struct write_item *item)
     if (r != 0 || (r = request_long(request, "if_primary_term", &term)) != 0)
         return r;
     if (item->if_seq_no < 0 && item->if_seq_no != SEQ_NO_ANY)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "sequence numbers must be non negative. got [%" PRId64 "].",
-                              item->if_seq_no);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "sequence numbers must be non negative. got [%" PRId64 "].", item->if_seq_no);
     if (term < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "primary term must be non negative. got [%" PRId64 "]",
                               term);
@@ -85,7 +85,7 @@ static int read_op_type(struct request *request, struct write_item *item)
     return 0;
 }
 
-/* --- wait_for_active_shards ---------------------------------------------------------------------------------------- */
+/* --- wait_for_active_shards --------------------------------------------------------------------------------------- */
 
 uint32_t write_item_shard(struct request *request, const struct write_item *item)
 {
@@ -115,22 +115,23 @@ int write_check_copies(struct request *request, const struct write_options *opti
     struct slice source = item->source.data == NULL ? SLICE_NONE
                                                     : arena_printf(request->arena, ", source[%.*s]",
                                                                    SLICE_ARG(shown ? item->source : SLICE_LIT("_na_")));
-    struct slice asked = options->active_shards == ACTIVE_SHARDS_ALL ? SLICE_LIT("ALL")
-                                                                      : arena_printf(request->arena, "%u", needed);
+    struct slice asked =
+        options->active_shards == ACTIVE_SHARDS_ALL ? SLICE_LIT("ALL") : arena_printf(request->arena, "%u", needed);
     struct slice timeout = options->timeout.len > 0 ? options->timeout : SLICE_LIT("1m");
-    struct slice what = arena_printf(request->arena, "%s {[%.*s][%.*s][%.*s]%.*s}", ops[item->op], SLICE_ARG(item->index),
-                                     SLICE_ARG(type), SLICE_ARG(item->id), SLICE_ARG(source));
+    struct slice what = arena_printf(request->arena, "%s {[%.*s][%.*s][%.*s]%.*s}", ops[item->op],
+                                     SLICE_ARG(item->index), SLICE_ARG(type), SLICE_ARG(item->id), SLICE_ARG(source));
     if (siblings > 1)
         what = arena_printf(request->arena, "%zu] requests", siblings);
     uint32_t shard = write_item_shard(request, item);
-    return request_refuse(request, PROBLEM_UNAVAILABLE_SHARDS,
-                          "[%.*s][%u] Not enough active copies to meet shard count of [%.*s] (have 1, needed %u). Timeout: "
-                          "[%.*s], request: [BulkShardRequest [[%.*s][%u]] containing [%.*s%s]",
-                          SLICE_ARG(item->index), shard, SLICE_ARG(asked), needed, SLICE_ARG(timeout),
-                          SLICE_ARG(item->index), shard, SLICE_ARG(what), siblings > 1 ? "" : "]");
+    return request_refuse(
+        request, PROBLEM_UNAVAILABLE_SHARDS,
+        "[%.*s][%u] Not enough active copies to meet shard count of [%.*s] (have 1, needed %u). Timeout: "
+        "[%.*s], request: [BulkShardRequest [[%.*s][%u]] containing [%.*s%s]",
+        SLICE_ARG(item->index), shard, SLICE_ARG(asked), needed, SLICE_ARG(timeout), SLICE_ARG(item->index), shard,
+        SLICE_ARG(what), siblings > 1 ? "" : "]");
 }
 
-/* --- Writing -------------------------------------------------------------------------------------------------------- */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static int single_done(struct request *request, struct command *command)
 {

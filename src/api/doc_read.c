@@ -15,7 +15,7 @@
 #include "json/path.h"
 #include "mapping/shard.h"
 
-/* --- Parameters ------------------------------------------------------------------------------------------------- */
+/* --- Parameters --------------------------------------------------------------------------------------------------- */
 
 int doc_version_type(struct request *request, struct slice text, enum version_type *ret_type)
 {
@@ -106,7 +106,7 @@ struct lock_target doc_lock_target(const struct doc_query *query)
     return (struct lock_target){.mode = LOCK_S, .index = query->index, .type = query->type, .id = query->id};
 }
 
-/* --- Looking up ------------------------------------------------------------------------------------------------- */
+/* --- Looking up --------------------------------------------------------------------------------------------------- */
 
 void doc_conflict_problem(struct arena *arena, enum dialect dialect, const struct catalog_index *index,
                           struct slice type, struct slice id, struct slice routing, const char *text,
@@ -182,9 +182,9 @@ static int check_version(struct request *request, const struct doc_query *query,
     if (!found->found || query->version == VERSION_ANY || query->version_type == VERSION_FORCE ||
         query->version == found->doc.version)
         return 0;
-    struct slice text = arena_printf(request->arena,
-                                     "current version [%" PRId64 "] is different than the one provided [%" PRId64 "]",
-                                     found->doc.version, query->version);
+    struct slice text =
+        arena_printf(request->arena, "current version [%" PRId64 "] is different than the one provided [%" PRId64 "]",
+                     found->doc.version, query->version);
     doc_conflict_problem(request->arena, request->dialect, found->index, found->type->name, query->id, query->routing,
                          text.data, ret_problem);
     doc_release(&found->doc);
@@ -363,7 +363,7 @@ int doc_write_found(struct request *request, const struct doc_query *query, cons
     return r;
 }
 
-/* --- GET /index/_doc/id --------------------------------------------------------------------------------------------- */
+/* --- GET /index/_doc/id ------------------------------------------------------------------------------------------- */
 
 /* 5.6 asks the shard, which refuses fields that hold others. */
 static int check_leaf_fields(struct request *request, const struct doc_query *query, const struct doc_found *found)
@@ -452,7 +452,7 @@ int handle_doc_get(struct request *request)
     return request_read(request, target, 1, history ? history_run : get_run);
 }
 
-/* --- GET /index/_source/id ------------------------------------------------------------------------------------------ */
+/* --- GET /index/_source/id ---------------------------------------------------------------------------------------- */
 
 /* 5.6 says no more than the status; 6.x, whose clients come by the same paths, says this. */
 static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found)

@@ -15,7 +15,7 @@
 /* Which document, and what of it. */
 struct doc_query {
     struct slice index;
-    struct slice type;    /* empty: typeless */
+    struct slice type; /* empty: typeless */
     struct slice id;
     struct slice routing; /* empty: none */
     int64_t version;      /* VERSION_ANY, or what the client expects */
@@ -32,7 +32,7 @@ struct doc_found {
     const struct catalog_index *index; /* lives with the request's catalog */
     const struct mapping_type *type;   /* NULL: no such type */
     bool found;
-    struct doc doc;                    /* when found; doc_release() */
+    struct doc doc; /* when found; doc_release() */
 };
 
 /*

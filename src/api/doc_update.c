@@ -68,9 +68,10 @@ static int refuse_version(struct request *request, const struct write_asked *ask
 {
     if (request->dialect == DIALECT_5 || (!asked->version && !asked->version_type))
         return 0;
-    return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                          "Validation Failed: 1: internal versioning can not be used for optimistic concurrency control. "
-                          "Please use `if_seq_no` and `if_primary_term` instead;");
+    return request_refuse(
+        request, PROBLEM_ACTION_REQUEST_VALIDATION,
+        "Validation Failed: 1: internal versioning can not be used for optimistic concurrency control. "
+        "Please use `if_seq_no` and `if_primary_term` instead;");
 }
 
 static int read_parameters(struct request *request, struct single_update *single, struct write_asked *asked)

@@ -15,7 +15,7 @@
 
 #define WRITE_TIMEOUT_DEFAULT_US (10 * TL_SECOND)
 
-/* --- Options -------------------------------------------------------------------------------------------------- */
+/* --- Options ------------------------------------------------------------------------------------------------------ */
 
 static int read_refresh(struct request *request, struct write_options *options)
 {
@@ -41,7 +41,8 @@ static int read_active_shards(struct request *request, struct write_options *opt
         return 0;
     }
     if (!slice_to_i64(text, &value) || value > INT32_MAX) {
-        int r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "cannot parse ActiveShardCount[%.*s]", SLICE_ARG(text));
+        int r =
+            request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "cannot parse ActiveShardCount[%.*s]", SLICE_ARG(text));
         request->problem.caused_by = arena_zalloc(request->arena, sizeof *request->problem.caused_by);
         problem_set(request->problem.caused_by, request->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
                     SLICE_ARG(text));
@@ -57,7 +58,8 @@ bool write_pipeline_missing(struct slice name, enum dialect dialect, struct aren
 {
     if (name.len == 0 || (slice_is(name, "_none") && dialect == DIALECT_7))
         return false;
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist", SLICE_ARG(name));
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist",
+                SLICE_ARG(name));
     return true;
 }
 
@@ -173,7 +175,8 @@ static void validate_update(const struct write_item *item, const struct write_as
                             struct validation *validation)
 {
     const struct write_update *update = item->update;
-    bool scripted = update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL;
+    bool scripted =
+        update->script_source.data != NULL || update->script_id.data != NULL || update->script_file.data != NULL;
     if (dialect == DIALECT_5 && item->version_type != VERSION_INTERNAL && item->version_type != VERSION_FORCE)
         validation_add(validation, "version type [%s] is not supported by the update API",
                        write_version_type_name(item->version_type));
@@ -232,15 +235,14 @@ void write_read_ahead(struct request *request, struct command *command)
         return;
     tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
     struct view view = {request->api->store, journal_stable(request->api->journal), NULL};
-    if (catalog_find(catalog, item->index, true, request->dialect, &command->arena, &index, &alias,
-                     &ignored) != 0)
+    if (catalog_find(catalog, item->index, true, request->dialect, &command->arena, &index, &alias, &ignored) != 0)
         return;
     const struct mapping_type *type = mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     if (type != NULL)
         item->seen = seen_read(&view, index->number, type->number, item->id, &command->arena);
 }
 
-/* --- Problems ------------------------------------------------------------------------------------------------------ */
+/* --- Problems ----------------------------------------------------------------------------------------------------- */
 
 static struct slice conflict_text(const struct write_item *item, const struct write_result *result, struct arena *arena)
 {
@@ -291,24 +293,20 @@ void write_result_problem(struct request *request, const struct write_item *item
         /* the details are those of a conflict */
         doc_conflict_problem(request->arena, dialect, &index, type, item->id, item->routing, "", problem);
         problem->type = PROBLEM_DOCUMENT_MISSING;
-        problem->reason = arena_printf(request->arena, "[%.*s][%.*s]: document missing", SLICE_ARG(type),
-                                       SLICE_ARG(item->id));
+        problem->reason =
+            arena_printf(request->arena, "[%.*s][%.*s]: document missing", SLICE_ARG(type), SLICE_ARG(item->id));
     }
 }
 
-/* --- Replies ------------------------------------------------------------------------------------------------------- */
+/* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 int write_result_status(const struct write_result *result)
 {
     switch (result->outcome) {
-    case WRITE_CREATED:
-        return 201;
-    case WRITE_NOT_FOUND:
-        return 404;
-    case WRITE_FAILED:
-        return problem_status(&result->problem);
-    default:
-        return 200;
+    case WRITE_CREATED: return 201;
+    case WRITE_NOT_FOUND: return 404;
+    case WRITE_FAILED: return problem_status(&result->problem);
+    default: return 200;
     }
 }
 
@@ -403,7 +401,8 @@ static int write_got(struct request *request, const struct write_result *result,
     if (result->source.data == NULL || (!source && view->field_count == 0))
         return 0;
     /* Of a document that its script deleted only the parts are shown that were asked for by name. */
-    bool all = view->source == NULL || (view->source->filter.include_count == 0 && view->source->filter.exclude_count == 0);
+    bool all =
+        view->source == NULL || (view->source->filter.include_count == 0 && view->source->filter.exclude_count == 0);
     if (result->outcome == WRITE_DELETED && all)
         source = false;
     buf_lit(buf, ",\"get\":{");
@@ -444,7 +443,8 @@ int write_result_write(struct request *request, const struct write_item *item, c
     write_copies(request, item, result, view->in_bulk, buf);
     write_numbers(result, view->dialect, buf);
     if (old && (item->op == WRITE_INDEX || item->op == WRITE_CREATE))
-        buf_slice(buf, result->outcome == WRITE_CREATED ? SLICE_LIT(",\"created\":true") : SLICE_LIT(",\"created\":false"));
+        buf_slice(buf,
+                  result->outcome == WRITE_CREATED ? SLICE_LIT(",\"created\":true") : SLICE_LIT(",\"created\":false"));
     if (item->op == WRITE_UPDATE)
         r = write_got(request, result, view, buf);
     if (view->in_bulk) {

@@ -10,10 +10,10 @@
 
 /* Parameters of the request as a whole. */
 struct write_options {
-    bool refreshed;      /* `refresh` was given and is not false: replies say forced_refresh */
-    bool refresh_waits;  /* wait_for: they do not */
-    uint64_t timeout_us; /* for locks */
-    struct slice timeout; /* as given; for texts */
+    bool refreshed;        /* `refresh` was given and is not false: replies say forced_refresh */
+    bool refresh_waits;    /* wait_for: they do not */
+    uint64_t timeout_us;   /* for locks */
+    struct slice timeout;  /* as given; for texts */
     int32_t active_shards; /* wait_for_active_shards; ACTIVE_SHARDS_ALL, ACTIVE_SHARDS_DEFAULT */
     struct slice lease;
 };
@@ -52,10 +52,10 @@ int validation_end(struct validation *validation, struct request *request) TL_MU
 
 /* What a client said about an item that the item itself does not hold. */
 struct write_asked {
-    bool version;      /* it named one, be it -1 */
+    bool version; /* it named one, be it -1 */
     bool version_type;
-    bool typed_path;   /* the type is in the path, where 5.6 wants a create to have an id; 6.x, by the item, does not */
-    int32_t retries;   /* retry_on_conflict, which has nothing left to do: updates run one after another */
+    bool typed_path; /* the type is in the path, where 5.6 wants a create to have an id; 6.x, by the item, does not */
+    int32_t retries; /* retry_on_conflict, which has nothing left to do: updates run one after another */
 };
 
 /* Checks an item as Elasticsearch's IndexRequest, DeleteRequest and UpdateRequest do. */
@@ -82,7 +82,7 @@ void write_item_parse(struct write_item *item, enum dialect dialect, struct aren
 /* Looks up what the command's one item will find, on this thread, so that the core need not (core/seen.h). */
 void write_read_ahead(struct request *request, struct command *command);
 
-/* --- Replies ------------------------------------------------------------------------------------------------- */
+/* --- Replies ------------------------------------------------------------------------------------------------------ */
 
 /* How one result is shown. */
 struct write_view {

@@ -48,31 +48,31 @@ struct exchange_ops {
 
 struct exchange {
     const struct exchange_ops *ops;
-    struct arena arena;        /* lives as long as the exchange; used by one thread at a time */
+    struct arena arena; /* lives as long as the exchange; used by one thread at a time */
 
     /* The request; valid until the response. */
     enum http_method method;
-    struct slice method_name;  /* as sent */
-    struct slice path;         /* as sent, percent escapes included, without the query */
-    struct slice query;        /* after the '?', as sent; data NULL: no '?' */
-    struct slice body;         /* whole; empty: none, or forgotten */
+    struct slice method_name; /* as sent */
+    struct slice path;        /* as sent, percent escapes included, without the query */
+    struct slice query;       /* after the '?', as sent; data NULL: no '?' */
+    struct slice body;        /* whole; empty: none, or forgotten */
     /*
      * A byte of the api's that lives as long as the connection, 0 at first; NULL: there is none. For hints only: proxies
      * share connections among clients.
      */
     _Atomic unsigned char *connection_note;
-    bool lone;                 /* the calling thread may stay with it until it is durable: nobody waits behind it */
+    bool lone; /* the calling thread may stay with it until it is durable: nobody waits behind it */
 
     /* The response. */
     int status;
-    const char *content_type;  /* static or in the arena; NULL: application/json; charset=UTF-8 */
-    tl_ts timestamp;           /* for Tidelock-Timestamp; 0: the stable timestamp of the moment, set by the api */
+    const char *content_type;        /* static or in the arena; NULL: application/json; charset=UTF-8 */
+    tl_ts timestamp;                 /* for Tidelock-Timestamp; 0: the stable timestamp of the moment, set by the api */
     struct response_header *headers; /* room for RESPONSE_HEADERS_MAX in the arena; NULL: none */
     size_t header_count;
-    struct buf response;       /* the body; src/http frees it. HEAD: sent as its length only */
+    struct buf response; /* the body; src/http frees it. HEAD: sent as its length only */
 
     void (*_Atomic on_disconnect)(struct exchange *exchange); /* set by the api; NULL: not interested */
-    void *api_context;         /* the api's */
+    void *api_context;                                        /* the api's */
 };
 
 static inline struct slice exchange_header(struct exchange *exchange, const char *name)

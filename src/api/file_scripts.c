@@ -24,16 +24,16 @@
 struct file_scripts {
     struct journal *journal;
     char *folder;
-    uint64_t signature;     /* of what was handed to the core last */
+    uint64_t signature; /* of what was handed to the core last */
     bool stopping;
-    unsigned under_way;     /* commands submitted and not yet done */
+    unsigned under_way; /* commands submitted and not yet done */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_t thread;
     bool started;
 };
 
-/* --- The folder ------------------------------------------------------------------------------------------------------ */
+/* --- The folder --------------------------------------------------------------------------------------------------- */
 
 /* "judge-lock.groovy" is the script "judge-lock" in groovy. Returns: false for files that are no scripts. */
 static bool split_name(struct slice file, struct slice *ret_name, struct slice *ret_lang)
@@ -79,9 +79,9 @@ static uint64_t folder_signature(const char *folder, char *const *names, size_t 
         struct slice path = arena_printf(arena, "%s/%s", folder, names[i]);
         if (stat(path.data, &info) != 0)
             continue;
-        struct slice facts = arena_printf(arena, "%s %lld %lld.%09ld %llu", names[i], (long long)info.st_size,
-                                          (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
-                                          (unsigned long long)info.st_ino);
+        struct slice facts =
+            arena_printf(arena, "%s %lld %lld.%09ld %llu", names[i], (long long)info.st_size,
+                         (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, (unsigned long long)info.st_ino);
         signature = signature * 31 + slice_hash(facts);
     }
     return signature;
@@ -103,7 +103,7 @@ static bool read_file(const char *folder, const char *name, struct arena *arena,
     return len <= FILE_SCRIPT_BYTES_MAX;
 }
 
-/* --- The command --------------------------------------------------------------------------------------------------- */
+/* --- The command -------------------------------------------------------------------------------------------------- */
 
 static void scripts_done(struct command *command)
 {

@@ -8,7 +8,7 @@
 #include "json/filter.h"
 #include "mapping/mapping.h"
 
-/* --- Names in lists ------------------------------------------------------------------------------------------------------ */
+/* --- Names in lists ----------------------------------------------------------------------------------------------- */
 
 static bool matches_any(struct slice list, struct slice name)
 {
@@ -22,7 +22,7 @@ static bool matches_any(struct slice list, struct slice name)
     return false;
 }
 
-/* --- Show ------------------------------------------------------------------------------------------------------------------ */
+/* --- Show --------------------------------------------------------------------------------------------------------- */
 
 /* The types of an index that are asked for. Returns: how many were written. */
 static size_t write_types(struct request *request, const struct catalog_index *index, struct slice types,
@@ -121,13 +121,15 @@ int handle_mapping_get(struct request *request)
     struct json_writer writer;
     bool typed = false, local = false;
     int r = request_bool(request, "include_type_name", &typed);
-    if (r != 0 || (r = request_bool(request, "local", &local)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
+    if (r != 0 || (r = request_bool(request, "local", &local)) != 0 ||
+        (r = index_set_read(request, &options, &set)) != 0)
         return r;
     bool named = request_param(request, "include_type_name").data != NULL;
     struct slice types = request_part(request, PART_TYPE);
     if (types.len > 0 && named && !typed)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Types cannot be provided in get mapping requests, unless include_type_name is set to true.");
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "Types cannot be provided in get mapping requests, unless include_type_name is set to true.");
     if (types.len > 0)
         return reply_types(request, &set, types);
     reply_begin(request, 200, &writer);
@@ -145,7 +147,7 @@ int handle_mapping_get(struct request *request)
     return REQUEST_DONE;
 }
 
-/* --- Fields ---------------------------------------------------------------------------------------------------------------- */
+/* --- Fields ------------------------------------------------------------------------------------------------------- */
 
 static void write_field(void *context, const struct mapping_field *field)
 {
@@ -203,7 +205,7 @@ int handle_mapping_get_field(struct request *request)
     return REQUEST_DONE;
 }
 
-/* --- Change ------------------------------------------------------------------------------------------------------------------ */
+/* --- Change ------------------------------------------------------------------------------------------------------- */
 
 struct mapping_change {
     struct slice body;
@@ -224,37 +226,41 @@ static struct command *make_change(struct request *request, struct slice index, 
 
 int handle_mapping_put(struct request *request)
 {
-    struct catalog_options options = {.allow_no_indices = false, .expand_open = true, .expand_closed = true,
-                                      .allow_closed = true};
+    struct catalog_options options = {
+        .allow_no_indices = false, .expand_open = true, .expand_closed = true, .allow_closed = true};
     struct mapping_change *change = arena_zalloc(request->arena, sizeof *change);
     struct index_set set;
     struct json_doc doc;
     int64_t ignored = 0;
     int r = request_bool(request, "include_type_name", &change->typed);
-    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 ||
+        (r = index_set_read(request, &options, &set)) != 0)
         return r;
     bool named = request_param(request, "include_type_name").data != NULL;
     change->type = request_part(request, PART_TYPE);
     if (change->type.len > 0 && named && !change->typed)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Types cannot be provided in put mapping requests, unless the include_type_name parameter is "
-                              "set to true.");
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "Types cannot be provided in put mapping requests, unless the include_type_name parameter is "
+            "set to true.");
     change->typed = change->typed || change->type.len > 0;
     if ((r = request_json(request, 0, &doc)) != 0)
         return r;
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if (!change->typed && yyjson_obj_size(doc.root) == 1 && json_get_lit(doc.root, "_doc") != NULL)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Types cannot be provided in put mapping requests, unless the include_type_name parameter is "
-                              "set to true.");
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "Types cannot be provided in put mapping requests, unless the include_type_name parameter is "
+            "set to true.");
     if (!change->typed && !named && request->dialect == DIALECT_5 && index_mappings_are_typed(doc.root))
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: mapping type is missing;");
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: mapping type is missing;");
     change->body = request_body(request);
     return index_set_submit(request, &set, make_change, change, reply_acknowledged);
 }
 
-/* --- Types of an index exist -------------------------------------------------------------------------------------------------- */
+/* --- Types of an index exist -------------------------------------------------------------------------------------- */
 
 int handle_type_exists(struct request *request)
 {

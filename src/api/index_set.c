@@ -7,7 +7,7 @@
 #include "api/api_internal.h"
 #include "mapping/mapping.h"
 
-/* --- Options ----------------------------------------------------------------------------------------------------- */
+/* --- Options ------------------------------------------------------------------------------------------------------ */
 
 static int expand_word(struct request *request, struct slice word, struct catalog_options *options)
 {
@@ -20,7 +20,8 @@ static int expand_word(struct request *request, struct slice word, struct catalo
     else if (slice_is(word, "all"))
         options->expand_open = options->expand_closed = options->expand_hidden = true;
     else if (!slice_is(word, "none"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No valid expand wildcard value [%.*s]", SLICE_ARG(word));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No valid expand wildcard value [%.*s]",
+                              SLICE_ARG(word));
     return 0;
 }
 
@@ -63,7 +64,7 @@ int index_options_read(struct request *request, const struct catalog_options *de
     return read_expand(request, ret_options);
 }
 
-/* --- Resolving --------------------------------------------------------------------------------------------------- */
+/* --- Resolving ---------------------------------------------------------------------------------------------------- */
 
 int index_set_resolve(struct request *request, const struct catalog_options *options, struct index_set *ret_set)
 {
@@ -109,7 +110,7 @@ void index_render_mapping(const struct catalog_index *index, const bool *include
     mapping_render(index->mapping, typed ? index->dialect : DIALECT_7, typed, buf);
 }
 
-/* --- One command an index ------------------------------------------------------------------------------------------ */
+/* --- One command an index ----------------------------------------------------------------------------------------- */
 
 /* A chain of commands under way. In the request's arena. */
 struct index_chain {
@@ -117,7 +118,7 @@ struct index_chain {
     size_t count;
     size_t next;
     index_command_make *make;
-    void *context;         /* of make */
+    void *context; /* of make */
     request_handler *then;
 };
 

@@ -19,7 +19,7 @@ static const struct {
     {"index.translog.durability", "REQUEST"},
 };
 
-/* --- Show ------------------------------------------------------------------------------------------------------------- */
+/* --- Show --------------------------------------------------------------------------------------------------------- */
 
 static bool name_matches(struct slice patterns, struct slice key)
 {
@@ -77,10 +77,8 @@ static void write_settings(struct request *request, const struct catalog_index *
 
 int handle_settings_get(struct request *request)
 {
-    static const struct catalog_options options = {.allow_no_indices = true,
-                                                   .expand_open = true,
-                                                   .expand_closed = true,
-                                                   .allow_closed = true};
+    static const struct catalog_options options = {
+        .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
     struct index_set set;
     struct json_writer writer;
     bool flat = false, defaults = false, local = false;
@@ -96,7 +94,7 @@ int handle_settings_get(struct request *request)
     return REQUEST_DONE;
 }
 
-/* --- Change ------------------------------------------------------------------------------------------------------------ */
+/* --- Change ------------------------------------------------------------------------------------------------------- */
 
 struct settings_change {
     struct slice body;
@@ -115,10 +113,8 @@ static struct command *make_change(struct request *request, struct slice index, 
 
 int handle_settings_put(struct request *request)
 {
-    static const struct catalog_options options = {.expand_open = true,
-                                                   .expand_closed = true,
-                                                   .allow_no_indices = true,
-                                                   .allow_closed = true};
+    static const struct catalog_options options = {
+        .expand_open = true, .expand_closed = true, .allow_no_indices = true, .allow_closed = true};
     struct settings_change *change = arena_zalloc(request->arena, sizeof *change);
     struct index_set set;
     struct json_doc doc;
@@ -133,7 +129,8 @@ int handle_settings_put(struct request *request)
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if (yyjson_obj_size(doc.root) == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no settings to update;");
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: no settings to update;");
     change->body = request_body(request);
     return index_set_submit(request, &set, make_change, change, reply_acknowledged);
 }

@@ -8,13 +8,14 @@
 #include "api/instant.h"
 #include "mapping/mapping.h"
 
-/* --- Create --------------------------------------------------------------------------------------------------------- */
+/* --- Create ------------------------------------------------------------------------------------------------------- */
 
 /* Members of a mapping's root; a "mappings" object without any of them holds types. */
 static bool is_root_member(struct slice name)
 {
-    static const char *const names[] = {"properties", "dynamic", "dynamic_templates", "date_detection", "enabled",
-                                        "numeric_detection", "dynamic_date_formats", "runtime", "_all"};
+    static const char *const names[] = {"properties",           "dynamic", "dynamic_templates",
+                                        "date_detection",       "enabled", "numeric_detection",
+                                        "dynamic_date_formats", "runtime", "_all"};
     if (name.len > 0 && name.data[0] == '_')
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -27,8 +28,7 @@ static bool holds_root_members_only(yyjson_val *object)
 {
     size_t i, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(object, i, count, key, value)
-    {
+    yyjson_obj_foreach (object, i, count, key, value) {
         if (!is_root_member(json_slice(key)))
             return false;
     }
@@ -41,8 +41,7 @@ bool index_mappings_are_typed(yyjson_val *mappings)
     yyjson_val *key, *value;
     if (!yyjson_is_obj(mappings) || yyjson_obj_size(mappings) == 0)
         return false;
-    yyjson_obj_foreach(mappings, i, count, key, value)
-    {
+    yyjson_obj_foreach (mappings, i, count, key, value) {
         if (is_root_member(json_slice(key)) || !holds_root_members_only(value))
             return false;
     }
@@ -99,7 +98,7 @@ int handle_index_create(struct request *request)
     return request_submit(request, command, create_done);
 }
 
-/* --- Delete --------------------------------------------------------------------------------------------------------- */
+/* --- Delete ------------------------------------------------------------------------------------------------------- */
 
 static struct command *make_delete(struct request *request, struct slice index, void *context)
 {
@@ -132,7 +131,7 @@ int handle_index_delete(struct request *request)
     return index_set_submit(request, &set, make_delete, NULL, reply_acknowledged);
 }
 
-/* --- Open and close --------------------------------------------------------------------------------------------------- */
+/* --- Open and close ----------------------------------------------------------------------------------------------- */
 
 struct state_change {
     struct index_set set;
@@ -175,10 +174,8 @@ static int state_done(struct request *request)
 
 static int change_state(struct request *request, bool close)
 {
-    const struct catalog_options options = {.allow_no_indices = !close,
-                                            .expand_open = close,
-                                            .expand_closed = !close,
-                                            .allow_closed = true};
+    const struct catalog_options options = {
+        .allow_no_indices = !close, .expand_open = close, .expand_closed = !close, .allow_closed = true};
     struct state_change *change = arena_zalloc(request->arena, sizeof *change);
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
@@ -198,7 +195,7 @@ int handle_index_close(struct request *request)
     return change_state(request, true);
 }
 
-/* --- Exist and show ------------------------------------------------------------------------------------------------- */
+/* --- Exist and show ----------------------------------------------------------------------------------------------- */
 
 /* 5.6 has calls behind names that begin with '_', and says so of those it has not. */
 static int check_reserved_name(struct request *request)
@@ -221,10 +218,8 @@ static int check_reserved_name(struct request *request)
 
 int handle_index_exists(struct request *request)
 {
-    static const struct catalog_options options = {.allow_no_indices = true,
-                                                   .expand_open = true,
-                                                   .expand_closed = true,
-                                                   .allow_closed = true};
+    static const struct catalog_options options = {
+        .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
     struct index_set set;
     bool ignored = false;
     int r = request_bool(request, "local", &ignored);
@@ -314,9 +309,7 @@ static int read_features(struct request *request, struct index_view *view)
 
 int handle_index_get(struct request *request)
 {
-    static const struct catalog_options options = {.allow_no_indices = true,
-                                                   .expand_open = true,
-                                                   .allow_closed = true};
+    static const struct catalog_options options = {.allow_no_indices = true, .expand_open = true, .allow_closed = true};
     struct index_set set;
     struct index_view view = {NULL};
     struct json_writer writer;
@@ -340,7 +333,7 @@ int handle_index_get(struct request *request)
     return REQUEST_DONE;
 }
 
-/* --- Refresh, flush, merge, clear caches ---------------------------------------------------------------------------- */
+/* --- Refresh, flush, merge, clear caches -------------------------------------------------------------------------- */
 
 static int nothing_to_do(struct request *request, bool replicas_too)
 {

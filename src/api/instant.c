@@ -124,8 +124,8 @@ struct slice instant_text(struct arena *arena, tl_ts ts, int fraction)
     int64_t seconds = (int64_t)(ts / TL_SECOND);
     date_of(seconds / 86400, &year, &month, &day);
     int64_t rest = seconds % 86400;
-    struct slice head = arena_printf(arena, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02d:%02d:%02d", year, month, day,
-                                     (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+    struct slice head = arena_printf(arena, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02d:%02d:%02d", year, month,
+                                     day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
     unsigned micros = (unsigned)(ts % TL_SECOND);
     if (fraction == 0)
         return arena_printf(arena, "%sZ", head.data);

@@ -49,7 +49,7 @@ static int read_owner(struct own_body *body, struct lock_command *lock)
     return 0;
 }
 
-/* --- POST /_lock -------------------------------------------------------------------------------------------------------- */
+/* --- POST /_lock -------------------------------------------------------------------------------------------------- */
 
 static int lock_done(struct request *request, struct command *command)
 {
@@ -112,7 +112,8 @@ int handle_lock(struct request *request)
         (r = request_accept(request)) != 0)
         return r;
     if (lock.target_count == 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a lock request must name at least one lock in [locks]");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "a lock request must name at least one lock in [locks]");
     struct command *command = lock_command_new(&lock);
     arena_rewind(request->arena, mark);
     if (lock.wait_us > 0)
@@ -120,7 +121,7 @@ int handle_lock(struct request *request)
     return request_submit(request, command, lock_done);
 }
 
-/* --- POST /_unlock ------------------------------------------------------------------------------------------------------ */
+/* --- POST /_unlock ------------------------------------------------------------------------------------------------ */
 
 static int unlock_done(struct request *request, struct command *command)
 {
@@ -139,14 +140,15 @@ int handle_unlock(struct request *request)
     struct lock_command lock = {.wait_us = 0};
     int r = own_body_parse(request, "an unlock", "session transaction locks", &body);
     if (r != 0 || (r = read_owner(&body, &lock)) != 0 ||
-        (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 || (r = request_accept(request)) != 0)
+        (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
+        (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->lock = lock;
     return request_submit(request, command, unlock_done);
 }
 
-/* --- Looking -------------------------------------------------------------------------------------------------------------- */
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
 
 static int look(struct request *request, request_completion *then)
 {
@@ -207,8 +209,7 @@ static void add_lock_rows(struct request *request, yyjson_val *lock, yyjson_val 
 {
     size_t i, count;
     yyjson_val *owner;
-    yyjson_arr_foreach(owners, i, count, owner)
-    {
+    yyjson_arr_foreach (owners, i, count, owner) {
         struct cat_cell *row = cat_table_row(table, request->arena);
         row[0] = status_cell(request, lock, "index");
         row[1] = status_cell(request, lock, "path");
@@ -232,8 +233,7 @@ static int cat_locks_done(struct request *request, struct command *command)
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, lock_columns, COUNT_OF(lock_columns));
-    yyjson_arr_foreach(json_get_lit(doc.root, "locks"), i, count, lock)
-    {
+    yyjson_arr_foreach (json_get_lit(doc.root, "locks"), i, count, lock) {
         add_lock_rows(request, lock, json_get_lit(lock, "holders"), "held", &table);
         add_lock_rows(request, lock, json_get_lit(lock, "waiters"), "waiting", &table);
     }

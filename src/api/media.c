@@ -28,7 +28,8 @@ static int compatible_version(struct slice header)
 {
     static const char name[] = "compatible-with=";
     struct slice type = media_type(header);
-    if (!media_is(type, "application/vnd.elasticsearch+json") && !media_is(type, "application/vnd.elasticsearch+x-ndjson"))
+    if (!media_is(type, "application/vnd.elasticsearch+json") &&
+        !media_is(type, "application/vnd.elasticsearch+x-ndjson"))
         return 0;
     for (size_t i = type.len; i + sizeof name <= header.len; i++)
         if (strncasecmp(header.data + i, name, sizeof name - 1) == 0) {
@@ -59,7 +60,8 @@ static bool well_formed(struct slice header)
         return false;
     for (size_t i = 0; i < type.len; i++) {
         unsigned char c = (unsigned char)type.data[i];
-        bool token = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || strchr("!#$%&'*+.^_`|~-", c) != NULL;
+        bool token =
+            (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || strchr("!#$%&'*+.^_`|~-", c) != NULL;
         if (i != slash && (!token || c == '\0'))
             return false;
     }
@@ -69,7 +71,8 @@ static bool well_formed(struct slice header)
 static int refuse_malformed(struct request *request, struct slice header)
 {
     struct problem *cause = arena_zalloc(request->arena, sizeof *cause);
-    problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "invalid Content-Type header [%.*s]", SLICE_ARG(header));
+    problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "invalid Content-Type header [%.*s]",
+                SLICE_ARG(header));
     problem_set(&request->problem, request->arena, PROBLEM_CONTENT_TYPE_HEADER,
                 "java.lang.IllegalArgumentException: %.*s", SLICE_ARG(cause->reason));
     request->problem.caused_by = cause;

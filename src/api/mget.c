@@ -17,7 +17,7 @@ struct mget {
     size_t capacity;
 };
 
-/* --- Parsing ------------------------------------------------------------------------------------------------------- */
+/* --- Parsing ------------------------------------------------------------------------------------------------------ */
 
 static int add_query(struct request *request, struct mget *mget, const struct doc_query *query)
 {
@@ -48,8 +48,7 @@ static int stored_fields_of(struct request *request, yyjson_val *value, struct d
     query->stored_field_count = 0;
     if (yyjson_is_str(value))
         fields[query->stored_field_count++] = json_slice(value);
-    yyjson_arr_foreach(value, i, count, item)
-    {
+    yyjson_arr_foreach (value, i, count, item) {
         if (yyjson_is_str(item))
             fields[query->stored_field_count++] = json_slice(item);
     }
@@ -92,7 +91,8 @@ static int read_scalar(struct request *request, struct slice name, yyjson_val *v
         if (!slice_to_i64(item_text(request, value), &query->version))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "For input string: \"%.*s\"",
                                   SLICE_ARG(item_text(request, value)));
-    } else if (slice_is(name, "version_type") || (old && (slice_is(name, "_version_type") || slice_is(name, "_versionType")))) {
+    } else if (slice_is(name, "version_type") ||
+               (old && (slice_is(name, "_version_type") || slice_is(name, "_versionType")))) {
         return doc_version_type(request, item_text(request, value), &query->version_type);
     } else if (!old) {
         return request_refuse(request, PROBLEM_PARSE, "failed to parse multi get request. unknown field [%.*s]",
@@ -121,14 +121,12 @@ static int read_docs(struct request *request, const struct json_doc *doc, yyjson
 {
     size_t i, count, k, members;
     yyjson_val *item, *key, *value;
-    yyjson_arr_foreach(docs, i, count, item)
-    {
+    yyjson_arr_foreach (docs, i, count, item) {
         struct doc_query query = mget->defaults;
         int r;
         if (!yyjson_is_obj(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "docs array element should include an object");
-        yyjson_obj_foreach(item, k, members, key, value)
-        {
+        yyjson_obj_foreach (item, k, members, key, value) {
             if ((r = read_member(request, doc, key, value, &query)) != 0)
                 return r;
         }
@@ -142,8 +140,7 @@ static int read_ids(struct request *request, yyjson_val *ids, struct mget *mget)
 {
     size_t i, count;
     yyjson_val *item;
-    yyjson_arr_foreach(ids, i, count, item)
-    {
+    yyjson_arr_foreach (ids, i, count, item) {
         struct doc_query query = mget->defaults;
         if (yyjson_is_ctn(item) || yyjson_is_null(item))
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "ids array element should only contain ids");
@@ -183,11 +180,10 @@ static int read_body(struct request *request, struct mget *mget)
     if (r != 0)
         return r;
     if (!yyjson_is_obj(doc.root))
-        return refuse_at(request, &doc, place_of_root(&doc),
-                         arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]",
-                                      place_token(doc.root)));
-    yyjson_obj_foreach(doc.root, i, count, key, value)
-    {
+        return refuse_at(
+            request, &doc, place_of_root(&doc),
+            arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]", place_token(doc.root)));
+    yyjson_obj_foreach (doc.root, i, count, key, value) {
         if ((r = read_top(request, &doc, key, value, mget)) != 0)
             return r;
     }
@@ -202,16 +198,17 @@ static int validate(struct request *request, const struct mget *mget)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no documents to get;");
     for (size_t i = 0; i < mget->count; i++) {
         if (mget->items[i].index.data == NULL)
-            text = arena_printf(request->arena, "%.*s%u: index is missing for doc %zu;", SLICE_ARG(text), ++problems, i);
+            text =
+                arena_printf(request->arena, "%.*s%u: index is missing for doc %zu;", SLICE_ARG(text), ++problems, i);
         if (mget->items[i].id.data == NULL)
             text = arena_printf(request->arena, "%.*s%u: id is missing for doc %zu;", SLICE_ARG(text), ++problems, i);
     }
-    return problems == 0 ? 0
-                         : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: %.*s",
-                                          SLICE_ARG(text));
+    return problems == 0
+               ? 0
+               : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: %.*s", SLICE_ARG(text));
 }
 
-/* --- Reading ------------------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 static void write_refused(struct request *request, const struct doc_query *query, const struct problem *problem)
 {

@@ -20,9 +20,7 @@ struct msearch {
     size_t count, capacity;
 };
 
-/* --- Reading
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 static bool next_line(struct slice *body, struct slice *ret_line)
 {
@@ -42,11 +40,9 @@ static struct slice joined(struct request *request, yyjson_val *value)
     struct slice all = json_slice(value);
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach(value, index, count, item)
-    {
-        all = all.data == NULL
-                  ? json_slice(item)
-                  : arena_printf(request->arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
+    yyjson_arr_foreach (value, index, count, item) {
+        all = all.data == NULL ? json_slice(item)
+                               : arena_printf(request->arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
     }
     return all;
 }
@@ -61,8 +57,7 @@ static int read_header(struct request *request, struct slice line, struct search
     int r = json_parse(request->arena, line, request->dialect, 0, &doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
-    yyjson_obj_foreach(doc.root, index, count, key, value)
-    {
+    yyjson_obj_foreach (doc.root, index, count, key, value) {
         struct slice name = json_slice(key);
         bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         if (slice_is(name, "index") || slice_is(name, "indices"))
@@ -75,10 +70,9 @@ static int read_header(struct request *request, struct slice line, struct search
             call->options.ignore_unavailable = flag;
         else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))
             call->options.allow_no_indices = flag;
-        else if (slice_is(name, "search_type") || slice_is(name, "searchType") ||
-                 slice_is(name, "preference") || slice_is(name, "request_cache") ||
-                 slice_is(name, "requestCache") || slice_is(name, "expand_wildcards") ||
-                 slice_is(name, "allow_partial_search_results") ||
+        else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||
+                 slice_is(name, "request_cache") || slice_is(name, "requestCache") ||
+                 slice_is(name, "expand_wildcards") || slice_is(name, "allow_partial_search_results") ||
                  slice_is(name, "ccs_minimize_roundtrips") || slice_is(name, "ignore_throttled"))
             continue;
         else
@@ -93,8 +87,7 @@ static int read_item(struct request *request, struct msearch *all, struct slice 
 {
     struct msearch_item *item = arena_zalloc(request->arena, sizeof *item);
     if (all->count >= MSEARCH_ITEMS_MAX)
-        return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d searches in a request",
-                              MSEARCH_ITEMS_MAX);
+        return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d searches in a request", MSEARCH_ITEMS_MAX);
     item->call = all->defaults;
     int r = read_header(request, header, &item->call);
     if (r == 0)
@@ -105,8 +98,7 @@ static int read_item(struct request *request, struct msearch *all, struct slice 
     if (item->call.total_as_int && track >= 0 && track != TOTAL_HITS_ALL)
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
-            "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d",
-            track);
+            "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d", track);
     if (item->call.total_as_int && track == TOTAL_HITS_UNSET)
         item->call.search.track_total_hits = TOTAL_HITS_ALL;
     all->items = arena_grow(request->arena, all->items, all->count, &all->capacity, sizeof *all->items);
@@ -130,14 +122,12 @@ static int read_items(struct request *request, struct msearch *all)
         if (r != 0)
             return r;
     }
-    return all->count > 0 ? 0
-                          : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                                           "Validation Failed: 1: no requests added;");
+    return all->count > 0
+               ? 0
+               : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no requests added;");
 }
 
-/* --- Running
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- Running ------------------------------------------------------------------------------------------------------ */
 
 static int run_item(struct request *request, struct msearch_item *item, struct search_result *result)
 {
@@ -169,8 +159,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
     int r = run_item(request, item, &result);
     if (r == 0) {
         json_writer_init(&inner, &text);
-        search_write(&inner, &item->call, &result, (uint64_t)(search_clock_us() - begun), SLICE_NONE,
-                     SLICE_NONE);
+        search_write(&inner, &item->call, &result, (uint64_t)(search_clock_us() - begun), SLICE_NONE, SLICE_NONE);
         text.len--; /* the status goes inside the object */
         buf_lit(&text, ",\"status\":200}");
         json_raw(writer, buf_view(&text));
@@ -226,8 +215,8 @@ int handle_msearch(struct request *request)
     if ((r = search_call_init(request, request->arena, &all->defaults)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &all->defaults.total_as_int)) != 0 ||
         (r = request_bool(request, "typed_keys", &ignored)) != 0 ||
-        (r = request_int(request, "max_concurrent_searches", &number)) != 0 ||
-        (r = read_items(request, all)) != 0 || (r = request_accept(request)) != 0)
+        (r = request_int(request, "max_concurrent_searches", &number)) != 0 || (r = read_items(request, all)) != 0 ||
+        (r = request_accept(request)) != 0)
         return r;
     struct lock_target *targets = NULL;
     size_t count = 0;

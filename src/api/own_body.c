@@ -31,16 +31,15 @@ static int check_members(struct request *request, yyjson_val *object, const char
     yyjson_val *key, *value;
     struct slice names[NAMES_MAX];
     size_t name_count = split_names(members, names);
-    yyjson_obj_foreach(object, i, count, key, value)
-    {
+    yyjson_obj_foreach (object, i, count, key, value) {
         for (k = 0; k < name_count && !slice_equal(names[k], json_slice(key)); k++)
             ;
         if (k < name_count)
             continue;
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         suggest_append(&text, " ->", json_slice(key), names, name_count);
-        int r = request_refuse(request, PROBLEM_PARSING, "unknown member [%.*s] in %s%.*s", SLICE_ARG(json_slice(key)), what,
-                               SLICE_ARG(buf_view(&text)));
+        int r = request_refuse(request, PROBLEM_PARSING, "unknown member [%.*s] in %s%.*s", SLICE_ARG(json_slice(key)),
+                               what, SLICE_ARG(buf_view(&text)));
         buf_deinit(&text);
         return r;
     }
@@ -55,8 +54,8 @@ int own_body_parse(struct request *request, const char *call, const char *member
         return r;
     if (ret_body->doc.root != NULL && !yyjson_is_obj(ret_body->doc.root))
         return request_refuse(request, PROBLEM_PARSING, "the body of %s request must be an object", call);
-    return check_members(request, ret_body->doc.root,
-                         arena_printf(request->arena, "the body of %s request", call).data, members);
+    return check_members(request, ret_body->doc.root, arena_printf(request->arena, "the body of %s request", call).data,
+                         members);
 }
 
 int own_body_text(struct own_body *body, const char *name, struct slice *ret_value)
@@ -77,7 +76,8 @@ int own_body_id(struct own_body *body, const char *name, struct slice *ret_id)
     if (r != 0 || id.data == NULL)
         return r;
     if (id.len == 0)
-        return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] of %s request must not be empty", name, body->call);
+        return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] of %s request must not be empty", name,
+                              body->call);
     *ret_id = id;
     return 0;
 }
@@ -88,7 +88,8 @@ int own_body_id(struct own_body *body, const char *name, struct slice *ret_id)
 static int refuse_time(struct own_body *body, const char *name, struct slice text, const char *why)
 {
     return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "failed to parse setting [%s] with value [%.*s] as a time value: %s", name, SLICE_ARG(text), why);
+                          "failed to parse setting [%s] with value [%.*s] as a time value: %s", name, SLICE_ARG(text),
+                          why);
 }
 
 int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
@@ -98,7 +99,8 @@ int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
     int r = own_body_text(body, name, &text);
     if (r != 0 || text.data == NULL)
         return r;
-    if (params_time_parse(text, slice_from(name), DIALECT_7, body->request->arena, &micros, &body->request->problem) != 0)
+    if (params_time_parse(text, slice_from(name), DIALECT_7, body->request->arena, &micros, &body->request->problem) !=
+        0)
         return refuse_time(body, name, text, "a whole number and its unit are expected, such as [30s]");
     if (micros >= OWN_TIME_US_MAX)
         return refuse_time(body, name, text, "value is too large");
@@ -114,13 +116,13 @@ int own_body_ts(struct own_body *body, const char *name, tl_ts *ret_ts)
     if (value == NULL || yyjson_is_null(value))
         return 0;
     if (!yyjson_is_uint(value) || yyjson_get_uint(value) == 0 || yyjson_get_uint(value) > TL_TS_MAX)
-        return request_refuse(body->request, PROBLEM_PARSING, "[%s] of %s request must be a number of microseconds since 1970",
-                              name, body->call);
+        return request_refuse(body->request, PROBLEM_PARSING,
+                              "[%s] of %s request must be a number of microseconds since 1970", name, body->call);
     *ret_ts = yyjson_get_uint(value);
     return 0;
 }
 
-/* --- Locks --------------------------------------------------------------------------------------------------------------- */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 static int read_mode(struct request *request, yyjson_val *item, enum lock_mode mode_default, enum lock_mode *ret_mode)
 {
@@ -135,7 +137,8 @@ static int read_mode(struct request *request, yyjson_val *item, enum lock_mode m
         *ret_mode = LOCK_U;
     else
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[mode] of a lock must be [shared], [update] or [exclusive], got [%.*s]", SLICE_ARG(text));
+                              "[mode] of a lock must be [shared], [update] or [exclusive], got [%.*s]",
+                              SLICE_ARG(text));
     return 0;
 }
 
@@ -151,7 +154,8 @@ static int read_name(struct request *request, yyjson_val *item, const char *name
     return 0;
 }
 
-static int read_target(struct request *request, yyjson_val *item, enum lock_mode mode_default, struct lock_target *target)
+static int read_target(struct request *request, yyjson_val *item, enum lock_mode mode_default,
+                       struct lock_target *target)
 {
     *target = (struct lock_target){LOCK_NONE};
     if (!yyjson_is_obj(item))
@@ -160,10 +164,12 @@ static int read_target(struct request *request, yyjson_val *item, enum lock_mode
     if (r != 0 || (r = read_mode(request, item, mode_default, &target->mode)) != 0 ||
         (r = read_name(request, item, "index", &target->index)) != 0 ||
         (r = read_name(request, item, "path", &target->path)) != 0 ||
-        (r = read_name(request, item, "type", &target->type)) != 0 || (r = read_name(request, item, "id", &target->id)) != 0)
+        (r = read_name(request, item, "type", &target->type)) != 0 ||
+        (r = read_name(request, item, "id", &target->id)) != 0)
         return r;
     if (target->index.len == 0 && (target->path.data != NULL || target->id.data != NULL || target->type.len > 0))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a lock with [path], [type] or [id] must name its [index]");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "a lock with [path], [type] or [id] must name its [index]");
     if (target->path.data != NULL && target->id.data != NULL)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a lock is on a [path] or on an [id], not on both");
     if (target->type.len > 0 && target->id.data == NULL)
@@ -183,10 +189,10 @@ int own_body_targets(struct own_body *body, enum lock_mode mode_default, struct 
     if (!yyjson_is_arr(locks))
         return request_refuse(body->request, PROBLEM_PARSING, "[locks] must be a list");
     if (yyjson_arr_size(locks) > LOCK_TARGETS_MAX)
-        return request_refuse(body->request, PROBLEM_LIMIT_EXCEEDED, "more than %d locks in a request", LOCK_TARGETS_MAX);
+        return request_refuse(body->request, PROBLEM_LIMIT_EXCEEDED, "more than %d locks in a request",
+                              LOCK_TARGETS_MAX);
     struct lock_target *targets = arena_alloc(body->request->arena, (yyjson_arr_size(locks) + 1) * sizeof *targets);
-    yyjson_arr_foreach(locks, i, count, item)
-    {
+    yyjson_arr_foreach (locks, i, count, item) {
         int r = read_target(body->request, item, mode_default, &targets[i]);
         if (r != 0)
             return r;

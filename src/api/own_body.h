@@ -19,7 +19,8 @@ struct own_body {
  * Parses the body, an object or nothing, and refuses members that `members` (names apart by spaces) does not list.
  * Returns: 0, REQUEST_REFUSED.
  */
-int own_body_parse(struct request *request, const char *call, const char *members, struct own_body *ret_body) TL_MUST_USE;
+int own_body_parse(struct request *request, const char *call, const char *members,
+                   struct own_body *ret_body) TL_MUST_USE;
 
 /* Members. Absent ones leave *ret_value as it is. Returns: 0, REQUEST_REFUSED. */
 int own_body_text(struct own_body *body, const char *name, struct slice *ret_value) TL_MUST_USE;

@@ -15,7 +15,7 @@ static const char common_names[] = "pretty human error_trace filter_path format 
 
 #define NAMES_MAX 160
 
-/* --- Splitting ------------------------------------------------------------------------------------------- */
+/* --- Splitting ---------------------------------------------------------------------------------------------------- */
 
 static int bad_escape(struct arena *arena, struct slice reason, struct problem *ret_problem)
 {
@@ -77,7 +77,7 @@ struct slice params_get(const struct params *params, const char *name)
     return SLICE_NONE;
 }
 
-/* --- Typed reading ---------------------------------------------------------------------------------------- */
+/* --- Typed reading ------------------------------------------------------------------------------------------------ */
 
 static bool is_any_of(struct slice text, const char *const *words)
 {
@@ -157,8 +157,8 @@ struct time_unit {
 
 static const struct time_unit time_units[] = {
     /* longer suffixes before those they end in */
-    {"nanos", 1}, {"micros", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000},
-    {"d", 86400000000000},
+    {"nanos", 1},       {"micros", 1000},     {"ms", 1000000},       {"s", 1000000000},
+    {"m", 60000000000}, {"h", 3600000000000}, {"d", 86400000000000},
 };
 
 static int bad_time(struct slice text, struct slice setting, const char *why, enum dialect dialect, struct arena *arena,
@@ -242,7 +242,7 @@ int params_time(const struct params *params, const char *name, enum dialect dial
     return params_time_parse(text, slice_from(name), dialect, arena, ret_value, ret_problem);
 }
 
-/* --- What is accepted ------------------------------------------------------------------------------------- */
+/* --- What is accepted --------------------------------------------------------------------------------------------- */
 
 enum standing { PROPOSED, SILENT, BARRED };
 

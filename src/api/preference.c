@@ -48,8 +48,8 @@ static int check_shards(const struct wish *wish, struct slice list)
     }
     if (found || wish->shard == PREFERENCE_ANY_SHARD)
         return 0;
-    problem_set(wish->problem, arena, PROBLEM_NULL_POINTER, "shard [%u] of index [%.*s] is not among [%.*s]", wish->shard,
-                SLICE_ARG(index_name(wish)), SLICE_ARG(all));
+    problem_set(wish->problem, arena, PROBLEM_NULL_POINTER, "shard [%u] of index [%.*s] is not among [%.*s]",
+                wish->shard, SLICE_ARG(index_name(wish)), SLICE_ARG(all));
     return REQUEST_REFUSED;
 }
 
@@ -65,8 +65,8 @@ static int check_nodes(const struct wish *wish, struct slice list)
     }
     problem_set(wish->problem, wish->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "no data nodes with %s [%.*s] found for shard: [%.*s][%u]",
-                slice_find_byte(all, ',') < all.len ? "criterion" : "criteria", SLICE_ARG(all), SLICE_ARG(index_name(wish)),
-                wish->shard == PREFERENCE_ANY_SHARD ? 0 : wish->shard);
+                slice_find_byte(all, ',') < all.len ? "criterion" : "criteria", SLICE_ARG(all),
+                SLICE_ARG(index_name(wish)), wish->shard == PREFERENCE_ANY_SHARD ? 0 : wish->shard);
     return REQUEST_REFUSED;
 }
 
@@ -79,7 +79,8 @@ static int refuse_replica(const struct wish *wish)
     }
     problem_set(wish->problem, wish->request->arena, PROBLEM_NO_SHARD_AVAILABLE,
                 "No shard available for [get [%.*s][%.*s][%.*s]: routing [%.*s]]", SLICE_ARG(index_name(wish)),
-                SLICE_ARG(wish->type), SLICE_ARG(wish->id), SLICE_ARG(wish->routing.len > 0 ? wish->routing : SLICE_LIT("null")));
+                SLICE_ARG(wish->type), SLICE_ARG(wish->id),
+                SLICE_ARG(wish->routing.len > 0 ? wish->routing : SLICE_LIT("null")));
     return REQUEST_REFUSED;
 }
 

@@ -25,10 +25,8 @@ static bool is_java(const struct problem *problem)
     case PROBLEM_NOT_X_CONTENT:
     case PROBLEM_NULL_POINTER:
     case PROBLEM_NUMBER_FORMAT:
-    case PROBLEM_X_CONTENT_PARSE:
-        return true;
-    default:
-        return false;
+    case PROBLEM_X_CONTENT_PARSE: return true;
+    default: return false;
     }
 }
 
@@ -143,8 +141,8 @@ static void write_remote_cause(struct json_writer *writer, const char *action)
 }
 
 /* `remote_action`: see struct request; NULL for none. */
-static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, enum dialect dialect, bool trace,
-                                  const char *remote_action)
+static void write_with_root_cause(struct json_writer *writer, const struct problem *problem, enum dialect dialect,
+                                  bool trace, const char *remote_action)
 {
     json_begin(writer, '{');
     json_key(writer, "root_cause");
@@ -159,7 +157,8 @@ static void write_with_root_cause(struct json_writer *writer, const struct probl
     json_end(writer, '}');
     json_end(writer, ']');
     write_members(writer, problem);
-    if (dialect != DIALECT_5 || problem->type != PROBLEM_SEARCH_PHASE_EXECUTION) /* where 5.6 is content with the root */
+    if (dialect != DIALECT_5 ||
+        problem->type != PROBLEM_SEARCH_PHASE_EXECUTION) /* where 5.6 is content with the root */
         write_causes(writer, problem);
     if (trace)
         write_trace(writer, problem);
@@ -216,11 +215,7 @@ void problem_from_code(struct problem *ret_problem, struct arena *arena, int cod
     case TL_ERR_NO_SPACE:
         problem_set(ret_problem, arena, PROBLEM_DISK_FULL, "no space left for writing; reads go on");
         break;
-    case TL_ERR_STOPPED:
-        problem_set(ret_problem, arena, PROBLEM_STOPPING, "the server is stopping");
-        break;
-    default:
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "%s", error_text(code));
-        break;
+    case TL_ERR_STOPPED: problem_set(ret_problem, arena, PROBLEM_STOPPING, "the server is stopping"); break;
+    default: problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "%s", error_text(code)); break;
     }
 }

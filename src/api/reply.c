@@ -61,7 +61,7 @@ void reply_shards(struct json_writer *writer, unsigned total, unsigned successfu
     json_end(writer, '}');
 }
 
-/* --- The last touch ---------------------------------------------------------------------------------------- */
+/* --- The last touch ----------------------------------------------------------------------------------------------- */
 
 /* Puts `text` in place of the response. */
 static void replace_response(struct request *request, struct buf *text)

@@ -35,7 +35,7 @@ struct slice request_quoted(struct request *request, struct slice text)
     return kept;
 }
 
-/* --- Parameters and body ----------------------------------------------------------------------------------- */
+/* --- Parameters and body ------------------------------------------------------------------------------------------ */
 
 int request_bool(struct request *request, const char *name, bool *ret_value)
 {
@@ -76,7 +76,8 @@ static int check_source(struct request *request)
         return 0;
     if (request->dialect == DIALECT_5)
         return request_refuse(request, PROBLEM_ILLEGAL_STATE, "could not determine source content type");
-    return request_refuse(request, PROBLEM_ILLEGAL_STATE, "Unknown value for source_content_type [%.*s]", SLICE_ARG(type));
+    return request_refuse(request, PROBLEM_ILLEGAL_STATE, "Unknown value for source_content_type [%.*s]",
+                          SLICE_ARG(type));
 }
 
 /* The row's parameters and the names of its path's parts. */
@@ -120,7 +121,7 @@ int request_json(struct request *request, unsigned json_flags, struct json_doc *
     return r > 0 ? REQUEST_REFUSED : r;
 }
 
-/* --- Reading ------------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 struct catalog *request_catalog(struct request *request)
 {
@@ -168,7 +169,8 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
     tl_ts stable = journal_stable(request->api->journal);
     if (ts > stable)
         return request_refuse(request, PROBLEM_TIMESTAMP_TOO_NEW,
-                              "[%" PRIu64 "] is in the future; the newest readable timestamp is [%" PRIu64 "]", ts, stable);
+                              "[%" PRIu64 "] is in the future; the newest readable timestamp is [%" PRIu64 "]", ts,
+                              stable);
     if (ts < journal_oldest(request->api->journal) || journal_pin(request->api->journal, ts) != 0)
         return too_old(request, ts);
     request->view = (struct view){request->api->store, ts, NULL};
@@ -216,8 +218,9 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
     if (r != 0 || (r = request_time(request, "timeout", &timeout)) != 0)
         return r;
     if (request->transaction.len > 0 && ts != 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
     if (request->transaction.len > 0 && request->session.len == 0 &&
         journal_query(request->api->journal, request->transaction, &ts))
         return read_past(request, ts, then);
@@ -230,7 +233,7 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
     return then(request);
 }
 
-/* --- Commands ------------------------------------------------------------------------------------------------ */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /* A submitted command's way back; in the command's arena. */
 struct submission {
@@ -344,7 +347,7 @@ int request_work(struct request *request, request_handler *then)
     return REQUEST_PENDING;
 }
 
-/* --- Settling ------------------------------------------------------------------------------------------------ */
+/* --- Settling ----------------------------------------------------------------------------------------------------- */
 
 static void request_release(struct request *request)
 {

@@ -17,9 +17,9 @@
 
 /* What a handler, a completion or a worker leaves behind; acted upon by request_settle(). Fatal codes are negative. */
 enum request_result {
-    REQUEST_DONE = 0,    /* the response is in the exchange */
-    REQUEST_PENDING = 1, /* someone else has the request now; it must not be touched any more */
-    REQUEST_REFUSED = 2, /* request->problem says why */
+    REQUEST_DONE = 0,     /* the response is in the exchange */
+    REQUEST_PENDING = 1,  /* someone else has the request now; it must not be touched any more */
+    REQUEST_REFUSED = 2,  /* request->problem says why */
     REQUEST_ANSWERED = 3, /* as REQUEST_DONE, from a check before the handler: go no further */
 };
 
@@ -29,9 +29,9 @@ struct reply_form {
     bool human;
     bool error_trace;
     bool yaml;
-    bool bare;                  /* the response is no JSON: leave it alone */
-    bool compatible_8;          /* Accept or Content-Type asked for 8.x */
-    struct slice filter_path;   /* as given; empty: none */
+    bool bare;                /* the response is no JSON: leave it alone */
+    bool compatible_8;        /* Accept or Content-Type asked for 8.x */
+    struct slice filter_path; /* as given; empty: none */
 };
 
 struct request {
@@ -57,17 +57,17 @@ struct request {
 
     /* What the request reads with. Set by request_read(). */
     struct view view;
-    struct catalog *catalog;  /* referenced; dropped when the request is settled */
-    struct overlay *overlay;  /* of its transaction, referenced; the same */
-    bool pinned;              /* view.ts is pinned in the journal until the request is settled */
+    struct catalog *catalog; /* referenced; dropped when the request is settled */
+    struct overlay *overlay; /* of its transaction, referenced; the same */
+    bool pinned;             /* view.ts is pinned in the journal until the request is settled */
 
-    request_handler *next;    /* where a worker or the gate goes on */
-    struct list link;         /* in the queue of the workers or of the gate */
-    struct command *waiting;  /* the command it waits for, for on_disconnect; guarded by the api's lock */
-    void *context;            /* the handler's */
+    request_handler *next;   /* where a worker or the gate goes on */
+    struct list link;        /* in the queue of the workers or of the gate */
+    struct command *waiting; /* the command it waits for, for on_disconnect; guarded by the api's lock */
+    void *context;           /* the handler's */
 };
 
-/* --- Reading the request ----------------------------------------------------------------------------------- */
+/* --- Reading the request ------------------------------------------------------------------------------------------ */
 
 /* Sets request->problem. Returns: REQUEST_REFUSED. */
 int request_refuse(struct request *request, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
@@ -108,7 +108,7 @@ struct slice request_body(const struct request *request);
  */
 int request_json(struct request *request, unsigned json_flags, struct json_doc *ret_doc) TL_MUST_USE;
 
-/* --- What it reads ----------------------------------------------------------------------------------------- */
+/* --- What it reads ------------------------------------------------------------------------------------------------ */
 
 /*
  * Gives the request a view and a catalog, then runs `then`: at once, or, inside a transaction, once the locks on
@@ -118,12 +118,13 @@ int request_json(struct request *request, unsigned json_flags, struct json_doc *
  * Returns: what `then` returned, or as any handler.
  */
 struct lock_target;
-int request_read(struct request *request, struct lock_target *targets, size_t target_count, request_handler *then) TL_MUST_USE;
+int request_read(struct request *request, struct lock_target *targets, size_t target_count,
+                 request_handler *then) TL_MUST_USE;
 
 /* The catalog of this moment, for requests that need no view. Returns: it; the request keeps the reference. */
 struct catalog *request_catalog(struct request *request);
 
-/* --- Handing over ------------------------------------------------------------------------------------------ */
+/* --- Handing over ------------------------------------------------------------------------------------------------- */
 
 /*
  * Submits a command; `then` runs when it is complete, unless it failed as a whole: then its problem is the request's.

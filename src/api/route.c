@@ -25,10 +25,10 @@ static const struct route route_rows[] = {
 };
 
 struct route_node {
-    struct slice segment;             /* of a fixed child */
-    struct route_node *first_child;   /* fixed ones */
+    struct slice segment;           /* of a fixed child */
+    struct route_node *first_child; /* fixed ones */
     struct route_node *next_sibling;
-    struct route_node *variable;      /* the child for a {part} */
+    struct route_node *variable; /* the child for a {part} */
     const struct route *rows[HTTP_METHOD_COUNT];
     unsigned methods;
 };

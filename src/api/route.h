@@ -15,25 +15,25 @@
 struct request;
 
 /* The variable parts a path may have: enum symbol and name in patterns. */
-#define ROUTE_PARTS(X)                                                                                                 \
-    X(INDEX, "index")                                                                                                  \
-    X(TYPE, "type")                                                                                                    \
-    X(ID, "id")                                                                                                        \
-    X(NAME, "name")                                                                                                    \
-    X(METRIC, "metric")                                                                                                \
-    X(LANG, "lang")                                                                                                    \
-    X(CONTEXT, "context")                                                                                              \
-    X(FIELDS, "fields")                                                                                                \
-    X(SCROLL_ID, "scroll_id")                                                                                          \
-    X(TASK_ID, "task_id")                                                                                              \
-    X(NODE_ID, "node_id")                                                                                              \
+#define ROUTE_PARTS(X)        \
+    X(INDEX, "index")         \
+    X(TYPE, "type")           \
+    X(ID, "id")               \
+    X(NAME, "name")           \
+    X(METRIC, "metric")       \
+    X(LANG, "lang")           \
+    X(CONTEXT, "context")     \
+    X(FIELDS, "fields")       \
+    X(SCROLL_ID, "scroll_id") \
+    X(TASK_ID, "task_id")     \
+    X(NODE_ID, "node_id")     \
     X(TRANSACTION, "transaction") /* whose requests go one after another, see gate.h */
 
 enum route_part {
 #define X(symbol, name) PART_##symbol,
     ROUTE_PARTS(X)
 #undef X
-    PART_COUNT
+        PART_COUNT
 };
 
 /* Whose dialect the calls of a row are in. */
@@ -58,7 +58,7 @@ struct route {
 
 /* What a path leads to. */
 struct route_match {
-    const struct route *route; /* of the method; NULL: the path exists, not with this method */
+    const struct route *route;      /* of the method; NULL: the path exists, not with this method */
     unsigned methods;               /* of the path */
     enum route_form form;           /* of the row, or of any other of the path */
     struct slice parts[PART_COUNT]; /* as sent; data NULL: not in this path */

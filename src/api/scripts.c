@@ -53,7 +53,8 @@ static const struct script_use *script_use_find(struct slice name)
 /* The languages of 5.x, which may stand before the id. */
 static bool is_script_lang(struct slice name)
 {
-    static const char *const langs[] = {"painless", "groovy", "expression", "mustache", "javascript", "python", "native"};
+    static const char *const langs[] = {"painless",   "groovy", "expression", "mustache",
+                                        "javascript", "python", "native"};
     for (size_t i = 0; i < sizeof langs / sizeof *langs; i++)
         if (slice_is(name, langs[i]))
             return true;
@@ -156,7 +157,7 @@ int handle_script_get(struct request *request)
     return REQUEST_DONE;
 }
 
-/* --- _scripts/painless/_execute -------------------------------------------------------------------------------------- */
+/* --- _scripts/painless/_execute ----------------------------------------------------------------------------------- */
 
 static const char execute_parser[] = "painless_execute_request";
 
@@ -165,8 +166,7 @@ static int read_execute(struct request *request, struct json_doc *doc, struct wr
     size_t i, count;
     yyjson_val *key, *value;
     struct slice context = SLICE_LIT("painless_test");
-    yyjson_obj_foreach(doc->root, i, count, key, value)
-    {
+    yyjson_obj_foreach (doc->root, i, count, key, value) {
         struct slice name = json_slice(key);
         int r = 0;
         if (slice_is(name, "script") && yyjson_is_str(value))

@@ -31,8 +31,7 @@ static int reply_page(struct request *request, struct scroll_job *job, struct se
         call->shard_count = 0; /* 1.x: no shard had anything left */
     call->total_as_int = as_int || job->total_as_int;
     reply_begin(request, 200, &writer);
-    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us), job->keep->id,
-                 SLICE_NONE);
+    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us), job->keep->id, SLICE_NONE);
     call->shard_count = shards;
     call->total_as_int = as_int;
     return REQUEST_DONE;
@@ -56,9 +55,7 @@ static int read_page(struct request *request, struct scroll_job *job)
     return r;
 }
 
-/* --- Beginning
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
 static int refuse_too_many(struct request *request)
 {
@@ -77,15 +74,18 @@ static int check_page(struct request *request, const struct scroll_job *job)
     if (problem.type != PROBLEM_NONE) {
         /* to its time */
     } else if (call->search.search_after != NULL) {
-        problem_set(&problem, request->arena, PROBLEM_ILLEGAL_STATE, "`search_after` cannot be used in a scroll context.");
-        problem.name = call->dialect == DIALECT_5 ? SLICE_LIT("search_context_exception") : SLICE_LIT("search_exception");
+        problem_set(&problem, request->arena, PROBLEM_ILLEGAL_STATE,
+                    "`search_after` cannot be used in a scroll context.");
+        problem.name =
+            call->dialect == DIALECT_5 ? SLICE_LIT("search_context_exception") : SLICE_LIT("search_exception");
     } else if (call->search.size > SEARCH_WINDOW_MAX) {
-        problem_set(&problem, request->arena,
-                    call->dialect == DIALECT_5 ? PROBLEM_QUERY_PHASE_EXECUTION : PROBLEM_ILLEGAL_ARGUMENT,
-                    "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. Scroll batch sizes "
-                    "cost as much memory as result windows so they are controlled by the [index.max_result_window] index "
-                    "level setting.",
-                    SEARCH_WINDOW_MAX, call->search.size);
+        problem_set(
+            &problem, request->arena,
+            call->dialect == DIALECT_5 ? PROBLEM_QUERY_PHASE_EXECUTION : PROBLEM_ILLEGAL_ARGUMENT,
+            "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. Scroll batch sizes "
+            "cost as much memory as result windows so they are controlled by the [index.max_result_window] index "
+            "level setting.",
+            SEARCH_WINDOW_MAX, call->search.size);
     }
     if (problem.type == PROBLEM_NONE || call->context.index_count == 0)
         return 0;
@@ -103,8 +103,7 @@ static int first_page(struct request *request)
     if (r == 0)
         r = check_page(request, job);
     if (r == 0 && job->keep->call.old && job->keep->call.search.size > 0) {
-        int64_t pages =
-            (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
+        int64_t pages = (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
         job->keep->call.search.size = pages > SEARCH_WINDOW_MAX ? SEARCH_WINDOW_MAX : (int32_t)pages;
     }
     if (r == 0)
@@ -127,9 +126,9 @@ static int scroll_ready(struct request *request)
     struct search_keep *keep = job->keep;
     if (request->overlay != NULL || journal_pin(request->api->journal, request->view.ts) != 0) {
         search_keep_unref(request->api->searches, keep);
-        return request->overlay != NULL ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                                                         "a transaction that has written cannot scroll")
-                                        : search_outcome(request, SEARCH_TOO_OLD);
+        return request->overlay != NULL
+                   ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a transaction that has written cannot scroll")
+                   : search_outcome(request, SEARCH_TOO_OLD);
     }
     keep->call.view = request->view;
     keep->call.catalog = catalog_ref(request->catalog);
@@ -172,15 +171,13 @@ int scroll_begin(struct request *request)
     return r;
 }
 
-/* --- Going on
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- Going on ----------------------------------------------------------------------------------------------------- */
 
 static int refuse_member(struct request *request, struct slice name, yyjson_val *value)
 {
     return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "Unknown parameter [%.*s] in request body or parameter is of the wrong type[%s] ", SLICE_ARG(name),
-                          place_token(value));
+                          "Unknown parameter [%.*s] in request body or parameter is of the wrong type[%s] ",
+                          SLICE_ARG(name), place_token(value));
 }
 
 /* An id, or, where several make sense, a list of them. */
@@ -223,8 +220,7 @@ static int read_ids(struct request *request, bool several, struct slice **ret_id
         return r;
     if (!yyjson_is_obj(doc.root))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Malformed content, must start with an object");
-    yyjson_obj_foreach(doc.root, index, count, key, value)
-    {
+    yyjson_obj_foreach (doc.root, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "scroll") && yyjson_is_str(value) && !several)
             *ret_scroll = json_slice(value);
@@ -243,12 +239,14 @@ static int refuse_id(struct request *request, struct slice id)
 {
     struct problem *cause = arena_zalloc(request->arena, sizeof *cause);
     size_t i = 0;
-    while (i < id.len && (isalnum((unsigned char)id.data[i]) || id.data[i] == '-' || id.data[i] == '_' || id.data[i] == '='))
+    while (i < id.len &&
+           (isalnum((unsigned char)id.data[i]) || id.data[i] == '-' || id.data[i] == '_' || id.data[i] == '='))
         i++;
     if (id.len == 0)
         problem_set(cause, request->arena, PROBLEM_ARRAY_INDEX_OUT_OF_BOUNDS, "Index 0 out of bounds for length 0");
     else if (i < id.len)
-        problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Illegal base64 character %x", (unsigned char)id.data[i]);
+        problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Illegal base64 character %x",
+                    (unsigned char)id.data[i]);
     else if (id.len == 1)
         problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "Input byte[] should at least have 2 bytes for base64 bytes");
@@ -302,14 +300,11 @@ int handle_scroll(struct request *request)
         return r;
     job->id = count > 0 ? ids[0] : named_id(request);
     if (job->id.data == NULL)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
-                              "Validation Failed: 1: scrollId is missing;");
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: scrollId is missing;");
     return request_work(request, next_page);
 }
 
-/* --- Clearing
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- Clearing ----------------------------------------------------------------------------------------------------- */
 
 static int reply_cleared(struct request *request, size_t freed)
 {
@@ -343,14 +338,11 @@ int handle_scroll_clear(struct request *request)
         if (!search_keep_is_id(CONTEXT_SCROLL, ids[i]))
             return refuse_id(request, ids[i]);
     for (size_t i = 0; i < count; i++)
-        freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL,
-                                   all ? SLICE_LIT("") : ids[i]);
+        freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
     return reply_cleared(request, freed);
 }
 
-/* --- Points in time
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- Points in time ----------------------------------------------------------------------------------------------- */
 
 static int pit_ready(struct request *request)
 {

@@ -76,8 +76,7 @@ static int search_ready(struct request *request)
     return r == 0 ? REQUEST_DONE : search_outcome(request, r);
 }
 
-/* --- Points in time
- * ----------------------------------------------------------------------------------------------------- */
+/* --- Points in time ----------------------------------------------------------------------------------------------- */
 
 static int enter_pit(struct request *request, struct search_job *job)
 {
@@ -88,18 +87,15 @@ static int enter_pit(struct request *request, struct search_job *job)
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "[indices] cannot be used with point in time. Do not specify any index with point in time.");
     if (job->call.routing.data != NULL)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[routing] cannot be used with point in time");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[routing] cannot be used with point in time");
     if (search->pit_keep_alive.data != NULL) {
         int r = search_keep_alive(request, search->pit_keep_alive, "keep_alive", &keep_alive);
         if (r != 0)
             return r;
     }
-    int r = search_keep_enter(request->api->searches, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit,
-                              &number);
+    int r = search_keep_enter(request->api->searches, CONTEXT_PIT, search->pit_id, keep_alive, &job->pit, &number);
     if (r == CONTEXT_BAD_ID)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "invalid id: [%.*s]",
-                              SLICE_ARG(search->pit_id));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "invalid id: [%.*s]", SLICE_ARG(search->pit_id));
     if (r != 0) {
         search_keep_missing(request, number);
         return REQUEST_REFUSED;
@@ -113,9 +109,7 @@ static int enter_pit(struct request *request, struct search_job *job)
     return 0;
 }
 
-/* --- _search
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- _search ------------------------------------------------------------------------------------------------------ */
 
 static int read_search(struct request *request, struct search_job *job, struct arena *arena, bool scroll)
 {
@@ -150,9 +144,7 @@ int handle_search(struct request *request)
     return r == 0 ? search_ready(request) : r;
 }
 
-/* --- _count
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- _count ------------------------------------------------------------------------------------------------------- */
 
 struct count_job {
     struct search_call call;
@@ -183,8 +175,8 @@ static int run_count(struct request *request, bool short_only)
     uint64_t count = 0;
     bool early = false;
     job->call.context.short_only = short_only;
-    int r = search_count(&job->call.context, job->call.search.query, (uint64_t)job->terminate_after,
-                         job->min_score, &count, &early, &request->problem);
+    int r = search_count(&job->call.context, job->call.search.query, (uint64_t)job->terminate_after, job->min_score,
+                         &count, &early, &request->problem);
     return r == 0 ? reply_count(request, job, count, early) : r;
 }
 
@@ -217,8 +209,7 @@ static int read_min_score(struct request *request, double *ret_score)
     *ret_score = strtod(arena_copy(request->arena, text).data, &end);
     if (text.len == 0 || *end != '\0')
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Failed to parse float parameter [min_score] with value [%.*s]",
-                              SLICE_ARG(text));
+                              "Failed to parse float parameter [min_score] with value [%.*s]", SLICE_ARG(text));
     return 0;
 }
 
@@ -236,8 +227,8 @@ int handle_count(struct request *request)
         return r;
     if (job->terminate_after < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
-    if ((r = request_accept(request)) != 0 ||
-        (r = preference_check(request, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE, &request->problem)) != 0)
+    if ((r = request_accept(request)) != 0 || (r = preference_check(request, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE,
+                                                                    SLICE_NONE, SLICE_NONE, &request->problem)) != 0)
         return r;
     return begin_read(request, &job->call, count_ready);
 }

@@ -40,12 +40,9 @@ int search_call_init(struct request *request, struct arena *arena, struct search
     return r == 0 ? request_bool(request, "ignore_throttled", &throttled) : r;
 }
 
-/* --- Bodies
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- Bodies ------------------------------------------------------------------------------------------------------- */
 
-static struct query_parser parser_of(struct search_call *call, struct request *request,
-                                     const struct json_doc *doc)
+static struct query_parser parser_of(struct search_call *call, struct request *request, const struct json_doc *doc)
 {
     return (struct query_parser){
         .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = &request->problem};
@@ -64,20 +61,17 @@ static int wrap_count(struct request *request, struct search_call *call, size_t 
     return REQUEST_REFUSED;
 }
 
-static int parse_count(struct request *request, struct search_call *call, struct query_parser *parser,
-                       yyjson_val *root)
+static int parse_count(struct request *request, struct search_call *call, struct query_parser *parser, yyjson_val *root)
 {
     size_t index, count;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(root))
         return request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT]");
-    yyjson_obj_foreach(root, index, count, key, value)
-    {
+    yyjson_obj_foreach (root, index, count, key, value) {
         if (!slice_is(json_slice(key), "query")) {
             size_t line, column;
             query_position(parser->doc, key, false, &line, &column);
-            request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]",
-                           SLICE_ARG(json_slice(key)));
+            request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]", SLICE_ARG(json_slice(key)));
             problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
             return REQUEST_REFUSED;
         }
@@ -103,8 +97,7 @@ int search_call_body(struct request *request, struct search_call *call, struct s
     return search_request_parse(&parser, doc->root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
 }
 
-/* --- Parameters
- * -------------------------------------------------------------------------------------------------------- */
+/* --- Parameters --------------------------------------------------------------------------------------------------- */
 
 int search_call_lucene(struct request *request, struct search_call *call)
 {
@@ -120,8 +113,7 @@ int search_call_lucene(struct request *request, struct search_call *call)
     options.and_operator = slice_is(operator, "AND") || slice_is(operator, "and");
     if (operator.len> 0 && !options.and_operator && !slice_is(operator, "OR") && !slice_is(operator, "or"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "No enum constant org.elasticsearch.index.query.Operator.%.*s",
-                              SLICE_ARG(operator));
+                              "No enum constant org.elasticsearch.index.query.Operator.%.*s", SLICE_ARG(operator));
     if (q.len > QUERY_STRING_BYTES_MAX)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a query string has at most %u bytes",
                               QUERY_STRING_BYTES_MAX);
@@ -142,17 +134,14 @@ static int read_total(struct request *request, struct search_call *call)
             return r;
         if (number < -1)
             return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                                  "[track_total_hits] parameter must be positive or equals to -1, got %d",
-                                  number);
+                                  "[track_total_hits] parameter must be positive or equals to -1, got %d", number);
         call->search.track_total_hits = number;
     }
     int32_t track = call->search.track_total_hits;
-    if (call->total_as_int && track != TOTAL_HITS_UNSET && track != TOTAL_HITS_ALL &&
-        track != TOTAL_HITS_NONE)
+    if (call->total_as_int && track != TOTAL_HITS_UNSET && track != TOTAL_HITS_ALL && track != TOTAL_HITS_NONE)
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
-            "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d",
-            track);
+            "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d", track);
     if (call->total_as_int && track == TOTAL_HITS_UNSET)
         call->search.track_total_hits = TOTAL_HITS_ALL;
     return 0;
@@ -174,8 +163,8 @@ static int read_page(struct request *request, struct search_call *call)
                                                          : "[from] parameter cannot be negative",
                               search->from);
     if (request_param(request, "size").data != NULL && search->size < 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[size] parameter cannot be negative, found [%d]", search->size);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [%d]",
+                              search->size);
     if (search->terminate_after < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
     if (timeout > 0)
@@ -209,15 +198,13 @@ static int read_search_type(struct request *request, struct search_call *call, b
     if (type.data == NULL || slice_is(type, "query_then_fetch") || slice_is(type, "dfs_query_then_fetch"))
         return 0;
     if (slice_is(type, "query_and_fetch") || slice_is(type, "dfs_query_and_fetch"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported search type [%.*s]",
-                              SLICE_ARG(type));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported search type [%.*s]", SLICE_ARG(type));
     if (slice_is(type, "count")) {
         call->search.size = 0;
         return 0;
     }
     if (!slice_is(type, "scan") || !scroll)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [%.*s]",
-                              SLICE_ARG(type));
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [%.*s]", SLICE_ARG(type));
     call->old = call->search.scan = true;
     return 0;
 }
@@ -304,12 +291,10 @@ int search_call_params(struct request *request, struct search_call *call, bool s
     return search_request_check(&parser, &call->search, scroll) == 0 ? 0 : REQUEST_REFUSED;
 }
 
-/* --- Scripts
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- Scripts ------------------------------------------------------------------------------------------------------ */
 
-static int compile(void *user, const struct query_script *spec, int script_context,
-                   struct script **ret_script, struct arena *arena, struct problem *ret_problem)
+static int compile(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
+                   struct arena *arena, struct problem *ret_problem)
 {
     struct search_call *call = user;
     enum script_lang lang = SCRIPT_DEFAULT;
@@ -317,8 +302,8 @@ static int compile(void *user, const struct query_script *spec, int script_conte
     if (source.data == NULL) {
         const struct catalog_object *stored = catalog_object(call->catalog, CATALOG_SCRIPTS, spec->id);
         if (stored == NULL) {
-            problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND,
-                        "unable to find script [%.*s] in cluster state", SLICE_ARG(spec->id));
+            problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s] in cluster state",
+                        SLICE_ARG(spec->id));
             return QUERY_REFUSED;
         }
         source = stored->body;
@@ -330,21 +315,18 @@ static int compile(void *user, const struct query_script *spec, int script_conte
                     SLICE_ARG(lang_name));
         return QUERY_REFUSED;
     }
-    int r = searches_compile(call->api->searches, (int)lang, script_context, source, name, ret_script, arena,
-                             ret_problem);
+    int r =
+        searches_compile(call->api->searches, (int)lang, script_context, source, name, ret_script, arena, ret_problem);
     return r > 0 ? QUERY_REFUSED : r;
 }
 
-/* --- Opening
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
 
 static int parse_filter(struct search_call *call, struct slice json, struct query **ret_query,
                         struct problem *ret_problem)
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
-    struct query_parser parser = {
-        .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem};
+    struct query_parser parser = {.arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem};
     int r = json_parse_stored(call->arena, json, doc);
     if (r < 0)
         return tl_trace(r);
@@ -353,8 +335,8 @@ static int parse_filter(struct search_call *call, struct slice json, struct quer
 
 /* An index reached by several aliases shows what any of them lets through; one without a filter shows
  * everything. */
-static int alias_filter(struct search_call *call, const struct catalog_target *target,
-                        struct query **ret_query, struct problem *ret_problem)
+static int alias_filter(struct search_call *call, const struct catalog_target *target, struct query **ret_query,
+                        struct problem *ret_problem)
 {
     struct query *any = NULL;
     for (size_t i = 0; i < target->alias_count; i++) {
@@ -380,8 +362,8 @@ static unsigned setting_number(const struct catalog_index *index, const char *ke
 }
 
 /* Marks the shards that a comma-separated routing leads to. Returns: how many. */
-static unsigned routed_shards(struct search_call *call, const struct catalog_index *index,
-                              struct slice routing, const bool **ret_shards)
+static unsigned routed_shards(struct search_call *call, const struct catalog_index *index, struct slice routing,
+                              const bool **ret_shards)
 {
     bool *shards = arena_zalloc(call->arena, index->shard_count + 1);
     unsigned count = 0;
@@ -408,16 +390,14 @@ static double index_boost(const struct search_call *call, const struct catalog_t
     size_t index, count;
     yyjson_val *key, *value, *boosts = call->search.indices_boost;
     if (yyjson_is_arr(boosts) && unsafe_yyjson_get_len(boosts) > 0) {
-        yyjson_arr_foreach(call->search.indices_boost, index, count, value)
-        {
+        yyjson_arr_foreach (call->search.indices_boost, index, count, value) {
             yyjson_val *boost = json_get(value, target->index->name);
             if (boost != NULL)
                 return yyjson_get_num(boost);
         }
         return 1;
     }
-    yyjson_obj_foreach(boosts, index, count, key, value)
-    {
+    yyjson_obj_foreach (boosts, index, count, key, value) {
         if (slice_equal(json_slice(key), target->index->name))
             return yyjson_get_num(value);
     }
@@ -439,8 +419,8 @@ static int count_documents(struct search_call *call, const struct catalog_index 
     return r > 0 ? SEARCH_TOO_OLD : r;
 }
 
-static int open_index(struct search_call *call, const struct catalog_target *target,
-                      struct search_index *index, struct problem *ret_problem)
+static int open_index(struct search_call *call, const struct catalog_target *target, struct search_index *index,
+                      struct problem *ret_problem)
 {
     const struct catalog_index *from = target->index;
     struct slice routing = target_routing(call, target);
@@ -471,15 +451,14 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
 }
 
 /* Reads the document that a terms query takes its values from. */
-static int fetch_lookup(void *user, const struct terms_lookup *lookup, struct arena *arena,
-                        struct slice *ret_source, struct problem *ret_problem)
+static int fetch_lookup(void *user, const struct terms_lookup *lookup, struct arena *arena, struct slice *ret_source,
+                        struct problem *ret_problem)
 {
     struct search_call *call = user;
     const struct catalog_index *index = NULL;
     const struct catalog_alias *alias = NULL;
     struct doc doc;
-    int r =
-        catalog_find(call->catalog, lookup->index, false, call->dialect, arena, &index, &alias, ret_problem);
+    int r = catalog_find(call->catalog, lookup->index, false, call->dialect, arena, &index, &alias, ret_problem);
     if (r != 0)
         return r > 0 ? QUERY_REFUSED : tl_trace(r);
     const struct mapping_type *type =
@@ -502,8 +481,7 @@ static int open_queries(struct search_call *call, struct problem *ret_problem)
     if (r == 0)
         r = query_resolve_lookups(call->search.post_filter, call->arena, fetch_lookup, call, ret_problem);
     for (size_t i = 0; r == 0 && i < call->context.index_count; i++)
-        r = query_resolve_lookups(call->context.indices[i].filter, call->arena, fetch_lookup, call,
-                                  ret_problem);
+        r = query_resolve_lookups(call->context.indices[i].filter, call->arena, fetch_lookup, call, ret_problem);
     return r > 0 ? SEARCH_REFUSED : r;
 }
 
@@ -511,8 +489,8 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
 {
     struct catalog_target *targets = NULL;
     size_t count = 0;
-    int r = catalog_resolve(call->catalog, call->index, &call->options, call->dialect, call->arena, &targets,
-                            &count, ret_problem);
+    int r = catalog_resolve(call->catalog, call->index, &call->options, call->dialect, call->arena, &targets, &count,
+                            ret_problem);
     if (r != 0)
         return r > 0 ? SEARCH_REFUSED : tl_trace(r);
     struct search_index *indices = arena_zalloc(call->arena, (count + 1) * sizeof *indices);
@@ -545,8 +523,8 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
     return open_queries(call, ret_problem);
 }
 
-int search_call_targets(struct request *request, const struct search_call *call,
-                        struct lock_target **ret_targets, size_t *ret_count)
+int search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
+                        size_t *ret_count)
 {
     struct catalog_target *found = NULL;
     size_t count = 0;
@@ -554,8 +532,8 @@ int search_call_targets(struct request *request, const struct search_call *call,
     *ret_count = 0;
     if (request->transaction.len == 0)
         return 0;
-    int r = catalog_resolve(request_catalog(request), call->index, &call->options, call->dialect,
-                            request->arena, &found, &count, &request->problem);
+    int r = catalog_resolve(request_catalog(request), call->index, &call->options, call->dialect, request->arena,
+                            &found, &count, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
     struct lock_target *targets = arena_zalloc(request->arena, (count + 1) * sizeof *targets);
@@ -569,8 +547,7 @@ int search_call_targets(struct request *request, const struct search_call *call,
 int search_outcome(struct request *request, int outcome)
 {
     if (outcome == SEARCH_TOO_OLD)
-        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
-                              "the history that this search reads is gone");
+        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history that this search reads is gone");
     if (outcome == SEARCH_CANCELLED)
         return request_refuse(request, PROBLEM_ILLEGAL_STATE, "the search was cancelled");
     return outcome > 0 ? REQUEST_REFUSED : outcome;

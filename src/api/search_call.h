@@ -38,8 +38,7 @@ int search_call_init(struct request *request, struct arena *arena, struct search
  * Reads a body (empty: none) into call->search. `count` allows nothing but a query, in the words of _count.
  * Returns: 0; REQUEST_REFUSED.
  */
-int search_call_body(struct request *request, struct search_call *call, struct slice body,
-                     bool count) TL_MUST_USE;
+int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count) TL_MUST_USE;
 
 /* Lays the parameters of _search over the body. Returns: 0, REQUEST_REFUSED. */
 int search_call_params(struct request *request, struct search_call *call, bool scroll) TL_MUST_USE;
@@ -53,8 +52,8 @@ int search_call_lucene(struct request *request, struct search_call *call) TL_MUS
 int search_call_open(struct search_call *call, struct problem *ret_problem) TL_MUST_USE;
 
 /* Locks for a read of the call's indices inside a transaction; none outside. */
-int search_call_targets(struct request *request, const struct search_call *call,
-                        struct lock_target **ret_targets, size_t *ret_count) TL_MUST_USE;
+int search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
+                        size_t *ret_count) TL_MUST_USE;
 
 /* Turns an outcome of src/query into one of a handler. */
 int search_outcome(struct request *request, int outcome);
@@ -62,9 +61,8 @@ int search_outcome(struct request *request, int outcome);
 /* "_shards": {…} of a search. */
 void search_write_shards(struct json_writer *writer, const struct search_call *call);
 /* Writes a whole reply object. `scroll_id` and `pit_id` may have data NULL. */
-void search_write(struct json_writer *writer, const struct search_call *call,
-                  const struct search_result *result, uint64_t took_us, struct slice scroll_id,
-                  struct slice pit_id);
+void search_write(struct json_writer *writer, const struct search_call *call, const struct search_result *result,
+                  uint64_t took_us, struct slice scroll_id, struct slice pit_id);
 
 /* A monotonic clock in microseconds. */
 int64_t search_clock_us(void);

@@ -19,8 +19,7 @@ void search_write_shards(struct json_writer *writer, const struct search_call *c
     json_end(writer, '}');
 }
 
-static void write_total(struct json_writer *writer, const struct search_call *call,
-                        const struct search_result *result)
+static void write_total(struct json_writer *writer, const struct search_call *call, const struct search_result *result)
 {
     bool untracked = call->search.track_total_hits == TOTAL_HITS_NONE;
     bool number = call->total_as_int || call->dialect == DIALECT_5 || call->old;
@@ -55,8 +54,7 @@ static void write_max_score(struct json_writer *writer, const struct search_call
     }
 }
 
-static void write_hits(struct json_writer *writer, const struct search_call *call,
-                       const struct search_result *result)
+static void write_hits(struct json_writer *writer, const struct search_call *call, const struct search_result *result)
 {
     json_key(writer, "hits");
     json_begin(writer, '{');
@@ -78,9 +76,8 @@ static void write_text(struct json_writer *writer, const char *key, struct slice
     json_string(writer, text);
 }
 
-void search_write(struct json_writer *writer, const struct search_call *call,
-                  const struct search_result *result, uint64_t took_us, struct slice scroll_id,
-                  struct slice pit_id)
+void search_write(struct json_writer *writer, const struct search_call *call, const struct search_result *result,
+                  uint64_t took_us, struct slice scroll_id, struct slice pit_id)
 {
     json_begin(writer, '{');
     write_text(writer, "_scroll_id", scroll_id);

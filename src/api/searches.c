@@ -29,24 +29,19 @@ struct searches {
     struct tasks *tasks;
 };
 
-/* --- Scripts
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- Scripts ------------------------------------------------------------------------------------------------------ */
 
-int searches_compile(struct searches *searches, int lang, int script_context, struct slice source,
-                     struct slice name, struct script **ret_script, struct arena *arena,
-                     struct problem *ret_problem)
+int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
+                     struct script **ret_script, struct arena *arena, struct problem *ret_problem)
 {
     pthread_mutex_lock(&searches->script_lock);
-    int r =
-        script_cache_compile(searches->scripts, (enum script_lang)lang, (enum script_context)script_context,
-                             source, name, ret_script, arena, ret_problem);
+    int r = script_cache_compile(searches->scripts, (enum script_lang)lang, (enum script_context)script_context, source,
+                                 name, ret_script, arena, ret_problem);
     pthread_mutex_unlock(&searches->script_lock);
     return r;
 }
 
-/* --- One context
- * ------------------------------------------------------------------------------------------------------- */
+/* --- One context -------------------------------------------------------------------------------------------------- */
 
 struct search_keep *search_keep_new(struct searches *searches, enum context_kind kind)
 {
@@ -93,9 +88,7 @@ static void take_out(struct searches *searches, struct search_keep *keep)
     keep->bytes = 0;
 }
 
-/* --- The table
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- The table ---------------------------------------------------------------------------------------------------- */
 
 int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_t keep_alive_us)
 {
@@ -147,8 +140,8 @@ bool search_keep_is_id(enum context_kind kind, struct slice id)
     return parse_id(kind, id, &ignored);
 }
 
-int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id,
-                      uint64_t keep_alive_us, struct search_keep **ret_keep, uint64_t *ret_number)
+int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
+                      struct search_keep **ret_keep, uint64_t *ret_number)
 {
     if (!parse_id(kind, id, ret_number))
         return CONTEXT_BAD_ID;
@@ -245,9 +238,7 @@ static bool is_any(const struct search_keep *keep, const void *what)
     return keep != NULL;
 }
 
-/* --- Life
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- Life --------------------------------------------------------------------------------------------------------- */
 
 static void *reaper_main(void *user)
 {
@@ -333,9 +324,7 @@ const atomic_bool *searches_cancelled(const struct searches *searches)
     return &searches->cancelled;
 }
 
-/* --- Keep-alive
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- Keep-alive --------------------------------------------------------------------------------------------------- */
 
 /* A cluster setting, "search.max_keep_alive", nested or flat; transient ones go first. */
 static struct slice cluster_setting(struct request *request, const char *group, const char *name)
@@ -375,13 +364,15 @@ static const char *java_time(struct arena *arena, uint64_t us)
     static const struct {
         const char *name;
         uint64_t us;
-    } units[] = {{"d", 86400 * TL_SECOND}, {"h", 3600 * TL_SECOND}, {"m", 60 * TL_SECOND}, {"s", TL_SECOND}, {"ms", TL_MS}};
+    } units[] = {
+        {"d", 86400 * TL_SECOND}, {"h", 3600 * TL_SECOND}, {"m", 60 * TL_SECOND}, {"s", TL_SECOND}, {"ms", TL_MS}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (us < units[i].us)
             continue;
         uint64_t tenths = us * 10 / units[i].us;
-        return tenths % 10 == 0 ? arena_printf(arena, "%" PRIu64 "%s", tenths / 10, units[i].name).data
-                                : arena_printf(arena, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10, units[i].name).data;
+        return tenths % 10 == 0
+                   ? arena_printf(arena, "%" PRIu64 "%s", tenths / 10, units[i].name).data
+                   : arena_printf(arena, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10, units[i].name).data;
     }
     return arena_printf(arena, "%" PRIu64 "micros", us).data;
 }
@@ -401,19 +392,20 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
     if (us > 0)
         *ret_us = (uint64_t)us;
     if (*ret_us > limit)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "Keep alive for %s (%s) is too large. It must be less than (%s). This limit can be set by "
-                              "changing the [search.max_keep_alive] cluster level setting.",
-                              request->dialect == DIALECT_5 ? "scroll" : "request", java_time(request->arena, *ret_us),
-                              java_time(request->arena, limit));
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "Keep alive for %s (%s) is too large. It must be less than (%s). This limit can be set by "
+            "changing the [search.max_keep_alive] cluster level setting.",
+            request->dialect == DIALECT_5 ? "scroll" : "request", java_time(request->arena, *ret_us),
+            java_time(request->arena, limit));
     return 0;
 }
 
 void search_keep_missing(struct request *request, uint64_t number)
 {
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
-    problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING,
-                "No search context found for id [%" PRIu64 "]", number);
+    problem_set(cause, request->arena, PROBLEM_SEARCH_CONTEXT_MISSING, "No search context found for id [%" PRIu64 "]",
+                number);
     request_refuse(request, PROBLEM_SEARCH_PHASE_EXECUTION, "all shards failed");
     request->problem.status = 404;
     request->problem.caused_by = cause;

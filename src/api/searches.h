@@ -15,9 +15,8 @@
 
 #define CONTEXTS_SCROLL_MAX 500 /* search.max_open_scroll_context */
 #define CONTEXTS_PIT_MAX 500
-#define CONTEXTS_BYTES_MAX                                                                                   \
-    ((size_t)512 << 20) /* what the cursors of all scrolls hold, when one more begins */
-#define CONTEXT_KEEP_ALIVE_US (5 * 60 * TL_SECOND)        /* search.default_keep_alive */
+#define CONTEXTS_BYTES_MAX ((size_t)512 << 20)     /* what the cursors of all scrolls hold, when one more begins */
+#define CONTEXT_KEEP_ALIVE_US (5 * 60 * TL_SECOND) /* search.default_keep_alive */
 #define CONTEXT_KEEP_ALIVE_MAX_US (24 * 3600 * TL_SECOND) /* search.max_keep_alive */
 
 struct searches;
@@ -38,9 +37,8 @@ void searches_cancel(struct searches *searches);
 const atomic_bool *searches_cancelled(const struct searches *searches);
 
 /* As script_compile, from a cache that all threads share. */
-int searches_compile(struct searches *searches, int lang, int script_context, struct slice source,
-                     struct slice name, struct script **ret_script, struct arena *arena,
-                     struct problem *ret_problem) TL_MUST_USE;
+int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
+                     struct script **ret_script, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 enum context_kind { CONTEXT_SCROLL, CONTEXT_PIT, CONTEXT_KIND_COUNT };
 
@@ -49,8 +47,7 @@ struct search_keep {
     struct slice id; /* what clients call it; in its arena */
     uint64_t number; /* rises; part of the id */
     struct arena arena;
-    struct search_call
-        call; /* of a scroll: the whole search; of a point in time: indices, catalog and view */
+    struct search_call call;      /* of a scroll: the whole search; of a point in time: indices, catalog and view */
     struct search_cursor *cursor; /* of a scroll */
     bool old;                     /* begun by search_type=scan: replies as 1.7 */
     pthread_mutex_t busy;
@@ -77,9 +74,8 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
  * its keep-alive. Returns: 0; CONTEXT_BAD_ID; CONTEXT_MISSING, with the number that the id names. Owns: the
  * caller; search_keep_leave, on the same thread for a scroll.
  */
-int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id,
-                      uint64_t keep_alive_us, struct search_keep **ret_keep,
-                      uint64_t *ret_number) TL_MUST_USE;
+int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
+                      struct search_keep **ret_keep, uint64_t *ret_number) TL_MUST_USE;
 void search_keep_leave(struct searches *searches, struct search_keep *keep);
 void search_keep_unref(struct searches *searches, struct search_keep *keep);
 /* Returns: whether a text could be the id of such a context. */
@@ -93,8 +89,7 @@ size_t search_keep_clear(struct searches *searches, enum context_kind kind, stru
  * Reads a keep-alive ("1m"; data NULL: the default) and checks it against the cluster's settings.
  * Returns: 0, REQUEST_REFUSED.
  */
-int search_keep_alive(struct request *request, struct slice text, const char *setting,
-                      uint64_t *ret_us) TL_MUST_USE;
+int search_keep_alive(struct request *request, struct slice text, const char *setting, uint64_t *ret_us) TL_MUST_USE;
 
 /* Moves the request's problem, made in another arena, into its own. */
 void search_keep_problem(struct request *request);

@@ -15,7 +15,7 @@
 #define TTL_MIN_US TL_SECOND
 #define TTL_MAX_US (24 * 3600 * TL_SECOND)
 
-/* --- Open ---------------------------------------------------------------------------------------------------------------- */
+/* --- Open --------------------------------------------------------------------------------------------------------- */
 
 static int reply_session(struct request *request, struct command *command, int status)
 {
@@ -51,9 +51,10 @@ static int check_action(struct request *request, yyjson_val *item, bool *ret_sou
             *ret_source_follows = strcmp(action_names[i], "delete") != 0;
             return 0;
         }
-    return request_refuse(request, PROBLEM_PARSING,
-                          "[on_expire] must hold objects with one action, [index], [create], [update] or [delete], each but "
-                          "the last kind followed by its source");
+    return request_refuse(
+        request, PROBLEM_PARSING,
+        "[on_expire] must hold objects with one action, [index], [create], [update] or [delete], each but "
+        "the last kind followed by its source");
 }
 
 /* Bulk actions, written as a list of objects: each action, and behind it its source. Makes the text of a bulk body. */
@@ -62,8 +63,7 @@ static int actions_text(struct request *request, yyjson_val *list, struct buf *t
     size_t i, count;
     yyjson_val *item;
     bool source_follows = false;
-    yyjson_arr_foreach(list, i, count, item)
-    {
+    yyjson_arr_foreach (list, i, count, item) {
         int r = 0;
         if (source_follows && yyjson_is_obj(item))
             source_follows = false;
@@ -99,7 +99,8 @@ static int read_actions(struct own_body *body, struct session_command *session)
     if (list == NULL || yyjson_is_null(list))
         return 0;
     if (!yyjson_is_arr(list))
-        return request_refuse(body->request, PROBLEM_PARSING, "[on_expire] must be a list of bulk actions and their sources");
+        return request_refuse(body->request, PROBLEM_PARSING,
+                              "[on_expire] must be a list of bulk actions and their sources");
     if (yyjson_arr_size(list) == 0)
         return 0;
     int r = actions_text(body->request, list, &text);
@@ -130,7 +131,7 @@ int handle_session_open(struct request *request)
     return request_submit(request, command, open_done);
 }
 
-/* --- Keep alive and close -------------------------------------------------------------------------------------------------- */
+/* --- Keep alive and close ----------------------------------------------------------------------------------------- */
 
 static int keepalive_done(struct request *request, struct command *command)
 {
@@ -176,12 +177,12 @@ int handle_session_close(struct request *request)
     return request_submit(request, command, close_done);
 }
 
-/* --- Attach ------------------------------------------------------------------------------------------------------------------ */
+/* --- Attach ------------------------------------------------------------------------------------------------------- */
 
 static int attach_done(struct request *request, struct command *command)
 {
-    return attachments_add(request->api->attachments, request, request_part(request, PART_ID), command->session.attachment,
-                           command->ts, command->session.expires_at);
+    return attachments_add(request->api->attachments, request, request_part(request, PART_ID),
+                           command->session.attachment, command->ts, command->session.expires_at);
 }
 
 int handle_session_attach(struct request *request)
@@ -195,7 +196,7 @@ int handle_session_attach(struct request *request)
     return request_submit(request, command, attach_done);
 }
 
-/* --- Looking ------------------------------------------------------------------------------------------------------------------ */
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
 
 int handle_session_status(struct request *request)
 {
@@ -230,8 +231,7 @@ static int cat_sessions_done(struct request *request, struct command *command)
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, session_columns, COUNT_OF(session_columns));
-    yyjson_arr_foreach(json_get_lit(doc.root, "sessions"), i, count, session)
-    {
+    yyjson_arr_foreach (json_get_lit(doc.root, "sessions"), i, count, session) {
         struct cat_cell *row = cat_table_row(&table, request->arena);
         for (size_t k = 0; k < COUNT_OF(session_columns); k++)
             row[k] = k == 2 || k == 3 ? status_time_cell(request, session, session_columns[k].name)

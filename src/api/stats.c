@@ -27,18 +27,22 @@ static const struct stats_metric metrics[] = {
      "\"missing_time_in_millis\":0,\"current\":0}"},
     {"search", "search",
      "{\"open_contexts\":0,\"query_total\":0,\"query_time_in_millis\":0,\"query_current\":0,\"fetch_total\":0,"
-     "\"fetch_time_in_millis\":0,\"fetch_current\":0,\"scroll_total\":0,\"scroll_time_in_millis\":0,\"scroll_current\":0,"
+     "\"fetch_time_in_millis\":0,\"fetch_current\":0,\"scroll_total\":0,\"scroll_time_in_millis\":0,\"scroll_current\":"
+     "0,"
      "\"suggest_total\":0,\"suggest_time_in_millis\":0,\"suggest_current\":0}"},
     {"merge", "merges",
-     "{\"current\":0,\"current_docs\":0,\"current_size_in_bytes\":0,\"total\":0,\"total_time_in_millis\":0,\"total_docs\":0,"
+     "{\"current\":0,\"current_docs\":0,\"current_size_in_bytes\":0,\"total\":0,\"total_time_in_millis\":0,\"total_"
+     "docs\":0,"
      "\"total_size_in_bytes\":0,\"total_stopped_time_in_millis\":0,\"total_throttled_time_in_millis\":0,"
      "\"total_auto_throttle_in_bytes\":0}"},
     {"refresh", "refresh",
-     "{\"total\":0,\"total_time_in_millis\":0,\"external_total\":0,\"external_total_time_in_millis\":0,\"listeners\":0}"},
+     "{\"total\":0,\"total_time_in_millis\":0,\"external_total\":0,\"external_total_time_in_millis\":0,\"listeners\":"
+     "0}"},
     {"flush", "flush", "{\"total\":0,\"periodic\":0,\"total_time_in_millis\":0}"},
     {"warmer", "warmer", "{\"current\":0,\"total\":0,\"total_time_in_millis\":0}"},
     {"query_cache", "query_cache",
-     "{\"memory_size_in_bytes\":0,\"total_count\":0,\"hit_count\":0,\"miss_count\":0,\"cache_size\":0,\"cache_count\":0,"
+     "{\"memory_size_in_bytes\":0,\"total_count\":0,\"hit_count\":0,\"miss_count\":0,\"cache_size\":0,\"cache_count\":"
+     "0,"
      "\"evictions\":0}"},
     {"fielddata", "fielddata", "{\"memory_size_in_bytes\":0,\"evictions\":0}"},
     {"completion", "completion", "{\"size_in_bytes\":0}"},
@@ -50,8 +54,7 @@ static const struct stats_metric metrics[] = {
     {"translog", "translog",
      "{\"operations\":0,\"size_in_bytes\":0,\"uncommitted_operations\":0,\"uncommitted_size_in_bytes\":0,"
      "\"earliest_last_modified_age\":0}"},
-    {"request_cache", "request_cache",
-     "{\"memory_size_in_bytes\":0,\"evictions\":0,\"hit_count\":0,\"miss_count\":0}"},
+    {"request_cache", "request_cache", "{\"memory_size_in_bytes\":0,\"evictions\":0,\"hit_count\":0,\"miss_count\":0}"},
     {"recovery", "recovery", "{\"current_as_source\":0,\"current_as_target\":0,\"throttle_time_in_millis\":0}"},
 };
 
@@ -62,7 +65,7 @@ struct stats_numbers {
     uint64_t bytes;
 };
 
-/* --- Which metrics ---------------------------------------------------------------------------------------------------- */
+/* --- Which metrics ------------------------------------------------------------------------------------------------ */
 
 static int unknown_metric(struct request *request, struct slice name)
 {
@@ -99,7 +102,7 @@ static int read_metrics(struct request *request, uint32_t *ret_wanted)
     return 0;
 }
 
-/* --- Writing ------------------------------------------------------------------------------------------------------------ */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static void write_metrics(struct json_writer *writer, uint32_t wanted, const struct stats_numbers *numbers)
 {

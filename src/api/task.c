@@ -25,8 +25,7 @@ struct tasks {
     bool closing;
 };
 
-/* --- The table
- * ------------------------------------------------------------------------------------------------------- */
+/* --- The table ---------------------------------------------------------------------------------------------------- */
 
 struct tasks *tasks_new(struct api *api)
 {
@@ -196,8 +195,7 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
     return TL_ERR_IO;
 }
 
-/* --- For the task's thread
- * ---------------------------------------------------------------------------------------------- */
+/* --- For the task's thread ---------------------------------------------------------------------------------------- */
 
 static void set_text(struct task *task, struct slice *text, struct slice json)
 {
@@ -254,9 +252,7 @@ struct slice task_id(struct arena *arena, uint64_t number)
     return arena_printf(arena, API_NODE_ID ":%llu", (unsigned long long)number);
 }
 
-/* --- Showing
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- Showing ------------------------------------------------------------------------------------------------------ */
 
 static void text_member(struct json_writer *writer, const char *key, struct slice text)
 {
@@ -341,9 +337,7 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
     arena_deinit(&arena);
 }
 
-/* --- Lists
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- Lists -------------------------------------------------------------------------------------------------------- */
 
 static bool wanted_action(struct slice patterns, struct slice action)
 {
@@ -378,12 +372,11 @@ static size_t collect(struct request *request, const char *self, struct task_sho
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     if (self != NULL && wanted_action(actions, slice_from(self)))
-        items[count++] =
-            (struct task_shown){.number = number,
-                                .action = slice_from(self),
-                                .description = SLICE_LIT(""),
-                                .start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
-                                .opaque_id = opaque};
+        items[count++] = (struct task_shown){.number = number,
+                                             .action = slice_from(self),
+                                             .description = SLICE_LIT(""),
+                                             .start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+                                             .opaque_id = opaque};
     *ret_items = items;
     return count;
 }
@@ -423,8 +416,7 @@ static int reply_tasks(struct request *request, const struct task_shown *items, 
 {
     struct slice group = request_param(request, "group_by");
     struct json_writer writer;
-    if (group.data != NULL && !slice_is(group, "nodes") && !slice_is(group, "parents") &&
-        !slice_is(group, "none"))
+    if (group.data != NULL && !slice_is(group, "nodes") && !slice_is(group, "parents") && !slice_is(group, "none"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown group_by [%.*s]", SLICE_ARG(group));
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
@@ -460,9 +452,7 @@ int handle_tasks(struct request *request)
     return reply_tasks(request, items, count);
 }
 
-/* --- One task
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- One task ----------------------------------------------------------------------------------------------------- */
 
 static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *ret_number)
 {
@@ -502,8 +492,8 @@ struct task_get {
     int64_t timeout_us;
 };
 
-static void write_found(struct request *request, const struct task_shown *shown, bool done,
-                        struct slice result, struct slice error)
+static void write_found(struct request *request, const struct task_shown *shown, bool done, struct slice result,
+                        struct slice error)
 {
     struct json_writer writer;
     reply_begin(request, 200, &writer);
@@ -529,8 +519,7 @@ static int reply_stored(struct request *request)
     struct task_get *get = request->context;
     const struct catalog_index *index = catalog_index(request_catalog(request), SLICE_LIT(".tasks"));
     const struct mapping_type *type = index != NULL ? mapping_type(index->mapping, SLICE_LIT("_doc")) : NULL;
-    struct slice id =
-        arena_printf(request->arena, "%.*s:%llu", SLICE_ARG(get->node), (unsigned long long)get->number);
+    struct slice id = arena_printf(request->arena, "%.*s:%llu", SLICE_ARG(get->node), (unsigned long long)get->number);
     struct doc doc;
     if (type == NULL)
         return refuse_missing(request, get->node, get->number);
@@ -590,8 +579,7 @@ int handle_task_get(struct request *request)
     return get->wait ? request_work(request, get_task) : get_task(request);
 }
 
-/* --- Cancelling, rethrottling
- * --------------------------------------------------------------------------------------------------- */
+/* --- Cancelling, rethrottling ------------------------------------------------------------------------------------- */
 
 /*
  * What the node of a task said instead of doing as asked: the call succeeds, as every call to a set of nodes does,
@@ -678,9 +666,8 @@ int task_read_rate(struct request *request, double *ret_rate)
     if (text.len > 0 && *end == '\0' && rate == -1)
         rate = INFINITY;
     else if (text.len == 0 || *end != '\0' || !(rate > 0))
-        return request_refuse(
-            request, PROBLEM_ILLEGAL_ARGUMENT,
-            "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.");
     *ret_rate = rate;
     return 0;
 }
@@ -698,8 +685,7 @@ int handle_task_rethrottle(struct request *request)
     if (r != 0)
         return r;
     if (isnan(rate))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "requests_per_second is a required parameter");
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "requests_per_second is a required parameter");
     if (!parse_task_id(id, &node, &number))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
     pthread_mutex_lock(&tasks->lock);

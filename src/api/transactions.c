@@ -10,7 +10,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define TIMEOUT_DEFAULT_US (60 * TL_SECOND)
 
-/* --- Begin ------------------------------------------------------------------------------------------------------------ */
+/* --- Begin -------------------------------------------------------------------------------------------------------- */
 
 static int begin_done(struct request *request, struct command *command)
 {
@@ -52,9 +52,11 @@ static int check_timestamp(struct request *request, tl_ts ts)
     if (ts > journal_stable(journal))
         return request_refuse(request, PROBLEM_TIMESTAMP_TOO_NEW, "[%llu] is in the future", (unsigned long long)ts);
     if (ts < journal_oldest(journal)) {
-        int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history before [%llu] is gone; asked for [%llu]",
-                               (unsigned long long)journal_oldest(journal), (unsigned long long)ts);
-        problem_details(&request->problem, request->arena, "\"oldest\":%llu", (unsigned long long)journal_oldest(journal));
+        int r =
+            request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history before [%llu] is gone; asked for [%llu]",
+                           (unsigned long long)journal_oldest(journal), (unsigned long long)ts);
+        problem_details(&request->problem, request->arena, "\"oldest\":%llu",
+                        (unsigned long long)journal_oldest(journal));
         return r;
     }
     return 0;
@@ -76,7 +78,7 @@ int handle_txn_begin(struct request *request)
     return request_submit(request, command, begin_done);
 }
 
-/* --- Commit and roll back ------------------------------------------------------------------------------------------------ */
+/* --- Commit and roll back ----------------------------------------------------------------------------------------- */
 
 static int commit_done(struct request *request, struct command *command)
 {
@@ -129,7 +131,7 @@ int handle_txn_rollback(struct request *request)
     return request_submit(request, command, rollback_done);
 }
 
-/* --- Looking --------------------------------------------------------------------------------------------------------------- */
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
 
 int handle_txn_status(struct request *request)
 {
@@ -164,8 +166,7 @@ static int cat_transactions_done(struct request *request, struct command *comman
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, txn_columns, COUNT_OF(txn_columns));
-    yyjson_arr_foreach(json_get_lit(doc.root, "transactions"), i, count, txn)
-    {
+    yyjson_arr_foreach (json_get_lit(doc.root, "transactions"), i, count, txn) {
         struct cat_cell *row = cat_table_row(&table, request->arena);
         for (size_t k = 0; k < COUNT_OF(txn_columns); k++)
             row[k] = k == 4 || k == 5 ? status_time_cell(request, txn, txn_columns[k].name)

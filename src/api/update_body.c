@@ -10,7 +10,7 @@
 #include "api/reply.h"
 #include "api/suggest.h"
 
-/* --- Texts of 7.10's ObjectParser -------------------------------------------------------------------------------- */
+/* --- Texts of 7.10's ObjectParser --------------------------------------------------------------------------------- */
 
 /* "[1:8] [UpdateRequest] " and the rest. */
 static int parse_refuse(struct request *request, const struct json_doc *doc, size_t offset, const char *parser,
@@ -25,7 +25,8 @@ static int parse_refuse(struct request *request, const struct json_doc *doc, siz
     va_start(arguments, format);
     struct slice text = arena_vprintf(request->arena, format, arguments);
     va_end(arguments);
-    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s", line, column, parser, SLICE_ARG(text));
+    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s", line, column, parser,
+                          SLICE_ARG(text));
 }
 
 /* Wraps what is refused already as the cause of "failed to parse field [x]". */
@@ -81,7 +82,7 @@ static struct slice written(struct request *request, yyjson_val *value, enum dia
     return kept;
 }
 
-/* --- Scripts ------------------------------------------------------------------------------------------------------- */
+/* --- Scripts ------------------------------------------------------------------------------------------------------ */
 
 static const char missing_source_7[] = "must specify either [source] for an inline script or [id] for a stored script";
 static const char missing_source_5[] =
@@ -104,7 +105,8 @@ static int two_sources(struct request *request, const struct json_doc *doc, yyjs
                    "must only use one of [source + , id + , file] when specifying a script");
     *cause = request->problem;
     place_line(doc, offset, &line, &column);
-    int r = request_refuse(request, PROBLEM_PARSING, "[script] failed to parse field [%.*s]", SLICE_ARG(json_slice(key)));
+    int r =
+        request_refuse(request, PROBLEM_PARSING, "[script] failed to parse field [%.*s]", SLICE_ARG(json_slice(key)));
     problem_details(&request->problem, request->arena, "\"line\":%zu,\"col\":%zu", line, column);
     request->problem.caused_by = cause;
     return r;
@@ -140,8 +142,7 @@ static int script_object(struct request *request, const struct json_doc *doc, yy
 {
     size_t i, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(object, i, count, key, value)
-    {
+    yyjson_obj_foreach (object, i, count, key, value) {
         struct slice name = json_slice(key);
         struct slice *member = script_member(update, name, dialect);
         int r = 0;
@@ -155,8 +156,8 @@ static int script_object(struct request *request, const struct json_doc *doc, yy
                 r = update_wrong_value(request, doc, key, value, "script");
         } else if (!slice_is(name, "options")) {
             r = dialect == DIALECT_5
-                    ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[script] unknown field [%.*s], parser not found",
-                                     SLICE_ARG(name))
+                    ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                     "[script] unknown field [%.*s], parser not found", SLICE_ARG(name))
                     : update_unknown_field(request, doc, key, "script", SLICE_LIT("source id lang params options"));
         }
         if (r != 0)
@@ -174,8 +175,9 @@ int update_script_parse(struct request *request, const struct json_doc *doc, yyj
         return 0;
     }
     if (!yyjson_is_obj(value))
-        return dialect == DIALECT_7 ? update_wrong_value(request, doc, key, value, parser)
-                                    : request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unexpected value for [script]");
+        return dialect == DIALECT_7
+                   ? update_wrong_value(request, doc, key, value, parser)
+                   : request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unexpected value for [script]");
     size_t failed_at = at;
     int r = script_object(request, doc, value, dialect, update, &failed_at);
     if (r == 0 && !script_is_given(update)) {
@@ -192,7 +194,7 @@ int update_script_parse(struct request *request, const struct json_doc *doc, yyj
     return r;
 }
 
-/* --- The members of an update ------------------------------------------------------------------------------------------ */
+/* --- The members of an update ------------------------------------------------------------------------------------- */
 
 static int read_flag(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
                      enum dialect dialect, bool *ret_flag)
@@ -233,8 +235,7 @@ static int read_fields(struct request *request, yyjson_val *value, struct update
     struct slice *fields = arena_alloc(request->arena, (yyjson_arr_size(value) + 1) * sizeof *fields);
     if (yyjson_is_str(value))
         fields[body->field_count++] = json_slice(value);
-    yyjson_arr_foreach(value, i, count, item)
-    {
+    yyjson_arr_foreach (value, i, count, item) {
         if (yyjson_is_str(item))
             fields[body->field_count++] = json_slice(item);
     }
@@ -292,18 +293,18 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
     size_t i, count;
     yyjson_val *key, *value;
     struct json_doc doc;
-    *ret_body = (struct update_body){.update = {.detect_noop = true}, .source = SOURCE_FILTER_ALL, .if_seq_no = SEQ_NO_ANY};
+    *ret_body =
+        (struct update_body){.update = {.detect_noop = true}, .source = SOURCE_FILTER_ALL, .if_seq_no = SEQ_NO_ANY};
     if (text.len == 0)
         return 0;
-    int r = json_parse(request->arena, place_first_value(text), dialect, dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0,
-                       &doc, &request->problem);
+    int r = json_parse(request->arena, place_first_value(text), dialect,
+                       dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0, &doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : r;
     if (!yyjson_is_obj(doc.root))
         return parse_refuse(request, &doc, place_of_root(&doc), "UpdateRequest", "Expected START_OBJECT but was: %s",
                             place_token(doc.root));
-    yyjson_obj_foreach(doc.root, i, count, key, value)
-    {
+    yyjson_obj_foreach (doc.root, i, count, key, value) {
         r = read_member(request, &doc, key, value, dialect, ret_body);
         if (r != 0)
             return r;

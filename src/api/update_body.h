@@ -16,7 +16,7 @@ struct update_body {
     struct source_filter source; /* "_source" of the body; not given: none */
     const struct slice *fields;  /* "fields" of 5.x */
     size_t field_count;
-    int64_t if_seq_no;           /* SEQ_NO_ANY; 7.10's body may name them */
+    int64_t if_seq_no; /* SEQ_NO_ANY; 7.10's body may name them */
     int64_t if_primary_term;
 };
 

@@ -31,8 +31,8 @@ static int escape_at(struct arena *arena, struct slice raw, size_t at, struct sl
     int high = hex_digit(raw.data[at + 1]);
     int low = hex_digit(raw.data[at + 2]);
     if (high < 0 || low < 0) {
-        *ret_reason = arena_printf(arena, "invalid escape sequence `%%%c%c' at index %zu of: %.*s",
-                                   raw.data[at + 1], raw.data[at + 2], at, SLICE_ARG(raw));
+        *ret_reason = arena_printf(arena, "invalid escape sequence `%%%c%c' at index %zu of: %.*s", raw.data[at + 1],
+                                   raw.data[at + 2], at, SLICE_ARG(raw));
         return -1;
     }
     return high * 16 + low;
@@ -42,7 +42,10 @@ static int escape_at(struct arena *arena, struct slice raw, size_t at, struct sl
 static size_t broken_length(struct slice text)
 {
     unsigned char lead = (unsigned char)text.data[0];
-    size_t want = lead >= 0xf0 && lead <= 0xf4 ? 4 : lead >= 0xe0 && lead <= 0xef ? 3 : lead >= 0xc2 && lead <= 0xdf ? 2 : 1;
+    size_t want = lead >= 0xf0 && lead <= 0xf4   ? 4
+                  : lead >= 0xe0 && lead <= 0xef ? 3
+                  : lead >= 0xc2 && lead <= 0xdf ? 2
+                                                 : 1;
     size_t have = 1;
     while (have < want && have < text.len && ((unsigned char)text.data[have] & 0xc0) == 0x80)
         have++;

@@ -29,8 +29,7 @@ static void yaml_object(struct buf *buf, yyjson_val *object, unsigned depth, boo
 {
     size_t i, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach(object, i, count, key, member)
-    {
+    yyjson_obj_foreach (object, i, count, key, member) {
         if (i > 0 || !after_dash)
             yaml_indent(buf, depth);
         struct slice name = json_slice(key);
@@ -50,8 +49,7 @@ static void yaml_list(struct buf *buf, yyjson_val *list, unsigned depth, bool af
 {
     size_t i, count;
     yyjson_val *item;
-    yyjson_arr_foreach(list, i, count, item)
-    {
+    yyjson_arr_foreach (list, i, count, item) {
         if (i > 0 || !after_dash)
             yaml_indent(buf, depth);
         buf_lit(buf, "- ");
@@ -74,8 +72,8 @@ static void yaml_value(struct buf *buf, yyjson_val *value, unsigned depth, bool 
 void yaml_write(struct buf *buf, yyjson_val *value, enum dialect dialect)
 {
     buf_lit(buf, "---");
-    bool nested = (yyjson_is_obj(value) && yyjson_obj_size(value) > 0) ||
-                  (yyjson_is_arr(value) && yyjson_arr_size(value) > 0);
+    bool nested =
+        (yyjson_is_obj(value) && yyjson_obj_size(value) > 0) || (yyjson_is_arr(value) && yyjson_arr_size(value) > 0);
     buf_byte(buf, nested ? '\n' : ' ');
     yaml_value(buf, value, 0, false, dialect);
 }

@@ -22,16 +22,16 @@ void mem_free(void *pointer);
 
 /* Scope-bound release: `tl_cleanup(thing_freep) struct thing *t = NULL;`, handed over by tl_steal(t). */
 #define tl_cleanup(function) __attribute__((cleanup(function)))
-#define tl_steal(pointer)                                                                                    \
-    __extension__({                                                                                          \
-        __typeof__(pointer) stolen_ = (pointer);                                                             \
-        (pointer) = NULL;                                                                                    \
-        stolen_;                                                                                             \
+#define tl_steal(pointer)                        \
+    __extension__({                              \
+        __typeof__(pointer) stolen_ = (pointer); \
+        (pointer) = NULL;                        \
+        stolen_;                                 \
     })
-#define TL_DEFINE_FREEP(type, free_function)                                                                 \
-    static inline void free_function##p(type **pointer)                                                      \
-    {                                                                                                        \
-        free_function(*pointer);                                                                             \
+#define TL_DEFINE_FREEP(type, free_function)            \
+    static inline void free_function##p(type **pointer) \
+    {                                                   \
+        free_function(*pointer);                        \
     }
 
 static inline void mem_freep(void *pointer)

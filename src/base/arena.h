@@ -19,7 +19,7 @@ struct arena {
     struct arena_chunk *chunks; /* newest first */
     char *next;                 /* free bytes of the newest chunk */
     char *end;
-    size_t used;                /* bytes handed out since the last reset, padding included */
+    size_t used; /* bytes handed out since the last reset, padding included */
 };
 
 /* An arena with no memory yet; allocates at first use. */

@@ -94,30 +94,14 @@ void buf_i64(struct buf *buf, int64_t value)
 static void json_escape(struct buf *buf, unsigned char c)
 {
     switch (c) {
-    case '"':
-        buf_lit(buf, "\\\"");
-        break;
-    case '\\':
-        buf_lit(buf, "\\\\");
-        break;
-    case '\b':
-        buf_lit(buf, "\\b");
-        break;
-    case '\f':
-        buf_lit(buf, "\\f");
-        break;
-    case '\n':
-        buf_lit(buf, "\\n");
-        break;
-    case '\r':
-        buf_lit(buf, "\\r");
-        break;
-    case '\t':
-        buf_lit(buf, "\\t");
-        break;
-    default:
-        buf_printf(buf, "\\u%04X", c);
-        break;
+    case '"': buf_lit(buf, "\\\""); break;
+    case '\\': buf_lit(buf, "\\\\"); break;
+    case '\b': buf_lit(buf, "\\b"); break;
+    case '\f': buf_lit(buf, "\\f"); break;
+    case '\n': buf_lit(buf, "\\n"); break;
+    case '\r': buf_lit(buf, "\\r"); break;
+    case '\t': buf_lit(buf, "\\t"); break;
+    default: buf_printf(buf, "\\u%04X", c); break;
     }
 }
 

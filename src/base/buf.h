@@ -13,10 +13,10 @@
 #include "base/slice.h"
 
 struct buf {
-    char *data;      /* NULL until the first write */
+    char *data; /* NULL until the first write */
     size_t len;
     size_t capacity;
-    size_t max;      /* bytes; len never passes it */
+    size_t max; /* bytes; len never passes it */
     bool overflow;
 };
 

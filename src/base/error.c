@@ -20,20 +20,13 @@ static const struct {
 const char *error_text(int code)
 {
     switch (code) {
-    case TL_ERR_IO:
-        return "input/output error";
-    case TL_ERR_CORRUPT:
-        return "stored data is corrupt";
-    case TL_ERR_NO_SPACE:
-        return "no space left on device";
-    case TL_ERR_BUSY:
-        return "in use by another process";
-    case TL_ERR_VERSION:
-        return "of a newer format";
-    case TL_ERR_STOPPED:
-        return "stopped";
-    default:
-        return "unknown error";
+    case TL_ERR_IO: return "input/output error";
+    case TL_ERR_CORRUPT: return "stored data is corrupt";
+    case TL_ERR_NO_SPACE: return "no space left on device";
+    case TL_ERR_BUSY: return "in use by another process";
+    case TL_ERR_VERSION: return "of a newer format";
+    case TL_ERR_STOPPED: return "stopped";
+    default: return "unknown error";
     }
 }
 

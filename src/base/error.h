@@ -18,17 +18,16 @@
 struct arena;
 
 #define TL_MUST_USE __attribute__((warn_unused_result))
-#define TL_PRINTF(format_index, first_argument)                                                              \
-    __attribute__((format(printf, format_index, first_argument)))
+#define TL_PRINTF(format_index, first_argument) __attribute__((format(printf, format_index, first_argument)))
 
 /* Fatal codes. The text of each is error_text(). */
 enum {
-    TL_ERR_IO = -1,        /* the storage or the network failed underneath */
-    TL_ERR_CORRUPT = -2,   /* stored bytes are not what was written */
-    TL_ERR_NO_SPACE = -3,  /* the disk is full; reads go on */
-    TL_ERR_BUSY = -4,      /* a data directory in use by another process */
-    TL_ERR_VERSION = -5,   /* a data directory of a newer format */
-    TL_ERR_STOPPED = -6,   /* the journal is closed or closing */
+    TL_ERR_IO = -1,       /* the storage or the network failed underneath */
+    TL_ERR_CORRUPT = -2,  /* stored bytes are not what was written */
+    TL_ERR_NO_SPACE = -3, /* the disk is full; reads go on */
+    TL_ERR_BUSY = -4,     /* a data directory in use by another process */
+    TL_ERR_VERSION = -5,  /* a data directory of a newer format */
+    TL_ERR_STOPPED = -6,  /* the journal is closed or closing */
 };
 
 /* Returns: a static string such as "input/output error"; "unknown error" for anything else. */
@@ -58,15 +57,15 @@ enum problem_type {
 struct problem {
     enum problem_type type;
     int status;
-    struct slice name;   /* of the error where it is not the row's, as for exceptions of scripts; else empty */
+    struct slice name; /* of the error where it is not the row's, as for exceptions of scripts; else empty */
     struct slice reason;
     struct slice details;
     struct problem *caused_by;
 };
 
 /* Fills *ret_problem with a row and a formatted reason that lives in `arena`; clears the rest. */
-void problem_set(struct problem *ret_problem, struct arena *arena, enum problem_type type, const char *format,
-                 ...) TL_PRINTF(4, 5);
+void problem_set(struct problem *ret_problem, struct arena *arena, enum problem_type type, const char *format, ...)
+    TL_PRINTF(4, 5);
 
 /* Sets the JSON fragment `details` of a problem, formatted into `arena`. */
 void problem_details(struct problem *problem, struct arena *arena, const char *format, ...) TL_PRINTF(3, 4);

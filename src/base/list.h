@@ -60,11 +60,10 @@ static inline void list_remove(struct list *link)
 }
 
 #define list_entry(link, type, member) container_of(link, type, member)
-#define list_for_each(link, head)                                                                            \
-    for (struct list *link = (head)->next; link != (head); link = link->next)
+#define list_for_each(link, head) for (struct list *link = (head)->next; link != (head); link = link->next)
 /* The body may remove `link`. */
-#define list_for_each_safe(link, following, head)                                                            \
-    for (struct list *link = (head)->next, *following = link->next; link != (head);                          \
+#define list_for_each_safe(link, following, head)                                   \
+    for (struct list *link = (head)->next, *following = link->next; link != (head); \
          link = following, following = link->next)
 
 #endif

@@ -32,8 +32,7 @@ static size_t find(const struct map *map, struct slice key, uint64_t hash)
         if (entry == 0)
             return i;
         const struct map_slot *slot = &map->slots[entry - 1];
-        if (slot->key != NULL && slot->hash == hash &&
-            slice_equal((struct slice){slot->key, slot->key_len}, key))
+        if (slot->key != NULL && slot->hash == hash && slice_equal((struct slice){slot->key, slot->key_len}, key))
             return i;
     }
 }

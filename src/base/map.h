@@ -19,7 +19,7 @@ struct map {
     size_t count;           /* live entries */
     size_t slot_count;      /* used slots, removed ones included */
     size_t slot_capacity;
-    size_t table_size;      /* power of two, or 0 */
+    size_t table_size; /* power of two, or 0 */
 };
 
 #define MAP_INIT ((struct map){NULL, NULL, 0, 0, 0, 0})

@@ -12,7 +12,7 @@ typedef uint64_t tl_ts;
 
 #define TL_TS_NONE ((tl_ts)0)
 #define TL_TS_MAX (((tl_ts)1 << 53) - 1)
-#define TL_MS ((uint64_t)1000)    /* microseconds in a millisecond */
+#define TL_MS ((uint64_t)1000) /* microseconds in a millisecond */
 #define TL_SECOND ((uint64_t)1000000)
 
 /* Sessions and transactions have numbers; clients see them as text (core/README.md, "Names"). */

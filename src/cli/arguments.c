@@ -28,8 +28,14 @@ static bool is_last(const struct argp_option *option)
 static void parse_environment(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
     struct argp_state state = {
-        .root_argp = argp, .argc = argc, .argv = argv, .flags = flags, .input = input,
-        .name = argv[0], .err_stream = stderr, .out_stream = stdout,
+        .root_argp = argp,
+        .argc = argc,
+        .argv = argv,
+        .flags = flags,
+        .input = input,
+        .name = argv[0],
+        .err_stream = stderr,
+        .out_stream = stdout,
     };
     for (const struct argp_option *option = argp->options; !is_last(option); option++) {
         char name[64];
@@ -74,7 +80,8 @@ static bool with_unit(const char *text, const struct unit *units, uint64_t *ret_
 uint64_t arguments_duration(const struct argp_state *state, const char *option, const char *text)
 {
     static const struct unit units[] = {
-        {"ms", TL_MS}, {"s", TL_SECOND}, {"m", 60 * TL_SECOND}, {"h", 3600 * TL_SECOND}, {"d", 86400 * TL_SECOND}, {NULL, 1},
+        {"ms", TL_MS},           {"s", TL_SECOND},         {"m", 60 * TL_SECOND},
+        {"h", 3600 * TL_SECOND}, {"d", 86400 * TL_SECOND}, {NULL, 1},
     };
     uint64_t value = 0;
     if (!with_unit(text, units, &value))
@@ -85,9 +92,17 @@ uint64_t arguments_duration(const struct argp_state *state, const char *option, 
 size_t arguments_size(const struct argp_state *state, const char *option, const char *text)
 {
     static const struct unit units[] = {
-        {"", 1},         {"b", 1},        {"k", 1 << 10},          {"kb", 1 << 10},
-        {"m", 1 << 20},  {"mb", 1 << 20}, {"g", UINT64_C(1) << 30}, {"gb", UINT64_C(1) << 30},
-        {"t", UINT64_C(1) << 40}, {"tb", UINT64_C(1) << 40}, {NULL, 1},
+        {"", 1},
+        {"b", 1},
+        {"k", 1 << 10},
+        {"kb", 1 << 10},
+        {"m", 1 << 20},
+        {"mb", 1 << 20},
+        {"g", UINT64_C(1) << 30},
+        {"gb", UINT64_C(1) << 30},
+        {"t", UINT64_C(1) << 40},
+        {"tb", UINT64_C(1) << 40},
+        {NULL, 1},
     };
     uint64_t value = 0;
     if (!with_unit(text, units, &value))

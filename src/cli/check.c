@@ -14,7 +14,8 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Read everything of a stopped store: the checksums of all blocks, every document, every entry with its document and\n"
+    "Read everything of a stopped store: the checksums of all blocks, every document, every entry with its document "
+    "and\n"
     "the other way round, the counts.\v"
     "Nothing is changed. Exit status 0 when all is sound; 1 when it is not, or cannot be read.\n\n"
     "Example:\n"
@@ -24,14 +25,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     const char **data = state->input;
     switch (key) {
-    case 'd':
-        *data = text;
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is no option; the store is named by --data=DIR", text);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    case 'd': *data = text; return 0;
+    case ARGP_KEY_ARG: argp_error(state, "'%s' is no option; the store is named by --data=DIR", text); return 0;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 

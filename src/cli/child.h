@@ -12,12 +12,12 @@
 #include <sys/types.h>
 
 struct child {
-    pid_t pid;      /* of the command and of its group */
+    pid_t pid; /* of the command and of its group */
     pid_t guard;
     int guard_pipe; /* our end */
     bool terminal;  /* the group has the terminal in our place */
     bool ended;
-    int status;     /* once it has ended: the exit status to pass on */
+    int status; /* once it has ended: the exit status to pass on */
 };
 
 /*

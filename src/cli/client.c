@@ -56,8 +56,7 @@ static void forget_reply(struct client *client)
     client->error[0] = '\0';
 }
 
-long client_request(struct client *client, const char *method, const char *path, struct slice body,
-                    uint64_t timeout_us)
+long client_request(struct client *client, const char *method, const char *path, struct slice body, uint64_t timeout_us)
 {
     CURL *curl = client->curl;
     long status = 0;

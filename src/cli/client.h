@@ -15,8 +15,8 @@ struct client {
     char *url; /* without a slash at its end */
     CURL *curl;
     struct curl_slist *headers;
-    struct buf body;         /* of the last reply */
-    yyjson_doc *json;        /* of the last reply; NULL: it was none */
+    struct buf body;  /* of the last reply */
+    yyjson_doc *json; /* of the last reply; NULL: it was none */
     char error[CURL_ERROR_SIZE];
 };
 

@@ -41,20 +41,13 @@ static const char *owner(struct file_doc_maker *maker, uid_t user)
 static const char *type(mode_t mode)
 {
     switch (mode & S_IFMT) {
-    case S_IFREG:
-        return "file";
-    case S_IFDIR:
-        return "directory";
-    case S_IFLNK:
-        return "symlink";
-    case S_IFIFO:
-        return "fifo";
-    case S_IFSOCK:
-        return "socket";
-    case S_IFBLK:
-        return "block";
-    default:
-        return "char";
+    case S_IFREG: return "file";
+    case S_IFDIR: return "directory";
+    case S_IFLNK: return "symlink";
+    case S_IFIFO: return "fifo";
+    case S_IFSOCK: return "socket";
+    case S_IFBLK: return "block";
+    default: return "char";
     }
 }
 

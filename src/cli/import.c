@@ -71,39 +71,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct import_options *o = state->input;
     switch (key) {
-    case 'i':
-        o->index = text;
-        break;
-    case OPTION_TYPE:
-        o->type = text;
-        break;
-    case OPTION_ROOT:
-        o->root = text;
-        break;
-    case OPTION_CONTENTS:
-        o->contents = true;
-        break;
-    case OPTION_CONTENTS_MAX:
-        o->contents_bytes_max = arguments_size(state, "contents-max", text);
-        break;
-    case OPTION_UPDATE:
-        o->update = true;
-        break;
-    case 'x':
-        o->one_file_system = true;
-        break;
-    case OPTION_URL:
-        o->url = text;
-        break;
-    case 'j':
-        o->jobs = (unsigned)arguments_number(state, "jobs", text, 1, 256);
-        break;
-    case OPTION_TRIES:
-        o->tries = (unsigned)arguments_number(state, "tries", text, 1, 1000);
-        break;
-    case 'q':
-        o->quiet = true;
-        break;
+    case 'i': o->index = text; break;
+    case OPTION_TYPE: o->type = text; break;
+    case OPTION_ROOT: o->root = text; break;
+    case OPTION_CONTENTS: o->contents = true; break;
+    case OPTION_CONTENTS_MAX: o->contents_bytes_max = arguments_size(state, "contents-max", text); break;
+    case OPTION_UPDATE: o->update = true; break;
+    case 'x': o->one_file_system = true; break;
+    case OPTION_URL: o->url = text; break;
+    case 'j': o->jobs = (unsigned)arguments_number(state, "jobs", text, 1, 256); break;
+    case OPTION_TRIES: o->tries = (unsigned)arguments_number(state, "tries", text, 1, 1000); break;
+    case 'q': o->quiet = true; break;
     case ARGP_KEY_ARG:
         if (o->directory != NULL)
             argp_error(state, "one DIR at a time, please: '%s' is one too many", text);
@@ -115,8 +93,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->index == NULL)
             argp_error(state, "into which index? (--index=NAME)");
         break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -159,7 +136,8 @@ static struct slice document_path(const struct import_options *o, struct slice f
     return buf_view(to);
 }
 
-static int load(const struct import_options *o, struct loader *loader, struct progress *progress, uint64_t *ret_unreadable)
+static int load(const struct import_options *o, struct loader *loader, struct progress *progress,
+                uint64_t *ret_unreadable)
 {
     struct file_doc_options doc_options = {.content_bytes_max = o->contents ? o->contents_bytes_max : 0};
     struct file_doc_maker maker;
@@ -267,8 +245,14 @@ int command_import(int argc, char **argv)
         return 1;
 
     struct loader_options loading = {
-        .url = o.url, .index = o.index, .type = o.type, .jobs = o.jobs, .batch_bytes = BATCH_BYTES, .batch_count = BATCH_COUNT,
-        .overwrite = o.update, .tries = o.tries,
+        .url = o.url,
+        .index = o.index,
+        .type = o.type,
+        .jobs = o.jobs,
+        .batch_bytes = BATCH_BYTES,
+        .batch_count = BATCH_COUNT,
+        .overwrite = o.update,
+        .tries = o.tries,
     };
     struct loader *loader = loader_new(&loading);
     struct progress progress;

@@ -33,8 +33,8 @@ struct field_sums {
 struct index_inspection {
     struct inspection *all;
     const struct catalog_index *index;
-    struct arena arena;   /* reset for each document */
-    int64_t *seq_nos;     /* of all documents */
+    struct arena arena; /* reset for each document */
+    int64_t *seq_nos;   /* of all documents */
     size_t seq_no_count;
     size_t seq_no_capacity;
     uint64_t documents;
@@ -117,21 +117,22 @@ static int name_missing(struct index_inspection *in, struct slice document_key, 
     int r = entry_find(in->all->view, in->index->number, document_key, value, batch);
     if (r == ENTRY_SCAN_END) {
         const struct mapping_field *field = mapping_field_by_number(in->index->mapping, value->field);
-        inspect_fault(in->all, "index %.*s, document %.*s: an entry of field %.*s is missing", SLICE_ARG(in->index->name),
-                      SLICE_ARG(id), SLICE_ARG(field->path));
+        inspect_fault(in->all, "index %.*s, document %.*s: an entry of field %.*s is missing",
+                      SLICE_ARG(in->index->name), SLICE_ARG(id), SLICE_ARG(field->path));
     }
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static int expect_entries(struct index_inspection *in, struct slice document_key, struct slice id, const struct doc *doc,
-                          const struct document *document)
+static int expect_entries(struct index_inspection *in, struct slice document_key, struct slice id,
+                          const struct doc *doc, const struct document *document)
 {
     struct expected_entry *expected = arena_alloc(&in->arena, (document->value_count + 1) * sizeof *expected);
     size_t count = collect_expected(in, document, expected);
     for (size_t i = 0; i < count; i++) {
         int field = expected[i].value->field;
         if (in->naming < 0) {
-            sum_add(&in->fields[field].expected, expected[i].bytes, document_key, doc_entry_batch(doc, (uint16_t)field));
+            sum_add(&in->fields[field].expected, expected[i].bytes, document_key,
+                    doc_entry_batch(doc, (uint16_t)field));
         } else if (field == in->naming) {
             int r = name_missing(in, document_key, id, doc_entry_batch(doc, (uint16_t)field), expected[i].value);
             if (r != 0)
@@ -146,7 +147,8 @@ static void check_record(struct index_inspection *in, struct slice id, const str
     in->documents++;
     note_seq_no(in, doc->seq_no);
     if (doc->version < 0 || doc->seq_no < 0 || doc->seq_no >= catalog_index_next_seq_no(in->index))
-        inspect_fault(in->all, "index %.*s, document %.*s: version %" PRId64 " or sequence number %" PRId64 " cannot be",
+        inspect_fault(in->all,
+                      "index %.*s, document %.*s: version %" PRId64 " or sequence number %" PRId64 " cannot be",
                       SLICE_ARG(in->index->name), SLICE_ARG(id), doc->version, doc->seq_no);
 }
 
@@ -157,14 +159,15 @@ static int check_document(struct index_inspection *in, uint16_t type, struct sli
     if (in->naming < 0)
         check_record(in, id, doc);
     if (mapped == NULL) {
-        inspect_fault(in->all, "index %.*s, document %.*s: its type %u is not in the mapping", SLICE_ARG(in->index->name),
-                      SLICE_ARG(id), type);
+        inspect_fault(in->all, "index %.*s, document %.*s: its type %u is not in the mapping",
+                      SLICE_ARG(in->index->name), SLICE_ARG(id), type);
         return 0;
     }
     struct document document;
     int r = document_parse_stored(in->index->mapping, mapped, doc->source, &in->arena, &document);
     if (r == TL_ERR_CORRUPT) {
-        inspect_fault(in->all, "index %.*s, document %.*s: its source is no JSON", SLICE_ARG(in->index->name), SLICE_ARG(id));
+        inspect_fault(in->all, "index %.*s, document %.*s: its source is no JSON", SLICE_ARG(in->index->name),
+                      SLICE_ARG(id));
         return 0;
     }
     if (r != 0)
@@ -205,14 +208,14 @@ static int compare_numbers(const void *a, const void *b)
 static void check_numbers(struct index_inspection *in)
 {
     if (in->documents != catalog_index_documents(in->index))
-        inspect_fault(in->all, "index %.*s: %" PRIu64 " documents are there, %" PRIu64 " are counted", SLICE_ARG(in->index->name),
-                      in->documents, catalog_index_documents(in->index));
+        inspect_fault(in->all, "index %.*s: %" PRIu64 " documents are there, %" PRIu64 " are counted",
+                      SLICE_ARG(in->index->name), in->documents, catalog_index_documents(in->index));
     if (in->seq_no_count > 1)
         qsort(in->seq_nos, in->seq_no_count, sizeof *in->seq_nos, compare_numbers);
     for (size_t i = 1; i < in->seq_no_count; i++)
         if (in->seq_nos[i] == in->seq_nos[i - 1])
-            inspect_fault(in->all, "index %.*s: two documents have the sequence number %" PRId64, SLICE_ARG(in->index->name),
-                          in->seq_nos[i]);
+            inspect_fault(in->all, "index %.*s: two documents have the sequence number %" PRId64,
+                          SLICE_ARG(in->index->name), in->seq_nos[i]);
 }
 
 /* Says whether an entry speaks of the present version of its document. */
@@ -256,7 +259,8 @@ static int check_field(struct index_inspection *in, uint16_t number)
     if (memcmp(&sums->expected, &sums->found, sizeof sums->found) == 0)
         return 0;
     const struct mapping_field *field = mapping_field_by_number(in->index->mapping, number);
-    inspect_fault(in->all, "index %.*s, field %.*s: %" PRIu64 " entries are there, %" PRIu64 " must be, and they differ",
+    inspect_fault(in->all,
+                  "index %.*s, field %.*s: %" PRIu64 " entries are there, %" PRIu64 " must be, and they differ",
                   SLICE_ARG(in->index->name), SLICE_ARG(field->path), sums->found.count, sums->expected.count);
     in->naming = number;
     return check_documents(in);

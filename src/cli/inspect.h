@@ -15,12 +15,12 @@
 
 struct inspection {
     const struct view *view;
-    FILE *report;       /* faults, a line each */
+    FILE *report; /* faults, a line each */
     size_t faults;
     size_t faults_told; /* further ones are counted only */
     uint64_t documents;
     uint64_t entries;
-    uint64_t stale;     /* entries of former versions, which searches skip */
+    uint64_t stale; /* entries of former versions, which searches skip */
 };
 
 /*

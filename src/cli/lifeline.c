@@ -49,7 +49,8 @@ void lifeline_init(struct lifeline *line, const char *url, const char *session, 
     buf_printf(&path, "%s/_session/", url);
     client_escape(&path, slice_from(session));
     buf_lit(&path, "/_attach");
-    *line = (struct lifeline){.multi = curl_multi_init(), .curl = curl_easy_init(), .ttl_us = ttl_us, .heard_us = now_us()};
+    *line =
+        (struct lifeline){.multi = curl_multi_init(), .curl = curl_easy_init(), .ttl_us = ttl_us, .heard_us = now_us()};
     line->url = buf_detach(&path, &len);
     client_configure(line->curl, NULL);
     curl_easy_setopt(line->curl, CURLOPT_URL, line->url);

@@ -19,9 +19,9 @@ struct job {
     CURL *curl;
     struct buf body;
     struct buf reply;
-    size_t count;        /* documents */
+    size_t count; /* documents */
     unsigned tries;
-    uint64_t due_ms;     /* when to try again; 0: it is in flight or free */
+    uint64_t due_ms; /* when to try again; 0: it is in flight or free */
     bool busy;
 };
 
@@ -31,7 +31,7 @@ struct loader {
     struct curl_slist *headers;
     char *url;
     struct job *jobs;
-    struct job *filling;   /* NULL: none */
+    struct job *filling; /* NULL: none */
     struct loader_counts counts;
     char *error;
     bool broken;
@@ -121,7 +121,7 @@ static void count_items(struct loader *loader, struct job *job, yyjson_val *root
     size_t i;
     size_t max;
     yyjson_val *item;
-    yyjson_arr_foreach(yyjson_obj_get(root, "items"), i, max, item) {
+    yyjson_arr_foreach (yyjson_obj_get(root, "items"), i, max, item) {
         yyjson_val *result = yyjson_obj_get(item, loader->options.overwrite ? "index" : "create");
         int status = (int)yyjson_get_int(yyjson_obj_get(result, "status"));
         if (status == 201) {

@@ -14,19 +14,19 @@
 struct loader_options {
     const char *url;
     const char *index;
-    const char *type;    /* NULL: typeless */
-    unsigned jobs;       /* requests in flight at most */
-    size_t batch_bytes;  /* a request is sent when it has this many */
-    size_t batch_count;  /* or this many documents */
-    bool overwrite;      /* index instead of create */
-    unsigned tries;      /* of one batch */
+    const char *type;   /* NULL: typeless */
+    unsigned jobs;      /* requests in flight at most */
+    size_t batch_bytes; /* a request is sent when it has this many */
+    size_t batch_count; /* or this many documents */
+    bool overwrite;     /* index instead of create */
+    unsigned tries;     /* of one batch */
 };
 
 struct loader_counts {
-    uint64_t sent;     /* documents in batches that were answered */
+    uint64_t sent; /* documents in batches that were answered */
     uint64_t created;
     uint64_t updated;
-    uint64_t present;  /* refused by create since they were there already */
+    uint64_t present; /* refused by create since they were there already */
     uint64_t failed;
 };
 

@@ -28,7 +28,7 @@ enum {
     LEASE_PARTS_LOOK = 24, /* how often it is looked at */
 };
 
-#define COMMIT_US (60 * TL_SECOND) /* for an answer to a commit */
+#define COMMIT_US (60 * TL_SECOND)     /* for an answer to a commit */
 enum { COMMIT_PAUSE_US = 200 * 1000 }; /* before it is asked again */
 
 enum { EXIT_FAILED = 1, EXIT_NOT_GRANTED = 75 /* EX_TEMPFAIL */ };
@@ -38,7 +38,7 @@ struct lock_options {
     const char *target; /* "/", INDEX or INDEX:PATH */
     const char *url;
     const char *name;
-    char **command;     /* NULL-terminated */
+    char **command; /* NULL-terminated */
     uint64_t wait_us;
     uint64_t ttl_us;
     bool transaction;
@@ -58,7 +58,8 @@ static const struct argp_option options[] = {
     {"update", OPTION_UPDATE, NULL, 0, "Others may share it, but none may update", 1},
     {"wait", 'w', "TIME", 0, "How long to wait for it (10s)", 1},
     {"ttl", OPTION_TTL, "TIME", 0, "The lease, for when the server cannot be reached (30s)", 1},
-    {"transaction", OPTION_TRANSACTION, NULL, 0, "Give COMMAND a transaction; commit when it exits with 0, else roll back", 1},
+    {"transaction", OPTION_TRANSACTION, NULL, 0,
+     "Give COMMAND a transaction; commit when it exits with 0, else roll back", 1},
     {"name", OPTION_NAME, "NAME", 0, "How others see the holder (the COMMAND)", 1},
     {"url", OPTION_URL, "URL", 0, "The server (" ARGUMENTS_URL_DEFAULT ")", 1},
     {0},
@@ -93,29 +94,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct lock_options *o = state->input;
     switch (key) {
-    case 's':
-        o->mode = "shared";
-        break;
-    case OPTION_UPDATE:
-        o->mode = "update";
-        break;
-    case 'w':
-        o->wait_us = arguments_duration(state, "wait", text);
-        break;
+    case 's': o->mode = "shared"; break;
+    case OPTION_UPDATE: o->mode = "update"; break;
+    case 'w': o->wait_us = arguments_duration(state, "wait", text); break;
     case OPTION_TTL:
         o->ttl_us = arguments_duration(state, "ttl", text);
         if (o->ttl_us < TL_SECOND)
             argp_error(state, "--ttl: a lease has at least 1s");
         break;
-    case OPTION_TRANSACTION:
-        o->transaction = true;
-        break;
-    case OPTION_NAME:
-        o->name = text;
-        break;
-    case OPTION_URL:
-        o->url = text;
-        break;
+    case OPTION_TRANSACTION: o->transaction = true; break;
+    case OPTION_NAME: o->name = text; break;
+    case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->target == NULL)
             o->target = text;
@@ -128,8 +117,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->command == NULL)
             argp_error(state, "and which COMMAND is to run?");
         break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -174,7 +162,7 @@ static void tell_holders(yyjson_val *error)
     size_t i;
     size_t max;
     yyjson_val *holder;
-    yyjson_arr_foreach(yyjson_obj_get(error, "holders"), i, max, holder) {
+    yyjson_arr_foreach (yyjson_obj_get(error, "holders"), i, max, holder) {
         const char *name = yyjson_get_str(yyjson_obj_get(holder, "name"));
         const char *session = yyjson_get_str(yyjson_obj_get(holder, "session"));
         const char *mode = yyjson_get_str(yyjson_obj_get(holder, "mode"));

@@ -27,11 +27,12 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] = "Show locks, their holders, and who waits for them in which order; all of them, or those of INDEX, or those\n"
-                          "in and above the directory INDEX:PATH.\v"
-                          "Examples:\n"
-                          "  tidelock locks\n"
-                          "  tidelock locks --watch fs:/clinton\n";
+static const char doc[] =
+    "Show locks, their holders, and who waits for them in which order; all of them, or those of INDEX, or those\n"
+    "in and above the directory INDEX:PATH.\v"
+    "Examples:\n"
+    "  tidelock locks\n"
+    "  tidelock locks --watch fs:/clinton\n";
 
 static void take_target(struct locks_options *o, char *text)
 {
@@ -46,22 +47,15 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct locks_options *o = state->input;
     switch (key) {
-    case 'w':
-        o->watch = true;
-        break;
-    case OPTION_INTERVAL:
-        o->interval_us = arguments_duration(state, "interval", text);
-        break;
-    case OPTION_URL:
-        o->url = text;
-        break;
+    case 'w': o->watch = true; break;
+    case OPTION_INTERVAL: o->interval_us = arguments_duration(state, "interval", text); break;
+    case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
             argp_error(state, "one INDEX at a time, please");
         take_target(o, text);
         break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }

@@ -45,15 +45,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct ls_options *o = state->input;
     switch (key) {
-    case 'l':
-        o->full = true;
-        break;
-    case OPTION_TIMESTAMP:
-        o->as_of = text;
-        break;
-    case OPTION_URL:
-        o->url = text;
-        break;
+    case 'l': o->full = true; break;
+    case OPTION_TIMESTAMP: o->as_of = text; break;
+    case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
             argp_error(state, "one directory at a time, please");
@@ -63,8 +57,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (o->index == NULL)
             argp_error(state, "which directory? (INDEX:PATH)");
         break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -77,7 +70,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static void write_query(struct buf *to, const struct ls_options *o, struct slice after, struct slice skip)
 {
     buf_clear(to);
-    buf_printf(to, "{\"size\":%d,\"sort\":[{\"path\":\"asc\"}],\"query\":{\"bool\":{\"filter\":[{\"prefix\":{\"path\":", PAGE);
+    buf_printf(
+        to, "{\"size\":%d,\"sort\":[{\"path\":\"asc\"}],\"query\":{\"bool\":{\"filter\":[{\"prefix\":{\"path\":", PAGE);
     tl_cleanup(buf_deinit) struct buf below = BUF_INIT(BUF_UNLIMITED);
     buf_slice(&below, o->path);
     buf_byte(&below, '/');
@@ -111,13 +105,14 @@ static void print_doc(const struct ls_options *o, yyjson_val *source, struct sli
  * directory ('0' is the character after '/').
  * Returns: false when this was the last page.
  */
-static bool print_page(const struct ls_options *o, yyjson_val *hits, struct buf *after, struct buf *skip, size_t *printed)
+static bool print_page(const struct ls_options *o, yyjson_val *hits, struct buf *after, struct buf *skip,
+                       size_t *printed)
 {
     size_t i;
     size_t max;
     yyjson_val *hit;
     buf_clear(skip);
-    yyjson_arr_foreach(hits, i, max, hit) {
+    yyjson_arr_foreach (hits, i, max, hit) {
         yyjson_val *source = yyjson_obj_get(hit, "_source");
         const char *text = yyjson_get_str(yyjson_obj_get(source, "path"));
         struct slice path = slice_from(text != NULL ? text : "");

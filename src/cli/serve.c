@@ -105,28 +105,16 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct serve_options *o = state->input;
     switch (key) {
-    case 'd':
-        o->data = text;
-        break;
+    case 'd': o->data = text; break;
     case 'l':
         mem_free(o->host);
         arguments_address(state, text, &o->host, &o->http.port);
         break;
-    case OPTION_HISTORY:
-        o->journal.history_us = arguments_duration(state, "history", text);
-        break;
-    case OPTION_CACHE:
-        o->store.cache_bytes = arguments_size(state, "cache", text);
-        break;
-    case OPTION_WRITE_BUFFER:
-        o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text);
-        break;
-    case OPTION_RESERVE:
-        o->journal.reserve_bytes = arguments_size(state, "reserve", text);
-        break;
-    case OPTION_MAX_BODY:
-        o->http.body_bytes_max = arguments_size(state, "max-body", text);
-        break;
+    case OPTION_HISTORY: o->journal.history_us = arguments_duration(state, "history", text); break;
+    case OPTION_CACHE: o->store.cache_bytes = arguments_size(state, "cache", text); break;
+    case OPTION_WRITE_BUFFER: o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text); break;
+    case OPTION_RESERVE: o->journal.reserve_bytes = arguments_size(state, "reserve", text); break;
+    case OPTION_MAX_BODY: o->http.body_bytes_max = arguments_size(state, "max-body", text); break;
     case OPTION_MAX_CONNECTIONS:
         o->http.connections_max = (unsigned)arguments_number(state, "max-connections", text, 1, 1000000);
         break;
@@ -144,32 +132,15 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_SCRIPT_DEPTH:
         o->limits.script.depth_max = (unsigned)arguments_number(state, "script-depth", text, 1, 1000);
         break;
-    case OPTION_IDLE_TIMEOUT:
-        o->http.idle_us = arguments_duration(state, "idle-timeout", text);
-        break;
-    case OPTION_THREADS:
-        o->http.thread_count = (unsigned)arguments_number(state, "threads", text, 1, 256);
-        break;
-    case OPTION_WORKERS:
-        o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, 256);
-        break;
-    case OPTION_GRACE:
-        o->grace_us = arguments_duration(state, "grace", text);
-        break;
-    case OPTION_CLUSTER_NAME:
-        o->cluster_name = text;
-        break;
-    case OPTION_NODE_NAME:
-        o->node_name = text;
-        break;
-    case OPTION_LOG_LEVEL:
-        set_log_level(state, text);
-        break;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is no option; everything here has the form --name=value", text);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    case OPTION_IDLE_TIMEOUT: o->http.idle_us = arguments_duration(state, "idle-timeout", text); break;
+    case OPTION_THREADS: o->http.thread_count = (unsigned)arguments_number(state, "threads", text, 1, 256); break;
+    case OPTION_WORKERS: o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, 256); break;
+    case OPTION_GRACE: o->grace_us = arguments_duration(state, "grace", text); break;
+    case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
+    case OPTION_NODE_NAME: o->node_name = text; break;
+    case OPTION_LOG_LEVEL: set_log_level(state, text); break;
+    case ARGP_KEY_ARG: argp_error(state, "'%s' is no option; everything here has the form --name=value", text); break;
+    default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }

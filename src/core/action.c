@@ -53,8 +53,8 @@ static void item_slices(struct write_item *item, struct slice **ret_slices)
 
 static void update_slices(struct write_update *update, struct slice **ret_slices)
 {
-    struct slice *all[UPDATE_SLICES] = {&update->doc,         &update->upsert,      &update->script_source,
-                                        &update->script_id,   &update->script_file, &update->script_lang,
+    struct slice *all[UPDATE_SLICES] = {&update->doc,          &update->upsert,      &update->script_source,
+                                        &update->script_id,    &update->script_file, &update->script_lang,
                                         &update->script_params};
     memcpy(ret_slices, all, sizeof all);
 }
@@ -65,7 +65,8 @@ static unsigned flags_of(const struct write_item *item)
     if (item->update == NULL)
         return flags;
     return flags | FLAG_UPDATE | (item->update->scripted_upsert ? FLAG_SCRIPTED_UPSERT : 0u) |
-           (item->update->doc_as_upsert ? FLAG_DOC_AS_UPSERT : 0u) | (item->update->detect_noop ? FLAG_DETECT_NOOP : 0u);
+           (item->update->doc_as_upsert ? FLAG_DOC_AS_UPSERT : 0u) |
+           (item->update->detect_noop ? FLAG_DETECT_NOOP : 0u);
 }
 
 static void encode(struct buf *buf, const struct write_item *item)

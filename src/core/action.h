@@ -12,7 +12,8 @@
 void action_encode_all(struct buf *buf, const struct write_item *items, size_t count);
 
 /* Returns: 0 with items in `arena` whose slices point into `bytes`; TL_ERR_CORRUPT. */
-int action_decode_all(struct slice bytes, struct arena *arena, struct write_item **ret_items, size_t *ret_count) TL_MUST_USE;
+int action_decode_all(struct slice bytes, struct arena *arena, struct write_item **ret_items,
+                      size_t *ret_count) TL_MUST_USE;
 
 /* A slice with its length before it; absent ones (data NULL) stay so. */
 void action_put_slice(struct buf *buf, struct slice bytes);

@@ -25,9 +25,9 @@ struct admission {
     struct command *command;
     struct session *session;
     struct txn *txn;
-    struct wait *wait;    /* NULL: it has not asked for a lock */
+    struct wait *wait; /* NULL: it has not asked for a lock */
     struct write_targets targets;
-    size_t target_next;   /* where the next item that runs finds its target, as a rule */
+    size_t target_next;      /* where the next item that runs finds its target, as a rule */
     struct lock_want *wants; /* two a target at most, in core->arena */
     size_t want_count;
 };
@@ -42,7 +42,7 @@ static struct overlay *overlay_of(const struct admission *at)
     return at->txn == NULL ? NULL : at->txn->overlay;
 }
 
-/* --- Who writes ---------------------------------------------------------------------------------------------- */
+/* --- Who writes --------------------------------------------------------------------------------------------------- */
 
 /* Finds session and transaction. A refusal is in command->problem; returns false then. */
 static bool find_parties(struct admission *at)
@@ -66,7 +66,7 @@ static bool find_parties(struct admission *at)
     return at->session != NULL;
 }
 
-/* --- What it needs ---------------------------------------------------------------------------------------------- */
+/* --- What it needs ------------------------------------------------------------------------------------------------ */
 
 /* The document where it lies now, whatever becomes of the write. */
 static struct resource_name name_of(const struct write_target *target)
@@ -137,7 +137,7 @@ static void collect_wants(struct admission *at, const bool *blocked)
             at->want_count += wants_of(&at->targets.items[i], at->wants + at->want_count);
 }
 
-/* --- Running ------------------------------------------------------------------------------------------------------- */
+/* --- Running ------------------------------------------------------------------------------------------------------ */
 
 /* Tells the table where documents lie that have moved, so that locks on them move along. */
 static int move_documents(struct admission *at, const bool *chosen)
@@ -251,7 +251,8 @@ static int run_in_txn(struct admission *at)
     if (too_large(core, overlay)) {
         overlay_rollback_to(overlay, mark);
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-                    "a transaction holds at most [%zu] bytes of documents and [%zu] changes; this request was not done, what was "
+                    "a transaction holds at most [%zu] bytes of documents and [%zu] changes; this request was not "
+                    "done, what was "
                     "done before it stands",
                     core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
     }
@@ -271,7 +272,7 @@ static int run(struct admission *at, const bool *chosen)
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }
 
-/* --- Failing -------------------------------------------------------------------------------------------------------- */
+/* --- Failing ------------------------------------------------------------------------------------------------------ */
 
 /* Gives an item the problem of a request that was not granted. */
 static void fail_item(struct admission *at, size_t item, struct wait *wait)
@@ -280,8 +281,9 @@ static void fail_item(struct admission *at, size_t item, struct wait *wait)
     if (wait->cause.type != PROBLEM_NONE)
         *problem = wait->cause;
     else
-        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, write_of(at)->item_count > 1 ? HOLDERS_TOLD_OF_ITEM : HOLDERS_TOLD_MAX,
-                      &at->command->arena, problem);
+        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,
+                      write_of(at)->item_count > 1 ? HOLDERS_TOLD_OF_ITEM : HOLDERS_TOLD_MAX, &at->command->arena,
+                      problem);
 }
 
 /* Names a document in a set. Returns: the key, good until the next call. */
@@ -296,7 +298,7 @@ static struct slice document_key(const struct write_target *target, struct buf *
     return buf_view(buf);
 }
 
-/* --- A write of its own ---------------------------------------------------------------------------------------------- */
+/* --- A write of its own ------------------------------------------------------------------------------------------- */
 
 static bool target_free(struct admission *at, const struct write_target *target)
 {
@@ -427,8 +429,7 @@ static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
     struct core *core = at->core;
     bool full = deadline > core->ts && wait__full(core);
     switch (wait__ask(core, at->wait, at->wants, at->want_count, deadline > core->ts && !full)) {
-    case LOCK_GRANTED:
-        return finish(at, deadline);
+    case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
         wait__park(core, at->wait, deadline);
         at->wait = NULL;
@@ -437,8 +438,7 @@ static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
         if (full)
             wait__explain_full(core, &at->command->arena, &at->wait->cause);
         return take_each(at);
-    case LOCK_DEADLOCK:
-        return finish_without(at, at->wait, blocked);
+    case LOCK_DEADLOCK: return finish_without(at, at->wait, blocked);
     }
     UNREACHABLE();
 }
@@ -461,7 +461,7 @@ static int first_try(struct admission *at, tl_ts deadline)
     return ask(at, deadline, blocked);
 }
 
-/* --- In a transaction -------------------------------------------------------------------------------------------------- */
+/* --- In a transaction --------------------------------------------------------------------------------------------- */
 
 static void abort_txn(struct admission *at)
 {
@@ -487,22 +487,18 @@ static int ask_in_txn(struct admission *at, tl_ts deadline)
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->party.owner, NULL, at->txn);
     switch (wait__ask(core, at->wait, at->wants, at->want_count, may_wait)) {
-    case LOCK_GRANTED:
-        return finish(at, deadline);
+    case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
         wait__park(core, at->wait, deadline);
         at->wait = NULL;
         return CORE_WAITS;
-    case LOCK_CONFLICT:
-        return take_each(at);
-    case LOCK_DEADLOCK:
-        abort_txn(at);
-        return 0;
+    case LOCK_CONFLICT: return take_each(at);
+    case LOCK_DEADLOCK: abort_txn(at); return 0;
     }
     UNREACHABLE();
 }
 
-/* --- Entry points --------------------------------------------------------------------------------------------------------- */
+/* --- Entry points ------------------------------------------------------------------------------------------------- */
 
 static int go_on(struct admission *at, tl_ts deadline)
 {

@@ -118,18 +118,10 @@ int owners__change(struct core *core, struct command *command, core_handler *han
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
     wait->handler = handler;
     switch (wait__ask(core, wait, change.wants, change.want_count, may_wait)) {
-    case LOCK_GRANTED:
-        r = run(core, command, handler, &change);
-        break;
-    case LOCK_WAITS:
-        wait__park(core, wait, deadline_after(core, change.timeout_us));
-        return CORE_WAITS;
-    case LOCK_CONFLICT:
-        explain_conflict(core, wait, change.timeout_us);
-        break;
-    default: /* LOCK_DEADLOCK */
-        command->problem = wait->cause;
-        break;
+    case LOCK_GRANTED: r = run(core, command, handler, &change); break;
+    case LOCK_WAITS: wait__park(core, wait, deadline_after(core, change.timeout_us)); return CORE_WAITS;
+    case LOCK_CONFLICT: explain_conflict(core, wait, change.timeout_us); break;
+    default: /* LOCK_DEADLOCK */ command->problem = wait->cause; break;
     }
     wait__free(core, wait);
     return r;

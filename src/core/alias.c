@@ -53,9 +53,11 @@ static int read_member(struct catalog_alias *alias, struct slice key, yyjson_val
         buf_deinit(&buf);
     } else if (slice_is(key, "routing") && scalar) {
         alias->index_routing = alias->search_routing = routing_text(value, arena);
-    } else if ((slice_is(key, "index_routing") || slice_is(key, "indexRouting") || slice_is(key, "index-routing")) && scalar) {
+    } else if ((slice_is(key, "index_routing") || slice_is(key, "indexRouting") || slice_is(key, "index-routing")) &&
+               scalar) {
         alias->index_routing = routing_text(value, arena);
-    } else if ((slice_is(key, "search_routing") || slice_is(key, "searchRouting") || slice_is(key, "search-routing")) && scalar) {
+    } else if ((slice_is(key, "search_routing") || slice_is(key, "searchRouting") || slice_is(key, "search-routing")) &&
+               scalar) {
         alias->search_routing = routing_text(value, arena);
     } else if (slice_is(key, "is_write_index")) {
         if (!read_flag(value, &alias->write_index))
@@ -76,8 +78,7 @@ int alias__parse(struct slice name, yyjson_val *body, struct arena *arena, struc
     size_t i, max;
     yyjson_val *key, *value;
 
-    yyjson_obj_foreach(body, i, max, key, value)
-    {
+    yyjson_obj_foreach (body, i, max, key, value) {
         int r = read_member(&alias, json_slice(key), value, arena, ret_problem);
         if (r != 0)
             return r;
@@ -113,8 +114,7 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
     size_t i, max;
     yyjson_val *key, *body;
 
-    yyjson_obj_foreach(json, i, max, key, body)
-    {
+    yyjson_obj_foreach (json, i, max, key, body) {
         struct catalog_alias alias;
         if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
             alias__parse(json_slice(key), body, arena, &alias, ret_problem) != 0)
@@ -140,8 +140,9 @@ int alias__check_write_index(const struct catalog *catalog, const struct catalog
             if (catalog_index_alias(other, uses[j].alias)->write_index != CATALOG_FLAG_TRUE)
                 continue;
             if (first.data != NULL) {
-                problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE, "alias [%.*s] has more than one write index [%.*s,%.*s]",
-                            SLICE_ARG(uses[j].alias), SLICE_ARG(first), SLICE_ARG(other->name));
+                problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
+                            "alias [%.*s] has more than one write index [%.*s,%.*s]", SLICE_ARG(uses[j].alias),
+                            SLICE_ARG(first), SLICE_ARG(other->name));
                 return ALIAS_REFUSED;
             }
             first = other->name;
@@ -150,7 +151,7 @@ int alias__check_write_index(const struct catalog *catalog, const struct catalog
     return 0;
 }
 
-/* --- Printing -------------------------------------------------------------------------------------------- */
+/* --- Printing ----------------------------------------------------------------------------------------------------- */
 
 static void write_flag(struct json_writer *writer, const char *key, enum catalog_flag flag)
 {
@@ -203,7 +204,7 @@ void catalog_render_aliases(const struct catalog_index *index, struct slice patt
     json_end(&writer, '}');
 }
 
-/* --- The command ----------------------------------------------------------------------------------------- */
+/* --- The command -------------------------------------------------------------------------------------------------- */
 
 /* Replaces the aliases of an index. */
 static int set_aliases(struct core *core, const struct catalog_index *index, const struct alias_set *set,
@@ -245,9 +246,10 @@ static int add(struct core *core, const struct alias_action *action, const struc
     struct json_doc body = {0};
     struct catalog_alias alias;
 
-    if (catalog_check_alias_name(core->catalog, action->alias, command->dialect, &command->arena, &command->problem) != 0 ||
-        (action->body.data != NULL && json_parse(&core->arena, action->body, command->dialect, JSON_DUPLICATES, &body,
-                                                 &command->problem) != 0) ||
+    if (catalog_check_alias_name(core->catalog, action->alias, command->dialect, &command->arena, &command->problem) !=
+            0 ||
+        (action->body.data != NULL &&
+         json_parse(&core->arena, action->body, command->dialect, JSON_DUPLICATES, &body, &command->problem) != 0) ||
         alias__parse(action->alias, body.root, &core->arena, &alias, &command->problem) != 0)
         return ALIAS_REFUSED;
     alias__put(&set, &core->arena, &alias);

@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "mapping/mapping.h"
 
-/* --- Counters ---------------------------------------------------------------------------------------- */
+/* --- Counters ----------------------------------------------------------------------------------------------------- */
 
 struct catalog_counters *catalog__counters_new(void)
 {
@@ -52,7 +52,7 @@ int64_t catalog_index_next_seq_no(const struct catalog_index *index)
     return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->next_seq_no, memory_order_relaxed);
 }
 
-/* --- Nodes --------------------------------------------------------------------------------------------- */
+/* --- Nodes -------------------------------------------------------------------------------------------------------- */
 
 static struct catalog_body *body_unref(struct catalog_body *body)
 {
@@ -207,7 +207,7 @@ struct catalog_index_spec catalog__spec(const struct catalog_index *index)
     };
 }
 
-/* --- The table of aliases -------------------------------------------------------------------------------- */
+/* --- The table of aliases ----------------------------------------------------------------------------------------- */
 
 static struct alias_table *alias_table_unref(struct alias_table *table)
 {
@@ -240,7 +240,7 @@ static struct alias_table *alias_table_new(const struct catalog *catalog)
         const struct catalog_index *index = &catalog->by_name[i]->index;
         for (size_t j = 0; j < index->alias_count; j++)
             table->uses[table->count++] = (struct alias_use){arena_copy(&table->arena, index->aliases[j].name),
-                                                            arena_copy(&table->arena, index->name)};
+                                                             arena_copy(&table->arena, index->name)};
     }
     qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
     return table;
@@ -271,7 +271,7 @@ bool catalog_has_alias(const struct catalog *catalog, struct slice name)
     return catalog__alias_uses(catalog, name, &uses) > 0;
 }
 
-/* --- Objects ------------------------------------------------------------------------------------------- */
+/* --- Objects ------------------------------------------------------------------------------------------------------ */
 
 static struct object_node *object_unref(struct object_node *node)
 {
@@ -363,7 +363,7 @@ const struct catalog_object *catalog_object_at(const struct catalog *catalog, en
     return &catalog->objects[kind]->nodes[position]->object;
 }
 
-/* --- Catalogs ------------------------------------------------------------------------------------------ */
+/* --- Catalogs ----------------------------------------------------------------------------------------------------- */
 
 struct catalog *catalog__new(void)
 {

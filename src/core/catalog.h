@@ -49,17 +49,17 @@ struct catalog_index {
     struct slice name;
     struct slice uuid;
     uint64_t created_ms;
-    uint32_t shard_count;   /* as replies show it */
+    uint32_t shard_count; /* as replies show it */
     uint32_t replica_count;
     bool closed;
     bool hidden;
-    const char *write_block; /* why documents must not change, as ES names the block; NULL: they may */
-    enum dialect dialect;   /* of who made it: many types, or one */
+    const char *write_block;         /* why documents must not change, as ES names the block; NULL: they may */
+    enum dialect dialect;            /* of who made it: many types, or one */
     const struct settings *settings; /* keys with their "index." */
     const struct mapping *mapping;
     const struct catalog_alias *aliases; /* in order of name */
     size_t alias_count;
-    struct catalog_counters *counters;   /* NULL in a catalog of the past */
+    struct catalog_counters *counters; /* NULL in a catalog of the past */
 };
 
 /* Returns: live documents of the index as of the newest step; 0 in a catalog of the past. From any thread. */
@@ -80,7 +80,7 @@ TL_DEFINE_FREEP(struct catalog, catalog_unref)
  */
 int catalog_load(const struct view *view, struct catalog **ret_catalog) TL_MUST_USE;
 
-/* --- Looking up -------------------------------------------------------------------------------------- */
+/* --- Looking up --------------------------------------------------------------------------------------------------- */
 
 /* Returns: the index of exactly this name (no alias), or NULL. */
 const struct catalog_index *catalog_index(const struct catalog *catalog, struct slice name);
@@ -110,8 +110,8 @@ struct catalog_options {
     bool expand_open;
     bool expand_closed;
     bool expand_hidden;
-    bool allow_closed;       /* closed indices named outright are fine: _open, _close, _settings, HEAD */
-    bool refuse_aliases;     /* aliases are an error where 7.10 has it so, and no match for wildcards: DELETE */
+    bool allow_closed;   /* closed indices named outright are fine: _open, _close, _settings, HEAD */
+    bool refuse_aliases; /* aliases are an error where 7.10 has it so, and no match for wildcards: DELETE */
 };
 
 /* What search, count, get mapping and the like start from. */
@@ -131,8 +131,8 @@ struct catalog_target {
  * Returns: 0 (perhaps with no target); CATALOG_REFUSED. Lives: targets in `arena`, what they name in the catalog.
  */
 int catalog_resolve(const struct catalog *catalog, struct slice expression, const struct catalog_options *options,
-                    enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets,
-                    size_t *ret_count, struct problem *ret_problem) TL_MUST_USE;
+                    enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
+                    struct problem *ret_problem) TL_MUST_USE;
 
 /* Fills an index_not_found_exception for `name`; with `alias_or_index` for calls that take several indices. */
 void catalog_problem_missing(struct arena *arena, struct slice name, bool alias_or_index, enum dialect dialect,
@@ -150,7 +150,7 @@ int catalog_check_index_name(struct slice name, enum dialect dialect, struct are
 int catalog_check_alias_name(const struct catalog *catalog, struct slice name, enum dialect dialect,
                              struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
-/* --- Named objects ----------------------------------------------------------------------------------- */
+/* --- Named objects ------------------------------------------------------------------------------------------------ */
 
 enum catalog_kind {
     CATALOG_TEMPLATES,
@@ -162,8 +162,8 @@ enum catalog_kind {
 
 struct catalog_object {
     struct slice name;
-    struct slice lang; /* of scripts: as given, or the default */
-    struct slice body; /* JSON of templates and cluster settings as rendered by GET; source text of scripts */
+    struct slice lang;    /* of scripts: as given, or the default */
+    struct slice body;    /* JSON of templates and cluster settings as rendered by GET; source text of scripts */
     struct slice options; /* JSON of a stored script's options; data NULL: none */
 };
 

@@ -35,7 +35,7 @@ void catalog_problem_closed(struct arena *arena, const struct catalog_index *ind
     buf_deinit(&quoted);
 }
 
-/* --- One index ----------------------------------------------------------------------------------------- */
+/* --- One index ---------------------------------------------------------------------------------------------------- */
 
 static void problem_many(const struct alias_use *uses, size_t count, struct slice alias, enum dialect dialect,
                          struct arena *arena, struct problem *ret_problem)
@@ -44,17 +44,18 @@ static void problem_many(const struct alias_use *uses, size_t count, struct slic
 
     for (size_t i = 0; i < count; i++)
         buf_printf(&names, "%s%.*s", i == 0 ? "" : ", ", SLICE_ARG(uses[i].index));
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                dialect == DIALECT_5
-                    ? "Alias [%.*s] has more than one indices associated with it [[%.*s]], can't execute a single index op"
-                    : "Alias [%.*s] has more than one index associated with it [%.*s], can't execute a single index op",
-                SLICE_ARG(alias), SLICE_ARG(buf_view(&names)));
+    problem_set(
+        ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+        dialect == DIALECT_5
+            ? "Alias [%.*s] has more than one indices associated with it [[%.*s]], can't execute a single index op"
+            : "Alias [%.*s] has more than one index associated with it [%.*s], can't execute a single index op",
+        SLICE_ARG(alias), SLICE_ARG(buf_view(&names)));
     buf_deinit(&names);
 }
 
 /* The index of an alias that takes its writes, or NULL. */
-static const struct catalog_index *write_index(const struct catalog *catalog, const struct alias_use *uses, size_t count,
-                                               struct slice alias)
+static const struct catalog_index *write_index(const struct catalog *catalog, const struct alias_use *uses,
+                                               size_t count, struct slice alias)
 {
     for (size_t i = 0; i < count; i++) {
         const struct catalog_index *index = catalog_index(catalog, uses[i].index);
@@ -116,7 +117,7 @@ int catalog_find(const struct catalog *catalog, struct slice name, bool writing,
     return 0;
 }
 
-/* --- Expressions --------------------------------------------------------------------------------------- */
+/* --- Expressions -------------------------------------------------------------------------------------------------- */
 
 /* How one index was reached so far. */
 struct reach {
@@ -166,8 +167,8 @@ static void reach_by_alias(struct resolving *work, size_t position, const struct
     struct reach *reach = &work->reaches[position];
 
     reach->in = true;
-    reach->aliases = arena_grow(work->arena, reach->aliases, reach->alias_count, &reach->alias_capacity,
-                                sizeof(*reach->aliases));
+    reach->aliases =
+        arena_grow(work->arena, reach->aliases, reach->alias_count, &reach->alias_capacity, sizeof(*reach->aliases));
     reach->aliases[reach->alias_count++] = alias;
 }
 
@@ -310,7 +311,8 @@ static int resolve_parts(struct resolving *work, struct slice expression)
     return r;
 }
 
-static int gather(struct resolving *work, struct slice expression, struct catalog_target **ret_targets, size_t *ret_count)
+static int gather(struct resolving *work, struct slice expression, struct catalog_target **ret_targets,
+                  size_t *ret_count)
 {
     size_t count = 0;
 
@@ -336,8 +338,8 @@ static int gather(struct resolving *work, struct slice expression, struct catalo
 }
 
 int catalog_resolve(const struct catalog *catalog, struct slice expression, const struct catalog_options *options,
-                    enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets,
-                    size_t *ret_count, struct problem *ret_problem)
+                    enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
+                    struct problem *ret_problem)
 {
     struct resolving work = {catalog, options, dialect, arena, ret_problem, NULL, false};
     const struct catalog_index *index = catalog_index(catalog, expression);

@@ -32,7 +32,7 @@ static bool index_key_parse(struct slice key, uint32_t *ret_number)
     return key.len == INDEX_KEY_BYTES && slice_take_u32be(&rest, ret_number);
 }
 
-/* --- Records ------------------------------------------------------------------------------------------- */
+/* --- Records ------------------------------------------------------------------------------------------------------ */
 
 /* A text that may be absent: 0, or its length plus one and its bytes. */
 static void put_text(struct buf *buf, struct slice text)
@@ -153,7 +153,7 @@ static int decode_object(struct slice key, struct slice bytes, struct catalog_ob
     return 0;
 }
 
-/* --- Writing ------------------------------------------------------------------------------------------- */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static void replace(struct catalog **catalog, struct catalog *next)
 {
@@ -225,7 +225,7 @@ void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, stru
     buf_deinit(&key);
 }
 
-/* --- Reading ------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 static int load_mapping(const struct view *view, uint32_t number, struct mapping **ret_mapping)
 {
@@ -298,7 +298,7 @@ int catalog_load(const struct view *view, struct catalog **ret_catalog)
     return 0;
 }
 
-/* --- Digest -------------------------------------------------------------------------------------------- */
+/* --- Digest ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t digest_objects(const struct catalog *catalog, enum catalog_kind kind, struct buf *buf)
 {

@@ -26,7 +26,7 @@ enum command_type {
     COMMAND_TYPE_COUNT
 };
 
-/* --- Documents ------------------------------------------------------------------------------------- */
+/* --- Documents ---------------------------------------------------------------------------------------------------- */
 
 enum write_op { WRITE_INDEX, WRITE_CREATE, WRITE_UPDATE, WRITE_DELETE, WRITE_OP_COUNT };
 
@@ -52,27 +52,27 @@ struct write_update {
     struct slice script_params; /* JSON object */
     bool scripted_upsert;
     bool doc_as_upsert;
-    bool detect_noop;           /* Elasticsearch's default is true */
-    bool want_source;           /* result.source is wanted */
+    bool detect_noop; /* Elasticsearch's default is true */
+    bool want_source; /* result.source is wanted */
 };
 
 struct write_item {
     enum write_op op;
     enum version_type version_type;
     bool require_alias;
-    bool id_generated;          /* the server made the id: no existing document to look up */
-    struct slice index;         /* index or alias as the client named it */
-    struct slice type;          /* empty: typeless */
+    bool id_generated;  /* the server made the id: no existing document to look up */
+    struct slice index; /* index or alias as the client named it */
+    struct slice type;  /* empty: typeless */
     struct slice id;
-    struct slice routing;       /* empty: none */
-    struct slice source;        /* WRITE_INDEX, WRITE_CREATE: JSON bytes of an object, kept byte for byte */
-    struct slice lease;         /* session that the document lives with; empty: none */
-    int64_t version;            /* VERSION_ANY, or what the client demands */
-    int64_t if_seq_no;          /* SEQ_NO_ANY, or what the client demands */
-    int64_t if_primary_term;    /* 0: not given */
+    struct slice routing;              /* empty: none */
+    struct slice source;               /* WRITE_INDEX, WRITE_CREATE: JSON bytes of an object, kept byte for byte */
+    struct slice lease;                /* session that the document lives with; empty: none */
+    int64_t version;                   /* VERSION_ANY, or what the client demands */
+    int64_t if_seq_no;                 /* SEQ_NO_ANY, or what the client demands */
+    int64_t if_primary_term;           /* 0: not given */
     const struct write_update *update; /* WRITE_UPDATE only */
     const struct json_doc *parsed; /* of source, when the submitter has parsed it already (json/json.h); else NULL */
-    struct seen *seen;          /* what the submitter found there (core/seen.h), or NULL; the command's, freed with it */
+    struct seen *seen; /* what the submitter found there (core/seen.h), or NULL; the command's, freed with it */
 };
 
 enum write_outcome {
@@ -81,7 +81,7 @@ enum write_outcome {
     WRITE_DELETED,
     WRITE_NOT_FOUND, /* delete of what is not there: not a failure */
     WRITE_NOOP,
-    WRITE_FAILED,    /* `problem` says why */
+    WRITE_FAILED, /* `problem` says why */
     WRITE_OUTCOME_COUNT
 };
 
@@ -93,7 +93,7 @@ enum conflict_kind {
     CONFLICT_EXTERNAL,     /* current is higher or equal (external) */
     CONFLICT_EXTERNAL_GTE, /* current is higher (external_gte) */
     CONFLICT_SEQ_NO,
-    CONFLICT_MISSING,      /* version or seq_no demanded of a document that does not exist */
+    CONFLICT_MISSING, /* version or seq_no demanded of a document that does not exist */
     CONFLICT_KIND_COUNT
 };
 
@@ -103,11 +103,11 @@ struct write_result {
     struct slice index;          /* concrete index, or the name as given when there is none */
     struct slice type;           /* as stored: "_doc" or the index's type */
     struct slice index_uuid;
-    uint32_t shard_count;        /* of the index, for the shard number in replies */
-    int64_t version;             /* new; on conflict the current; -1 unknown */
-    int64_t seq_no;              /* new; on conflict the current; -2 unknown */
-    struct slice source;         /* of an update whose source was wanted */
-    struct slice routing;        /* of the document after the change; empty: none */
+    uint32_t shard_count; /* of the index, for the shard number in replies */
+    int64_t version;      /* new; on conflict the current; -1 unknown */
+    int64_t seq_no;       /* new; on conflict the current; -2 unknown */
+    struct slice source;  /* of an update whose source was wanted */
+    struct slice routing; /* of the document after the change; empty: none */
     struct problem problem;
 };
 
@@ -123,7 +123,7 @@ struct write_command {
     bool rolled_back;             /* out: atomic, and at least one item failed */
 };
 
-/* --- Catalog --------------------------------------------------------------------------------------- */
+/* --- Catalog ------------------------------------------------------------------------------------------------------ */
 
 struct index_command {
     struct slice name;      /* concrete; wildcards and lists are resolved by the api */
@@ -143,13 +143,13 @@ struct alias_action {
     enum alias_op op;
     struct slice index; /* concrete */
     struct slice alias;
-    struct slice body;  /* JSON object: filter, routing and the like; data NULL: none */
+    struct slice body; /* JSON object: filter, routing and the like; data NULL: none */
 };
 
 struct aliases_command {
     struct alias_action *actions;
     size_t action_count;
-    struct slice session;   /* as in struct index_command */
+    struct slice session; /* as in struct index_command */
     uint64_t timeout_us;
 };
 
@@ -164,8 +164,8 @@ struct object_command {
 };
 
 struct file_script {
-    struct slice name;   /* "judge-lock" */
-    struct slice lang;   /* by its extension: groovy, painless */
+    struct slice name; /* "judge-lock" */
+    struct slice lang; /* by its extension: groovy, painless */
     struct slice source;
 };
 
@@ -174,17 +174,17 @@ struct file_scripts_command {
     size_t script_count;
 };
 
-/* --- Sessions, locks, transactions ------------------------------------------------------------------ */
+/* --- Sessions, locks, transactions -------------------------------------------------------------------------------- */
 
 struct session_command {
-    struct slice id;              /* SESSION_OPEN: generated by the submitter */
+    struct slice id; /* SESSION_OPEN: generated by the submitter */
     struct slice name;
     uint64_t ttl_us;
     struct write_item *on_expire; /* bulk actions to run when the holder dies */
     size_t on_expire_count;
-    uint64_t attachment;          /* SESSION_ATTACH, SESSION_DETACH: which connection, a number of the submitter's */
-    bool force;                   /* SESSION_CLOSE: as if the holder had died */
-    tl_ts expires_at;             /* out */
+    uint64_t attachment; /* SESSION_ATTACH, SESSION_DETACH: which connection, a number of the submitter's */
+    bool force;          /* SESSION_CLOSE: as if the holder had died */
+    tl_ts expires_at;    /* out */
 };
 
 enum lock_mode { LOCK_NONE, LOCK_S, LOCK_U, LOCK_X, LOCK_MODE_COUNT }; /* shared, update, exclusive: README-locks.md */
@@ -193,9 +193,9 @@ enum lock_mode { LOCK_NONE, LOCK_S, LOCK_U, LOCK_X, LOCK_MODE_COUNT }; /* shared
 struct lock_target {
     enum lock_mode mode; /* LOCK_S, LOCK_U or LOCK_X */
     struct slice index;
-    struct slice path;   /* data NULL: none */
-    struct slice type;   /* of a document, where types are used; empty: the index's own */
-    struct slice id;     /* data NULL: none */
+    struct slice path; /* data NULL: none */
+    struct slice type; /* of a document, where types are used; empty: the index's own */
+    struct slice id;   /* data NULL: none */
 };
 
 struct lock_command {
@@ -204,16 +204,16 @@ struct lock_command {
     struct lock_target *targets; /* UNLOCK with none: all of the owner's */
     size_t target_count;
     uint64_t wait_us;
-    tl_ts fencing_token;         /* out */
-    uint64_t waited_us;          /* out */
-    size_t queue_place;          /* out: how many requests were ahead when it began to wait */
-    size_t released;             /* out, UNLOCK */
+    tl_ts fencing_token; /* out */
+    uint64_t waited_us;  /* out */
+    size_t queue_place;  /* out: how many requests were ahead when it began to wait */
+    size_t released;     /* out, UNLOCK */
 };
 
 enum txn_mode { TXN_UPDATE, TXN_QUERY };
 
 struct txn_command {
-    struct slice id;      /* TXN_BEGIN: generated by the submitter */
+    struct slice id; /* TXN_BEGIN: generated by the submitter */
     enum txn_mode mode;
     struct slice session; /* whose transaction it is; empty, TXN_BEGIN: a lease of its own; else: not said */
     tl_ts read_ts;        /* TXN_QUERY: 0 for the latest; out: what it reads at */
@@ -221,7 +221,8 @@ struct txn_command {
     tl_ts fencing_token;  /* TXN_COMMIT; 0: none named */
     tl_ts commit_ts;      /* out, TXN_COMMIT */
     uint64_t changes;     /* out, TXN_COMMIT */
-    struct overlay *past; /* out, TXN_COMMIT: what it had written, for command_free(): that takes a while, and the core has none */
+    struct overlay
+        *past; /* out, TXN_COMMIT: what it had written, for command_free(): that takes a while, and the core has none */
 };
 
 /*
@@ -230,13 +231,13 @@ struct txn_command {
  */
 struct txn_lock_command {
     struct slice transaction;
-    struct slice session;   /* whose the transaction must be, if any; empty: not said */
+    struct slice session; /* whose the transaction must be, if any; empty: not said */
     struct lock_target *targets;
     size_t target_count;
     uint64_t timeout_us;
-    tl_ts read_ts;          /* out: the view's timestamp */
+    tl_ts read_ts;           /* out: the view's timestamp */
     struct overlay *overlay; /* out */
-    enum txn_mode mode;     /* out */
+    enum txn_mode mode;      /* out */
 };
 
 struct cancel_command {
@@ -269,14 +270,14 @@ struct none_command {
     char unused;
 };
 
-/* --- The command ------------------------------------------------------------------------------------- */
+/* --- The command -------------------------------------------------------------------------------------------------- */
 
 struct command {
     enum command_type type;
     enum dialect dialect;
-    uint64_t request;    /* rising number given by the journal; names the command in CANCEL */
-    tl_ts ts;            /* given by the journal; on completion the timestamp at which it took effect */
-    struct arena arena;  /* inputs and results */
+    uint64_t request;   /* rising number given by the journal; names the command in CANCEL */
+    tl_ts ts;           /* given by the journal; on completion the timestamp at which it took effect */
+    struct arena arena; /* inputs and results */
     union {
         struct write_command write;
         struct index_command index;

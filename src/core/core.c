@@ -42,7 +42,7 @@ void effects_init(struct effects *effects)
     list_init(&effects->completed);
 }
 
-/* --- Opening --------------------------------------------------------------------------------------------- */
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
 
 static int open_last_ts(struct core *core, tl_ts counted)
 {
@@ -124,7 +124,7 @@ void core_close(struct core *core)
     mem_free(core);
 }
 
-/* --- Units ----------------------------------------------------------------------------------------------- */
+/* --- Units -------------------------------------------------------------------------------------------------------- */
 
 void core__begin(struct core *core, tl_ts at)
 {
@@ -218,7 +218,7 @@ void core__abandon(struct core *core)
     store_batch_begin(core->batch, core->ts);
 }
 
-/* --- Changes of the catalog ---------------------------------------------------------------------------------- */
+/* --- Changes of the catalog --------------------------------------------------------------------------------------- */
 
 void core__put_index(struct core *core, const struct catalog_index_spec *spec)
 {
@@ -250,7 +250,7 @@ void core__drop_object(struct core *core, enum catalog_kind kind, struct slice n
     core->catalog_changed = true;
 }
 
-/* --- Steps ------------------------------------------------------------------------------------------------- */
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 void core__complete(struct core *core, struct command *command)
 {

@@ -25,33 +25,33 @@ struct owners; /* sessions, locks, transactions, waiting commands */
 struct core {
     struct store *store;
     struct core_limits limits;
-    struct effects *effects;      /* of the step at hand; NULL between steps */
-    tl_ts last_ts;                /* invariant 1 */
-    tl_ts written_ts;             /* of the last unit that wrote anything: what last_ts is after a restart */
-    tl_ts binding_ts;             /* of the last that must be durable before anybody hears of it */
+    struct effects *effects; /* of the step at hand; NULL between steps */
+    tl_ts last_ts;           /* invariant 1 */
+    tl_ts written_ts;        /* of the last unit that wrote anything: what last_ts is after a restart */
+    tl_ts binding_ts;        /* of the last that must be durable before anybody hears of it */
 
     /* The unit at hand. */
     bool open;
     tl_ts ts;
-    bool ts_named;                /* some record in the batch tells ts, so that core_open() finds it */
-    bool unbinding;               /* nobody needs to wait until it is durable */
+    bool ts_named;  /* some record in the batch tells ts, so that core_open() finds it */
+    bool unbinding; /* nobody needs to wait until it is durable */
     struct store_batch *batch;
-    struct arena arena;           /* reset when the unit ends */
-    struct arena scratch;         /* the same, and by a write between its items */
-    struct map pending;           /* document key to struct doc in `arena`: what the unit has written so far */
+    struct arena arena;             /* reset when the unit ends */
+    struct arena scratch;           /* the same, and by a write between its items */
+    struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
     struct catalog *catalog_before; /* of its beginning, for core__abandon() */
     bool catalog_changed;
-    struct list spent;            /* commands of the core's own, whose memory `pending` points into */
+    struct list spent; /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
-    struct catalog *catalog;      /* with the changes of the unit at hand */
-    struct counters counters;     /* documents, sequence numbers, index numbers */
-    struct seen_changes changes;  /* of documents, to tell what submitters have seen that is so no more */
+    struct catalog *catalog;     /* with the changes of the unit at hand */
+    struct counters counters;    /* documents, sequence numbers, index numbers */
+    struct seen_changes changes; /* of documents, to tell what submitters have seen that is so no more */
     struct script_cache *scripts;
     struct owners *owners;
 };
 
-/* --- Units ------------------------------------------------------------------------------------------- */
+/* --- Units -------------------------------------------------------------------------------------------------------- */
 
 /*
  * Opens a unit at `at`, or one above the last when that is higher.
@@ -82,7 +82,7 @@ static inline struct view core__view(const struct core *core, const struct overl
 /* Puts a command on effects->completed; its ts becomes that of the unit at hand, or the last one. */
 void core__complete(struct core *core, struct command *command);
 
-/* --- Handlers ------------------------------------------------------------------------------------------ */
+/* --- Handlers ----------------------------------------------------------------------------------------------------- */
 
 enum {
     CORE_WAITS = 1, /* the command is parked with the owners, who complete it later */
@@ -105,7 +105,7 @@ typedef int core_handler(struct core *core, struct command *command);
 int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay,
                     const struct write_placing *placing) TL_MUST_USE;
 
-/* --- Hooks: session.c, lock.c, txn.c ---------------------------------------------------------------------- */
+/* --- Hooks: session.c, lock.c, txn.c ------------------------------------------------------------------------------ */
 
 /* Rebuilds and frees what the owners hold. core_open() and core_close() call them. */
 int owners__open(struct core *core) TL_MUST_USE;

@@ -72,8 +72,7 @@ struct counter *counters__of(struct counters *counters, uint32_t index)
         counters->capacity = counters->capacity == 0 ? 16 : counters->capacity * 2;
         counters->items = mem_realloc(counters->items, counters->capacity * sizeof(*counters->items));
     }
-    memmove(counters->items + place + 1, counters->items + place,
-            (counters->count - place) * sizeof(*counters->items));
+    memmove(counters->items + place + 1, counters->items + place, (counters->count - place) * sizeof(*counters->items));
     struct counter *counter = mem_zalloc(sizeof(*counter));
     counter->index = index;
     counter->shared = catalog__counters_new();
@@ -99,8 +98,7 @@ void counters__drop(struct counters *counters, uint32_t index)
     REQUIRE(!counters->items[place]->dirty);
     counter_free(counters->items[place]);
     counters->count--;
-    memmove(counters->items + place, counters->items + place + 1,
-            (counters->count - place) * sizeof(*counters->items));
+    memmove(counters->items + place, counters->items + place + 1, (counters->count - place) * sizeof(*counters->items));
 }
 
 void counters__deinit(struct counters *counters)

@@ -6,7 +6,7 @@
 #define LOCK_PATH_BYTES_MAX 65536
 #define LOCK_NAME_BYTES_MAX 512
 
-/* --- Targets --------------------------------------------------------------------------------------------------- */
+/* --- Targets ------------------------------------------------------------------------------------------------------ */
 
 /* What a client may name. Returns: 1 with *ret_problem when it may not. */
 static int check_target(const struct lock_target *target, struct arena *arena, struct problem *ret_problem)
@@ -53,15 +53,15 @@ static int name_document(struct core *core, const struct lock_target *target, co
     want->on.id = target->id;
     want->on.type = type == NULL ? wanted : arena_copy(&core->arena, type->name);
     want->on.path = SLICE_NONE;
-    return type == NULL ? 0
-                        : write__place(core, overlay, want->on.index, want->on.type, want->on.id, &want->on.path);
+    return type == NULL ? 0 : write__place(core, overlay, want->on.index, want->on.type, want->on.id, &want->on.path);
 }
 
 int lock__wants(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
                 struct arena *arena, struct lock_want **ret_wants, struct problem *ret_problem)
 {
     if (count > LOCK_TARGETS_MAX) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks", LOCK_TARGETS_MAX);
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks",
+                    LOCK_TARGETS_MAX);
         return 1;
     }
     struct lock_want *wants = arena_zalloc(&core->arena, (count + 1) * sizeof *wants);
@@ -83,7 +83,7 @@ int lock__wants(struct core *core, const struct lock_target *targets, size_t cou
     return 0;
 }
 
-/* --- LOCK -------------------------------------------------------------------------------------------------------- */
+/* --- LOCK --------------------------------------------------------------------------------------------------------- */
 
 /* Who asks: a session, or a transaction that names its locks itself. */
 struct asker {
@@ -115,7 +115,8 @@ static bool within_limits(struct core *core, struct command *command, const stru
 {
     size_t most = core->limits.locks_per_session_max;
     if (owner->lock_count + more > most)
-        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks", most);
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks",
+                    most);
     return command->problem.type == PROBLEM_NONE;
 }
 
@@ -146,12 +147,8 @@ static int ask(struct core *core, struct wait *wait, const struct lock_want *wan
     struct command *command = wait->command;
     *ret_granted = false;
     switch (wait__ask(core, wait, wants, count, wait_us > 0 && !wait__full(core))) {
-    case LOCK_GRANTED:
-        *ret_granted = true;
-        return 0;
-    case LOCK_WAITS:
-        wait__park(core, wait, deadline_after(core, wait_us));
-        return CORE_WAITS;
+    case LOCK_GRANTED: *ret_granted = true; return 0;
+    case LOCK_WAITS: wait__park(core, wait, deadline_after(core, wait_us)); return CORE_WAITS;
     case LOCK_CONFLICT:
         if (wait_us > 0)
             wait__explain_full(core, &command->arena, &command->problem);
@@ -159,9 +156,7 @@ static int ask(struct core *core, struct wait *wait, const struct lock_want *wan
             wait__explain(wait, PROBLEM_LOCK_CONFLICT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
         wait__free(core, wait);
         return 0;
-    default:
-        give_way(core, wait);
-        return 0;
+    default: give_way(core, wait); return 0;
     }
 }
 
@@ -207,7 +202,7 @@ int lock__timed_out(struct core *core, struct wait *wait)
     return 0;
 }
 
-/* --- UNLOCK -------------------------------------------------------------------------------------------------------- */
+/* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
 
 int core__do_unlock(struct core *core, struct command *command)
 {
@@ -234,7 +229,7 @@ int core__do_unlock(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- TXN_LOCK -------------------------------------------------------------------------------------------------------- */
+/* --- TXN_LOCK ----------------------------------------------------------------------------------------------------- */
 
 int core__do_txn_lock(struct core *core, struct command *command)
 {
@@ -250,7 +245,8 @@ int core__do_txn_lock(struct core *core, struct command *command)
         wait__free(core, wait);
         return 0;
     }
-    int r = lock__wants(core, lock->targets, lock->target_count, txn->overlay, &command->arena, &wants, &command->problem);
+    int r =
+        lock__wants(core, lock->targets, lock->target_count, txn->overlay, &command->arena, &wants, &command->problem);
     if (r != 0 || !within_limits(core, command, wait->owner, lock->target_count)) {
         wait__free(core, wait);
         txn__touch(core, txn);

@@ -23,7 +23,7 @@ static void text(struct buf *buf, const char *name, struct slice value)
     buf_json_string(buf, value);
 }
 
-/* --- Locks ---------------------------------------------------------------------------------------------------------- */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 /* Whether a resource lies in the index, and in or above the directory, that was asked about. */
 static bool resource_wanted(const struct status_command *status, const struct resource *resource, struct arena *arena)
@@ -51,9 +51,11 @@ static bool owner_wanted(const struct status_command *status, const struct lock_
     return status->session.len == 0 || (party->session != NULL && slice_equal(party->session->id, status->session));
 }
 
-static void write_holders(const struct status_command *status, const struct resource *resource, struct list_writer *list)
+static void write_holders(const struct status_command *status, const struct resource *resource,
+                          struct list_writer *list)
 {
-    list_for_each(link, &resource->holds) {
+    list_for_each(link, &resource->holds)
+    {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if (hold->mode == LOCK_NONE || !owner_wanted(status, hold->owner))
             continue;
@@ -77,8 +79,8 @@ static void write_waiters(const struct status_command *status, const struct reso
         next_of(list);
         buf_byte(list->buf, '{');
         story_owner_json(wait->owner, list->buf);
-        buf_printf(list->buf, ",\"mode\":\"%s\",\"since\":%" PRIu64, lock_mode_name(lock_request_mode(requests[i], resource)),
-                   wait->since);
+        buf_printf(list->buf, ",\"mode\":\"%s\",\"since\":%" PRIu64,
+                   lock_mode_name(lock_request_mode(requests[i], resource)), wait->since);
         if (wait->until < TL_TS_MAX)
             buf_printf(list->buf, ",\"deadline\":%" PRIu64, wait->until);
         buf_printf(list->buf, ",\"upgrade\":%s}", lock_request_upgrade(requests[i]) ? "true" : "false");
@@ -120,13 +122,14 @@ static void write_locks(struct core *core, const struct status_command *status, 
     buf_lit(buf, "]}");
 }
 
-/* --- Sessions ------------------------------------------------------------------------------------------------------ */
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 static void write_own_locks(const struct lock_owner *owner, struct buf *buf)
 {
     struct list_writer list = {buf, false};
     buf_lit(buf, ",\"locks\":[");
-    list_for_each(link, &owner->holds) {
+    list_for_each(link, &owner->holds)
+    {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         if (hold->mode == LOCK_NONE)
             continue;
@@ -157,8 +160,7 @@ static void write_wanted(const struct wait *wait, struct buf *buf)
 static size_t length_of(const struct list *head)
 {
     size_t count = 0;
-    list_for_each(link, head)
-        count++;
+    list_for_each(link, head) count++;
     return count;
 }
 
@@ -167,12 +169,14 @@ static void write_detail(const struct session *session, struct buf *buf)
     struct list_writer waits = {buf, false}, txns = {buf, false};
     write_own_locks(&session->party.owner, buf);
     buf_lit(buf, ",\"waiting\":[");
-    list_for_each(link, &session->waits) {
+    list_for_each(link, &session->waits)
+    {
         next_of(&waits);
         write_wanted(list_entry(link, struct wait, of_session), buf);
     }
     buf_lit(buf, "],\"transactions\":[");
-    list_for_each(link, &session->transactions) {
+    list_for_each(link, &session->transactions)
+    {
         next_of(&txns);
         buf_json_string(buf, list_entry(link, struct txn, of_session)->id);
     }
@@ -221,15 +225,15 @@ static void write_sessions(struct core *core, struct command *command, struct bu
     buf_lit(buf, "]}");
 }
 
-/* --- Transactions ---------------------------------------------------------------------------------------------------- */
+/* --- Transactions ------------------------------------------------------------------------------------------------- */
 
-static void write_txn_head(struct buf *buf, struct slice id, enum txn_mode mode, const char *state, struct slice session,
-                           tl_ts created)
+static void write_txn_head(struct buf *buf, struct slice id, enum txn_mode mode, const char *state,
+                           struct slice session, tl_ts created)
 {
     buf_byte(buf, '{');
     text(buf, "transaction", id);
-    buf_printf(buf, ",\"mode\":\"%s\",\"state\":\"%s\",\"created\":%" PRIu64, mode == TXN_QUERY ? "query" : "update", state,
-               created);
+    buf_printf(buf, ",\"mode\":\"%s\",\"state\":\"%s\",\"created\":%" PRIu64, mode == TXN_QUERY ? "query" : "update",
+               state, created);
     if (session.len > 0) {
         buf_byte(buf, ',');
         text(buf, "session", session);
@@ -240,8 +244,8 @@ static void write_txn(struct core *core, const struct txn *txn, struct buf *buf)
 {
     struct slice session = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id;
     write_txn_head(buf, txn->id, txn->mode, "active", session, txn->created);
-    buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64, txn->mode == TXN_QUERY ? txn->read_ts : core->ts,
-               txn->timeout_us);
+    buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
+               txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
     if (txn->wait == NULL)
         buf_printf(buf, ",\"expires\":%" PRIu64, txn->idle.at);
     buf_printf(buf, ",\"lock_count\":%zu,\"changes\":%" PRIu64 ",\"bytes\":%zu,\"waiting\":%s}",
@@ -285,35 +289,30 @@ static void write_txns(struct core *core, struct buf *buf)
 {
     struct list_writer list = {buf, false};
     buf_lit(buf, "{\"transactions\":[");
-    list_for_each(link, &core->owners->open_txns) {
+    list_for_each(link, &core->owners->open_txns)
+    {
         next_of(&list);
         write_txn(core, list_entry(link, struct txn, of_all), buf);
     }
     buf_lit(buf, "]}");
 }
 
-/* --- The command ------------------------------------------------------------------------------------------------------ */
+/* --- The command -------------------------------------------------------------------------------------------------- */
 
 int core__do_status(struct core *core, struct command *command)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     int r = 0;
     switch (command->status.what) {
-    case STATUS_LOCKS:
-        write_locks(core, &command->status, &buf);
-        break;
-    case STATUS_SESSIONS:
-        write_sessions(core, command, &buf);
-        break;
+    case STATUS_LOCKS: write_locks(core, &command->status, &buf); break;
+    case STATUS_SESSIONS: write_sessions(core, command, &buf); break;
     case STATUS_TRANSACTIONS:
         if (command->status.id.len > 0)
             r = write_one_txn(core, command, &buf);
         else
             write_txns(core, &buf);
         break;
-    default:
-        stories_json(&core->owners->stories, &buf);
-        break;
+    default: stories_json(&core->owners->stories, &buf); break;
     }
     command->status.body = arena_copy(&command->arena, buf_view(&buf));
     buf_deinit(&buf);

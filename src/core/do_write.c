@@ -32,7 +32,8 @@ static bool meets_locks(const struct core *core, const struct write_command *wri
 /* Whether anything could stand against the write, or it belongs to somebody. */
 static bool needs_owners(const struct core *core, const struct write_command *write)
 {
-    return meets_locks(core, write) || write->session.len > 0 || write->transaction.len > 0 || write->fencing_token != 0;
+    return meets_locks(core, write) || write->session.len > 0 || write->transaction.len > 0 ||
+           write->fencing_token != 0;
 }
 
 /* Gathers the chosen items and their results into arrays of their own. */

@@ -82,8 +82,8 @@ int doc_decode(struct slice record, struct doc *ret_doc)
     struct doc doc = {0};
     uint64_t version, seq_no;
 
-    if (!slice_take_u64be(&rest, &doc.ts) || !slice_take(&rest, 1, &flag_byte) ||
-        !slice_take_varint(&rest, &version) || !slice_take_varint(&rest, &seq_no))
+    if (!slice_take_u64be(&rest, &doc.ts) || !slice_take(&rest, 1, &flag_byte) || !slice_take_varint(&rest, &version) ||
+        !slice_take_varint(&rest, &seq_no))
         return tl_trace(TL_ERR_CORRUPT);
     unsigned flags = (unsigned char)flag_byte.data[0];
     if ((flags & ~(unsigned)DOC_FLAGS) != 0 || ((flags & DOC_BATCH) != 0 && !slice_take_varint(&rest, &doc.batch)) ||

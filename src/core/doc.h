@@ -24,12 +24,12 @@ enum {
 
 /* One version of a document, decoded. Its slices live in `value`, until doc_release(). */
 struct doc {
-    tl_ts ts;          /* of the commit that wrote it */
+    tl_ts ts; /* of the commit that wrote it */
     int64_t version;
     int64_t seq_no;
-    uint64_t batch;    /* of its entries (mapping/entry.h): 0 singles, else chunks of this batch, except for: */
+    uint64_t batch;       /* of its entries (mapping/entry.h): 0 singles, else chunks of this batch, except for: */
     struct slice singles; /* fields (u16be each, in order) whose entries are singles all the same; empty: none */
-    bool deleted;      /* a tombstone: no source */
+    bool deleted;         /* a tombstone: no source */
     struct slice routing; /* data NULL: none */
     struct slice lease;   /* session it lives with; data NULL: none */
     struct slice source;  /* byte for byte as it came in */
@@ -43,7 +43,8 @@ struct doc {
  */
 int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc) TL_MUST_USE;
 /* The same, tombstones included. */
-int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc) TL_MUST_USE;
+int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id,
+                struct doc *ret_doc) TL_MUST_USE;
 /* The same by key: the index's number and the document key of an entry (type number and id). */
 int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc) TL_MUST_USE;
 void doc_release(struct doc *doc);

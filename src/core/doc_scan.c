@@ -10,9 +10,9 @@ struct doc_scan {
     struct view_iter *iter;
     uint32_t index;
     bool started;
-    bool behind;                       /* skip `from` itself */
+    bool behind; /* skip `from` itself */
     size_t from_len;
-    char from[DOC_KEY_BYTES_MAX + 1];  /* where to start */
+    char from[DOC_KEY_BYTES_MAX + 1]; /* where to start */
     char lower[DOC_KEY_PREFIX_BYTES];
     char upper[DOC_KEY_PREFIX_BYTES];
 };
@@ -50,7 +50,8 @@ void doc_scan_free(struct doc_scan *scan)
 
 void doc_scan_seek(struct doc_scan *scan, struct slice document_key, bool behind)
 {
-    size_t len = document_key.len < DOC_KEY_BYTES_MAX - INDEX_BYTES ? document_key.len : DOC_KEY_BYTES_MAX - INDEX_BYTES;
+    size_t len =
+        document_key.len < DOC_KEY_BYTES_MAX - INDEX_BYTES ? document_key.len : DOC_KEY_BYTES_MAX - INDEX_BYTES;
 
     memcpy(scan->from, scan->lower, INDEX_BYTES);
     memcpy(scan->from + INDEX_BYTES, document_key.data, len);
@@ -127,9 +128,8 @@ static int count_space(const struct view *view, enum store_space space, uint32_t
     char lower[COUNTER_KEY_BYTES], upper[COUNTER_KEY_BYTES];
     uint64_t first = type == DOC_TYPE_ANY ? (uint64_t)index << 16 : (uint64_t)index << 16 | (uint16_t)type;
     uint64_t end = type == DOC_TYPE_ANY ? ((uint64_t)index + 1) << 16 : first + 1;
-    struct view_iter *iter =
-        view_iter_new(view, space, counter_key(lower, (uint32_t)(first >> 16), (uint16_t)first),
-                      counter_key(upper, (uint32_t)(end >> 16), (uint16_t)end));
+    struct view_iter *iter = view_iter_new(view, space, counter_key(lower, (uint32_t)(first >> 16), (uint16_t)first),
+                                           counter_key(upper, (uint32_t)(end >> 16), (uint16_t)end));
     int r = add_up(iter, space == SPACE_SYSTEM, count);
 
     view_iter_free(iter);

@@ -15,14 +15,27 @@
 #include "json/write.h"
 #include "mapping/mapping.h"
 
-/* --- Drafts ------------------------------------------------------------------------------------------------ */
+/* --- Drafts ------------------------------------------------------------------------------------------------------- */
 
 /* Parameters of a mapping's root; what has none of them names types. */
 static bool is_root_parameter(struct slice key)
 {
-    static const char *const names[] = {"properties", "dynamic", "dynamic_templates", "date_detection", "runtime",
-                                        "numeric_detection", "dynamic_date_formats", "_source", "_routing", "_meta",
-                                        "_all", "_field_names", "_size", "_parent", "_index", "enabled"};
+    static const char *const names[] = {"properties",
+                                        "dynamic",
+                                        "dynamic_templates",
+                                        "date_detection",
+                                        "runtime",
+                                        "numeric_detection",
+                                        "dynamic_date_formats",
+                                        "_source",
+                                        "_routing",
+                                        "_meta",
+                                        "_all",
+                                        "_field_names",
+                                        "_size",
+                                        "_parent",
+                                        "_index",
+                                        "enabled"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (slice_is(key, names[i]))
@@ -35,7 +48,7 @@ static bool names_types(yyjson_val *mappings)
     size_t i, max;
     yyjson_val *key, *value;
 
-    yyjson_obj_foreach(mappings, i, max, key, value)
+    yyjson_obj_foreach (mappings, i, max, key, value)
         if (is_root_parameter(json_slice(key)) || !yyjson_is_obj(value))
             return false;
     return yyjson_obj_size(mappings) > 0;
@@ -120,7 +133,7 @@ int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *j
                             ret_problem);
 }
 
-/* --- Creating ------------------------------------------------------------------------------------------------ */
+/* --- Creating ----------------------------------------------------------------------------------------------------- */
 
 static int refuse_existing(const struct catalog_index *index, enum dialect dialect, struct arena *arena,
                            struct problem *ret_problem)
@@ -152,8 +165,8 @@ static int check_free(struct core *core, const struct index_draft *draft, struct
     if (catalog_check_index_name(draft->name, draft->dialect, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     if (catalog_has_alias(core->catalog, draft->name)) {
-        problem_set(ret_problem, arena, PROBLEM_INVALID_INDEX_NAME, "Invalid index name [%.*s], already exists as alias",
-                    SLICE_ARG(draft->name));
+        problem_set(ret_problem, arena, PROBLEM_INVALID_INDEX_NAME,
+                    "Invalid index name [%.*s], already exists as alias", SLICE_ARG(draft->name));
         return INDEX_REFUSED;
     }
     if (catalog_index_count(core->catalog) >= CATALOG_INDICES_MAX) {
@@ -190,9 +203,11 @@ static void complete_settings(struct index_draft *draft, uint64_t created_ms, st
 
     set_default(settings, arena, SLICE_LIT("index.number_of_shards"), five ? "5" : "1");
     set_default(settings, arena, SLICE_LIT("index.number_of_replicas"), "1");
-    settings_set(settings, arena, SLICE_LIT("index.creation_date"), arena_printf(arena, "%llu", (unsigned long long)created_ms));
+    settings_set(settings, arena, SLICE_LIT("index.creation_date"),
+                 arena_printf(arena, "%llu", (unsigned long long)created_ms));
     settings_set(settings, arena, SLICE_LIT("index.uuid"), draft->uuid);
-    settings_set(settings, arena, SLICE_LIT("index.version.created"), five ? SLICE_LIT("5061699") : SLICE_LIT("7100299"));
+    settings_set(settings, arena, SLICE_LIT("index.version.created"),
+                 five ? SLICE_LIT("5061699") : SLICE_LIT("7100299"));
     settings_set(settings, arena, SLICE_LIT("index.provided_name"), draft->name);
 }
 
@@ -250,8 +265,7 @@ int index__create(struct core *core, struct index_draft *draft, struct arena *ar
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                        struct arena *arena, struct problem *ret_problem)
 {
-    struct index_draft draft = {
-        .name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+    struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
 
     if (catalog_check_index_name(name, dialect, arena, ret_problem) != 0 ||
         template__apply(core, &draft, arena, ret_problem) != 0)
@@ -259,18 +273,17 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
     return index__create(core, &draft, arena, ret_problem);
 }
 
-int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect, struct arena *arena,
-                        struct mapping **ret_mapping, struct problem *ret_problem)
+int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
+                        struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
 {
-    struct index_draft draft = {
-        .name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+    struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
 
     if (template__apply(core, &draft, arena, ret_problem) != 0)
         return INDEX_REFUSED;
     return make_mapping(&draft, arena, ret_mapping, ret_problem);
 }
 
-/* --- Commands -------------------------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 static int parse_body(struct slice body, enum dialect dialect, struct arena *arena, struct json_doc *ret_doc,
                       struct problem *ret_problem)
@@ -311,22 +324,20 @@ static bool holds_no_objects(yyjson_val *section)
     size_t i, max;
     yyjson_val *key, *value;
 
-    yyjson_obj_foreach(section, i, max, key, value)
-    {
+    yyjson_obj_foreach (section, i, max, key, value) {
         if (!yyjson_is_obj(value) && !yyjson_is_null(value))
             return true;
     }
     return false;
 }
 
-static int check_sections(const struct index_command *index, enum dialect dialect, yyjson_val *body, struct arena *arena,
-                          struct problem *ret_problem)
+static int check_sections(const struct index_command *index, enum dialect dialect, yyjson_val *body,
+                          struct arena *arena, struct problem *ret_problem)
 {
     size_t i, max;
     yyjson_val *key, *value, *mappings = json_get_lit(body, "mappings");
 
-    yyjson_obj_foreach(body, i, max, key, value)
-    {
+    yyjson_obj_foreach (body, i, max, key, value) {
         struct slice name = json_slice(key);
         bool known = slice_is(name, "settings") || slice_is(name, "mappings") || slice_is(name, "aliases");
         bool null = yyjson_is_null(value) && (dialect == DIALECT_5 || !slice_is(name, "settings"));
@@ -341,16 +352,19 @@ static int check_sections(const struct index_command *index, enum dialect dialec
         problem_set(ret_problem, arena, PROBLEM_PARSE, "unknown key [%.*s] for create index", SLICE_ARG(name));
         return INDEX_REFUSED;
     }
-    if (dialect != DIALECT_5 && !index->include_type_name && yyjson_obj_size(mappings) == 1 && yyjson_is_obj(json_get_lit(mappings, "_doc"))) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
+    if (dialect != DIALECT_5 && !index->include_type_name && yyjson_obj_size(mappings) == 1 &&
+        yyjson_is_obj(json_get_lit(mappings, "_doc"))) {
+        problem_set(
+            ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+            "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
         return INDEX_REFUSED;
     }
     return 0;
 }
 
 /* A body of 5.x with none of the three sections is all settings. */
-static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct arena *arena, struct problem *ret_problem)
+static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct arena *arena,
+                             struct problem *ret_problem)
 {
     struct settings added;
 

@@ -12,12 +12,12 @@ enum { INDEX_REFUSED = 1 };
 /* What a new index is put together from: templates first, then what the request says. */
 struct index_draft {
     struct slice name;
-    struct slice uuid;         /* empty: made from the timestamp */
+    struct slice uuid; /* empty: made from the timestamp */
     enum dialect dialect;
-    bool typed;                /* mappings are named by type */
+    bool typed;                 /* mappings are named by type */
     struct slice document_type; /* of the document that makes the index; empty: none */
     struct settings settings;
-    yyjson_val *mappings;      /* merged; NULL: none */
+    yyjson_val *mappings; /* merged; NULL: none */
     struct alias_set aliases;
 };
 
@@ -25,7 +25,8 @@ struct index_draft {
  * Makes an index in the open unit.
  * Returns: 0; INDEX_REFUSED, nothing made.
  */
-int index__create(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int index__create(struct core *core, struct index_draft *draft, struct arena *arena,
+                  struct problem *ret_problem) TL_MUST_USE;
 
 /* Makes the index that a document is written to. `type` is the document's. */
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
@@ -35,8 +36,8 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
  * Finds out what the mapping of that index would be, without making it.
  * Returns: 0; INDEX_REFUSED. Owns: the caller, *ret_mapping; mapping_unref().
  */
-int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect, struct arena *arena,
-                        struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
+                        struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /* Takes an index out of the catalog; its documents go later (core_maintain). */
 void index__delete(struct core *core, const struct catalog_index *index);
@@ -48,9 +49,10 @@ void index__delete(struct core *core, const struct catalog_index *index);
 int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
                      struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
-/* --- template.c -------------------------------------------------------------------------------------------- */
+/* --- template.c --------------------------------------------------------------------------------------------------- */
 
 /* Lays every template that matches the draft's name over it, by their order. */
-int template__apply(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int template__apply(struct core *core, struct index_draft *draft, struct arena *arena,
+                    struct problem *ret_problem) TL_MUST_USE;
 
 #endif

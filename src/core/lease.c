@@ -78,7 +78,8 @@ static void find_pending(struct core *core, struct slice session, struct marked 
         map_put(&known, marked->keys[i], marked);
     while (map_next(&core->pending, &position, &key, &value)) {
         const struct doc *doc = value;
-        if (!doc->deleted && doc->lease.data != NULL && slice_equal(doc->lease, session) && map_get(&known, key) == NULL)
+        if (!doc->deleted && doc->lease.data != NULL && slice_equal(doc->lease, session) &&
+            map_get(&known, key) == NULL)
             add(marked, &core->arena, key);
     }
     map_deinit(&known);
@@ -110,8 +111,8 @@ static int look(struct core *core, struct slice key, struct doc *ret_doc)
 }
 
 /* The item that deletes a document; it names the document's own routing, as whoever deletes it must. */
-static void add_item(struct core *core, const struct catalog_index *index, const struct mapping_type *type, struct slice id,
-                     struct slice routing, struct ending *ending)
+static void add_item(struct core *core, const struct catalog_index *index, const struct mapping_type *type,
+                     struct slice id, struct slice routing, struct ending *ending)
 {
     ending->items[ending->count++] = (struct write_item){
         .op = WRITE_DELETE,

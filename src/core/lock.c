@@ -18,7 +18,7 @@ const uint8_t lock__conflicts[LOCK_BIT_COUNT] = {
     [LOCK_BIT_X] = BIT(IS) | BIT(IU) | BIT(IX) | BIT(S) | BIT(U) | BIT(X),
 };
 
-/* --- The table of holds ---------------------------------------------------------------------------------- */
+/* --- The table of holds ------------------------------------------------------------------------------------------- */
 
 static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
 {
@@ -162,7 +162,7 @@ static void marks_change(struct lock_table *table, struct lock_owner *owner, str
     }
 }
 
-/* --- Locks ----------------------------------------------------------------------------------------------- */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 static void changed(struct lock_table *table, const struct lock_hold *hold, bool gone)
 {
@@ -223,8 +223,8 @@ bool lock__held_against(const struct lock_table *table, const struct lock_owner 
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
         if ((held >> bit & 1) == 0)
             continue;
-        uint32_t passed = (own != NULL ? own->bits >> bit & 1 : 0) +
-                          (of_session != NULL ? of_session->bits >> bit & 1 : 0);
+        uint32_t passed =
+            (own != NULL ? own->bits >> bit & 1 : 0) + (of_session != NULL ? of_session->bits >> bit & 1 : 0);
         if (resource->held[bit] > passed)
             return true;
     }
@@ -237,7 +237,8 @@ struct lock_hold *lock__holder_against(const struct lock_table *table, const str
     uint8_t mask = lock__conflicts[entry->bit];
     if (!lock__held_against(table, owner, owner->session, entry->resource, mask))
         return NULL;
-    list_for_each(link, &entry->resource->holds) {
+    list_for_each(link, &entry->resource->holds)
+    {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if ((hold->bits & mask) != 0 && !lock__passes(owner, hold->owner))
             return hold;
@@ -245,7 +246,7 @@ struct lock_hold *lock__holder_against(const struct lock_table *table, const str
     UNREACHABLE();
 }
 
-/* --- Owners ------------------------------------------------------------------------------------------------ */
+/* --- Owners ------------------------------------------------------------------------------------------------------- */
 
 void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user)
 {
@@ -260,7 +261,7 @@ void lock_owner_deinit(struct lock_owner *owner)
     REQUIRE(list_empty(&owner->holds) && list_empty(&owner->requests) && list_empty(&owner->ward_requests));
 }
 
-/* --- Requests ------------------------------------------------------------------------------------------------ */
+/* --- Requests ----------------------------------------------------------------------------------------------------- */
 
 struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_want *wants,
                                       size_t want_count, void *user)
@@ -273,8 +274,8 @@ struct lock_request *lock_request_new(struct lock_table *table, struct lock_owne
     request->wants = mem_alloc(want_count * sizeof *request->wants);
     request->want_count = want_count;
     for (size_t i = 0; i < want_count; i++)
-        request->wants[i] = (struct lock_wanted){resource_open(&table->resources, &wants[i].on), wants[i].mode,
-                                                 wants[i].within};
+        request->wants[i] =
+            (struct lock_wanted){resource_open(&table->resources, &wants[i].on), wants[i].mode, wants[i].within};
     return request;
 }
 
@@ -431,7 +432,7 @@ struct lock_request *lock_table_next_victim(struct lock_table *table)
     return request;
 }
 
-/* --- Releasing -------------------------------------------------------------------------------------------- */
+/* --- Releasing ---------------------------------------------------------------------------------------------------- */
 
 static struct resource *find_resource(const struct lock_table *table, const struct resource_name *name)
 {
@@ -472,7 +473,8 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
 {
     size_t count = owner->lock_count;
-    list_for_each(link, &owner->holds) {
+    list_for_each(link, &owner->holds)
+    {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         if (hold->mode != LOCK_NONE)
             changed(table, hold, true);
@@ -488,7 +490,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     return count;
 }
 
-/* --- Beside requests ---------------------------------------------------------------------------------------- */
+/* --- Beside requests ---------------------------------------------------------------------------------------------- */
 
 /* Whether a bit could be put on a resource at once: nothing held against it, nothing awaited. */
 static bool bit_free(const struct lock_table *table, const struct lock_owner *session, const struct resource *resource,
@@ -596,8 +598,7 @@ static struct lock_request **take_waiters(struct resource *document, size_t *ret
     struct lock_request **waiters = mem_alloc(most * sizeof *waiters);
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
         while (document->queue != NULL && !list_empty(&document->queue->waiting[bit])) {
-            struct lock_entry *entry =
-                list_entry(document->queue->waiting[bit].next, struct lock_entry, link);
+            struct lock_entry *entry = list_entry(document->queue->waiting[bit].next, struct lock_entry, link);
             waiters[count++] = entry->request;
             lock__queue_leave(entry->request);
         }
@@ -608,7 +609,8 @@ static struct lock_request **take_waiters(struct resource *document, size_t *ret
 /* Takes the marks of all locks on a document off, or puts them on, from where it lies upwards. */
 static void shift_marks(struct lock_table *table, struct resource *document, bool on)
 {
-    list_for_each(link, &document->holds) {
+    list_for_each(link, &document->holds)
+    {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         marks_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode, on ? hold->mode : LOCK_NONE);
     }
@@ -647,7 +649,8 @@ static struct lock_owner *token_at(const struct resource *resource, tl_ts token)
 {
     if (resource->held[LOCK_BIT_S] + resource->held[LOCK_BIT_U] + resource->held[LOCK_BIT_X] == 0)
         return NULL;
-    list_for_each(link, &resource->holds) {
+    list_for_each(link, &resource->holds)
+    {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if (hold->mode != LOCK_NONE && hold->token == token)
             return hold->owner;

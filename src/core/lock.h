@@ -32,7 +32,7 @@ struct lock_owner {
 struct lock_hold {
     struct lock_owner *owner;
     struct resource *resource;
-    struct lock_hold *chain;       /* next in the table's bucket */
+    struct lock_hold *chain; /* next in the table's bucket */
     struct list of_resource;
     struct list of_owner;
     struct lock_request *watchers; /* who waits for it to go */
@@ -44,13 +44,7 @@ struct lock_hold {
     uint8_t bits;                  /* set of enum lock_bit */
 };
 
-enum lock_state {
-    LOCK_STATE_NEW,
-    LOCK_STATE_WAITING,
-    LOCK_STATE_GRANTED,
-    LOCK_STATE_DEADLOCKED,
-    LOCK_STATE_COUNT
-};
+enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
 
 /* What is asked for. With `within`: a place for something in `on` which is not there yet, only marks, no lock. */
 struct lock_want {
@@ -64,8 +58,8 @@ struct lock_step {
     const struct lock_request *request;
     const struct lock_owner *holder; /* of the lock, or who stands ahead */
     const struct resource *resource;
-    enum lock_bit bit;               /* what `request` wants there */
-    bool behind;                     /* `holder` does not hold it but waits ahead */
+    enum lock_bit bit; /* what `request` wants there */
+    bool behind;       /* `holder` does not hold it but waits ahead */
 };
 
 struct lock_hooks {
@@ -91,7 +85,7 @@ struct lock_table {
     uint64_t last_arrival;
     uint64_t last_lock;
     tl_ts ts;
-    struct heap wake;    /* waiting requests that lost what they watched */
+    struct heap wake; /* waiting requests that lost what they watched */
     struct list granted;
     struct list victims;
     struct lock_hooks hooks;
@@ -113,7 +107,7 @@ void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct 
 /* Requires: it holds nothing and no request of it is left. */
 void lock_owner_deinit(struct lock_owner *owner);
 
-/* --- Requests ------------------------------------------------------------------------------------------ */
+/* --- Requests ----------------------------------------------------------------------------------------------------- */
 
 /*
  * Makes a request for a set of wants.
@@ -158,14 +152,14 @@ size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict
 struct lock_request *lock_table_next_granted(struct lock_table *table);
 struct lock_request *lock_table_next_victim(struct lock_table *table);
 
-/* --- Releasing ----------------------------------------------------------------------------------------- */
+/* --- Releasing ---------------------------------------------------------------------------------------------------- */
 
 /* Releases one lock. Returns: false when the owner does not hold it. */
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name);
 /* Releases all. Returns: how many locks they were. */
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
 
-/* --- Beside requests ------------------------------------------------------------------------------------- */
+/* --- Beside requests ---------------------------------------------------------------------------------------------- */
 
 /*
  * Looks whether a want could be granted at once to an owner of its own that belongs to `session` (NULL: to none) and
@@ -180,8 +174,8 @@ bool lock_table_clear_of(const struct lock_table *table, struct slice index);
 bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want);
 
 /* Puts a lock back as it was before a restart. */
-void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want, uint64_t number,
-                        tl_ts since, tl_ts token);
+void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want,
+                        uint64_t number, tl_ts since, tl_ts token);
 
 /* Returns: whether a document is in the table and lies where `place` says. */
 bool lock_table_lies(const struct lock_table *table, const struct resource_name *place);
@@ -196,7 +190,7 @@ void lock_table_move(struct lock_table *table, const struct resource_name *docum
 bool lock_table_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
                       struct lock_owner **ret_owner);
 
-/* --- Looking around ---------------------------------------------------------------------------------------- */
+/* --- Looking around ----------------------------------------------------------------------------------------------- */
 
 /* Returns: the resources that are locked or awaited as such, in order of the tree, in `arena`. */
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count);

@@ -18,7 +18,7 @@ struct search {
     struct lock_request **reached; /* in order of their distance */
     size_t reached_count;
     size_t capacity;
-    struct lock_step closing;      /* the dependence that leads back to the start */
+    struct lock_step closing; /* the dependence that leads back to the start */
     bool found;
 };
 
@@ -50,7 +50,8 @@ static void follow_holders(struct search *search, const struct lock_entry *entry
     uint8_t mask = lock__conflicts[entry->bit];
     if (!lock__held_against(search->table, owner, owner->session, entry->resource, mask))
         return;
-    list_for_each(link, &entry->resource->holds) {
+    list_for_each(link, &entry->resource->holds)
+    {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if ((hold->bits & mask) == 0 || lock__passes(owner, hold->owner))
             continue;
@@ -118,7 +119,8 @@ static void follow(struct search *search, const struct lock_request *request)
 /* Whether somebody waits at a resource for what an owner holds there. */
 static bool awaited(const struct lock_owner *owner)
 {
-    list_for_each(link, &owner->holds) {
+    list_for_each(link, &owner->holds)
+    {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
         const struct lock_queue *queue = hold->resource->queue;
         if (queue == NULL)
@@ -139,8 +141,7 @@ static bool has_followers(const struct lock_request *request)
             if ((lock__conflicts[entry->bit] & lock__mask(bit)) == 0)
                 continue;
             const struct list *head = &entry->resource->queue->waiting[bit];
-            if (!list_empty(head) &&
-                lock__ahead(request, list_entry(head->prev, struct lock_entry, link)->request))
+            if (!list_empty(head) && lock__ahead(request, list_entry(head->prev, struct lock_entry, link)->request))
                 return true;
         }
     }

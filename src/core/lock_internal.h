@@ -39,7 +39,7 @@ struct lock_request {
     tl_ts token;
     struct lock_wanted *wants;
     size_t want_count;
-    struct lock_entry *entries;    /* each (resource, bit) of the wants and their marks, once */
+    struct lock_entry *entries; /* each (resource, bit) of the wants and their marks, once */
     size_t entry_count;
 
     /* What it watches: a link in the list of a hold's or an entry's watchers. NULL: nothing. */
@@ -49,11 +49,11 @@ struct lock_request {
 
     struct list of_owner;
     struct list of_session;
-    struct list event;             /* in table->granted or table->victims */
+    struct list event; /* in table->granted or table->victims */
 
     /* The search for circles; valid while search_epoch is the search's. */
     uint64_t search_epoch;
-    struct lock_step via;          /* the dependence by which it was reached */
+    struct lock_step via; /* the dependence by which it was reached */
 };
 
 /* Bit sets that a bit does not go with (README-locks.md). */

@@ -60,7 +60,7 @@ enum lock_mode lock_request_mode(const struct lock_request *request, const struc
     return mode;
 }
 
-/* --- What stands against a request ------------------------------------------------------------------------ */
+/* --- What stands against a request -------------------------------------------------------------------------------- */
 
 size_t lock_request_ahead(const struct lock_request *request)
 {
@@ -107,7 +107,8 @@ static const struct lock_hold *lock_behind(const struct lock_hold *hold, uint8_t
 {
     if (hold->mode != LOCK_NONE && (mask & lock__mask(lock__own_bit(hold->mode))) != 0)
         return hold;
-    list_for_each(link, &hold->owner->holds) {
+    list_for_each(link, &hold->owner->holds)
+    {
         const struct lock_hold *other = list_entry(link, struct lock_hold, of_owner);
         if (other != hold && other->mode != LOCK_NONE && (mask & lock__mask(lock__mark_bit(other->mode))) != 0 &&
             resource_covers(hold->resource, other->resource))
@@ -122,16 +123,17 @@ static void report_holders(struct report *list, const struct lock_request *reque
     const struct lock_owner *owner = request->owner;
     if (!lock__held_against(request->table, owner, owner->session, entry->resource, mask))
         return;
-    list_for_each(link, &entry->resource->holds) {
+    list_for_each(link, &entry->resource->holds)
+    {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         if (list->count == list->max)
             return;
         if ((hold->bits & mask) == 0 || lock__passes(owner, hold->owner))
             continue;
         hold = lock_behind(hold, mask);
-        report(list, &(struct lock_conflict){hold->owner, hold->resource,
-                                             hold->mode == LOCK_NONE ? LOCK_X : (enum lock_mode)hold->mode, false,
-                                             hold});
+        report(list,
+               &(struct lock_conflict){hold->owner, hold->resource,
+                                       hold->mode == LOCK_NONE ? LOCK_X : (enum lock_mode)hold->mode, false, hold});
     }
 }
 
@@ -141,14 +143,14 @@ static void report_waiters(struct report *list, const struct lock_request *reque
     for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
         if ((lock__conflicts[entry->bit] >> bit & 1) == 0)
             continue;
-        list_for_each(link, &queue->waiting[bit]) {
+        list_for_each(link, &queue->waiting[bit])
+        {
             const struct lock_entry *other = list_entry(link, struct lock_entry, link);
             if (list->count == list->max || !lock__ahead(other->request, request))
                 break;
             if (lock__passes(request->owner, other->request->owner))
                 continue;
-            enum lock_mode mode =
-                (enum lock_mode)(bit < LOCK_BIT_S ? bit + LOCK_S : bit - LOCK_BIT_S + LOCK_S);
+            enum lock_mode mode = (enum lock_mode)(bit < LOCK_BIT_S ? bit + LOCK_S : bit - LOCK_BIT_S + LOCK_S);
             report(list, &(struct lock_conflict){other->request->owner, entry->resource, mode, true, NULL});
         }
     }
@@ -164,7 +166,7 @@ size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict
     return list.count;
 }
 
-/* --- The tree -------------------------------------------------------------------------------------------------- */
+/* --- The tree ----------------------------------------------------------------------------------------------------- */
 
 static int compare_pointers(const void *a, const void *b)
 {
@@ -214,7 +216,8 @@ const struct lock_request **lock_table_waiters(const struct resource *resource, 
     size_t count = 0;
     size_t capacity = 0;
     for (size_t bit = LOCK_BIT_S; resource->queue != NULL && bit < LOCK_BIT_COUNT; bit++)
-        list_for_each(link, &resource->queue->waiting[bit]) {
+        list_for_each(link, &resource->queue->waiting[bit])
+        {
             const struct lock_entry *entry = list_entry(link, struct lock_entry, link);
             /* With two own bits on one resource it stands here once, by its stronger one. */
             if (lock__own_bit(lock_request_mode(entry->request, resource)) != entry->bit)
@@ -228,12 +231,13 @@ const struct lock_request **lock_table_waiters(const struct resource *resource, 
     return found;
 }
 
-/* --- Checks ---------------------------------------------------------------------------------------------------- */
+/* --- Checks ------------------------------------------------------------------------------------------------------- */
 
 static void check_counts(const struct resource *resource)
 {
     uint32_t held[LOCK_BIT_COUNT] = {0};
-    list_for_each(link, &resource->holds) {
+    list_for_each(link, &resource->holds)
+    {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
         INSIST(hold->bits != 0);
         INSIST(((hold->bits >> LOCK_BIT_S) != 0) == (hold->mode != LOCK_NONE));
@@ -258,7 +262,8 @@ static size_t check_queue(const struct resource *resource)
     for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
         const struct lock_request *before = NULL;
         size_t count = 0;
-        list_for_each(link, &resource->queue->waiting[bit]) {
+        list_for_each(link, &resource->queue->waiting[bit])
+        {
             const struct lock_entry *entry = list_entry(link, struct lock_entry, link);
             INSIST(entry->resource == resource && entry->bit == bit);
             INSIST(before == NULL || lock__ahead(before, entry->request));

@@ -30,8 +30,7 @@ static void entry_link(struct lock_entry *entry)
         while (at != head && lock__ahead(list_entry(at, struct lock_entry, link)->request, entry->request))
             at = at->next;
     } else {
-        while (at->prev != head &&
-               lock__ahead(entry->request, list_entry(at->prev, struct lock_entry, link)->request))
+        while (at->prev != head && lock__ahead(entry->request, list_entry(at->prev, struct lock_entry, link)->request))
             at = at->prev;
     }
     list_insert_before(at, &entry->link);
@@ -147,7 +146,8 @@ static struct lock_entry *ahead_of_bit(const struct lock_queue *queue, enum lock
         return NULL;
     if (lock__ahead(last, request)) /* he came after all of them: the nearest is the last */
         return nearest_before(head, head, request);
-    list_for_each(link, head) {
+    list_for_each(link, head)
+    {
         struct lock_entry *entry = list_entry(link, struct lock_entry, link);
         if (!lock__ahead(entry->request, request))
             break;
@@ -207,7 +207,8 @@ bool lock__queue_watch(struct lock_request *request)
 /* Returns: false when a request of the list was ended, and the list is no longer as it was. */
 static bool break_circles(struct lock_table *table, struct list *requests, bool of_session)
 {
-    list_for_each(link, requests) {
+    list_for_each(link, requests)
+    {
         struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
                                                   : list_entry(link, struct lock_request, of_owner);
         uint64_t arrivals = table->last_arrival;

@@ -58,7 +58,7 @@ static void remove_key(struct removing *work, enum store_space space, struct sli
     work->left--;
 }
 
-/* --- Tombstones ---------------------------------------------------------------------------------------------------- */
+/* --- Tombstones --------------------------------------------------------------------------------------------------- */
 
 static int remove_tombstone(struct removing *work, struct slice mark)
 {
@@ -87,8 +87,8 @@ static int remove_tombstones(struct removing *work)
     struct core *core = work->core;
     struct buf upper = BUF_INIT(64);
     tl_ts until = core->ts > core->limits.tombstone_us ? core->ts - core->limits.tombstone_us : 0;
-    struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("g"), mark_key(&upper, 'g', until, SLICE_LIT("")));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("g"),
+                                             mark_key(&upper, 'g', until, SLICE_LIT("")));
     int r = 0;
 
     for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
@@ -100,7 +100,7 @@ static int remove_tombstones(struct removing *work)
     return r;
 }
 
-/* --- Deleted indices ----------------------------------------------------------------------------------------------- */
+/* --- Deleted indices ---------------------------------------------------------------------------------------------- */
 
 /* Removes the keys of a range. */
 static int remove_range(struct removing *work, enum store_space space, struct slice lower, struct slice upper)
@@ -127,7 +127,8 @@ static int remove_index(struct removing *work, struct slice mark)
     if (!slice_take_u32be(&number, &index))
         return tl_trace(TL_ERR_CORRUPT);
     entry_index_bounds(index, from, to);
-    r = remove_range(work, SPACE_DOCUMENTS, doc_key(lower, index, 0, SLICE_LIT("")), doc_key(upper, index + 1, 0, SLICE_LIT("")));
+    r = remove_range(work, SPACE_DOCUMENTS, doc_key(lower, index, 0, SLICE_LIT("")),
+                     doc_key(upper, index + 1, 0, SLICE_LIT("")));
     if (r == 0)
         r = remove_range(work, SPACE_ENTRIES, slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
     if (r == 0)
@@ -144,8 +145,8 @@ static int remove_indices(struct removing *work)
     struct core *core = work->core;
     struct buf upper = BUF_INIT(64);
     tl_ts until = store_history_low(core->store);
-    struct store_iter *iter =
-        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("d"), mark_key(&upper, 'd', until, SLICE_LIT("")));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("d"),
+                                             mark_key(&upper, 'd', until, SLICE_LIT("")));
     int r = 0;
 
     for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))

@@ -82,7 +82,8 @@ static void tell_ended(struct owners *owners, struct buf *lines)
 static void tell_slow(struct owners *owners, tl_ts now, uint64_t slow_us, struct buf *lines)
 {
     size_t told = 0;
-    list_for_each(link, &owners->waits) {
+    list_for_each(link, &owners->waits)
+    {
         struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->since + slow_us > now)
             break; /* the others came later */

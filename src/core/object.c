@@ -12,7 +12,7 @@ static int refuse(struct command *command, enum problem_type type, const char *r
     return REFUSED;
 }
 
-/* --- Stored scripts ------------------------------------------------------------------------------------------------------ */
+/* --- Stored scripts ----------------------------------------------------------------------------------------------- */
 
 static struct slice first_text(yyjson_val *object, const char *const *keys, size_t count)
 {
@@ -73,7 +73,8 @@ static int read_script(struct core *core, struct command *command, yyjson_val *b
 }
 
 /* 5.x compiles a script when it is stored; 7.10 only where it is told what for, and else finds out when it is used. */
-static int compile(struct core *core, struct command *command, const struct catalog_object *script, enum script_lang lang)
+static int compile(struct core *core, struct command *command, const struct catalog_object *script,
+                   enum script_lang lang)
 {
     tl_cleanup(script_unrefp) struct script *compiled = NULL;
 
@@ -91,11 +92,13 @@ static int check_script(struct core *core, struct command *command, struct catal
     enum script_lang lang;
 
     if (script->body.data == NULL) {
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "must specify source for stored script");
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "must specify source for stored script");
         return REFUSED;
     }
     if (script->lang.data == NULL) {
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "must specify lang for stored script");
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "must specify lang for stored script");
         return REFUSED;
     }
     if (script->body.len > SCRIPT_SOURCE_BYTES_MAX) {
@@ -107,7 +110,8 @@ static int check_script(struct core *core, struct command *command, struct catal
     if (slice_is(script->lang, "mustache") || slice_is(script->lang, "expression"))
         return 0;
     if (!script_lang_from(script->lang, &lang))
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "unable to put stored script with unsupported lang", script->lang);
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "unable to put stored script with unsupported lang",
+                      script->lang);
     return compile(core, command, script, lang);
 }
 
@@ -145,7 +149,7 @@ int core__do_script_delete(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- File scripts ----------------------------------------------------------------------------------------------------------- */
+/* --- File scripts ------------------------------------------------------------------------------------------------- */
 
 static struct slice file_key(const struct file_script *script, struct arena *arena)
 {
@@ -190,7 +194,7 @@ int core__do_file_scripts(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- Cluster settings -------------------------------------------------------------------------------------------------------- */
+/* --- Cluster settings --------------------------------------------------------------------------------------------- */
 
 /* Lays a section of the request over the same of what is kept, and appends it. */
 static int merge_section(struct core *core, struct command *command, yyjson_val *kept, yyjson_val *asked,
@@ -199,8 +203,10 @@ static int merge_section(struct core *core, struct command *command, yyjson_val 
     struct settings before, changes, after;
     struct buf piece = BUF_INIT(BUF_UNLIMITED);
 
-    if (settings_parse(json_get(kept, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) != 0 ||
-        settings_parse(json_get(asked, slice_from(name)), SLICE_LIT(""), &core->arena, &changes, &command->problem) != 0)
+    if (settings_parse(json_get(kept, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) !=
+            0 ||
+        settings_parse(json_get(asked, slice_from(name)), SLICE_LIT(""), &core->arena, &changes, &command->problem) !=
+            0)
         return REFUSED;
     after = settings_merge(&before, &changes, false, &core->arena);
     settings_render(&after, true, &piece);
@@ -218,7 +224,8 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
     struct json_doc asked, before = {0};
     struct json_writer writer;
 
-    if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &asked, &command->problem) != 0)
+    if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &asked, &command->problem) !=
+        0)
         return 0;
     if (kept != NULL && json_parse_stored(&core->arena, kept->body, &before) < 0)
         return tl_trace(TL_ERR_CORRUPT);
@@ -234,7 +241,7 @@ int core__do_cluster_settings_put(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- The cluster's uuid ------------------------------------------------------------------------------------------------------ */
+/* --- The cluster's uuid ------------------------------------------------------------------------------------------- */
 
 int core__do_cluster_uuid(struct core *core, struct command *command)
 {

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "core/owners_internal.h"
 
-/* --- Opening and closing ----------------------------------------------------------------------------------- */
+/* --- Opening and closing ------------------------------------------------------------------------------------------ */
 
 /* A circle was found: the victim is told, and the story is kept. */
 static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
@@ -90,7 +90,8 @@ void owners__close(struct core *core)
 void owners__stop(struct core *core)
 {
     struct owners *owners = core->owners;
-    list_for_each_safe(link, following, &owners->waits) {
+    list_for_each_safe(link, following, &owners->waits)
+    {
         struct wait *wait = list_entry(link, struct wait, of_all);
         struct command *command = wait->command;
         if (command == NULL)
@@ -125,7 +126,7 @@ const struct overlay *owners__overlay(const struct core *core, struct slice tran
     return txn == NULL ? NULL : txn->overlay;
 }
 
-/* --- What the table did -------------------------------------------------------------------------------------- */
+/* --- What the table did ------------------------------------------------------------------------------------------- */
 
 /* The victim of a deadlock: a transaction ends, any other request is told. */
 static void end_victim(struct core *core, struct wait *wait)
@@ -174,7 +175,7 @@ int owners__settle(struct core *core)
     }
 }
 
-/* --- Going on --------------------------------------------------------------------------------------------------- */
+/* --- Going on ----------------------------------------------------------------------------------------------------- */
 
 static int resume_one(struct core *core, struct wait *wait)
 {
@@ -285,8 +286,7 @@ static int gather_ending(struct core *core, tl_ts now, struct list *ending)
         session->lease.at = at;
         list_append(ending, &session->ending);
     }
-    list_for_each(link, ending)
-        session__cancel_waits(core, list_entry(link, struct session, ending));
+    list_for_each(link, ending) session__cancel_waits(core, list_entry(link, struct session, ending));
     int r = owners__settle(core);
     int written = core__commit(core);
     return r < 0 ? r : written;
@@ -306,12 +306,13 @@ int owners__due(struct core *core, tl_ts now)
     return r < 0 ? tl_trace(r) : owners__resume(core);
 }
 
-/* --- Commands --------------------------------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /* Nobody who holds a lock can give it back any more: whoever waits is told now. */
 static void cancel_all(struct core *core)
 {
-    list_for_each_safe(link, following, &core->owners->waits) {
+    list_for_each_safe(link, following, &core->owners->waits)
+    {
         struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->command != NULL && !wait->ready)
             wait__fail(core, wait, PROBLEM_STOPPING, "the server is shutting down");
@@ -340,7 +341,7 @@ int core__do_restart(struct core *core, struct command *command)
     return r < 0 ? tl_trace(r) : session__restart(core);
 }
 
-/* --- Digest ------------------------------------------------------------------------------------------------------------- */
+/* --- Digest ------------------------------------------------------------------------------------------------------- */
 
 static void fold(uint64_t *digest, uint64_t value)
 {
@@ -376,7 +377,8 @@ int owners__digest(struct core *core, uint64_t *digest)
         fold(&one, session->ttl_us);
         fold(&one, session->created);
         uint64_t locks = 0;
-        list_for_each(link, &session->party.owner.holds) {
+        list_for_each(link, &session->party.owner.holds)
+        {
             const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
             if (hold->mode != LOCK_NONE)
                 locks += digest_lock(hold);

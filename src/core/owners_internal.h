@@ -15,7 +15,7 @@
 #include "core/story.h"
 #include "core/write_internal.h"
 
-/* --- Deadlines -------------------------------------------------------------------------------------------- */
+/* --- Deadlines ---------------------------------------------------------------------------------------------------- */
 
 struct deadline {
     struct heap_node node;
@@ -41,7 +41,7 @@ static inline tl_ts deadline_after(const struct core *core, uint64_t us)
 struct deadline *deadlines_due(const struct deadlines *deadlines, tl_ts now);
 tl_ts deadlines_first(const struct deadlines *deadlines);
 
-/* --- Parties ------------------------------------------------------------------------------------------------ */
+/* --- Parties ------------------------------------------------------------------------------------------------------ */
 
 enum party_kind { PARTY_SESSION, PARTY_TXN, PARTY_WRITE };
 
@@ -59,13 +59,13 @@ static inline struct party *party_of(const struct lock_owner *owner)
 
 struct session {
     struct party party;
-    struct slice id;          /* mem_free */
-    struct slice name;        /* mem_free; may be empty */
-    struct slice on_expire;   /* encoded actions (action.h), mem_free; may be empty */
+    struct slice id;        /* mem_free */
+    struct slice name;      /* mem_free; may be empty */
+    struct slice on_expire; /* encoded actions (action.h), mem_free; may be empty */
     uint64_t ttl_us;
     tl_ts created;
-    tl_ts expires_at;         /* TL_TS_MAX between opening the store and RESTART */
-    uint64_t attachment;      /* 0: none */
+    tl_ts expires_at;    /* TL_TS_MAX between opening the store and RESTART */
+    uint64_t attachment; /* 0: none */
     struct deadline lease;
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
@@ -74,59 +74,59 @@ struct session {
 
 struct txn {
     struct party party;
-    struct slice id;         /* mem_free */
+    struct slice id; /* mem_free */
     enum txn_mode mode;
     tl_ts created;
-    tl_ts read_ts;           /* TXN_QUERY */
+    tl_ts read_ts; /* TXN_QUERY */
     uint64_t timeout_us;
     struct deadline idle;    /* not set while a command of it waits */
     struct overlay *overlay; /* NULL: nothing written */
     struct map moved;        /* keys of the documents that may have to move in the table of locks when it commits */
     struct list of_session;
-    struct list of_all;      /* in owners->open_txns, oldest first */
-    struct wait *wait;       /* NULL: no command waits */
+    struct list of_all; /* in owners->open_txns, oldest first */
+    struct wait *wait;  /* NULL: no command waits */
 };
 
 /* A command that waits for its locks, or was granted them and is about to go on. */
 struct wait {
-    struct party party;           /* PARTY_WRITE: of a write of its own; else unused */
-    struct lock_owner *owner;     /* whose request it is */
-    struct command *command;      /* NULL: the removal of an ended session's documents */
+    struct party party;       /* PARTY_WRITE: of a write of its own; else unused */
+    struct lock_owner *owner; /* whose request it is */
+    struct command *command;  /* NULL: the removal of an ended session's documents */
     struct lock_request *request;
-    struct session *session;      /* that it ends with; NULL: none */
-    struct txn *txn;              /* NULL: none */
-    struct deadline deadline;     /* set while it waits */
-    tl_ts until;                  /* what it was set to */
+    struct session *session;  /* that it ends with; NULL: none */
+    struct txn *txn;          /* NULL: none */
+    struct deadline deadline; /* set while it waits */
+    tl_ts until;              /* what it was set to */
     tl_ts since;
-    size_t place;                 /* how many stood ahead when it began to wait */
-    bool ready;                   /* it is in owners->ready */
-    bool told;                    /* as one that lasts; news.c */
-    struct problem cause;         /* why it must fail, in the command's arena; PROBLEM_NONE: it goes on */
-    core_handler *handler;        /* of a command that changes indices; else NULL */
-    bool *left;                   /* of a bulk: the items still to run, in the command's arena; NULL: all */
-    char *lease;                  /* without a command: the session's id, mem_free */
+    size_t place;          /* how many stood ahead when it began to wait */
+    bool ready;            /* it is in owners->ready */
+    bool told;             /* as one that lasts; news.c */
+    struct problem cause;  /* why it must fail, in the command's arena; PROBLEM_NONE: it goes on */
+    core_handler *handler; /* of a command that changes indices; else NULL */
+    bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
+    char *lease;           /* without a command: the session's id, mem_free */
     size_t lease_len;
-    struct list of_all;           /* in owners->waits, in order of arrival */
+    struct list of_all; /* in owners->waits, in order of arrival */
     struct list of_session;
-    struct list link;             /* in owners->ready */
+    struct list link; /* in owners->ready */
 };
 
 struct owners {
     struct core *core;
     struct lock_table locks;
-    struct map sessions;         /* by id */
-    struct map txns;             /* open ones, by id */
+    struct map sessions; /* by id */
+    struct map txns;     /* open ones, by id */
     struct list open_txns;
-    struct map requests;         /* waits by the number of their command (u64be) */
+    struct map requests; /* waits by the number of their command (u64be) */
     struct list waits;
     struct list ready;
     struct deadlines leases;
     struct deadlines wait_ends;
     struct deadlines idles;
     struct stories stories;
-    struct buf ended_slow;       /* lines about waits that were told as slow and have ended since the last look */
+    struct buf ended_slow; /* lines about waits that were told as slow and have ended since the last look */
     size_t ended_slow_count;
-    size_t stories_told;         /* of stories.count, as news */
+    size_t stories_told; /* of stories.count, as news */
 };
 
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
@@ -140,13 +140,14 @@ static inline struct session *owners_session(const struct owners *owners, struct
  */
 int owners__settle(struct core *core) TL_MUST_USE;
 
-/* --- Waits (wait.c) ------------------------------------------------------------------------------------------- */
+/* --- Waits (wait.c) ----------------------------------------------------------------------------------------------- */
 
 /* Makes a wait for a command; `owner` NULL: it gets one of its own that belongs to `session`. */
 struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
                        struct txn *txn);
 /* Asks for wants, in place of what it asked for before. Returns: as lock_request_start(). */
-int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count, bool may_wait) TL_MUST_USE;
+int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count,
+              bool may_wait) TL_MUST_USE;
 /* Begins to wait until `deadline`. */
 void wait__park(struct core *core, struct wait *wait, tl_ts deadline);
 /* Takes it out of everything and frees it; a write's own locks are released. */
@@ -165,7 +166,7 @@ void wait__ready(struct core *core, struct wait *wait);
 /* Notes the end of a wait that was told as slow (news.c). */
 void wait__tell_end(struct core *core, const struct wait *wait);
 
-/* --- Locks (do_lock.c) ------------------------------------------------------------------------------------------ */
+/* --- Locks (do_lock.c) -------------------------------------------------------------------------------------------- */
 
 /*
  * Finds what lock targets mean: the concrete index, the stored type, where a document lies now.
@@ -190,12 +191,12 @@ int admit__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
 int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
                        struct slice *ret_reason) TL_MUST_USE;
 
-/* --- Changes of indices (admit_change.c) --------------------------------------------------------------------------- */
+/* --- Changes of indices (admit_change.c) -------------------------------------------------------------------------- */
 
 /* Goes on with a change whose locks were granted. Returns: 0 it is done and the wait is free; fatal codes. */
 int admit__resume_change(struct core *core, struct wait *wait) TL_MUST_USE;
 
-/* --- Sessions (session.c) ------------------------------------------------------------------------------------------- */
+/* --- Sessions (session.c) ----------------------------------------------------------------------------------------- */
 
 enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
 
@@ -220,7 +221,7 @@ int session__load_all(struct core *core) TL_MUST_USE;
 /* Makes a session with everything but its place in the maps. */
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created);
 
-/* --- Transactions (txn.c) ---------------------------------------------------------------------------------------- */
+/* --- Transactions (txn.c) ----------------------------------------------------------------------------------------- */
 
 /*
  * Finds an open transaction for a command that may name a session as well.
@@ -242,7 +243,7 @@ int txn__restart(struct core *core) TL_MUST_USE;
 /* txn_store.c: the outcomes of ended transactions, kept for an hour. */
 struct txn_outcome {
     bool committed;
-    bool by_request;   /* rolled back because its owner said so */
+    bool by_request; /* rolled back because its owner said so */
     enum txn_mode mode;
     tl_ts created;
     tl_ts ended;
@@ -256,7 +257,8 @@ void txn__put_open(struct core *core, const struct txn *txn);
 /* Takes the record of an open transaction away and keeps its outcome. */
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);
 /* Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices live in `arena`. */
-int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, struct txn_outcome *ret_outcome) TL_MUST_USE;
+int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,
+                     struct txn_outcome *ret_outcome) TL_MUST_USE;
 /* Turns transactions that were open before a restart into outcomes. */
 int txn__end_lost(struct core *core) TL_MUST_USE;
 

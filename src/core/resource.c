@@ -196,14 +196,13 @@ struct resource *resource_index(const struct resource_table *table, struct slice
     return look(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, index});
 }
 
-struct resource *resource_document(const struct resource_table *table, const struct resource *index,
-                                   struct slice type, struct slice id)
+struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
+                                   struct slice id)
 {
     return look(table, &(struct key){index, RESOURCE_DOCUMENT, type, id});
 }
 
-struct resource *resource_child(const struct resource_table *table, const struct resource *parent,
-                                struct slice name)
+struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name)
 {
     return look(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
 }
@@ -241,7 +240,7 @@ bool resource_see(const struct resource_table *table, struct resource *resource,
     return first;
 }
 
-/* --- Order and names ----------------------------------------------------------------------------------- */
+/* --- Order and names ---------------------------------------------------------------------------------------------- */
 
 static size_t depth_of(const struct resource *resource)
 {

@@ -32,17 +32,17 @@ struct resource_name {
 struct lock_queue;
 
 struct resource {
-    struct resource *parent; /* NULL: everything. A document's is the directory it lies in, or its index */
-    struct resource *home;   /* what its name is unique in: the parent, or a document's index */
-    struct resource *chain;  /* next in the table's bucket */
-    struct list holds;       /* struct lock_hold by `of_resource`, oldest first */
+    struct resource *parent;  /* NULL: everything. A document's is the directory it lies in, or its index */
+    struct resource *home;    /* what its name is unique in: the parent, or a document's index */
+    struct resource *chain;   /* next in the table's bucket */
+    struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct lock_queue *queue; /* NULL: nobody waits */
-    uint64_t number;         /* never used again; names the resource in hashes, for they must not see addresses */
+    uint64_t number;          /* never used again; names the resource in hashes, for they must not see addresses */
     uint64_t hash;
-    uint64_t seen_epoch;     /* resource_see() */
+    uint64_t seen_epoch;           /* resource_see() */
     uint32_t held[LOCK_BIT_COUNT]; /* invariant 3 */
-    uint32_t refs;           /* children, holds, wants */
-    uint32_t name_len;       /* of a document: type and id together */
+    uint32_t refs;                 /* children, holds, wants */
+    uint32_t name_len;             /* of a document: type and id together */
     uint16_t type_len;
     uint8_t kind;
     uint8_t seen_bits;

@@ -10,7 +10,7 @@
 #define SESSION_ACTIONS_MAX 1000
 #define SESSION_ACTIONS_BYTES_MAX ((size_t)1 << 20)
 
-/* --- Beginning ------------------------------------------------------------------------------------------------- */
+/* --- Beginning ---------------------------------------------------------------------------------------------------- */
 
 struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created)
 {
@@ -67,13 +67,16 @@ static bool check_open(struct core *core, struct command *command, struct slice 
     struct problem *problem = &command->problem;
     struct arena *arena = &command->arena;
     if (wanted->id.len == 0 || owners_session(core->owners, wanted->id) != NULL)
-        problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "there is a session [%.*s] already", SLICE_ARG(wanted->id));
+        problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "there is a session [%.*s] already",
+                    SLICE_ARG(wanted->id));
     else if (core->owners->sessions.count >= core->limits.sessions_max)
-        problem_set(problem, arena, PROBLEM_LIMIT_EXCEEDED, "there are [%zu] sessions already", core->limits.sessions_max);
+        problem_set(problem, arena, PROBLEM_LIMIT_EXCEEDED, "there are [%zu] sessions already",
+                    core->limits.sessions_max);
     else if (wanted->ttl_us < TL_SECOND || wanted->ttl_us > SESSION_TTL_US_MAX)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[ttl] must be between 1s and 24h");
     else if (wanted->name.len > SESSION_NAME_BYTES_MAX)
-        problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[name] is at most [%d] bytes long", SESSION_NAME_BYTES_MAX);
+        problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[name] is at most [%d] bytes long",
+                    SESSION_NAME_BYTES_MAX);
     else if (wanted->on_expire_count > SESSION_ACTIONS_MAX || actions.len > SESSION_ACTIONS_BYTES_MAX)
         problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "[on_expire] is at most [%d] actions and [%zu] bytes",
                     SESSION_ACTIONS_MAX, SESSION_ACTIONS_BYTES_MAX);
@@ -147,14 +150,10 @@ void session__cancel_waits(struct core *core, struct session *session)
 static const char *end_text(enum session_end how)
 {
     switch (how) {
-    case SESSION_END_CLOSED:
-        return "was closed";
-    case SESSION_END_EXPIRED:
-        return "has expired";
-    case SESSION_END_FORCED:
-        return "was ended by force";
-    case SESSION_END_DETACHED:
-        return "has lost its connection";
+    case SESSION_END_CLOSED: return "was closed";
+    case SESSION_END_EXPIRED: return "has expired";
+    case SESSION_END_FORCED: return "was ended by force";
+    case SESSION_END_DETACHED: return "has lost its connection";
     }
     return "";
 }
@@ -175,9 +174,9 @@ static void add_want(struct core *core, struct wants *wants, const struct lock_w
 /* What a session leaves behind, as it goes. */
 struct leaving {
     struct core *core;
-    struct lock_owner *owner;  /* whose locks are no obstacle: the session's, or of the wait for one document */
-    struct wants spared;       /* documents that somebody else has locked */
-    struct wants gone;         /* those that go, where the table of locks may know them */
+    struct lock_owner *owner; /* whose locks are no obstacle: the session's, or of the wait for one document */
+    struct wants spared;      /* documents that somebody else has locked */
+    struct wants gone;        /* those that go, where the table of locks may know them */
 };
 
 /* Spares a document that a lock of somebody else, or a request that waits, stands against. */
@@ -297,7 +296,7 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     return r < 0 ? tl_trace(r) : 0;
 }
 
-/* --- After a restart ------------------------------------------------------------------------------------------------ */
+/* --- After a restart ---------------------------------------------------------------------------------------------- */
 
 /* Ends the leases of sessions that are no more: of documents that somebody had locked when their session ended. */
 static int end_lost_leases(struct core *core)

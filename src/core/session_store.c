@@ -106,8 +106,9 @@ static int load_session(struct loading *work, struct slice key, struct slice val
 {
     uint64_t number, ttl, created;
     struct slice name, actions;
-    if (!slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) || !slice_take_varint(&value, &created) ||
-        !action_take_slice(&value, &name) || !action_take_slice(&value, &actions))
+    if (!slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) ||
+        !slice_take_varint(&value, &created) || !action_take_slice(&value, &name) ||
+        !action_take_slice(&value, &actions))
         return tl_trace(TL_ERR_CORRUPT);
     if (work->count == work->capacity) {
         work->capacity = work->capacity ? work->capacity * 2 : 64;
@@ -179,7 +180,8 @@ typedef int load_one(struct loading *work, struct slice key, struct slice value)
 
 static int load_each(struct loading *work, const char *lower, const char *upper, load_one *load)
 {
-    struct store_iter *iter = store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper));
+    struct store_iter *iter =
+        store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper));
     int r = 0;
     for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
         r = load(work, store_iter_key(iter), store_iter_value(iter));

@@ -6,7 +6,7 @@
 
 #include "core/owners_internal.h"
 
-/* --- Stories kept ------------------------------------------------------------------------------------------ */
+/* --- Stories kept ------------------------------------------------------------------------------------------------- */
 
 void stories_deinit(struct stories *stories)
 {
@@ -48,7 +48,7 @@ void stories_json(const struct stories *stories, struct buf *buf)
     buf_lit(buf, "]}");
 }
 
-/* --- Owners -------------------------------------------------------------------------------------------------- */
+/* --- Owners ------------------------------------------------------------------------------------------------------- */
 
 static void session_text(const struct session *session, struct buf *buf)
 {
@@ -109,7 +109,7 @@ void story_owner_json(const struct lock_owner *owner, struct buf *buf)
     }
 }
 
-/* --- Resources ------------------------------------------------------------------------------------------------ */
+/* --- Resources ---------------------------------------------------------------------------------------------------- */
 
 void story_resource_json(const struct resource *resource, struct buf *buf)
 {

@@ -13,8 +13,8 @@ enum { STORIES_KEPT = 100 };
 
 struct story {
     tl_ts ts;
-    const char *kind;  /* "deadlock", "expiry" */
-    char *lines;       /* separated by '\n' */
+    const char *kind; /* "deadlock", "expiry" */
+    char *lines;      /* separated by '\n' */
     size_t lines_len;
 };
 

@@ -15,7 +15,8 @@ enum { PATTERNS_MAX = 1000 };
 
 static int refuse(struct command *command, const char *reason)
 {
-    problem_set(&command->problem, &command->arena, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;", reason);
+    problem_set(&command->problem, &command->arena, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;",
+                reason);
     return INDEX_REFUSED;
 }
 
@@ -64,15 +65,15 @@ static int check_parts(struct core *core, struct command *command, yyjson_val *b
     if (!(yyjson_is_str(patterns) || (yyjson_is_arr(patterns) && yyjson_arr_size(patterns) > 0)) ||
         yyjson_arr_size(patterns) > PATTERNS_MAX)
         return refuse(command, command->dialect == DIALECT_5 ? "template is missing" : "index patterns are missing");
-    yyjson_arr_foreach(patterns, i, max, pattern)
+    yyjson_arr_foreach (patterns, i, max, pattern)
         if (!yyjson_is_str(pattern))
             return refuse(command, "index patterns are missing");
     if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
                        &command->problem) != 0 ||
         index_settings__check(&parts->settings, &command->arena, &command->problem) != 0)
         return INDEX_REFUSED;
-    return alias__parse_all(core->catalog, json_get_lit(body, "aliases"), command->dialect, &core->arena, &parts->aliases,
-                            &command->problem);
+    return alias__parse_all(core->catalog, json_get_lit(body, "aliases"), command->dialect, &core->arena,
+                            &parts->aliases, &command->problem);
 }
 
 static void render(struct buf *buf, yyjson_val *body, const struct template_parts *parts)
@@ -117,15 +118,15 @@ static int check_name(struct core *core, struct command *command)
     bool exists = catalog_object(core->catalog, CATALOG_TEMPLATES, object->name) != NULL;
 
     if (exists && object->create) {
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "index_template [%.*s] already exists",
-                    SLICE_ARG(object->name));
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "index_template [%.*s] already exists", SLICE_ARG(object->name));
         return INDEX_REFUSED;
     }
     if (object->name.len == 0 || object->name.len > CATALOG_NAME_BYTES_MAX)
         return refuse(command, "name is missing");
     if (!exists && catalog_object_count(core->catalog, CATALOG_TEMPLATES) >= CATALOG_TEMPLATES_MAX) {
-        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "there are %d templates, the most there may be",
-                    CATALOG_TEMPLATES_MAX);
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "there are %d templates, the most there may be", CATALOG_TEMPLATES_MAX);
         return INDEX_REFUSED;
     }
     return 0;
@@ -139,7 +140,8 @@ int core__do_template_put(struct core *core, struct command *command)
     struct json_doc body;
 
     if (check_name(core, command) != 0 ||
-        json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &body, &command->problem) != 0 ||
+        json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &body, &command->problem) !=
+            0 ||
         check_parts(core, command, body.root, &parts) != 0)
         return 0;
     render(&rendered, body.root, &parts);
@@ -162,14 +164,14 @@ int core__do_template_delete(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- Applying ---------------------------------------------------------------------------------------------------------- */
+/* --- Applying ----------------------------------------------------------------------------------------------------- */
 
 static bool matches(yyjson_val *template, struct slice name)
 {
     size_t i, max;
     yyjson_val *pattern;
 
-    yyjson_arr_foreach(json_get_lit(template, "index_patterns"), i, max, pattern)
+    yyjson_arr_foreach (json_get_lit(template, "index_patterns"), i, max, pattern)
         if (json_wildcard(json_slice(pattern), name))
             return true;
     return false;

@@ -16,7 +16,7 @@
 
 #define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
 
-/* --- Open ones --------------------------------------------------------------------------------------------------- */
+/* --- Open ones ---------------------------------------------------------------------------------------------------- */
 
 static struct txn *make(struct core *core, const struct txn_command *wanted, struct session *session)
 {
@@ -73,7 +73,8 @@ void txn__touch(struct core *core, struct txn *txn)
         core->effects->query_seen(core->effects, txn->id, txn->read_ts, txn->timeout_us);
 }
 
-static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena, struct problem *ret_problem)
+static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena,
+                        struct problem *ret_problem)
 {
     if (outcome->committed)
         problem_set(ret_problem, arena, PROBLEM_TRANSACTION_MISSING, "transaction [%.*s] was committed at [%llu]",
@@ -122,7 +123,7 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     return txn;
 }
 
-/* --- BEGIN ---------------------------------------------------------------------------------------------------------- */
+/* --- BEGIN -------------------------------------------------------------------------------------------------------- */
 
 static bool check_begin(struct core *core, struct command *command)
 {
@@ -130,8 +131,8 @@ static bool check_begin(struct core *core, struct command *command)
     struct txn_outcome outcome;
     if (wanted->id.len == 0 || map_get(&core->owners->txns, wanted->id) != NULL ||
         txn__get_outcome(core, wanted->id, &command->arena, &outcome) == 0)
-        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "there is a transaction [%.*s] already",
-                    SLICE_ARG(wanted->id));
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "there is a transaction [%.*s] already", SLICE_ARG(wanted->id));
     else if (core->owners->txns.count >= core->limits.transactions_max)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] transactions are open already",
                     core->limits.transactions_max);
@@ -166,7 +167,8 @@ int core__do_txn_begin(struct core *core, struct command *command)
 tl_ts core_oldest_read(const struct core *core)
 {
     tl_ts oldest = TL_TS_MAX;
-    list_for_each(link, &core->owners->open_txns) {
+    list_for_each(link, &core->owners->open_txns)
+    {
         const struct txn *txn = list_entry(link, struct txn, of_all);
         if (txn->mode == TXN_QUERY && txn->read_ts < oldest)
             oldest = txn->read_ts;
@@ -189,7 +191,7 @@ void core_overlay_unref(struct overlay *overlay)
     overlay_free(overlay);
 }
 
-/* --- ROLLBACK --------------------------------------------------------------------------------------------------------- */
+/* --- ROLLBACK ----------------------------------------------------------------------------------------------------- */
 
 /* The record of a transaction that ends now. */
 static struct txn_outcome outcome_of(const struct core *core, const struct txn *txn)
@@ -253,10 +255,11 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     return 0;
 }
 
-/* --- COMMIT ----------------------------------------------------------------------------------------------------------- */
+/* --- COMMIT ------------------------------------------------------------------------------------------------------- */
 
 /* Names a document by its key, and says where it lies for the transaction. Returns: 0; 1 its index is gone; fatal codes. */
-static int name_written(struct core *core, const struct overlay *overlay, struct slice key, struct resource_name *ret_name)
+static int name_written(struct core *core, const struct overlay *overlay, struct slice key,
+                        struct resource_name *ret_name)
 {
     struct resource_name name = {0};
     uint32_t number;
@@ -419,7 +422,7 @@ int core__do_txn_commit(struct core *core, struct command *command)
     return commit(core, command, txn);
 }
 
-/* --- After a restart -------------------------------------------------------------------------------------------------- */
+/* --- After a restart ---------------------------------------------------------------------------------------------- */
 
 int txn__restart(struct core *core)
 {

@@ -100,7 +100,7 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
     return r;
 }
 
-/* --- After a restart ------------------------------------------------------------------------------------------- */
+/* --- After a restart ---------------------------------------------------------------------------------------------- */
 
 static int end_lost(struct core *core, struct slice key, struct slice value)
 {
@@ -126,7 +126,7 @@ int txn__end_lost(struct core *core)
     return r;
 }
 
-/* --- Forgetting ------------------------------------------------------------------------------------------------- */
+/* --- Forgetting --------------------------------------------------------------------------------------------------- */
 
 static tl_ts hour_ago(const struct core *core)
 {

@@ -19,7 +19,7 @@ static int refuse_script(struct update *update, struct problem *cause, struct pr
     return UPDATE_REFUSED;
 }
 
-/* --- Finding the script ------------------------------------------------------------------------------------ */
+/* --- Finding the script ------------------------------------------------------------------------------------------- */
 
 /* A script as it is to be compiled. */
 struct script_text {
@@ -28,7 +28,8 @@ struct script_text {
     struct slice name; /* empty: inline */
 };
 
-static int find_stored(struct core *core, struct update *update, struct script_text *ret_text, struct problem *ret_problem)
+static int find_stored(struct core *core, struct update *update, struct script_text *ret_text,
+                       struct problem *ret_problem)
 {
     struct slice id = update->item->update->script_id;
     const struct catalog_object *script = catalog_object(core->catalog, CATALOG_SCRIPTS, id);
@@ -43,7 +44,8 @@ static int find_stored(struct core *core, struct update *update, struct script_t
     return 0;
 }
 
-static int find_file(struct core *core, struct update *update, struct script_text *ret_text, struct problem *ret_problem)
+static int find_file(struct core *core, struct update *update, struct script_text *ret_text,
+                     struct problem *ret_problem)
 {
     const struct write_update *asked = update->item->update;
     struct slice lang = asked->script_lang.data == NULL ? SLICE_LIT("painless") : asked->script_lang;
@@ -52,15 +54,17 @@ static int find_file(struct core *core, struct update *update, struct script_tex
     struct problem cause;
 
     if (script == NULL) {
-        problem_set(&cause, update->arena, PROBLEM_ILLEGAL_ARGUMENT, "unable to find file script [%.*s] using lang [%.*s]",
-                    SLICE_ARG(asked->script_file), SLICE_ARG(lang));
+        problem_set(&cause, update->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "unable to find file script [%.*s] using lang [%.*s]", SLICE_ARG(asked->script_file),
+                    SLICE_ARG(lang));
         return refuse_script(update, &cause, ret_problem);
     }
     *ret_text = (struct script_text){lang, script->body, asked->script_file};
     return 0;
 }
 
-static int find_script(struct core *core, struct update *update, struct script_text *ret_text, struct problem *ret_problem)
+static int find_script(struct core *core, struct update *update, struct script_text *ret_text,
+                       struct problem *ret_problem)
 {
     const struct write_update *asked = update->item->update;
 
@@ -97,7 +101,7 @@ static int compile(struct core *core, struct update *update, struct script **ret
     return 0;
 }
 
-/* --- Running it ----------------------------------------------------------------------------------------------- */
+/* --- Running it --------------------------------------------------------------------------------------------------- */
 
 static enum update_op op_of(enum script_op op, bool exists)
 {
@@ -120,8 +124,9 @@ static int run_script(struct core *core, struct update *update, struct slice sou
     if (r != 0)
         return r;
     struct script_update run = {
-        .ctx = old == NULL ? SCRIPT_CTX_UPSERT
-                           : update->dialect == DIALECT_5 ? SCRIPT_CTX_UPDATE_TYPED : SCRIPT_CTX_UPDATE,
+        .ctx = old == NULL                    ? SCRIPT_CTX_UPSERT
+               : update->dialect == DIALECT_5 ? SCRIPT_CTX_UPDATE_TYPED
+                                              : SCRIPT_CTX_UPDATE,
         .index = update->index,
         .type = update->type,
         .id = update->item->id,
@@ -151,7 +156,7 @@ static bool has_script(const struct write_update *asked)
     return asked->script_source.data != NULL || asked->script_id.data != NULL || asked->script_file.data != NULL;
 }
 
-/* --- Without a script ------------------------------------------------------------------------------------------ */
+/* --- Without a script --------------------------------------------------------------------------------------------- */
 
 static int merge(struct update *update, struct arena *scratch, struct problem *ret_problem)
 {

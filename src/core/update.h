@@ -14,13 +14,13 @@ enum update_op { UPDATE_INDEX, UPDATE_CREATE, UPDATE_DELETE, UPDATE_NOOP };
 struct update {
     enum dialect dialect;
     const struct write_item *item;
-    struct slice index;     /* names, as a script sees them */
+    struct slice index; /* names, as a script sees them */
     struct slice type;
-    const struct doc *old;  /* NULL: the document does not exist */
-    struct arena *arena;    /* takes the new source, and the problem */
+    const struct doc *old; /* NULL: the document does not exist */
+    struct arena *arena;   /* takes the new source, and the problem */
 
-    enum update_op op;      /* out */
-    struct slice source;    /* out: the new source; of a noop and a delete the old one; absent where none is shown */
+    enum update_op op;   /* out */
+    struct slice source; /* out: the new source; of a noop and a delete the old one; absent where none is shown */
 };
 
 enum {

@@ -165,5 +165,6 @@ bool wait__full(const struct core *core)
 
 void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already", core->limits.waiters_max);
+    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
+                core->limits.waiters_max);
 }

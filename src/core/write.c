@@ -12,7 +12,7 @@
 #include "core/maintain.h"
 #include "mapping/shard.h"
 
-/* --- Recording ------------------------------------------------------------------------------------------------------ */
+/* --- Recording ---------------------------------------------------------------------------------------------------- */
 
 /* In a transaction a count's change is kept in its overlay, and folded in when it commits. */
 static int count_in_overlay(struct overlay *overlay, uint32_t index, uint16_t type, int64_t change)
@@ -22,7 +22,8 @@ static int count_in_overlay(struct overlay *overlay, uint32_t index, uint16_t ty
     struct slice key = counter_key(bytes, index, type), before;
     uint64_t delta = 0;
 
-    if (overlay_get(overlay, SPACE_SYSTEM, key, &before) == 0 && before.data != NULL && !slice_take_u64be(&before, &delta))
+    if (overlay_get(overlay, SPACE_SYSTEM, key, &before) == 0 && before.data != NULL &&
+        !slice_take_u64be(&before, &delta))
         return tl_trace(TL_ERR_CORRUPT);
     buf_u64be(&value, delta + (uint64_t)change);
     overlay_put(overlay, SPACE_SYSTEM, key, buf_view(&value));
@@ -38,7 +39,8 @@ static int count(struct writing *work, const struct writing_item *at, const stru
         return 0;
     if (work->sink.overlay != NULL)
         return count_in_overlay(work->sink.overlay, at->index->number, at->type->number, change);
-    counter__add(&work->core->counters, counters__of(&work->core->counters, at->index->number), at->type->number, change);
+    counter__add(&work->core->counters, counters__of(&work->core->counters, at->index->number), at->type->number,
+                 change);
     return 0;
 }
 
@@ -80,7 +82,7 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
     return count(work, at, doc);
 }
 
-/* --- Results ----------------------------------------------------------------------------------------------------------- */
+/* --- Results ------------------------------------------------------------------------------------------------------ */
 
 void writing__name(struct writing *work, struct writing_item *at)
 {
@@ -115,7 +117,7 @@ void writing__shard_details(struct writing *work, struct writing_item *at)
     buf_deinit(&quoted);
 }
 
-/* --- The run --------------------------------------------------------------------------------------------------------------- */
+/* --- The run ------------------------------------------------------------------------------------------------------ */
 
 static int run_items(struct writing *work, bool *failed)
 {

@@ -20,7 +20,8 @@ struct change_sink {
     struct overlay *overlay;
 };
 
-static inline void sink_put(const struct change_sink *sink, enum store_space space, struct slice key, struct slice value)
+static inline void sink_put(const struct change_sink *sink, enum store_space space, struct slice key,
+                            struct slice value)
 {
     if (sink->overlay != NULL)
         overlay_put(sink->overlay, space, key, value);
@@ -38,9 +39,9 @@ static inline void sink_delete(const struct change_sink *sink, enum store_space 
 
 /* One document that a write is about to change, for its locks. Slices live in the core's arena or the command. */
 struct write_target {
-    size_t item;           /* which item of the command */
-    struct slice index;    /* name of the concrete index, or as given where it is yet to be made */
-    struct slice type;     /* name as stored */
+    size_t item;        /* which item of the command */
+    struct slice index; /* name of the concrete index, or as given where it is yet to be made */
+    struct slice type;  /* name as stored */
     struct slice id;
     struct slice old_path; /* of the tree; data NULL: the document does not exist or has none */
     struct slice new_path; /* after the change; data NULL: none, or not known before it runs (scripts) */
@@ -63,8 +64,8 @@ int write__targets(struct core *core, const struct command *command, const struc
  * Finds where a document lies in the tree, as the unit or the overlay has it; data NULL: nowhere, or it does not exist.
  * Returns: 0 with the path in the core's arena; fatal codes.
  */
-int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type, struct slice id,
-                 struct slice *ret_path) TL_MUST_USE;
+int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
+                 struct slice id, struct slice *ret_path) TL_MUST_USE;
 
 /*
  * Asks whether a document may come to lie where it will: `to` names it, and its new place in new_path (data NULL: right in
@@ -82,10 +83,10 @@ struct write_run {
     const struct write_item *items;
     size_t count;
     bool atomic;
-    bool last;               /* nothing else reads documents in the unit after it */
-    struct overlay *overlay; /* of the transaction; NULL: the unit's batch */
+    bool last;                           /* nothing else reads documents in the unit after it */
+    struct overlay *overlay;             /* of the transaction; NULL: the unit's batch */
     const struct write_placing *placing; /* NULL: everything may lie everywhere */
-    struct arena *arena;     /* takes what the results point to */
+    struct arena *arena;                 /* takes what the results point to */
     struct write_result *results;
 };
 

@@ -12,7 +12,7 @@
 
 #include "core/write_internal.h"
 
-/* --- The entries of a run ------------------------------------------------------------------------------------------- */
+/* --- The entries of a run ----------------------------------------------------------------------------------------- */
 
 static struct entry_set *entries_of(struct writing *work, uint32_t index, uint64_t batch)
 {
@@ -51,7 +51,7 @@ void writing__flush_entries(struct writing *work)
         work->batch = work->core->ts | ++work->flushes << 53;
 }
 
-/* --- Values by field ------------------------------------------------------------------------------------------------- */
+/* --- Values by field ---------------------------------------------------------------------------------------------- */
 
 /* Values of a document, those of one field together and in their order. */
 struct values {
@@ -113,7 +113,7 @@ static bool same_value(const struct value *a, const struct value *b)
     return a->kind == b->kind && (a->kind == VALUE_BYTES ? slice_equal(a->bytes, b->bytes) : a->i64 == b->i64);
 }
 
-/* --- From chunks to singles ---------------------------------------------------------------------------------------------- */
+/* --- From chunks to singles --------------------------------------------------------------------------------------- */
 
 /* What of a document's values has to be written when it leaves a chunk. */
 struct leaving {
@@ -129,7 +129,8 @@ static void append(struct values *to, const struct values *from, size_t first, s
         to->items[to->count++] = from->items[i];
 }
 
-static bool range_equal(const struct values *a, size_t a_from, size_t a_end, const struct values *b, size_t b_from, size_t b_end)
+static bool range_equal(const struct values *a, size_t a_from, size_t a_end, const struct values *b, size_t b_from,
+                        size_t b_end)
 {
     if (a_end - a_from != b_end - b_from)
         return false;
@@ -174,7 +175,8 @@ static void keep_named(const struct doc *old, struct leaving *leaving)
             at++;
         if (at < leaving->single_count && leaving->singles[at] == field)
             continue;
-        memmove(leaving->singles + at + 1, leaving->singles + at, (leaving->single_count - at) * sizeof(*leaving->singles));
+        memmove(leaving->singles + at + 1, leaving->singles + at,
+                (leaving->single_count - at) * sizeof(*leaving->singles));
         leaving->singles[at] = field;
         leaving->single_count++;
     }
@@ -191,8 +193,8 @@ static struct slice encode_singles(const struct leaving *leaving, struct arena *
     return slice_make(bytes, leaving->single_count * 2);
 }
 
-static struct leaving make_leaving(const struct values *now, const struct values *before, const struct doc *old, bool all,
-                                   struct arena *arena)
+static struct leaving make_leaving(const struct values *now, const struct values *before, const struct doc *old,
+                                   bool all, struct arena *arena)
 {
     size_t fields = now->count + before->count + old->singles.len / 2 + 1;
     struct leaving leaving = {
@@ -206,7 +208,7 @@ static struct leaving make_leaving(const struct values *now, const struct values
     return leaving;
 }
 
-/* --- What is called ---------------------------------------------------------------------------------------------------------- */
+/* --- What is called ----------------------------------------------------------------------------------------------- */
 
 static struct slice document_key(const struct writing_item *at)
 {
@@ -247,7 +249,8 @@ static int old_singles(struct writing *work, struct writing_item *at, struct val
 }
 
 /* A document that has chunks is changed by a single write. */
-static int change_chunked(struct writing *work, struct writing_item *at, const struct document *document, struct doc *doc)
+static int change_chunked(struct writing *work, struct writing_item *at, const struct document *document,
+                          struct doc *doc)
 {
     struct arena *scratch = &work->core->scratch;
     struct values now = by_field(document, scratch), before;
@@ -267,7 +270,8 @@ static int change_chunked(struct writing *work, struct writing_item *at, const s
     return 0;
 }
 
-int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document, struct doc *doc)
+int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document,
+                            struct doc *doc)
 {
     bool twice = work->batch != 0 && at->has_old && at->old.ts == doc->ts;
     uint64_t batch = twice ? 0 : work->batch;

@@ -32,10 +32,10 @@ struct writing {
     struct write_run *run;
     struct change_sink sink;
     struct view view;
-    uint64_t batch;               /* of entries: 0 singles */
+    uint64_t batch; /* of entries: 0 singles */
     uint64_t flushes;
     struct write_entries *entries;
-    struct buf record;            /* reused */
+    struct buf record; /* reused */
 
     /* Names for results, in the run's arena, of the index and type written last. */
     uint32_t named_index;
@@ -94,7 +94,7 @@ static inline struct slice writing__type_text(const struct writing_item *at)
     return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
 }
 
-/* --- lease.c --------------------------------------------------------------------------------------------------- */
+/* --- lease.c ------------------------------------------------------------------------------------------------------ */
 
 /* Keeps the marks of ephemeral documents: SPACE_SYSTEM, 'e', session (varint length and bytes), document key. */
 void lease__mark(const struct change_sink *sink, struct slice session, struct slice key);

@@ -9,7 +9,7 @@
 
 #include "mapping/shard.h"
 
-/* --- Index, type, routing ------------------------------------------------------------------------------------------------ */
+/* --- Index, type, routing ----------------------------------------------------------------------------------------- */
 
 /* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
 static bool makes_index(const struct writing *work, const struct write_item *item)
@@ -33,8 +33,8 @@ static int fail_no_alias(struct writing *work, struct writing_item *at)
 
     buf_json_string(&quoted, name);
     problem_set(&at->result->problem, work->run->arena, PROBLEM_INDEX_NOT_FOUND,
-                "no such index [%.*s] and [require_alias] request flag is [true] and [%.*s] is not an alias", SLICE_ARG(name),
-                SLICE_ARG(name));
+                "no such index [%.*s] and [require_alias] request flag is [true] and [%.*s] is not an alias",
+                SLICE_ARG(name), SLICE_ARG(name));
     problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
                     SLICE_ARG(buf_view(&quoted)));
     buf_deinit(&quoted);
@@ -90,8 +90,9 @@ static int check_routing(struct writing *work, struct writing_item *at)
 
     if (at->type == NULL || !at->type->routing_required || at->routing.data != NULL)
         return 0;
-    problem_set(&at->result->problem, work->run->arena, PROBLEM_ROUTING_MISSING, "routing is required for [%.*s]/[%.*s]/[%.*s]",
-                SLICE_ARG(at->index->name), SLICE_ARG(writing__type_text(at)), SLICE_ARG(at->item->id));
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_ROUTING_MISSING,
+                "routing is required for [%.*s]/[%.*s]/[%.*s]", SLICE_ARG(at->index->name),
+                SLICE_ARG(writing__type_text(at)), SLICE_ARG(at->item->id));
     buf_json_string(&quoted, at->index->name);
     problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
                     SLICE_ARG(buf_view(&quoted)));
@@ -155,7 +156,7 @@ int writing__ensure_type(struct writing *work, struct writing_item *at)
     return check_routing(work, at);
 }
 
-/* --- What is there ----------------------------------------------------------------------------------------------------------- */
+/* --- What is there ------------------------------------------------------------------------------------------------ */
 
 /* Whether a tombstone's version counts still. */
 static bool counts_still(const struct core *core, const struct doc *doc)
@@ -207,8 +208,9 @@ static int fail_conflict(struct writing *work, struct writing_item *at, enum con
 
     version__explain(&words, conflict, at->item, &at->state);
     if (work->run->dialect == DIALECT_5)
-        problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT, "[%.*s][%.*s]: version conflict, %.*s",
-                    SLICE_ARG(type), SLICE_ARG(at->item->id), SLICE_ARG(buf_view(&words)));
+        problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT,
+                    "[%.*s][%.*s]: version conflict, %.*s", SLICE_ARG(type), SLICE_ARG(at->item->id),
+                    SLICE_ARG(buf_view(&words)));
     else
         problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT, "[%.*s]: version conflict, %.*s",
                     SLICE_ARG(at->item->id), SLICE_ARG(buf_view(&words)));
@@ -227,7 +229,7 @@ int writing__check_version(struct writing *work, struct writing_item *at, bool c
     return conflict == CONFLICT_NONE ? 0 : fail_conflict(work, at, conflict);
 }
 
-/* --- Writing --------------------------------------------------------------------------------------------------------------------- */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static int parse(struct writing *work, struct writing_item *at, struct slice source, const struct json_doc *parsed,
                  struct document *ret_document)
@@ -279,10 +281,8 @@ static int take_version(struct writing *work, struct writing_item *at, struct do
 static int check_place(struct writing *work, struct writing_item *at, const struct document *document)
 {
     const struct write_placing *placing = work->run->placing;
-    struct write_target to = {.index = at->index->name,
-                              .type = at->type->name,
-                              .id = at->item->id,
-                              .new_path = document->place};
+    struct write_target to = {
+        .index = at->index->name, .type = at->type->name, .id = at->item->id, .new_path = document->place};
 
     if (placing == NULL || placing->allowed(placing->context, &to, work->run->arena, &at->result->problem))
         return 0;
@@ -312,7 +312,8 @@ static int check_limits(struct writing *work, struct writing_item *at, struct sl
     if (source.len <= work->core->limits.document_bytes_max)
         return 0;
     problem_set(&at->result->problem, work->run->arena, PROBLEM_CONTENT_TOO_LARGE,
-                "the document has %zu bytes, more than the limit of %zu", source.len, work->core->limits.document_bytes_max);
+                "the document has %zu bytes, more than the limit of %zu", source.len,
+                work->core->limits.document_bytes_max);
     return WRITE_ITEM_FAILED;
 }
 
@@ -320,8 +321,9 @@ static int check_lease(struct writing *work, struct writing_item *at)
 {
     if (at->item->lease.len == 0)
         return 0;
-    return owners__check_lease(work->core, at->item->lease, work->run->arena, &at->result->problem) == 0 ? 0
-                                                                                                         : WRITE_ITEM_FAILED;
+    return owners__check_lease(work->core, at->item->lease, work->run->arena, &at->result->problem) == 0
+               ? 0
+               : WRITE_ITEM_FAILED;
 }
 
 static int run_index(struct writing *work, struct writing_item *at)
@@ -400,7 +402,7 @@ static int run_delete(struct writing *work, struct writing_item *at)
     return r == 0 ? remove_document(work, at) : r;
 }
 
-/* --- Updating ------------------------------------------------------------------------------------------------------------------------ */
+/* --- Updating ----------------------------------------------------------------------------------------------------- */
 
 static int fail_missing(struct writing *work, struct writing_item *at)
 {
@@ -441,8 +443,8 @@ static void tell_noop(struct writing *work, struct writing_item *at)
     at->result->outcome = WRITE_NOOP;
     at->result->version = at->state.version;
     at->result->seq_no = at->state.seq_no;
-    at->result->routing = at->state.live && at->old.routing.data != NULL ? arena_copy(work->run->arena, at->old.routing)
-                                                                         : SLICE_NONE;
+    at->result->routing =
+        at->state.live && at->old.routing.data != NULL ? arena_copy(work->run->arena, at->old.routing) : SLICE_NONE;
 }
 
 static int act(struct writing *work, struct writing_item *at, const struct update *update)
@@ -482,7 +484,7 @@ static int run_update(struct writing *work, struct writing_item *at)
     return act(work, at, &update);
 }
 
-/* --- An item --------------------------------------------------------------------------------------------------------------------------- */
+/* --- An item ------------------------------------------------------------------------------------------------------ */
 
 static int check_id(struct writing *work, struct writing_item *at)
 {
@@ -512,8 +514,9 @@ int writing__item(struct writing *work, const struct write_item *item, struct wr
     if (r == 0)
         r = writing__find(work, &at);
     if (r == 0)
-        r = item->op == WRITE_DELETE ? run_delete(work, &at)
-                                     : item->op == WRITE_UPDATE ? run_update(work, &at) : run_index(work, &at);
+        r = item->op == WRITE_DELETE   ? run_delete(work, &at)
+            : item->op == WRITE_UPDATE ? run_update(work, &at)
+                                       : run_index(work, &at);
     doc_release(&at.old);
     return r;
 }

@@ -15,8 +15,8 @@ static struct slice path_in(struct core *core, const struct writing_item *at, en
     struct problem problem;
     struct slice path = SLICE_NONE;
     int r = stored ? document_parse_stored(at->index->mapping, at->type, source, &core->arena, &document)
-                   : document_parse(at->index->mapping, at->type, at->item->id, source, dialect, &core->arena, &document,
-                                    &problem);
+                   : document_parse(at->index->mapping, at->type, at->item->id, source, dialect, &core->arena,
+                                    &document, &problem);
 
     if (r == 0 && document.place.data != NULL)
         path = arena_copy(&core->arena, document.place);
@@ -72,7 +72,8 @@ static int find_paths(struct writing *work, struct writing_item *at, enum dialec
  * Where the document will lie that makes its index, or its type: under the mapping that there will be then. An item that
  * will fail lies nowhere.
  */
-static int find_first_path(struct writing *work, struct writing_item *at, enum dialect dialect, struct write_target *target)
+static int find_first_path(struct writing *work, struct writing_item *at, enum dialect dialect,
+                           struct write_target *target)
 {
     struct core *core = work->core;
     struct slice wanted = at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
@@ -85,8 +86,8 @@ static int find_first_path(struct writing *work, struct writing_item *at, enum d
     if (at->index == NULL &&
         index__auto_mapping(core, at->item->index, at->item->type, dialect, &core->arena, &base, &problem) != 0)
         return 0;
-    if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->arena, &mapping,
-                            &problem) != 0)
+    if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->arena,
+                            &mapping, &problem) != 0)
         return 0;
     index.mapping = mapping;
     at->index = &index;
@@ -157,8 +158,8 @@ int write__targets(struct core *core, const struct command *command, const struc
     return 0;
 }
 
-int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type, struct slice id,
-                 struct slice *ret_path)
+int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
+                 struct slice id, struct slice *ret_path)
 {
     struct writing work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
     struct write_item item = {.index = index, .type = type, .id = id};

@@ -204,14 +204,14 @@ static struct MHD_Daemon *start_daemon(struct http *http)
     /* Elasticsearch sends no Date either. The limit is kept in listen.c; here each thread may have all of them. */
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO | MHD_ALLOW_SUSPEND_RESUME |
                      MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
-    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http,                                 //
-                            MHD_OPTION_CONNECTION_LIMIT, http->options.connections_max * threads,   //
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,          //
-                            MHD_OPTION_CONNECTION_TIMEOUT, 0u,                                      //
-                            MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,                     //
-                            MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,                        //
-                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,                      //
-                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,                        //
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http,                               //
+                            MHD_OPTION_CONNECTION_LIMIT, http->options.connections_max * threads, //
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,        //
+                            MHD_OPTION_CONNECTION_TIMEOUT, 0u,                                    //
+                            MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,                   //
+                            MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,                      //
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,                    //
+                            MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,                      //
                             MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
 }
 

@@ -22,17 +22,17 @@ struct http_handler {
 };
 
 struct http_options {
-    const char *host;            /* name or address; an IPv6 address without its brackets */
-    uint16_t port;               /* 0: a free one */
-    unsigned thread_count;       /* polling threads; 0: as many as there are processors */
-    size_t body_bytes_max;       /* of one request, unpacked */
-    size_t bodies_bytes_max;     /* of all requests at one moment */
-    size_t stream_bytes_max;     /* written to a stream and not yet read by its client */
+    const char *host;        /* name or address; an IPv6 address without its brackets */
+    uint16_t port;           /* 0: a free one */
+    unsigned thread_count;   /* polling threads; 0: as many as there are processors */
+    size_t body_bytes_max;   /* of one request, unpacked */
+    size_t bodies_bytes_max; /* of all requests at one moment */
+    size_t stream_bytes_max; /* written to a stream and not yet read by its client */
     unsigned connections_max;
-    uint64_t idle_us;            /* a connection may stay open between requests */
-    uint64_t head_us;            /* from the first byte of a request to the end of its header */
-    uint64_t stall_us;           /* grace for a body or a response, beyond which it must move by... */
-    size_t stall_bytes_second;   /* ... this many bytes a second on average */
+    uint64_t idle_us;          /* a connection may stay open between requests */
+    uint64_t head_us;          /* from the first byte of a request to the end of its header */
+    uint64_t stall_us;         /* grace for a body or a response, beyond which it must move by... */
+    size_t stall_bytes_second; /* ... this many bytes a second on average */
 };
 
 struct http_options http_options_default(void);
@@ -71,7 +71,7 @@ void http_close(struct http *http);
 
 struct http_stats {
     size_t connections;
-    size_t in_flight;  /* requests between their arrival and their answer */
+    size_t in_flight; /* requests between their arrival and their answer */
     size_t streams;
     uint64_t requests; /* since the start */
 };

@@ -27,31 +27,31 @@ enum phase {
 struct poller {
     _Atomic bool claimed; /* `thread` is set */
     pthread_t thread;
-    uint64_t entered_ns;  /* when the handler was called last */
-    uint64_t left_ns;     /* when it returned */
-    bool kept;            /* it had taken long */
-    bool behind;          /* the request at hand was found waiting behind such a one */
-    unsigned in_a_row;    /* how many requests were, and were answered at once, one after the other */
+    uint64_t entered_ns; /* when the handler was called last */
+    uint64_t left_ns;    /* when it returned */
+    bool kept;           /* it had taken long */
+    bool behind;         /* the request at hand was found waiting behind such a one */
+    unsigned in_a_row;   /* how many requests were, and were answered at once, one after the other */
 };
 
 /* A slot in the table of connections. The memory stays; `generation` tells its tenants apart. */
 struct connection {
     struct http *http;
-    pthread_mutex_t lock;     /* fd, carrier, generation */
-    struct carrier *carrier;  /* invariant 4 */
+    pthread_mutex_t lock;      /* fd, carrier, generation */
+    struct carrier *carrier;   /* invariant 4 */
     struct carrier *receiving; /* polling thread's: the request that is coming in */
-    struct poller *poller;    /* polling thread's: itself; NULL before the first request */
-    int fd;                   /* -1: closed */
+    struct poller *poller;     /* polling thread's: itself; NULL before the first request */
+    int fd;                    /* -1: closed */
     uint32_t generation;
-    uint32_t next_free;       /* slot, while this one is free */
-    _Atomic bool hung_up;     /* the peer has closed its side */
-    _Atomic bool drained;     /* we have closed our reading side: a hang-up says nothing */
+    uint32_t next_free;   /* slot, while this one is free */
+    _Atomic bool hung_up; /* the peer has closed its side */
+    _Atomic bool drained; /* we have closed our reading side: a hang-up says nothing */
     _Atomic int phase;
-    _Atomic uint64_t since_ms; /* when the phase began */
-    _Atomic size_t bytes;      /* moved, or to be moved, in this phase */
-    uint64_t idle_since_ms;    /* watcher's: the idle phase it has looked at, 0 none */
-    uint64_t idle_received;    /* watcher's: bytes received when it first looked */
-    uint64_t head_since_ms;    /* watcher's: when it first saw bytes of an unfinished header, 0 none */
+    _Atomic uint64_t since_ms;  /* when the phase began */
+    _Atomic size_t bytes;       /* moved, or to be moved, in this phase */
+    uint64_t idle_since_ms;     /* watcher's: the idle phase it has looked at, 0 none */
+    uint64_t idle_received;     /* watcher's: bytes received when it first looked */
+    uint64_t head_since_ms;     /* watcher's: when it first saw bytes of an unfinished header, 0 none */
     _Atomic unsigned char note; /* the handler's (struct exchange); 0 with each new tenant */
 };
 
@@ -67,24 +67,24 @@ struct carrier {
 
     /* While receiving; polling thread's. */
     struct buf body;
-    size_t dropped;        /* bytes of a refused body */
-    size_t charged;        /* bytes counted in http->body_bytes */
+    size_t dropped; /* bytes of a refused body */
+    size_t charged; /* bytes counted in http->body_bytes */
     bool head_seen;
-    bool handed_over;      /* the handler was called */
+    bool handed_over;       /* the handler was called */
     struct problem refusal; /* PROBLEM_NONE, or why the server itself answers */
 
     /* Under `lock`. */
-    pthread_mutex_t lock;  /* recursive: on_disconnect may respond */
-    bool disconnect_told;  /* on_disconnect was called, or is of no use any more */
+    pthread_mutex_t lock; /* recursive: on_disconnect may respond */
+    bool disconnect_told; /* on_disconnect was called, or is of no use any more */
     bool connection_done;
     bool handler_done;
     bool stream_closed;
     bool stream_suspended;
-    bool stream_broken;    /* bytes were dropped: it must not end as if it were whole */
-    struct buf stream;     /* written and not yet sent */
-    size_t stream_sent;    /* bytes of `stream` that have gone out */
+    bool stream_broken; /* bytes were dropped: it must not end as if it were whole */
+    struct buf stream;  /* written and not yet sent */
+    size_t stream_sent; /* bytes of `stream` that have gone out */
 
-    struct carrier *next;  /* in the pool */
+    struct carrier *next; /* in the pool */
 };
 
 enum { POLLERS_MAX = 256 };
@@ -99,9 +99,9 @@ struct http {
     uint16_t port;
 
     _Atomic bool refusing;
-    _Atomic bool stopping;      /* tells the watcher to end */
-    _Atomic size_t in_flight;   /* handed over and not yet responded; streams count no more once open */
-    _Atomic size_t open;        /* carriers out of the pool */
+    _Atomic bool stopping;    /* tells the watcher to end */
+    _Atomic size_t in_flight; /* handed over and not yet responded; streams count no more once open */
+    _Atomic size_t open;      /* carriers out of the pool */
     _Atomic size_t streams;
     _Atomic size_t body_bytes;
     _Atomic uint64_t requests;
@@ -118,10 +118,10 @@ struct http {
     pthread_mutex_t table_lock; /* free list and counts; the slots have locks of their own */
     struct connection *connections;
     uint32_t slot_count;
-    uint32_t slots_used;        /* slots that ever had a tenant */
+    uint32_t slots_used; /* slots that ever had a tenant */
     uint32_t first_free;
     _Atomic size_t connection_count;
-    _Atomic size_t arriving;    /* connections accepted and not yet taken up by their polling thread */
+    _Atomic size_t arriving; /* connections accepted and not yet taken up by their polling thread */
 
     int watch_epoll;
     int watch_wake; /* eventfd */

@@ -12,7 +12,7 @@
 #include <strings.h>
 
 enum {
-    BODY_RESERVE_MAX = 1024 * 1024,       /* taken in advance on the word of a Content-Length */
+    BODY_RESERVE_MAX = 1024 * 1024,        /* taken in advance on the word of a Content-Length */
     DROPPED_BYTES_MAX = 1024 * 1024 * 512, /* of a refused body, before the connection is broken */
 };
 
@@ -54,9 +54,10 @@ static const char *header(struct carrier *carrier, const char *name)
 
 static void refuse_too_large(struct carrier *carrier)
 {
-    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
-                "the body of this request is larger than the limit of %zu bytes; send less at once, or raise --max-body",
-                carrier->http->options.body_bytes_max);
+    problem_set(
+        &carrier->refusal, &carrier->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
+        "the body of this request is larger than the limit of %zu bytes; send less at once, or raise --max-body",
+        carrier->http->options.body_bytes_max);
 }
 
 static bool packed(struct carrier *carrier)
@@ -147,9 +148,7 @@ static void unpack(struct carrier *carrier)
         else
             (void)charge(carrier, plain.len);
         break;
-    case INFLATE_TOO_LARGE:
-        refuse_too_large(carrier);
-        break;
+    case INFLATE_TOO_LARGE: refuse_too_large(carrier); break;
     default:
         problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the body is not in the format that Content-Encoding says, or is cut off");

@@ -74,7 +74,7 @@ int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port
     return 0;
 }
 
-/* --- Accepting ------------------------------------------------------------------------------------------------ */
+/* --- Accepting ---------------------------------------------------------------------------------------------------- */
 
 /* Requires: listen_lock. */
 static int set_accepting(struct http *http, bool accepting)

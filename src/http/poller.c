@@ -16,8 +16,8 @@
 
 #include <time.h>
 
-#define KEPT_NS UINT64_C(50000)    /* a handler that takes longer keeps others waiting */
-#define BEHIND_NS UINT64_C(40000)  /* who comes in so soon after it was there before; in between its response went out */
+#define KEPT_NS UINT64_C(50000)   /* a handler that takes longer keeps others waiting */
+#define BEHIND_NS UINT64_C(40000) /* who comes in so soon after it was there before; in between its response went out */
 #define CROWD_NS_MIN UINT64_C(16000000)
 #define CROWD_NS_MAX UINT64_C(1024000000)
 #define CALM_NS UINT64_C(200000000) /* after so long without a crowd it is believed to be over */

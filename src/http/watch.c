@@ -96,14 +96,10 @@ static const char *fault(struct connection *connection, uint64_t now)
     if (now <= since)
         return NULL;
     switch (atomic_load_explicit(&connection->phase, memory_order_acquire)) {
-    case PHASE_IDLE:
-        return idle_fault(connection, since, now);
-    case PHASE_RECEIVING:
-        return stalled(options, since, now, bytes) ? "body too slow" : NULL;
-    case PHASE_SENDING:
-        return stalled(options, since, now, bytes) ? "response not read" : NULL;
-    default:
-        return NULL;
+    case PHASE_IDLE: return idle_fault(connection, since, now);
+    case PHASE_RECEIVING: return stalled(options, since, now, bytes) ? "body too slow" : NULL;
+    case PHASE_SENDING: return stalled(options, since, now, bytes) ? "response not read" : NULL;
+    default: return NULL;
     }
 }
 

@@ -27,7 +27,7 @@ enum {
     MAINTAIN_KEYS_MAX = 1000, /* removed in one go, so that a command waits a millisecond or two at most */
     GATHER_MISSING = 8,       /* a group is whole when no more than this part of it is missing */
     GATHER_SYNC_US_MAX = 20000,
-    EXIT_STORE_FAILED = 70,   /* EX_SOFTWARE of sysexits.h */
+    EXIT_STORE_FAILED = 70, /* EX_SOFTWARE of sysexits.h */
 };
 
 #define HISTORY_DEFAULT_US (3600 * TL_SECOND)
@@ -42,39 +42,39 @@ struct journal {
     struct store *store;
     uint64_t history_us;
     size_t group_max;
-    char *directory;        /* whose space is watched; NULL: none */
+    char *directory; /* whose space is watched; NULL: none */
     uint64_t reserve_bytes;
 
     pthread_mutex_t queue_lock;
     pthread_cond_t queue_filled;
-    struct list queue;      /* commands by link, in order of arrival */
-    unsigned sleepers;      /* workers that wait for queue_filled */
+    struct list queue; /* commands by link, in order of arrival */
+    unsigned sleepers; /* workers that wait for queue_filled */
     bool stopping;
-    bool sync_left;         /* a caller's thread has left something to sync */
-    tl_ts deadline;         /* when the core has something due; TL_TS_MAX: nothing */
+    bool sync_left; /* a caller's thread has left something to sync */
+    tl_ts deadline; /* when the core has something due; TL_TS_MAX: nothing */
 
     pthread_mutex_t core_lock;
-    tl_ts last_ts;          /* given to a command or named by journal_now(): the next is above it */
+    tl_ts last_ts; /* given to a command or named by journal_now(): the next is above it */
     tl_ts maintain_at;
-    bool maintain_more;     /* the last core_maintain() removed all it might: there is more */
-    bool sync_all;          /* the next sync must make durable what nobody waits for, too */
+    bool maintain_more; /* the last core_maintain() removed all it might: there is more */
+    bool sync_all;      /* the next sync must make durable what nobody waits for, too */
     struct effects effects;
 
     pthread_mutex_t publish_lock;
-    tl_ts applied_ts;       /* newest timestamp of the core */
-    tl_ts written_ts;       /* newest timestamp that must be durable before anybody hears of it */
-    tl_ts synced_ts;        /* durable is what was written up to here */
+    tl_ts applied_ts; /* newest timestamp of the core */
+    tl_ts written_ts; /* newest timestamp that must be durable before anybody hears of it */
+    tl_ts synced_ts;  /* durable is what was written up to here */
     struct catalog *applied_catalog;
     tl_ts applied_catalog_ts; /* it has been the same since */
-    struct catalog *catalog; /* as of the stable timestamp */
+    struct catalog *catalog;  /* as of the stable timestamp */
     tl_ts catalog_ts;
     _Atomic tl_ts stable_ts;
-    struct list applied;    /* completed commands that wait for the disk, by link */
+    struct list applied; /* completed commands that wait for the disk, by link */
     size_t applied_count;
-    bool syncing;           /* a thread is at the disk, or about to go there */
-    size_t expected;        /* commands in flight when the last group was handed back */
-    size_t awaited;         /* applied_count that `syncing` waits for; 0: it does not wait */
-    uint64_t sync_us;       /* what a sync took of late */
+    bool syncing;     /* a thread is at the disk, or about to go there */
+    size_t expected;  /* commands in flight when the last group was handed back */
+    size_t awaited;   /* applied_count that `syncing` waits for; 0: it does not wait */
+    uint64_t sync_us; /* what a sync took of late */
     pthread_cond_t gathered;
 
     pthread_mutex_t pin_lock;
@@ -83,7 +83,8 @@ struct journal {
     struct queries queries;
 
     _Atomic bool writable; /* there is room, and `ready` */
-    _Atomic bool ready;    /* the store takes small writes: not at the end of the reserve, nor while it gets over a full disk */
+    _Atomic bool
+        ready; /* the store takes small writes: not at the end of the reserve, nor while it gets over a full disk */
     _Atomic tl_ts space_checked_at;
     _Atomic uint64_t requests;
 
@@ -91,7 +92,7 @@ struct journal {
     unsigned worker_count;
 };
 
-/* --- Time ------------------------------------------------------------------------------------------------ */
+/* --- Time --------------------------------------------------------------------------------------------------------- */
 
 static tl_ts clock_now(void)
 {
@@ -110,7 +111,7 @@ static tl_ts next_ts(struct journal *journal)
     return journal->last_ts;
 }
 
-/* --- A full disk ------------------------------------------------------------------------------------------- */
+/* --- A full disk -------------------------------------------------------------------------------------------------- */
 
 static void check_space(struct journal *journal)
 {
@@ -153,10 +154,8 @@ static bool needs_space(enum command_type type)
     case COMMAND_SESSION_OPEN:
     case COMMAND_LOCK:
     case COMMAND_TXN_BEGIN:
-    case COMMAND_TXN_COMMIT:
-        return true;
-    default:
-        return false;
+    case COMMAND_TXN_COMMIT: return true;
+    default: return false;
     }
 }
 
@@ -176,7 +175,7 @@ static bool refuse_full(struct journal *journal, struct command *command)
     return true;
 }
 
-/* --- The three stages ---------------------------------------------------------------------------------------- */
+/* --- The three stages --------------------------------------------------------------------------------------------- */
 
 static _Noreturn void store_failed(const char *what, int code)
 {
@@ -376,7 +375,7 @@ static void finish(struct journal *journal, struct list *group, tl_ts wanted, bo
         call_worker(journal);
 }
 
-/* --- Upkeep --------------------------------------------------------------------------------------------------- */
+/* --- Upkeep ------------------------------------------------------------------------------------------------------- */
 
 /* Requires: core_lock. */
 static void advance_history(struct journal *journal, tl_ts now)
@@ -457,7 +456,7 @@ static void tick(struct journal *journal, struct list *group)
     apply(journal, command, group);
 }
 
-/* --- Workers --------------------------------------------------------------------------------------------------- */
+/* --- Workers ------------------------------------------------------------------------------------------------------ */
 
 /* Sleeps until there is something to do. Returns: false when the journal ends and nothing is left. */
 static bool await_work(struct journal *journal)

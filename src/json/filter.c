@@ -93,8 +93,7 @@ static bool filter_value(struct source_filter *f, yyjson_val *value, bool includ
 }
 
 /* Writes a member with its key where something is left of it. */
-static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *value, bool included,
-                          bool comma)
+static bool filter_member(struct source_filter *f, yyjson_val *key, yyjson_val *value, bool included, bool comma)
 {
     const struct json_filter *filter = f->filter;
     struct slice path = buf_view(&f->path);
@@ -122,8 +121,7 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
     size_t i, max;
     yyjson_val *key, *value;
     buf_byte(f->out, '{');
-    yyjson_obj_foreach(object, i, max, key, value)
-    {
+    yyjson_obj_foreach (object, i, max, key, value) {
         if (json_members_get(&members, json_slice(key)) != value)
             continue; /* a later member of this name replaces it */
         if (path_len > 0)
@@ -154,8 +152,7 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
     size_t i, max;
     yyjson_val *item;
     buf_byte(f->out, '[');
-    yyjson_arr_foreach(array, i, max, item)
-    {
+    yyjson_arr_foreach (array, i, max, item) {
         size_t before = f->out->len;
         if (comma)
             buf_byte(f->out, ',');
@@ -168,8 +165,7 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
     return comma;
 }
 
-void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter,
-                        enum dialect dialect)
+void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter, enum dialect dialect)
 {
     REQUIRE(yyjson_is_obj(source));
     struct source_filter f = {buf, BUF_INIT(BUF_UNLIMITED), filter, dialect};
@@ -233,8 +229,8 @@ static bool step_tail(struct path_filter *f, size_t begin, struct slice tail, st
 static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t begin, size_t end);
 
 /* Writes a member as the tails [begin, end) of its object see it. Returns: whether anything was written. */
-static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_val *value, size_t begin,
-                               size_t end, bool comma)
+static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_val *value, size_t begin, size_t end,
+                               bool comma)
 {
     size_t before = f->out->len;
     size_t own = f->count;

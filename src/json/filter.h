@@ -24,8 +24,7 @@ struct json_filter {
 #define JSON_FILTER_PATTERN_BYTES_MAX 1024
 
 /* Writes the object `source` with only what the filter lets through. Requires: the limits hold. */
-void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter,
-                        enum dialect dialect);
+void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_filter *filter, enum dialect dialect);
 
 /* Writes any value as `filter_path=patterns` shows it; an object nothing is left of is written as {}. */
 void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count,

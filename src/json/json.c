@@ -43,8 +43,7 @@ static char *padded_copy(struct arena *arena, struct slice text)
 static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, yyjson_read_err *ret_error)
 {
     yyjson_alc alc = {arena_malloc, arena_realloc, arena_forget, arena};
-    yyjson_doc *doc =
-        yyjson_read_opts(copy, len, YYJSON_READ_INSITU | YYJSON_READ_BIGNUM_AS_RAW, &alc, ret_error);
+    yyjson_doc *doc = yyjson_read_opts(copy, len, YYJSON_READ_INSITU | YYJSON_READ_BIGNUM_AS_RAW, &alc, ret_error);
     return doc == NULL ? NULL : yyjson_doc_get_root(doc);
 }
 
@@ -85,8 +84,7 @@ static bool too_deep(struct slice text)
 static bool same_key(yyjson_val *a, yyjson_val *b)
 {
     size_t len = unsafe_yyjson_get_len(a);
-    return len == unsafe_yyjson_get_len(b) &&
-           memcmp(unsafe_yyjson_get_str(a), unsafe_yyjson_get_str(b), len) == 0;
+    return len == unsafe_yyjson_get_len(b) && memcmp(unsafe_yyjson_get_str(a), unsafe_yyjson_get_str(b), len) == 0;
 }
 
 static bool small_object_repeats(yyjson_val *object, size_t count)
@@ -110,8 +108,7 @@ static bool large_object_repeats(yyjson_val *object)
     bool repeats = false;
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(object, i, max, key, value)
-    {
+    yyjson_obj_foreach (object, i, max, key, value) {
         if (!json_keys_add(&keys, 0, json_slice(key))) {
             repeats = true;
             break;
@@ -173,13 +170,12 @@ static int parse_as_jackson(struct arena *arena, struct slice text, enum dialect
     return 0;
 }
 
-int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags,
-               struct json_doc *ret_doc, struct problem *ret_problem)
+int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, struct json_doc *ret_doc,
+               struct problem *ret_problem)
 {
     if ((flags & JSON_DOCUMENT) && !looks_like_object(text)) {
-        problem_set(
-            ret_problem, arena, PROBLEM_NOT_X_CONTENT,
-            "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes");
+        problem_set(ret_problem, arena, PROBLEM_NOT_X_CONTENT,
+                    "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes");
         return JSON_INVALID;
     }
     if (text.len > 0 && !too_deep(text)) {
@@ -272,8 +268,7 @@ void json_locate(const struct json_doc *doc, yyjson_val *value, size_t *ret_star
         char c = doc->source.data[at];
         if (c == '/' && at + 1 < doc->source.len) {
             at = skip_comment(doc->source, at);
-        } else if (c == ' ' || c == ',' || c == ':' || c == '}' || c == ']' || c == '\n' || c == '\r' ||
-                   c == '\t') {
+        } else if (c == ' ' || c == ',' || c == ':' || c == '}' || c == ']' || c == '\n' || c == '\r' || c == '\t') {
             at++;
         } else {
             size_t end = skip_token(doc->source, at);
@@ -293,8 +288,7 @@ void json_line_column(struct slice text, size_t offset, size_t *ret_line, size_t
     size_t line = 1;
     size_t start = 0;
     for (size_t i = 0; i < offset && i < text.len; i++) {
-        bool ends =
-            text.data[i] == '\n' || (text.data[i] == '\r' && !(i + 1 < text.len && text.data[i + 1] == '\n'));
+        bool ends = text.data[i] == '\n' || (text.data[i] == '\r' && !(i + 1 < text.len && text.data[i + 1] == '\n'));
         line += ends;
         start = ends ? i + 1 : start;
     }
@@ -324,8 +318,7 @@ static bool arrays_equal(yyjson_val *a, yyjson_val *b)
     yyjson_val *other = yyjson_arr_get_first(b);
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(a, i, max, item)
-    {
+    yyjson_arr_foreach (a, i, max, item) {
         if (!json_equal(item, other))
             return false;
         other = unsafe_yyjson_get_next(other);
@@ -342,8 +335,7 @@ static bool objects_equal(yyjson_val *a, yyjson_val *b)
     bool equal = true;
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(a, i, max, key, value)
-    {
+    yyjson_obj_foreach (a, i, max, key, value) {
         yyjson_val *other = json_members_get(&members, json_slice(key));
         equal = other != NULL && json_equal(value, other);
         if (!equal)
@@ -359,18 +351,12 @@ bool json_equal(yyjson_val *a, yyjson_val *b)
     if (type != yyjson_get_type(b))
         return false;
     switch (type) {
-    case YYJSON_TYPE_OBJ:
-        return objects_equal(a, b);
-    case YYJSON_TYPE_ARR:
-        return arrays_equal(a, b);
-    case YYJSON_TYPE_NUM:
-        return numbers_equal(a, b);
-    case YYJSON_TYPE_BOOL:
-        return yyjson_get_bool(a) == yyjson_get_bool(b);
+    case YYJSON_TYPE_OBJ: return objects_equal(a, b);
+    case YYJSON_TYPE_ARR: return arrays_equal(a, b);
+    case YYJSON_TYPE_NUM: return numbers_equal(a, b);
+    case YYJSON_TYPE_BOOL: return yyjson_get_bool(a) == yyjson_get_bool(b);
     case YYJSON_TYPE_STR:
-    case YYJSON_TYPE_RAW:
-        return slice_equal(json_slice(a), json_slice(b));
-    default:
-        return true;
+    case YYJSON_TYPE_RAW: return slice_equal(json_slice(a), json_slice(b));
+    default: return true;
     }
 }

@@ -30,7 +30,7 @@ enum {
 
 enum json_flags {
     JSON_DUPLICATES = 1 << 0, /* equal keys are let through; the last counts, as in 5.x (json_get) */
-    JSON_DOCUMENT = 1 << 1, /* must look like an object from its first bytes, else not_x_content_exception */
+    JSON_DOCUMENT = 1 << 1,   /* must look like an object from its first bytes, else not_x_content_exception */
 };
 
 /* A parsed text. Lives as long as the arena it was parsed into. */
@@ -47,8 +47,8 @@ struct json_doc {
  *          not_x_content_exception in the wording of `dialect`.
  * Owns: everything lives in `arena`.
  */
-int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags,
-               struct json_doc *ret_doc, struct problem *ret_problem) TL_MUST_USE;
+int json_parse(struct arena *arena, struct slice text, enum dialect dialect, unsigned flags, struct json_doc *ret_doc,
+               struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Parses text that json_parse() has taken before, such as a stored document. Never refuses for depth or

@@ -84,7 +84,8 @@ void json_members_init(struct json_members *members, yyjson_val *object)
     members->table = mem_zalloc(members->size * sizeof *members->table);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(object, i, max, key, value) * find_member(members, key_name(key)) = key;
+    yyjson_obj_foreach (object, i, max, key, value)
+        *find_member(members, key_name(key)) = key;
 }
 
 void json_members_deinit(struct json_members *members)
@@ -102,8 +103,7 @@ yyjson_val *json_members_get(const struct json_members *members, struct slice na
     yyjson_val *found = NULL;
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(members->object, i, max, key, value)
-    {
+    yyjson_obj_foreach (members->object, i, max, key, value) {
         if (slice_equal(key_name(key), name))
             found = value;
     }

@@ -35,8 +35,7 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
     size_t i, max;
     yyjson_val *key, *value;
     buf_byte(buf, '{');
-    yyjson_obj_foreach(base, i, max, key, value)
-    {
+    yyjson_obj_foreach (base, i, max, key, value) {
         if (json_members_get(&of_base, json_slice(key)) != value)
             continue; /* a later member of this name replaces it */
         yyjson_val *other = json_members_get(&of_patch, json_slice(key));
@@ -46,8 +45,7 @@ bool json_merge(struct buf *buf, yyjson_val *base, yyjson_val *patch, enum diale
         else
             json_write(buf, value, dialect);
     }
-    yyjson_obj_foreach(patch, i, max, key, value)
-    {
+    yyjson_obj_foreach (patch, i, max, key, value) {
         if (json_members_get(&of_base, json_slice(key)) != NULL ||
             json_members_get(&of_patch, json_slice(key)) != value)
             continue;

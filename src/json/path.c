@@ -13,8 +13,7 @@ static bool walk_array(yyjson_val *array, struct slice path, const struct visit 
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(array, i, max, item)
-    {
+    yyjson_arr_foreach (array, i, max, item) {
         if (!walk(item, path, visit))
             return false;
     }
@@ -30,8 +29,7 @@ static bool walk_object(yyjson_val *object, struct slice path, const struct visi
         if (member == NULL)
             continue;
         /* A path that ends here is written as one without data, to tell it from an empty last name. */
-        struct slice rest =
-            end == path.len ? SLICE_NONE : slice_make(path.data + end + 1, path.len - end - 1);
+        struct slice rest = end == path.len ? SLICE_NONE : slice_make(path.data + end + 1, path.len - end - 1);
         if (!walk(member, rest, visit))
             return false;
     }

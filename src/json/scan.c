@@ -121,8 +121,7 @@ static int fail_number(struct scanner *s, uint32_t c, const char *comment)
 
 static int fail_space(struct scanner *s, uint32_t c)
 {
-    return fail(s, false,
-                "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
+    return fail(s, false, "Illegal character (%s): only regular white space (\\r, \\n, \\t) is allowed between tokens",
                 describe(s, c).data);
 }
 
@@ -133,11 +132,9 @@ static struct slice source_text(struct arena *arena, struct slice text, enum dia
     enum { SHOWN_BYTES = 500 };
     if (dialect == DIALECT_5)
         return arena_printf(arena, "[Source: request body; line: %zu, column: %zu]", line, column);
-    size_t shown =
-        slice_utf8_valid_prefix(slice_make(text.data, text.len < SHOWN_BYTES ? text.len : SHOWN_BYTES));
-    struct slice cut = text.len <= SHOWN_BYTES
-                           ? SLICE_LIT("")
-                           : arena_printf(arena, "[truncated %zu bytes]", text.len - SHOWN_BYTES);
+    size_t shown = slice_utf8_valid_prefix(slice_make(text.data, text.len < SHOWN_BYTES ? text.len : SHOWN_BYTES));
+    struct slice cut =
+        text.len <= SHOWN_BYTES ? SLICE_LIT("") : arena_printf(arena, "[truncated %zu bytes]", text.len - SHOWN_BYTES);
     return arena_printf(arena, "[Source: (byte[])\"%.*s\"%.*s; line: %zu, column: %zu]", (int)shown,
                         text.data == NULL ? "" : text.data, SLICE_ARG(cut), line, column);
 }
@@ -264,11 +261,10 @@ static int decode_for_error(struct scanner *s, unsigned char first, uint32_t *re
 static bool is_identifier_part(uint32_t c)
 {
     if (c < 0x80)
-        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-               c == '$' || c < 9 || (c > 13 && c < 28) || c == 127;
-    return c >= 0xc0
-               ? c != 0xd7 && c != 0xf7 && (c < 0x2000 || c > 0x206f)
-               : c == 0xaa || c == 0xb5 || c == 0xba || c < 0xa0 || (c >= 0xa2 && c <= 0xa5) || c == 0xad;
+        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '$' ||
+               c < 9 || (c > 13 && c < 28) || c == 127;
+    return c >= 0xc0 ? c != 0xd7 && c != 0xf7 && (c < 0x2000 || c > 0x206f)
+                     : c == 0xaa || c == 0xb5 || c == 0xba || c < 0xa0 || (c >= 0xa2 && c <= 0xa5) || c == 0xad;
 }
 
 static bool is_identifier_start(uint32_t c)
@@ -293,8 +289,7 @@ static int fail_token(struct scanner *s, const char *matched, size_t matched_len
         memcpy(token + len, s->text + start, s->at - start);
         len += s->at - start;
         if (len >= TOKEN_TEXT_MAX)
-            return fail(s, false, "Unrecognized token '%.*s...': was expecting %s", (int)len, token,
-                        expected);
+            return fail(s, false, "Unrecognized token '%.*s...': was expecting %s", (int)len, token, expected);
     }
     return fail(s, false, "Unrecognized token '%.*s': was expecting %s", (int)len, token, expected);
 }
@@ -325,8 +320,7 @@ static int match_word(struct scanner *s, const char *word, size_t matched)
 
 static int fail_not_a_number(struct scanner *s, const char *word)
 {
-    return fail(s, false,
-                "Non-standard token '%s': enable JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS to allow",
+    return fail(s, false, "Non-standard token '%s': enable JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS to allow",
                 word);
 }
 
@@ -542,10 +536,9 @@ static int scan_string(struct scanner *s, bool is_name)
         if (c == '"')
             return 0;
         if (c < ' ')
-            return fail(
-                s, false,
-                "Illegal unquoted character (%s): has to be escaped using backslash to be included in %s",
-                describe(s, c).data, is_name ? "name" : "string value");
+            return fail(s, false,
+                        "Illegal unquoted character (%s): has to be escaped using backslash to be included in %s",
+                        describe(s, c).data, is_name ? "name" : "string value");
         if (c >= 0x80 && scan_character(s, c, name_end) != 0)
             return JSON_INVALID;
     }
@@ -554,8 +547,8 @@ static int scan_string(struct scanner *s, bool is_name)
 static int open_scope(struct scanner *s, bool is_array)
 {
     if (s->depth == JSON_DEPTH_MAX)
-        return fail(s, false, "Document nesting depth (%d) exceeds the maximum allowed (%d)",
-                    JSON_DEPTH_MAX + 1, JSON_DEPTH_MAX);
+        return fail(s, false, "Document nesting depth (%d) exceeds the maximum allowed (%d)", JSON_DEPTH_MAX + 1,
+                    JSON_DEPTH_MAX);
     s->scopes[s->depth++] = (struct scope){is_array, s->line, s->at - s->line_start, s->objects, 0};
     s->objects += !is_array;
     s->token = is_array ? "START_ARRAY" : "START_OBJECT";
@@ -593,22 +586,18 @@ static int fail_value(struct scanner *s, unsigned char c)
         s->at--; /* the word is collected from its first letter */
         return fail_token(s, "", 0, of_7 ? VALUES_OF_7 : "('true', 'false' or 'null')");
     }
-    return fail_unexpected(
-        s, c,
-        of_7 ? "expected a valid value " VALUES_OF_7
-             : "expected a valid value (number, String, array, object, 'true', 'false' or 'null')");
+    return fail_unexpected(s, c,
+                           of_7 ? "expected a valid value " VALUES_OF_7
+                                : "expected a valid value (number, String, array, object, 'true', 'false' or 'null')");
 }
 
 /* A value whose first byte is consumed. */
 static int scan_value(struct scanner *s, unsigned char c)
 {
     switch (c) {
-    case '"':
-        s->token = "VALUE_STRING";
-        return scan_string(s, false);
+    case '"': s->token = "VALUE_STRING"; return scan_string(s, false);
     case '{':
-    case '[':
-        return open_scope(s, c == '[');
+    case '[': return open_scope(s, c == '[');
     case 't':
     case 'f':
     case 'n':
@@ -741,22 +730,20 @@ int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect,
     return r;
 }
 
-struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line,
-                        size_t column)
+struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column)
 {
     return arena_printf(arena, "\n at %s", source_text(arena, text, dialect, line, column).data);
 }
 
-void json_error_problem(struct arena *arena, struct slice text, enum dialect dialect,
-                        const struct json_error *error, struct problem *ret_problem)
+void json_error_problem(struct arena *arena, struct slice text, enum dialect dialect, const struct json_error *error,
+                        struct problem *ret_problem)
 {
     if (slice_starts_with(error->message, SLICE_LIT("Malformed content"))) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(error->message));
         return;
     }
     struct slice place = json_place(arena, text, dialect, error->line, error->column);
-    problem_set(ret_problem, arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(error->message),
-                SLICE_ARG(place));
+    problem_set(ret_problem, arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(error->message), SLICE_ARG(place));
     if (error->end_of_input)
         ret_problem->name = SLICE_LIT("json_e_o_f_exception");
 }

@@ -29,11 +29,10 @@ int json_scan(struct arena *arena, char *text, size_t len, enum dialect dialect,
               struct json_error *ret_error) TL_MUST_USE;
 
 /* Appends " at [Source: …; line: L, column: C]" and makes a problem of an error. */
-void json_error_problem(struct arena *arena, struct slice text, enum dialect dialect,
-                        const struct json_error *error, struct problem *ret_problem);
+void json_error_problem(struct arena *arena, struct slice text, enum dialect dialect, const struct json_error *error,
+                        struct problem *ret_problem);
 
 /* "\n at [Source: …; line: L, column: C]" as the end of a Jackson message about a place in `text`. */
-struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line,
-                        size_t column);
+struct slice json_place(struct arena *arena, struct slice text, enum dialect dialect, size_t line, size_t column);
 
 #endif

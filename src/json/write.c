@@ -163,23 +163,16 @@ static void write_number(struct buf *buf, yyjson_val *value, enum dialect dialec
 static void write_scalar(struct buf *buf, yyjson_val *value, enum dialect dialect)
 {
     switch (yyjson_get_type(value)) {
-    case YYJSON_TYPE_STR:
-        buf_json_string(buf, json_slice(value));
-        break;
-    case YYJSON_TYPE_NUM:
-        write_number(buf, value, dialect);
-        break;
-    case YYJSON_TYPE_RAW:
-        write_raw_number(buf, json_slice(value), dialect);
-        break;
+    case YYJSON_TYPE_STR: buf_json_string(buf, json_slice(value)); break;
+    case YYJSON_TYPE_NUM: write_number(buf, value, dialect); break;
+    case YYJSON_TYPE_RAW: write_raw_number(buf, json_slice(value), dialect); break;
     case YYJSON_TYPE_BOOL:
         if (yyjson_get_bool(value))
             buf_lit(buf, "true");
         else
             buf_lit(buf, "false");
         break;
-    default:
-        buf_lit(buf, "null");
+    default: buf_lit(buf, "null");
     }
 }
 

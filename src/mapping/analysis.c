@@ -53,8 +53,7 @@ static int refuse(struct reader *reader, const char *format, ...)
 }
 
 /* A number that settings may give as text. */
-static int take_number(struct reader *reader, yyjson_val *object, const char *key, size_t otherwise,
-                       size_t *ret_number)
+static int take_number(struct reader *reader, yyjson_val *object, const char *key, size_t otherwise, size_t *ret_number)
 {
     yyjson_val *value = json_get(object, slice_from(key));
     uint64_t number = otherwise;
@@ -86,16 +85,15 @@ static int take_character(struct reader *reader, yyjson_val *object, const char 
 }
 
 /* A tokenizer by the name of its type. */
-static int read_tokenizer_type(struct reader *reader, struct slice type, struct slice name,
-                               yyjson_val *settings, struct tokenizer *ret_tokenizer)
+static int read_tokenizer_type(struct reader *reader, struct slice type, struct slice name, yyjson_val *settings,
+                               struct tokenizer *ret_tokenizer)
 {
     static const struct {
         const char *type;
         enum tokenizer_kind kind;
     } kinds[] = {
-        {"standard", TOKENIZER_STANDARD},   {"classic", TOKENIZER_STANDARD},
-        {"letter", TOKENIZER_LETTER},       {"lowercase", TOKENIZER_LETTER},
-        {"keyword", TOKENIZER_KEYWORD},     {"whitespace", TOKENIZER_WHITESPACE},
+        {"standard", TOKENIZER_STANDARD},   {"classic", TOKENIZER_STANDARD},   {"letter", TOKENIZER_LETTER},
+        {"lowercase", TOKENIZER_LETTER},    {"keyword", TOKENIZER_KEYWORD},    {"whitespace", TOKENIZER_WHITESPACE},
         {"path_hierarchy", TOKENIZER_PATH}, {"PathHierarchy", TOKENIZER_PATH},
     };
     struct tokenizer tokenizer = {
@@ -113,9 +111,7 @@ static int read_tokenizer_type(struct reader *reader, struct slice type, struct 
         r = refuse(reader, "max_token_length must be greater than zero and at most 1048576");
     if (r == 0 && tokenizer.kind == TOKENIZER_PATH) {
         r = take_character(reader, settings, "delimiter", '/', &tokenizer.delimiter);
-        r = r == 0
-                ? take_character(reader, settings, "replacement", tokenizer.delimiter, &tokenizer.replacement)
-                : r;
+        r = r == 0 ? take_character(reader, settings, "replacement", tokenizer.delimiter, &tokenizer.replacement) : r;
         r = r == 0 ? take_number(reader, settings, "skip", 0, &tokenizer.skip) : r;
         tokenizer.reverse = is_true(json_get_lit(settings, "reverse"));
     }
@@ -134,8 +130,7 @@ static int read_tokenizer(struct reader *reader, struct slice analyzer, yyjson_v
     yyjson_val *own = json_get(json_get_lit(reader->settings, "tokenizer"), name);
     struct slice type = own == NULL ? name : json_slice(json_get_lit(own, "type"));
     if (own != NULL && type.data == NULL)
-        return refuse(reader, "tokenizer [%.*s] must specify either an analyzer type, or a tokenizer",
-                      SLICE_ARG(name));
+        return refuse(reader, "tokenizer [%.*s] must specify either an analyzer type, or a tokenizer", SLICE_ARG(name));
     *ret_lowercases = slice_is(type, "lowercase");
     struct problem ignored = {0};
     struct problem *outer = reader->problem;
@@ -143,8 +138,8 @@ static int read_tokenizer(struct reader *reader, struct slice analyzer, yyjson_v
     int r = read_tokenizer_type(reader, type, name, own, ret_tokenizer);
     reader->problem = outer;
     if (r != 0 && own == NULL)
-        return refuse(reader, "Custom Analyzer [%.*s] failed to find tokenizer under name [%.*s]",
-                      SLICE_ARG(analyzer), SLICE_ARG(name));
+        return refuse(reader, "Custom Analyzer [%.*s] failed to find tokenizer under name [%.*s]", SLICE_ARG(analyzer),
+                      SLICE_ARG(name));
     return r;
 }
 
@@ -174,22 +169,15 @@ static int read_stopwords(struct reader *reader, yyjson_val *settings, struct to
     return 0;
 }
 
-static int read_filter(struct reader *reader, struct slice analyzer, struct slice name,
-                       struct token_filter *ret_filter)
+static int read_filter(struct reader *reader, struct slice analyzer, struct slice name, struct token_filter *ret_filter)
 {
     static const struct {
         const char *type;
         enum token_filter_kind kind;
     } kinds[] = {
-        {"lowercase", FILTER_LOWERCASE},
-        {"uppercase", FILTER_UPPERCASE},
-        {"asciifolding", FILTER_ASCIIFOLDING},
-        {"trim", FILTER_TRIM},
-        {"stop", FILTER_STOP},
-        {"length", FILTER_LENGTH},
-        {"reverse", FILTER_REVERSE},
-        {"truncate", FILTER_TRUNCATE},
-        {"standard", FILTER_NONE},
+        {"lowercase", FILTER_LOWERCASE}, {"uppercase", FILTER_UPPERCASE}, {"asciifolding", FILTER_ASCIIFOLDING},
+        {"trim", FILTER_TRIM},           {"stop", FILTER_STOP},           {"length", FILTER_LENGTH},
+        {"reverse", FILTER_REVERSE},     {"truncate", FILTER_TRUNCATE},   {"standard", FILTER_NONE},
     };
     yyjson_val *own = json_get(json_get_lit(reader->settings, "filter"), name);
     struct slice type = own == NULL ? name : json_slice(json_get_lit(own, "type"));
@@ -201,8 +189,8 @@ static int read_filter(struct reader *reader, struct slice analyzer, struct slic
     if (i == count && own != NULL)
         return refuse(reader, "Unknown filter type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(name));
     if (i == count)
-        return refuse(reader, "Custom Analyzer [%.*s] failed to find filter under name [%.*s]",
-                      SLICE_ARG(analyzer), SLICE_ARG(name));
+        return refuse(reader, "Custom Analyzer [%.*s] failed to find filter under name [%.*s]", SLICE_ARG(analyzer),
+                      SLICE_ARG(name));
     filter.kind = kinds[i].kind;
     int r = 0;
     if (filter.kind == FILTER_STOP)
@@ -225,8 +213,7 @@ static int read_filters(struct reader *reader, yyjson_val *value, struct analyze
                       ANALYSIS_FILTERS_MAX);
     yyjson_val *item = yyjson_is_arr(value) ? yyjson_arr_get_first(value) : value;
     for (size_t i = 0; i < count; i++) {
-        int r =
-            read_filter(reader, analyzer->name, json_slice(item), &analyzer->filters[analyzer->filter_count]);
+        int r = read_filter(reader, analyzer->name, json_slice(item), &analyzer->filters[analyzer->filter_count]);
         if (r != 0)
             return r;
         analyzer->filter_count++;
@@ -243,8 +230,8 @@ static bool has_members(yyjson_val *value)
 static int read_custom(struct reader *reader, yyjson_val *settings, struct analyzer *analyzer)
 {
     bool lowercases = false;
-    int r = read_tokenizer(reader, analyzer->name, json_get_lit(settings, "tokenizer"), &analyzer->tokenizer,
-                           &lowercases);
+    int r =
+        read_tokenizer(reader, analyzer->name, json_get_lit(settings, "tokenizer"), &analyzer->tokenizer, &lowercases);
     if (r != 0)
         return r;
     if (lowercases)
@@ -255,13 +242,11 @@ static int read_custom(struct reader *reader, yyjson_val *settings, struct analy
 }
 
 /* An analyzer of a built-in type, with that type's settings. */
-static int read_configured(struct reader *reader, struct slice type, yyjson_val *settings,
-                           struct analyzer *analyzer)
+static int read_configured(struct reader *reader, struct slice type, yyjson_val *settings, struct analyzer *analyzer)
 {
     const struct analyzer *base = analysis_find(NULL, type);
     if (base == NULL)
-        return refuse(reader, "Unknown analyzer type [%.*s] for [%.*s]", SLICE_ARG(type),
-                      SLICE_ARG(analyzer->name));
+        return refuse(reader, "Unknown analyzer type [%.*s] for [%.*s]", SLICE_ARG(type), SLICE_ARG(analyzer->name));
     struct slice name = analyzer->name;
     *analyzer = *base;
     analyzer->name = name;
@@ -279,16 +264,14 @@ static int read_configured(struct reader *reader, struct slice type, yyjson_val 
     return read_stopwords(reader, settings, stop);
 }
 
-static int read_analyzer(struct reader *reader, struct slice name, yyjson_val *settings,
-                         struct analyzer *ret_analyzer)
+static int read_analyzer(struct reader *reader, struct slice name, yyjson_val *settings, struct analyzer *ret_analyzer)
 {
     *ret_analyzer = (struct analyzer){.name = arena_copy(reader->arena, name)};
     struct slice type = json_slice(json_get_lit(settings, "type"));
     if (type.data == NULL ? json_get_lit(settings, "tokenizer") != NULL : slice_is(type, "custom"))
         return read_custom(reader, settings, ret_analyzer);
     if (type.data == NULL)
-        return refuse(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer",
-                      SLICE_ARG(name));
+        return refuse(reader, "analyzer [%.*s] must specify either an analyzer type, or a tokenizer", SLICE_ARG(name));
     return read_configured(reader, type, settings, ret_analyzer);
 }
 
@@ -310,15 +293,14 @@ static int read_normalizer(struct reader *reader, struct slice name, yyjson_val 
 typedef int read_function(struct reader *, struct slice, yyjson_val *, struct analyzer *);
 
 /* Reads all members of an object. */
-static int read_all(struct reader *reader, yyjson_val *object, read_function *read,
-                    struct analyzer **ret_list, size_t *ret_count)
+static int read_all(struct reader *reader, yyjson_val *object, read_function *read, struct analyzer **ret_list,
+                    size_t *ret_count)
 {
     size_t i, max;
     yyjson_val *key, *value;
     *ret_count = 0;
     *ret_list = arena_zalloc(reader->arena, (yyjson_obj_size(object) + 1) * sizeof **ret_list);
-    yyjson_obj_foreach(object, i, max, key, value)
-    {
+    yyjson_obj_foreach (object, i, max, key, value) {
         int r = read(reader, json_slice(key), value, &(*ret_list)[*ret_count]);
         if (r != 0)
             return r;
@@ -327,13 +309,13 @@ static int read_all(struct reader *reader, yyjson_val *object, read_function *re
     return 0;
 }
 
-int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratch,
-                 struct analysis **ret_analysis, struct problem *ret_problem)
+int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratch, struct analysis **ret_analysis,
+                 struct problem *ret_problem)
 {
     struct analysis *analysis = arena_zalloc(arena, sizeof *analysis);
     struct reader reader = {arena, scratch, settings, ret_problem};
-    int r = read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers,
-                     &analysis->count);
+    int r =
+        read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers, &analysis->count);
     if (r == 0)
         r = read_all(&reader, json_get_lit(settings, "normalizer"), read_normalizer, &analysis->normalizers,
                      &analysis->normalizer_count);
@@ -353,8 +335,7 @@ static const struct analyzer *find_in(const struct analyzer *list, size_t count,
 
 const struct analyzer *analysis_find(const struct analysis *analysis, struct slice name)
 {
-    const struct analyzer *own =
-        analysis == NULL ? NULL : find_in(analysis->analyzers, analysis->count, name);
+    const struct analyzer *own = analysis == NULL ? NULL : find_in(analysis->analyzers, analysis->count, name);
     return own != NULL ? own : find_in(built_in, sizeof built_in / sizeof *built_in, name);
 }
 
@@ -399,8 +380,8 @@ static bool filter_token(void *context, const struct analysis_token *token)
     return pipeline->visit(pipeline->context, &changed);
 }
 
-void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena,
-                  analysis_visit *visit, void *context)
+void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
+                  void *context)
 {
     struct pipeline pipeline = {analyzer, arena, visit, context};
     tokenizer__run(&analyzer->tokenizer, text, arena, filter_token, &pipeline);

@@ -12,8 +12,7 @@
 #include "base/error.h"
 #include "json/json.h"
 
-#define ANALYSIS_TOKEN_CHARACTERS_MAX                                                                        \
-    255 /* max_token_length of the standard tokenizer: longer ones are split */
+#define ANALYSIS_TOKEN_CHARACTERS_MAX 255 /* max_token_length of the standard tokenizer: longer ones are split */
 
 enum {
     ANALYSIS_REFUSED = 1, /* settings nobody can follow: the problem says which */
@@ -35,8 +34,8 @@ typedef bool analysis_visit(void *context, const struct analysis_token *token);
  * Reads `analysis` of index settings (the value of "analysis", NULL: none). Lives in `arena`; uses `scratch`
  * for problems.
  */
-int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratch,
-                 struct analysis **ret_analysis, struct problem *ret_problem) TL_MUST_USE;
+int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratch, struct analysis **ret_analysis,
+                 struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: an analyzer by name, the index's own first, or NULL; `analysis` may be NULL. */
 const struct analyzer *analysis_find(const struct analysis *analysis, struct slice name);
@@ -46,8 +45,8 @@ struct slice analyzer_name(const struct analyzer *analyzer);
 bool analyzer_is_path(const struct analyzer *analyzer, char *ret_delimiter);
 
 /* Runs an analyzer. Tokens that need memory get it from `arena`. */
-void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena,
-                  analysis_visit *visit, void *context);
+void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
+                  void *context);
 /* Runs a normalizer: one text to one text. */
 struct slice analyzer_normalize(const struct analyzer *normalizer, struct slice text, struct arena *arena);
 

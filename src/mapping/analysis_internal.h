@@ -58,8 +58,8 @@ extern const struct slice analysis__english_stopwords[];
 extern const size_t analysis__english_stopword_count;
 
 /* Cuts a text into tokens. Returns: false where the visit stopped it. */
-bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena,
-                    analysis_visit *visit, void *context);
+bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena, analysis_visit *visit,
+                    void *context);
 /* Changes a token. Returns: false where it is dropped. */
 bool token_filter__run(const struct token_filter *filter, struct slice *token, struct arena *arena);
 

@@ -7,10 +7,9 @@
 
 enum { TYPE_NAME_MAX = 255 };
 
-static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type,
-                       const char *format, ...) TL_PRINTF(4, 5);
-static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type,
-                       const char *format, ...)
+static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type, const char *format, ...)
+    TL_PRINTF(4, 5);
+static int refuse_name(struct arena *arena, struct problem *problem, enum problem_type type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -20,8 +19,7 @@ static int refuse_name(struct arena *arena, struct problem *problem, enum proble
     return MAPPING_REFUSED;
 }
 
-static int check_type_name(struct slice name, enum dialect dialect, struct arena *arena,
-                           struct problem *problem)
+static int check_type_name(struct slice name, enum dialect dialect, struct arena *arena, struct problem *problem)
 {
     static const char forbidden[] = "#,";
     if (slice_is(name, "_doc") && dialect == DIALECT_7)
@@ -30,20 +28,18 @@ static int check_type_name(struct slice name, enum dialect dialect, struct arena
         return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME, "mapping type name is empty");
     if (name.len > TYPE_NAME_MAX)
         return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
-                           "mapping type name [%.*s] is too long; limit is length %d but was [%zu]",
-                           SLICE_ARG(name), TYPE_NAME_MAX, name.len);
+                           "mapping type name [%.*s] is too long; limit is length %d but was [%zu]", SLICE_ARG(name),
+                           TYPE_NAME_MAX, name.len);
     if (name.data[0] == '_' && dialect == DIALECT_5)
         return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
                            "Document mapping type name can't start with '_', found: [%.*s]", SLICE_ARG(name));
     if (name.data[0] == '_')
         return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
-                           "mapping type name [%.*s] can't start with '_' unless it is called [_doc]",
-                           SLICE_ARG(name));
+                           "mapping type name [%.*s] can't start with '_' unless it is called [_doc]", SLICE_ARG(name));
     for (size_t i = 0; i < 2; i++) {
         if (slice_find_byte(name, forbidden[i]) < name.len)
             return refuse_name(arena, problem, PROBLEM_INVALID_TYPE_NAME,
-                               "mapping type name [%.*s] should not include '%c' in it", SLICE_ARG(name),
-                               forbidden[i]);
+                               "mapping type name [%.*s] should not include '%c' in it", SLICE_ARG(name), forbidden[i]);
     }
     if (name.data[0] == '.')
         return refuse_name(arena, problem, PROBLEM_ILLEGAL_ARGUMENT,
@@ -76,14 +72,14 @@ static void wrap_problem(struct problem *problem, struct slice type, struct aren
 {
     struct problem *cause = arena_alloc(arena, sizeof *cause);
     *cause = *problem;
-    problem_set(problem, arena, PROBLEM_MAPPER_PARSING, "Failed to parse mapping [%.*s]: %.*s",
-                SLICE_ARG(type), SLICE_ARG(cause->reason));
+    problem_set(problem, arena, PROBLEM_MAPPER_PARSING, "Failed to parse mapping [%.*s]: %.*s", SLICE_ARG(type),
+                SLICE_ARG(cause->reason));
     problem->caused_by = cause;
 }
 
 /* Merges one type's body into a mapping being built. */
-static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *body, enum dialect dialect,
-                      bool creating, struct arena *arena, struct problem *problem)
+static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *body, enum dialect dialect, bool creating,
+                      struct arena *arena, struct problem *problem)
 {
     bool is_new;
     struct type_record *record = find_or_add_type(mapping, name, dialect, &is_new, arena, problem);
@@ -98,8 +94,8 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
 }
 
 /* Ends a change: seals the copy, and hands out the base again where nothing changed. */
-static int finish(const struct mapping *base, struct mapping **mapping, enum dialect dialect,
-                  struct arena *arena, struct mapping **ret_mapping, struct problem *problem)
+static int finish(const struct mapping *base, struct mapping **mapping, enum dialect dialect, struct arena *arena,
+                  struct mapping **ret_mapping, struct problem *problem)
 {
     int r = mapping__seal(*mapping, dialect, arena, problem);
     if (r != 0)
@@ -128,13 +124,11 @@ static yyjson_val *unwrap(yyjson_val *body, struct slice name)
     return slice_equal(json_slice(key), name) && yyjson_is_obj(key + 1) ? key + 1 : body;
 }
 
-int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect,
-                  bool creating, struct arena *arena, struct mapping **ret_mapping,
-                  struct problem *ret_problem)
+int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect, bool creating,
+                  struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
 {
     if (!yyjson_is_obj(body) || (yyjson_obj_size(body) == 0 && dialect == DIALECT_5))
-        return refuse_name(arena, ret_problem, PROBLEM_MAPPER_PARSING,
-                           "malformed mapping no root object found");
+        return refuse_name(arena, ret_problem, PROBLEM_MAPPER_PARSING, "malformed mapping no root object found");
     if (type.len == 0 && unwrap(body, SLICE_LIT("_doc")) != body)
         return refuse_name(arena, ret_problem, PROBLEM_ILLEGAL_ARGUMENT,
                            "Types cannot be provided in put mapping requests, unless the include_type_name "
@@ -161,26 +155,22 @@ static bool holds_types(yyjson_val *mappings)
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(mappings, i, max, key, value)
-    {
+    yyjson_obj_foreach (mappings, i, max, key, value) {
         if (is_root_parameter(json_slice(key)) || !yyjson_is_obj(value))
             return false;
     }
     return yyjson_obj_size(mappings) > 0;
 }
 
-static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct arena *arena,
-                           struct problem *problem)
+static int merge_all_types(struct mapping *mapping, yyjson_val *mappings, struct arena *arena, struct problem *problem)
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(mappings, i, max, key, value)
-    {
+    yyjson_obj_foreach (mappings, i, max, key, value) {
         if (!yyjson_is_obj(value))
             return refuse_name(arena, problem, PROBLEM_MAPPER_PARSING, "Expected map for type [%.*s]",
                                SLICE_ARG(json_slice(key)));
-        int r = merge_type(mapping, json_slice(key), unwrap(value, json_slice(key)), DIALECT_5, true, arena,
-                           problem);
+        int r = merge_type(mapping, json_slice(key), unwrap(value, json_slice(key)), DIALECT_5, true, arena, problem);
         if (r != 0)
             return r;
     }

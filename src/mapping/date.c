@@ -149,8 +149,8 @@ int date__resolve(const struct date_fields *fields, bool round_up, int zone_minu
         .second = or_default(fields->second, round_up, 0, 59),
         .millis = or_default(fields->millis, round_up, 0, 999),
     };
-    if (parts.year > YEAR_MAX || parts.year < -YEAR_MAX || parts.month < 1 || parts.month > 12 ||
-        parts.hour > 23 || parts.minute > 59 || parts.second > 59)
+    if (parts.year > YEAR_MAX || parts.year < -YEAR_MAX || parts.month < 1 || parts.month > 12 || parts.hour > 23 ||
+        parts.minute > 59 || parts.second > 59)
         return DATE_INVALID;
     parts.day = or_default(fields->day, round_up, 1, date_month_days(parts.year, parts.month));
     if (fields->day_of_year != DATE_UNSET)
@@ -282,28 +282,15 @@ int date_parse(const struct date_format *format, struct slice text, bool round_u
 static bool round_down(struct date_parts *parts, char unit)
 {
     switch (unit) {
-    case 'y':
-        parts->month = 1;
-        __attribute__((fallthrough));
-    case 'M':
-        parts->day = 1;
-        __attribute__((fallthrough));
+    case 'y': parts->month = 1; __attribute__((fallthrough));
+    case 'M': parts->day = 1; __attribute__((fallthrough));
     case 'w':
-    case 'd':
-        parts->hour = 0;
-        __attribute__((fallthrough));
+    case 'd': parts->hour = 0; __attribute__((fallthrough));
     case 'h':
-    case 'H':
-        parts->minute = 0;
-        __attribute__((fallthrough));
-    case 'm':
-        parts->second = 0;
-        __attribute__((fallthrough));
-    case 's':
-        parts->millis = 0;
-        return true;
-    default:
-        return false;
+    case 'H': parts->minute = 0; __attribute__((fallthrough));
+    case 'm': parts->second = 0; __attribute__((fallthrough));
+    case 's': parts->millis = 0; return true;
+    default: return false;
     }
 }
 
@@ -381,8 +368,8 @@ static int apply_math(struct slice math, bool round_up, int zone_minutes, int64_
     return 0;
 }
 
-int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up,
-                    int zone_minutes, int64_t *ret_millis)
+int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up, int zone_minutes,
+                    int64_t *ret_millis)
 {
     int64_t millis = now;
     struct slice math;
@@ -408,25 +395,16 @@ void date_print_iso(struct buf *buf, int64_t millis)
     struct date_parts p;
     date_split(millis, &p);
     buf_printf(buf, "%s%04lld-%02d-%02dT%02d:%02d:%02d.%03dZ", p.year < 0 ? "-" : "",
-               (long long)(p.year < 0 ? -p.year : p.year), p.month, p.day, p.hour, p.minute, p.second,
-               p.millis);
+               (long long)(p.year < 0 ? -p.year : p.year), p.month, p.day, p.hour, p.minute, p.second, p.millis);
 }
 
 void date_print(struct buf *buf, const struct date_format *format, int64_t millis)
 {
     const struct date_alternative *first = &format->alternatives[0];
     switch (first->kind) {
-    case DATE_ISO:
-        date_print_iso(buf, millis);
-        break;
-    case DATE_EPOCH_MILLIS:
-        buf_i64(buf, millis);
-        break;
-    case DATE_EPOCH_SECOND:
-        buf_i64(buf, floor_div(millis, 1000));
-        break;
-    case DATE_PATTERN:
-        date__print_pattern(buf, first, millis);
-        break;
+    case DATE_ISO: date_print_iso(buf, millis); break;
+    case DATE_EPOCH_MILLIS: buf_i64(buf, millis); break;
+    case DATE_EPOCH_SECOND: buf_i64(buf, floor_div(millis, 1000)); break;
+    case DATE_PATTERN: date__print_pattern(buf, first, millis); break;
     }
 }

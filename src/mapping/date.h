@@ -24,8 +24,7 @@ enum {
 struct date_format;
 
 /* Returns: 0, DATE_INVALID where a pattern has letters nobody knows. Lives in `arena`. */
-int date_format_parse(struct arena *arena, struct slice pattern,
-                      const struct date_format **ret_format) TL_MUST_USE;
+int date_format_parse(struct arena *arena, struct slice pattern, const struct date_format **ret_format) TL_MUST_USE;
 /* Returns: the default format; static. */
 const struct date_format *date_format_default(void);
 struct slice date_format_text(const struct date_format *format);
@@ -34,15 +33,14 @@ struct slice date_format_text(const struct date_format *format);
  * Reads a date. Parts left out are filled with the first of their kind, or, where `round_up`, with the last
  * ("2020" is then 2020-12-31T23:59:59.999), as the upper ends of ranges want.
  */
-int date_parse(const struct date_format *format, struct slice text, bool round_up,
-               int64_t *ret_millis) TL_MUST_USE;
+int date_parse(const struct date_format *format, struct slice text, bool round_up, int64_t *ret_millis) TL_MUST_USE;
 
 /*
  * Reads a date or date math: "now-1d/d", "2020-01-01||+1M/d".
  * `now` is milliseconds. `zone_minutes` east of UTC applies to dates without a zone and to rounding.
  */
-int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up,
-                    int zone_minutes, int64_t *ret_millis) TL_MUST_USE;
+int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up, int zone_minutes,
+                    int64_t *ret_millis) TL_MUST_USE;
 
 /* Writes a date by the first pattern of a format. */
 void date_print(struct buf *buf, const struct date_format *format, int64_t millis);

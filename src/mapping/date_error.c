@@ -28,8 +28,7 @@ static bool is_shaped_date(struct slice text)
 {
     static const char shape[] = "dddd-dd-dd";
     for (size_t i = 0; i < sizeof shape - 1; i++) {
-        if (i >= text.len ||
-            (shape[i] == 'd' ? text.data[i] < '0' || text.data[i] > '9' : text.data[i] != '-'))
+        if (i >= text.len || (shape[i] == 'd' ? text.data[i] < '0' || text.data[i] > '9' : text.data[i] != '-'))
             return false;
     }
     return true;
@@ -67,15 +66,13 @@ static void explain_as_joda(const struct date_format *format, struct slice text,
     size_t stop = longest_date(format, text);
     bool digits = text.len > 0 && text.data[0] >= '0' && text.data[0] <= '9';
     if (stop > 0)
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "Invalid format: \"%.*s\" is malformed at \"%.*s\"", SLICE_ARG(text),
-                    SLICE_ARG(slice_from_offset(text, stop)));
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\" is malformed at \"%.*s\"",
+                    SLICE_ARG(text), SLICE_ARG(slice_from_offset(text, stop)));
     else if (digits && format->count == 1)
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\" is too short",
                     SLICE_ARG(text));
     else
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\"",
-                    SLICE_ARG(text));
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: \"%.*s\"", SLICE_ARG(text));
 }
 
 /* The innermost cause of java.time. */
@@ -87,20 +84,19 @@ static void explain_parsers(const struct date_format *format, struct slice text,
     if (format->count > 1)
         problem_set(cause, arena, PROBLEM_PARSE, "Failed to parse with all enclosed parsers");
     else if (stop > 0 && stop < text.len)
-        problem_set(cause, arena, PROBLEM_PARSE,
-                    "Text '%.*s' could not be parsed, unparsed text found at index %zu", SLICE_ARG(text),
-                    stop);
+        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed, unparsed text found at index %zu",
+                    SLICE_ARG(text), stop);
     else if (format->alternatives[0].kind == DATE_PATTERN &&
              date__parse_pattern(&format->alternatives[0], text, &fields, &failed) == 0)
         problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed", SLICE_ARG(text));
     else
-        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed at index %zu",
-                    SLICE_ARG(text), failed);
+        problem_set(cause, arena, PROBLEM_PARSE, "Text '%.*s' could not be parsed at index %zu", SLICE_ARG(text),
+                    failed);
     cause->name = SLICE_LIT("date_time_parse_exception");
 }
 
-void date__explain(const struct date_format *format, struct slice text, enum dialect dialect,
-                   struct arena *arena, struct problem *ret_problem)
+void date__explain(const struct date_format *format, struct slice text, enum dialect dialect, struct arena *arena,
+                   struct problem *ret_problem)
 {
     if (dialect == DIALECT_5) {
         explain_as_joda(format, text, arena, ret_problem);
@@ -112,8 +108,7 @@ void date__explain(const struct date_format *format, struct slice text, enum dia
     }
     struct problem *cause = arena_alloc(arena, sizeof *cause);
     explain_parsers(format, text, arena, cause);
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "failed to parse date field [%.*s] with format [%.*s]", SLICE_ARG(text),
-                SLICE_ARG(date_format_text(format)));
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse date field [%.*s] with format [%.*s]",
+                SLICE_ARG(text), SLICE_ARG(date_format_text(format)));
     ret_problem->caused_by = cause;
 }

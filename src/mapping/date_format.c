@@ -42,8 +42,7 @@ static const struct {
 
 static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
                                      "July",    "August",   "September", "October", "November", "December"};
-static const char *const weekdays[] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
-                                       "Friday", "Saturday", "Sunday"};
+static const char *const weekdays[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
 
 static const char known_letters[] = "yuMdDHhkKmsSaEZXxz";
 
@@ -54,8 +53,7 @@ const struct date_format *date_format_default(void)
 {
     static const struct date_alternative alternatives[] = {{.kind = DATE_ISO, .strict = true},
                                                            {.kind = DATE_EPOCH_MILLIS}};
-    static const struct date_format format = {
-        {DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, alternatives, 2};
+    static const struct date_format format = {{DATE_FORMAT_DEFAULT, sizeof DATE_FORMAT_DEFAULT - 1}, alternatives, 2};
     return &format;
 }
 
@@ -70,8 +68,7 @@ static bool is_letter(char c)
 }
 
 /* Takes a pattern apart. Returns: DATE_INVALID where a letter means nothing. */
-static int compile_pattern(struct arena *arena, struct slice pattern,
-                           struct date_alternative *ret_alternative)
+static int compile_pattern(struct arena *arena, struct slice pattern, struct date_alternative *ret_alternative)
 {
     struct date_piece *pieces = arena_alloc(arena, (pattern.len + 1) * sizeof *pieces);
     size_t count = 0;
@@ -101,21 +98,16 @@ static int compile_pattern(struct arena *arena, struct slice pattern,
     return 0;
 }
 
-static int compile_alternative(struct arena *arena, struct slice text,
-                               struct date_alternative *ret_alternative)
+static int compile_alternative(struct arena *arena, struct slice text, struct date_alternative *ret_alternative)
 {
     struct slice name = text;
     bool strict = slice_starts_with(name, SLICE_LIT("strict_"));
     if (strict)
         name = slice_from_offset(name, 7);
-    bool iso = slice_is(name, "date_optional_time") || slice_is(name, "iso8601") ||
-               slice_is(name, "dateOptionalTime");
+    bool iso = slice_is(name, "date_optional_time") || slice_is(name, "iso8601") || slice_is(name, "dateOptionalTime");
     if (iso || slice_is(text, "epoch_millis") || slice_is(text, "epoch_second")) {
-        enum date_kind kind = iso                              ? DATE_ISO
-                              : slice_is(text, "epoch_millis") ? DATE_EPOCH_MILLIS
-                                                               : DATE_EPOCH_SECOND;
-        *ret_alternative =
-            (struct date_alternative){.kind = kind, .strict = strict || slice_is(name, "iso8601")};
+        enum date_kind kind = iso ? DATE_ISO : slice_is(text, "epoch_millis") ? DATE_EPOCH_MILLIS : DATE_EPOCH_SECOND;
+        *ret_alternative = (struct date_alternative){.kind = kind, .strict = strict || slice_is(name, "iso8601")};
         return 0;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -218,15 +210,13 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
         *text = slice_from_offset(*text, 1);
         return true;
     case 'y':
-    case 'u':
-        return take_pattern_year(text, piece->count, fields);
+    case 'u': return take_pattern_year(text, piece->count, fields);
     case 'M':
         if (piece->count >= SHORT_NAME)
             return take_month(text, piece->count, fields);
         number = &fields->month;
         break;
-    case 'E':
-        return take_name(text, weekdays, 7, piece->count > SHORT_NAME) >= 0;
+    case 'E': return take_name(text, weekdays, 7, piece->count > SHORT_NAME) >= 0;
     case 'a':
         if (text->len < 2 || (text->data[1] | 0x20) != 'm' ||
             ((text->data[0] | 0x20) != 'a' && (text->data[0] | 0x20) != 'p'))
@@ -234,28 +224,16 @@ static bool take_piece(struct slice *text, const struct date_piece *piece, struc
         fields->half = (text->data[0] | 0x20) == 'p';
         *text = slice_from_offset(*text, 2);
         return true;
-    case 'S':
-        return take_millis(text, piece->count, &fields->millis);
+    case 'S': return take_millis(text, piece->count, &fields->millis);
     case 'Z':
     case 'X':
-    case 'x':
-        return date__take_zone(text, &fields->zone_minutes);
-    case 'z':
-        return take_zone_name(text, fields);
-    case 'd':
-        number = &fields->day;
-        break;
-    case 'D':
-        number = &fields->day_of_year;
-        break;
-    case 'm':
-        number = &fields->minute;
-        break;
-    case 's':
-        number = &fields->second;
-        break;
-    default: /* H, h, k, K */
-        number = &fields->hour;
+    case 'x': return date__take_zone(text, &fields->zone_minutes);
+    case 'z': return take_zone_name(text, fields);
+    case 'd': number = &fields->day; break;
+    case 'D': number = &fields->day_of_year; break;
+    case 'm': number = &fields->minute; break;
+    case 's': number = &fields->second; break;
+    default: /* H, h, k, K */ number = &fields->hour;
     }
     int64_t value;
     int digits = piece->letter == 'D' ? 3 : 2;
@@ -276,8 +254,8 @@ static bool year_is_too_long(const struct date_alternative *alternative, size_t 
     return (year->letter == 'y' || year->letter == 'u') && year->count >= 4 && alone && digits > (size_t)year->count;
 }
 
-int date__parse_pattern(const struct date_alternative *alternative, struct slice text,
-                        struct date_fields *ret_fields, size_t *ret_stop)
+int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields,
+                        size_t *ret_stop)
 {
     size_t whole = text.len;
     for (size_t i = 0; i < alternative->piece_count; i++) {
@@ -302,22 +280,16 @@ static int day_of_year(const struct date_parts *parts)
     return day;
 }
 
-static void print_piece(struct buf *buf, const struct date_piece *piece, const struct date_parts *p,
-                        int64_t millis)
+static void print_piece(struct buf *buf, const struct date_piece *piece, const struct date_parts *p, int64_t millis)
 {
     int width = piece->count;
     switch (piece->letter) {
-    case 0:
-        buf_byte(buf, piece->literal);
-        break;
+    case 0: buf_byte(buf, piece->literal); break;
     case 'y':
-    case 'u':
-        print_padded(buf, width == 2 ? p->year % 100 : p->year, width);
-        break;
+    case 'u': print_padded(buf, width == 2 ? p->year % 100 : p->year, width); break;
     case 'M':
         if (width >= SHORT_NAME)
-            buf_append(buf, months[p->month - 1],
-                       width > SHORT_NAME ? strlen(months[p->month - 1]) : SHORT_NAME);
+            buf_append(buf, months[p->month - 1], width > SHORT_NAME ? strlen(months[p->month - 1]) : SHORT_NAME);
         else
             print_padded(buf, p->month, width);
         break;
@@ -326,46 +298,23 @@ static void print_piece(struct buf *buf, const struct date_piece *piece, const s
         buf_append(buf, name, width > SHORT_NAME ? strlen(name) : SHORT_NAME);
         break;
     }
-    case 'a':
-        buf_slice(buf, p->hour >= 12 ? SLICE_LIT("PM") : SLICE_LIT("AM"));
-        break;
+    case 'a': buf_slice(buf, p->hour >= 12 ? SLICE_LIT("PM") : SLICE_LIT("AM")); break;
     case 'S':
         for (int digit = 100, i = 0; i < width; i++, digit /= 10)
             print_padded(buf, digit == 0 ? 0 : p->millis / digit % 10, 1);
         break;
     case 'Z':
-    case 'x':
-        buf_slice(buf, piece->letter == 'x' && width == 3 ? SLICE_LIT("+00:00") : SLICE_LIT("+0000"));
-        break;
-    case 'X':
-        buf_byte(buf, 'Z');
-        break;
-    case 'z':
-        buf_lit(buf, "UTC");
-        break;
-    case 'd':
-        print_padded(buf, p->day, width);
-        break;
-    case 'D':
-        print_padded(buf, day_of_year(p), width);
-        break;
-    case 'H':
-        print_padded(buf, p->hour, width);
-        break;
-    case 'h':
-        print_padded(buf, p->hour % 12 == 0 ? 12 : p->hour % 12, width);
-        break;
-    case 'k':
-        print_padded(buf, p->hour == 0 ? 24 : p->hour, width);
-        break;
-    case 'K':
-        print_padded(buf, p->hour % 12, width);
-        break;
-    case 'm':
-        print_padded(buf, p->minute, width);
-        break;
-    default: /* s */
-        print_padded(buf, p->second, width);
+    case 'x': buf_slice(buf, piece->letter == 'x' && width == 3 ? SLICE_LIT("+00:00") : SLICE_LIT("+0000")); break;
+    case 'X': buf_byte(buf, 'Z'); break;
+    case 'z': buf_lit(buf, "UTC"); break;
+    case 'd': print_padded(buf, p->day, width); break;
+    case 'D': print_padded(buf, day_of_year(p), width); break;
+    case 'H': print_padded(buf, p->hour, width); break;
+    case 'h': print_padded(buf, p->hour % 12 == 0 ? 12 : p->hour % 12, width); break;
+    case 'k': print_padded(buf, p->hour == 0 ? 24 : p->hour, width); break;
+    case 'K': print_padded(buf, p->hour % 12, width); break;
+    case 'm': print_padded(buf, p->minute, width); break;
+    default: /* s */ print_padded(buf, p->second, width);
     }
 }
 

@@ -50,8 +50,8 @@ bool date__take_zone(struct slice *text, int *ret_minutes);
 /* Turns fields into milliseconds. Returns: DATE_INVALID where one is out of its range. */
 int date__resolve(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis);
 /* Returns: 0; DATE_INVALID with, in *ret_stop, the offset of the piece that could not be read. */
-int date__parse_pattern(const struct date_alternative *alternative, struct slice text,
-                        struct date_fields *ret_fields, size_t *ret_stop);
+int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields,
+                        size_t *ret_stop);
 void date__print_pattern(struct buf *buf, const struct date_alternative *alternative, int64_t millis);
 
 #endif

@@ -35,13 +35,12 @@ struct walk {
     struct value *values;
     size_t count;
     size_t capacity;
-    yyjson_val *path; /* the value of the path field, while it is the only one and fit for the tree */
+    yyjson_val *path;  /* the value of the path field, while it is the only one and fit for the tree */
     yyjson_val *place; /* the first text among the values of the path field; NULL: none yet */
-    size_t paths;     /* values of the path field seen */
+    size_t paths;      /* values of the path field seen */
 };
 
-static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value,
-                      struct slice shown_name);
+static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name);
 
 static int refuse(struct walk *walk, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 static int refuse(struct walk *walk, enum problem_type type, const char *format, ...)
@@ -99,10 +98,9 @@ static int refuse_concrete(struct walk *walk, const struct mapping_field *object
         mapping__refuse_leaf_over_object(walk->merge, object);
         return DOCUMENT_REFUSED;
     }
-    return refuse(
-        walk, PROBLEM_MAPPER_PARSING,
-        "object mapping for [%.*s] tried to parse field [%.*s] as object, but found a concrete value",
-        SLICE_ARG(object->path), SLICE_ARG(shown_name));
+    return refuse(walk, PROBLEM_MAPPER_PARSING,
+                  "object mapping for [%.*s] tried to parse field [%.*s] as object, but found a concrete value",
+                  SLICE_ARG(object->path), SLICE_ARG(shown_name));
 }
 
 /* Whether values of a field are collected: those with a number, or of the one asked for, in whatever type. */
@@ -118,10 +116,10 @@ static int add_value(struct walk *walk, const struct mapping_field *field, const
     if (!is_wanted(walk, field))
         return 0;
     if (walk->count == DOCUMENT_VALUES_MAX)
-        return walk->lenient ? 0
-                             : refuse(walk, PROBLEM_ILLEGAL_ARGUMENT,
-                                      "Limit of indexed values [%d] of a document has been exceeded",
-                                      DOCUMENT_VALUES_MAX);
+        return walk->lenient
+                   ? 0
+                   : refuse(walk, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Limit of indexed values [%d] of a document has been exceeded", DOCUMENT_VALUES_MAX);
     walk->values = arena_grow(walk->arena, walk->values, walk->count, &walk->capacity, sizeof *walk->values);
     walk->values[walk->count] = *value;
     walk->values[walk->count++].field = field->number;
@@ -158,8 +156,7 @@ static int index_scalar(struct walk *walk, const struct mapping_field *field, yy
 {
     struct value value;
     struct problem cause = {0};
-    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, walk->arena, &value,
-                         &cause);
+    int r = field__value(field, scalar, walk->lenient ? NULL : walk->json, walk->dialect, walk->arena, &value, &cause);
     if (r == FIELD_VALUE_IGNORED)
         return 0;
     if (r == FIELD_VALUE_REFUSED)
@@ -210,8 +207,7 @@ static int index_path(struct walk *walk, const struct mapping_field *field, yyjs
 }
 
 /* Returns: the field a copy goes to, or NULL; grown where the mapping grows. */
-static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *scalar,
-                            struct mapping_field **ret_target)
+static int find_copy_target(struct walk *walk, struct slice path, yyjson_val *scalar, struct mapping_field **ret_target)
 {
     struct mapping_field *root = walk->type->root;
     *ret_target = field__find(root, path);
@@ -283,8 +279,7 @@ static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjso
     }
     if (is_new && dynamic__check(walk->merge, field, value) != 0)
         return DOCUMENT_REFUSED;
-    int r =
-        is_path_field(walk, field) ? index_path(walk, field, value) : index_scalar_all(walk, field, value);
+    int r = is_path_field(walk, field) ? index_path(walk, field, value) : index_scalar_all(walk, field, value);
     return r == 0 && field->copy_to_count > 0 && !yyjson_is_obj(value) ? copy_scalar(walk, field, value) : r;
 }
 
@@ -303,8 +298,7 @@ static int walk_unknown(struct walk *walk, struct mapping_field *parent, struct 
     if (yyjson_is_arr(value)) {
         size_t i, max;
         yyjson_val *item;
-        yyjson_arr_foreach(value, i, max, item)
-        {
+        yyjson_arr_foreach (value, i, max, item) {
             struct mapping_field *field = field__child(parent, name);
             int r = field != NULL ? walk_value(walk, field, item, SLICE_LIT("null"))
                                   : walk_unknown(walk, parent, name, item, dynamic);
@@ -387,13 +381,12 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
             bool is_new = walk->merge != NULL && map_get(&walk->before->by_path, next->path) == NULL;
             if (is_new)
                 mapping__refuse_object_over_leaf(walk->merge, next);
-            return is_new ? DOCUMENT_REFUSED
-                   : walk->lenient
-                       ? 0
-                       : refuse(walk, PROBLEM_MAPPER_PARSING,
-                                "Could not dynamically add mapping for field [%.*s]. Existing mapping for "
-                                "[%.*s] must be of type object but found [%.*s].",
-                                SLICE_ARG(name), SLICE_ARG(next->path), SLICE_ARG(next->type_name));
+            return is_new          ? DOCUMENT_REFUSED
+                   : walk->lenient ? 0
+                                   : refuse(walk, PROBLEM_MAPPER_PARSING,
+                                            "Could not dynamically add mapping for field [%.*s]. Existing mapping for "
+                                            "[%.*s] must be of type object but found [%.*s].",
+                                            SLICE_ARG(name), SLICE_ARG(next->path), SLICE_ARG(next->type_name));
         }
         if (!next->enabled)
             return 0;
@@ -413,11 +406,10 @@ static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val 
         const char *name;
         bool in_7, in_5;
     } names[] = {
-        {"_id", true, true},          {"_index", true, true},   {"_type", true, true},
-        {"_routing", true, true},     {"_source", true, true},  {"_version", true, true},
-        {"_field_names", true, true}, {"_seq_no", true, false}, {"_ignored", true, false},
-        {"_ttl", false, true},        {"_parent", false, true}, {"_all", false, true},
-        {"_size", false, true},       {"_uid", false, true},    {"_timestamp", false, true},
+        {"_id", true, true},       {"_index", true, true},   {"_type", true, true},        {"_routing", true, true},
+        {"_source", true, true},   {"_version", true, true}, {"_field_names", true, true}, {"_seq_no", true, false},
+        {"_ignored", true, false}, {"_ttl", false, true},    {"_parent", false, true},     {"_all", false, true},
+        {"_size", false, true},    {"_uid", false, true},    {"_timestamp", false, true},
     };
     struct problem cause;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -425,11 +417,11 @@ static int check_metadata_name(struct walk *walk, struct slice name, yyjson_val 
             continue;
         if (walk->dialect == DIALECT_5 && slice_is(name, "_source"))
             return refuse(walk, PROBLEM_ILLEGAL_ARGUMENT, "Field [_source] is defined %s in [%.*s]",
-                          yyjson_is_obj(value) ? "both as an object and a field" : "twice", SLICE_ARG(walk->type->name));
+                          yyjson_is_obj(value) ? "both as an object and a field" : "twice",
+                          SLICE_ARG(walk->type->name));
         if (walk->dialect == DIALECT_5 && (slice_is(name, "_version") || slice_is(name, "_field_names")))
-            return refuse(walk, PROBLEM_MAPPER_PARSING,
-                          "Cannot generate dynamic mappings of type [%.*s] for [%.*s]", SLICE_ARG(name),
-                          SLICE_ARG(name));
+            return refuse(walk, PROBLEM_MAPPER_PARSING, "Cannot generate dynamic mappings of type [%.*s] for [%.*s]",
+                          SLICE_ARG(name), SLICE_ARG(name));
         problem_set(&cause, walk->arena, PROBLEM_MAPPER_PARSING,
                     "Field [%.*s] is a metadata field and cannot be added inside a document. Use the index "
                     "API request parameters.",
@@ -478,8 +470,7 @@ static int walk_array(struct walk *walk, struct mapping_field *field, yyjson_val
 }
 
 /* `shown_name` is what errors call it: the member's name, "null" inside of arrays. */
-static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value,
-                      struct slice shown_name)
+static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name)
 {
     bool is_object = field__is_object(field);
     if (is_object && !field->enabled)
@@ -524,8 +515,8 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
 
 static void hand_out(const struct walk *walk, struct mapping *update, struct document *ret_document)
 {
-    *ret_document = (struct document){
-        .json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
+    *ret_document =
+        (struct document){.json = *walk->json, .values = walk->values, .value_count = walk->count, .update = update};
     if (walk->place != NULL)
         ret_document->place = json_slice(walk->place);
     if (walk->path != NULL) {
@@ -567,9 +558,9 @@ int document_parse_json(const struct mapping *mapping, const struct mapping_type
     return 0;
 }
 
-int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
-                   struct slice source, enum dialect dialect, struct arena *arena,
-                   struct document *ret_document, struct problem *ret_problem)
+int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
+                   enum dialect dialect, struct arena *arena, struct document *ret_document,
+                   struct problem *ret_problem)
 {
     struct json_doc json;
     struct problem cause;
@@ -593,12 +584,8 @@ int document_parse_stored(const struct mapping *mapping, const struct mapping_ty
     int r = json_parse_stored(arena, source, &json);
     if (r != 0)
         return tl_trace(r);
-    struct walk walk = {.mapping = mapping,
-                        .type = type,
-                        .json = &json,
-                        .arena = arena,
-                        .problem = &ignored,
-                        .lenient = true};
+    struct walk walk = {
+        .mapping = mapping, .type = type, .json = &json, .arena = arena, .problem = &ignored, .lenient = true};
     r = walk_root(&walk);
     INSIST(r == 0);
     hand_out(&walk, NULL, ret_document);
@@ -618,25 +605,20 @@ static bool collect(void *context, yyjson_val *leaf)
 {
     struct walk *walk = context;
     if (yyjson_is_null(leaf)) {
-        const struct mapping_field *base = walk->only->parent != NULL && !field__is_object(walk->only->parent)
-                                               ? walk->only->parent
-                                               : walk->only;
+        const struct mapping_field *base =
+            walk->only->parent != NULL && !field__is_object(walk->only->parent) ? walk->only->parent : walk->only;
         leaf = replace_null(walk, base);
     }
     return leaf == NULL || index_scalar(walk, walk->only, leaf) == 0;
 }
 
-size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field,
-                             yyjson_val *root, struct arena *arena, struct value **ret_values)
+size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
+                             struct arena *arena, struct value **ret_values)
 {
     struct json_doc json = {.root = root};
     struct problem ignored;
-    struct walk walk = {.mapping = mapping,
-                        .json = NULL,
-                        .arena = arena,
-                        .problem = &ignored,
-                        .only = field,
-                        .lenient = true};
+    struct walk walk = {
+        .mapping = mapping, .json = NULL, .arena = arena, .problem = &ignored, .only = field, .lenient = true};
     *ret_values = NULL;
     if (field_value_kind(field) == VALUE_NONE)
         return 0;

@@ -44,9 +44,9 @@ struct document {
  * Returns: 0; DOCUMENT_REFUSED: *ret_problem is a mapper_parsing_exception, strict_dynamic_mapping_exception
  *          or illegal_argument_exception in the wording of `dialect`.
  */
-int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
-                   struct slice source, enum dialect dialect, struct arena *arena,
-                   struct document *ret_document, struct problem *ret_problem) TL_MUST_USE;
+int document_parse(const struct mapping *mapping, const struct mapping_type *type, struct slice id, struct slice source,
+                   enum dialect dialect, struct arena *arena, struct document *ret_document,
+                   struct problem *ret_problem) TL_MUST_USE;
 
 /* The same for JSON that is parsed already. */
 int document_parse_json(const struct mapping *mapping, const struct mapping_type *type, struct slice id,
@@ -68,7 +68,7 @@ void document_release(struct document *document);
  * for text), whether or not the field has any. For checking hits, for sorting, for scripts.
  * Returns: how many; *ret_values lives in `arena`.
  */
-size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field,
-                             yyjson_val *root, struct arena *arena, struct value **ret_values);
+size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
+                             struct arena *arena, struct value **ret_values);
 
 #endif

@@ -37,8 +37,7 @@ static size_t count_byte(struct slice text, char byte)
 static bool may_be_date(struct slice text, enum dialect dialect)
 {
     size_t enough = dialect == DIALECT_5 ? 2 : 1;
-    return count_byte(text, ':') >= enough || count_byte(text, '-') >= enough ||
-           count_byte(text, '/') >= enough;
+    return count_byte(text, ':') >= enough || count_byte(text, '-') >= enough || count_byte(text, '/') >= enough;
 }
 
 static bool is_date_of(struct slice pattern, struct slice text, struct arena *arena)
@@ -98,8 +97,8 @@ static bool is_big_integer(yyjson_val *value)
     if (yyjson_is_uint(value))
         return yyjson_get_uint(value) > INT64_MAX;
     struct slice raw = json_slice(value);
-    return yyjson_is_raw(value) && slice_find_byte(raw, '.') == raw.len &&
-           slice_find_byte(raw, 'e') == raw.len && slice_find_byte(raw, 'E') == raw.len;
+    return yyjson_is_raw(value) && slice_find_byte(raw, '.') == raw.len && slice_find_byte(raw, 'e') == raw.len &&
+           slice_find_byte(raw, 'E') == raw.len;
 }
 
 static struct finding examine(struct merge *merge, yyjson_val *value)
@@ -122,8 +121,7 @@ static bool matches(yyjson_val *patterns, struct slice text)
         return json_wildcard(json_slice(patterns), text);
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(patterns, i, max, item)
-    {
+    yyjson_arr_foreach (patterns, i, max, item) {
         if (json_wildcard(json_slice(item), text))
             return true;
     }
@@ -136,10 +134,8 @@ static bool template_matches(yyjson_val *template, struct slice name, struct sli
         const char *member;
         bool of_path;
         bool wanted;
-    } rules[] = {{"match", false, true},
-                 {"unmatch", false, false},
-                 {"path_match", true, true},
-                 {"path_unmatch", true, false}};
+    } rules[] = {
+        {"match", false, true}, {"unmatch", false, false}, {"path_match", true, true}, {"path_unmatch", true, false}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         yyjson_val *patterns = json_get(template, slice_from(rules[i].member));
         if (patterns != NULL && matches(patterns, rules[i].of_path ? path : name) != rules[i].wanted)
@@ -154,8 +150,7 @@ static yyjson_val *find_template(struct merge *merge, struct slice name, struct 
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(merge->record->templates_value, i, max, item)
-    {
+    yyjson_arr_foreach (merge->record->templates_value, i, max, item) {
         yyjson_val *template = unsafe_yyjson_get_first(item) + 1;
         if (template_matches(template, name, path, kind))
             return json_get_lit(template, "mapping");
@@ -188,8 +183,7 @@ static void fill_template(struct buf *buf, yyjson_val *value, struct slice name,
     yyjson_val *key, *item;
     if (yyjson_is_obj(value)) {
         buf_byte(buf, '{');
-        yyjson_obj_foreach(value, i, max, key, item)
-        {
+        yyjson_obj_foreach (value, i, max, key, item) {
             if (i > 0)
                 buf_byte(buf, ',');
             put_filled(buf, json_slice(key), name, type);
@@ -205,8 +199,7 @@ static void fill_template(struct buf *buf, yyjson_val *value, struct slice name,
 }
 
 /* The definition of a field, as JSON. */
-static void write_definition(struct buf *buf, yyjson_val *template, struct slice name,
-                             const struct finding *finding)
+static void write_definition(struct buf *buf, yyjson_val *template, struct slice name, const struct finding *finding)
 {
     if (template != NULL) {
         bool has_type = json_get_lit(template, "type") != NULL;
@@ -230,8 +223,7 @@ static void write_definition(struct buf *buf, yyjson_val *template, struct slice
 static int refuse_big_integer(struct merge *merge)
 {
     struct problem *cause = arena_alloc(merge->arena, sizeof *cause);
-    problem_set(cause, merge->arena, PROBLEM_ILLEGAL_STATE,
-                "No matching token for number_type [BIG_INTEGER]");
+    problem_set(cause, merge->arena, PROBLEM_ILLEGAL_STATE, "No matching token for number_type [BIG_INTEGER]");
     int r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "failed to parse");
     merge->problem->caused_by = cause;
     return r;
@@ -243,9 +235,9 @@ int dynamic__add(struct merge *merge, struct mapping_field *parent, struct slice
     struct finding finding = examine(merge, value);
     if (is_big_integer(value) && merge->dialect == DIALECT_5)
         return refuse_big_integer(merge);
-    struct slice path = parent->path.len == 0 ? name
-                                              : arena_printf(merge->arena, "%.*s.%.*s",
-                                                             SLICE_ARG(parent->path), SLICE_ARG(name));
+    struct slice path = parent->path.len == 0
+                            ? name
+                            : arena_printf(merge->arena, "%.*s.%.*s", SLICE_ARG(parent->path), SLICE_ARG(name));
     struct buf definition = BUF_INIT(BUF_UNLIMITED);
     write_definition(&definition, find_template(merge, name, path, finding.kind), name, &finding);
     struct json_doc doc;
@@ -263,8 +255,7 @@ int dynamic__check(struct merge *merge, const struct mapping_field *field, yyjso
 {
     struct finding finding = examine(merge, value);
     struct slice path = field->path;
-    if (find_template(merge, field->name, path, finding.kind) != NULL ||
-        slice_is(field->type_name, finding.type))
+    if (find_template(merge, field->name, path, finding.kind) != NULL || slice_is(field->type_name, finding.type))
         return 0;
     static const char *const defaults[] = {"text", "long", "float", "boolean", "date"};
     bool is_default = false;
@@ -276,10 +267,9 @@ int dynamic__check(struct merge *merge, const struct mapping_field *field, yyjso
         return 0;
     struct slice reason =
         merge->dialect == DIALECT_7
-            ? arena_printf(merge->arena, "mapper [%.*s] cannot be changed from type [%.*s] to [%s]",
-                           SLICE_ARG(path), SLICE_ARG(field->type_name), finding.type)
-            : arena_printf(merge->arena,
-                           "mapper [%.*s] of different type, current_type [%.*s], merged_type [%s]",
+            ? arena_printf(merge->arena, "mapper [%.*s] cannot be changed from type [%.*s] to [%s]", SLICE_ARG(path),
+                           SLICE_ARG(field->type_name), finding.type)
+            : arena_printf(merge->arena, "mapper [%.*s] of different type, current_type [%.*s], merged_type [%s]",
                            SLICE_ARG(path), SLICE_ARG(field->type_name), finding.type);
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
 }

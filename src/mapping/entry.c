@@ -33,8 +33,8 @@ static void add(struct entry_set *set, struct slice document_key, const struct v
     if (value->field == FIELD_NUMBER_NONE || value->kind == VALUE_NONE)
         return;
     set->items = arena_grow(set->arena, set->items, set->count, &set->capacity, sizeof *set->items);
-    set->items[set->count++] =
-        (struct entry_item){.document_key = document_key, .value = *value, .old = old, .chunk = !old && set->batch != 0};
+    set->items[set->count++] = (struct entry_item){
+        .document_key = document_key, .value = *value, .old = old, .chunk = !old && set->batch != 0};
 }
 
 static bool same_value(const struct value *a, const struct value *b)
@@ -52,8 +52,8 @@ static size_t highest_field(const struct value *values, size_t count, size_t hig
 }
 
 /* Fields in which a value stands in another place, or is of one version only: a bit each. */
-static unsigned char *changed_fields(struct arena *arena, const struct value *values, size_t count, const struct value *old_values,
-                                     size_t old_count)
+static unsigned char *changed_fields(struct arena *arena, const struct value *values, size_t count,
+                                     const struct value *old_values, size_t old_count)
 {
     size_t highest = highest_field(old_values, old_count, highest_field(values, count, 0));
     unsigned char *bits = arena_zalloc(arena, highest / 8 + 1);
@@ -68,8 +68,8 @@ static unsigned char *changed_fields(struct arena *arena, const struct value *va
     return bits;
 }
 
-static void add_changed(struct entry_set *set, struct slice document_key, const struct value *values, size_t count, bool old,
-                        const unsigned char *changed)
+static void add_changed(struct entry_set *set, struct slice document_key, const struct value *values, size_t count,
+                        bool old, const unsigned char *changed)
 {
     for (size_t i = 0; i < count; i++) {
         if (changed == NULL || changed[values[i].field / 8] & (1u << values[i].field % 8))
@@ -107,8 +107,8 @@ void entry_set_write(struct entry_set *set, struct slice document_key, const str
     add_changed(set, document_key, values, count, false, changed);
 }
 
-void entry_set_delete(struct entry_set *set, struct slice document_key, const struct value *old_values, size_t old_count,
-                      uint64_t old_batch)
+void entry_set_delete(struct entry_set *set, struct slice document_key, const struct value *old_values,
+                      size_t old_count, uint64_t old_batch)
 {
     if (old_batch != 0)
         return; /* left behind as stale */
@@ -116,7 +116,7 @@ void entry_set_delete(struct entry_set *set, struct slice document_key, const st
         add(set, document_key, &old_values[i], true);
 }
 
-/* --- Singles --------------------------------------------------------------------------------------------- */
+/* --- Singles ------------------------------------------------------------------------------------------------------ */
 
 struct single {
     struct slice key;
@@ -176,7 +176,7 @@ static size_t emit_singles(struct entry_set *set, const struct entry_sink *sink,
     return emitted;
 }
 
-/* --- Chunks ------------------------------------------------------------------------------------------------ */
+/* --- Chunks ------------------------------------------------------------------------------------------------------- */
 
 struct group_member {
     struct slice document_key;
@@ -284,8 +284,8 @@ static void front_code(struct buf *buf, struct slice before, struct slice key)
     buf_append(buf, key.data + shared, key.len - shared);
 }
 
-static size_t emit_group(struct entry_set *set, const struct group *group, const struct entry_sink *sink, struct buf *key,
-                         struct buf *value)
+static size_t emit_group(struct entry_set *set, const struct group *group, const struct entry_sink *sink,
+                         struct buf *key, struct buf *value)
 {
     size_t count;
     struct slice *members = group_members(group, set->arena, &count);

@@ -22,9 +22,9 @@
 #include "mapping/field.h"
 #include "store/view.h"
 
-#define ENTRY_CHUNK_MAX 256       /* documents of one chunk */
+#define ENTRY_CHUNK_MAX 256            /* documents of one chunk */
 #define ENTRY_VALUE_CHARACTERS_MAX 256 /* of a value; longer ones are cut and marked */
-#define ENTRY_DOCUMENT_KEY_MAX 514 /* bytes: type number and id */
+#define ENTRY_DOCUMENT_KEY_MAX 514     /* bytes: type number and id */
 
 /* A document key: the type's number as u16be, then the id. */
 void entry_document_key(struct buf *buf, uint16_t type, struct slice id);
@@ -55,8 +55,8 @@ void entry_set_init(struct entry_set *set, struct arena *arena, uint32_t index, 
 void entry_set_write(struct entry_set *set, struct slice document_key, const struct value *values, size_t count,
                      const struct value *old_values, size_t old_count, uint64_t old_batch);
 /* A document deleted. */
-void entry_set_delete(struct entry_set *set, struct slice document_key, const struct value *old_values, size_t old_count,
-                      uint64_t old_batch);
+void entry_set_delete(struct entry_set *set, struct slice document_key, const struct value *old_values,
+                      size_t old_count, uint64_t old_batch);
 
 /* Where entries go: a batch or an overlay. Slices live for the call. */
 struct entry_sink {
@@ -91,9 +91,9 @@ struct entry_range {
 /* A document an entry names. Slices live until the scan moves. */
 struct entry_hit {
     struct slice document_key;
-    uint64_t batch;       /* must equal the document's */
-    struct slice value;   /* encoded; equal bytes are equal values unless `cut` */
-    bool cut;             /* the value was too long: longer values share these bytes */
+    uint64_t batch;     /* must equal the document's */
+    struct slice value; /* encoded; equal bytes are equal values unless `cut` */
+    bool cut;           /* the value was too long: longer values share these bytes */
 };
 
 enum {
@@ -126,7 +126,8 @@ int entry_scan_resume(struct entry_scan *scan, struct slice position) TL_MUST_US
  * Returns: in *ret_hits at most how many hits a range has, counted up to `limit`: to choose between plans.
  *          0, TL_ERR_IO, TL_ERR_CORRUPT.
  */
-int entry_estimate(const struct view *view, const struct entry_range *range, size_t limit, size_t *ret_hits) TL_MUST_USE;
+int entry_estimate(const struct view *view, const struct entry_range *range, size_t limit,
+                   size_t *ret_hits) TL_MUST_USE;
 
 /* Appends the encoded form of a value: equal order as bytes. Returns: whether it had to be cut. */
 bool entry_value_encode(struct buf *buf, const struct value *value);

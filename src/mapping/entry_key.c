@@ -103,8 +103,7 @@ bool entry_value_encode(struct buf *buf, const struct value *value)
         buf_byte(buf, cut ? BYTE_END_CUT : BYTE_END);
         return cut;
     }
-    case VALUE_NONE:
-        break;
+    case VALUE_NONE: break;
     }
     UNREACHABLE();
 }

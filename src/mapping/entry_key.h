@@ -32,7 +32,7 @@ struct entry_key {
     struct slice value; /* encoded, tag included */
     bool cut;
     uint8_t shape;
-    uint64_t batch;     /* 0 of a single */
+    uint64_t batch; /* 0 of a single */
     struct slice document_key;
 };
 

@@ -19,17 +19,17 @@ struct entry_scan {
     struct buf lower; /* bounds of the keys; the iterator refers to them */
     struct buf upper;
     bool reverse;
-    bool started;     /* the iterator stands on a key, or behind the last */
+    bool started; /* the iterator stands on a key, or behind the last */
     bool ended;
-    size_t given;     /* hits of the key at hand that were given out; 0 when it is fresh */
-    size_t hits;      /* of the key at hand */
+    size_t given; /* hits of the key at hand that were given out; 0 when it is fresh */
+    size_t hits;  /* of the key at hand */
     struct entry_key key;
     struct slice rest; /* further document keys of the chunk, not yet decoded */
     char document_key[ENTRY_DOCUMENT_KEY_MAX];
     size_t document_key_len;
 };
 
-/* --- Bounds -------------------------------------------------------------------------------------------------- */
+/* --- Bounds ------------------------------------------------------------------------------------------------------- */
 
 /* To what sorts after everything that begins with the bytes at hand. */
 static void bound_successor(struct buf *buf)
@@ -120,7 +120,7 @@ void entry_scan_free(struct entry_scan *scan)
     mem_free(scan);
 }
 
-/* --- Keys and chunks --------------------------------------------------------------------------------------------- */
+/* --- Keys and chunks ---------------------------------------------------------------------------------------------- */
 
 /* Takes the key apart that the iterator stands on. Returns: 0, ENTRY_SCAN_END, a fatal code. */
 static int key_begin(struct entry_scan *scan)
@@ -208,7 +208,7 @@ int entry_walk_next(struct entry_scan *walk, uint16_t *ret_field, struct entry_h
     return r;
 }
 
-/* --- Positions ------------------------------------------------------------------------------------------------------ */
+/* --- Positions ---------------------------------------------------------------------------------------------------- */
 
 void entry_scan_position(const struct entry_scan *scan, struct buf *buf)
 {
@@ -257,13 +257,14 @@ int entry_scan_resume(struct entry_scan *scan, struct slice position)
     if (slice_is(kind, "b") && position.len == 0)
         return 0;
     struct entry_key key;
-    if (!slice_is(kind, "k") || scan->ended || !slice_take_varint(&position, &given) || !entry_key_parse(position, &key) ||
-        slice_compare(position, buf_view(&scan->lower)) < 0 || slice_compare(position, buf_view(&scan->upper)) >= 0)
+    if (!slice_is(kind, "k") || scan->ended || !slice_take_varint(&position, &given) ||
+        !entry_key_parse(position, &key) || slice_compare(position, buf_view(&scan->lower)) < 0 ||
+        slice_compare(position, buf_view(&scan->upper)) >= 0)
         return ENTRY_SCAN_BAD_POSITION;
     return resume_at_key(scan, position, given);
 }
 
-/* --- Asking for less --------------------------------------------------------------------------------------------------- */
+/* --- Asking for less ---------------------------------------------------------------------------------------------- */
 
 int entry_estimate(const struct view *view, const struct entry_range *range, size_t limit, size_t *ret_hits)
 {
@@ -280,7 +281,8 @@ int entry_estimate(const struct view *view, const struct entry_range *range, siz
     return 0;
 }
 
-int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct value *value, uint64_t batch)
+int entry_find(const struct view *view, uint32_t index, struct slice document_key, const struct value *value,
+               uint64_t batch)
 {
     struct entry_range range = {.index = index, .field = value->field, .low = value, .high = value};
     struct entry_hit hit;

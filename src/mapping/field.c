@@ -76,22 +76,18 @@ enum value_kind field_value_kind(const struct mapping_field *field)
     case FIELD_TEXT:
     case FIELD_KEYWORD:
     case FIELD_PATH:
-    case FIELD_IP:
-        return VALUE_BYTES;
+    case FIELD_IP: return VALUE_BYTES;
     case FIELD_LONG:
     case FIELD_INTEGER:
     case FIELD_SHORT:
     case FIELD_BYTE:
     case FIELD_SCALED_FLOAT:
     case FIELD_DATE:
-    case FIELD_BOOLEAN:
-        return VALUE_I64;
+    case FIELD_BOOLEAN: return VALUE_I64;
     case FIELD_DOUBLE:
     case FIELD_FLOAT:
-    case FIELD_HALF_FLOAT:
-        return VALUE_F64;
-    default:
-        return VALUE_NONE;
+    case FIELD_HALF_FLOAT: return VALUE_F64;
+    default: return VALUE_NONE;
     }
 }
 
@@ -108,19 +104,14 @@ int value_compare(const struct value *a, const struct value *b)
 {
     REQUIRE(a->kind == b->kind);
     switch (a->kind) {
-    case VALUE_I64:
-        return (a->i64 > b->i64) - (a->i64 < b->i64);
-    case VALUE_F64:
-        return compare_doubles(a->f64, b->f64);
-    case VALUE_BYTES:
-        return slice_compare(a->bytes, b->bytes);
-    default:
-        return 0;
+    case VALUE_I64: return (a->i64 > b->i64) - (a->i64 < b->i64);
+    case VALUE_F64: return compare_doubles(a->f64, b->f64);
+    case VALUE_BYTES: return slice_compare(a->bytes, b->bytes);
+    default: return 0;
     }
 }
 
-struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name,
-                                 bool is_multi)
+struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name, bool is_multi)
 {
     struct mapping_field *field = arena_zalloc(arena, sizeof *field);
     field->name = arena_copy(arena, name);
@@ -165,8 +156,7 @@ struct mapping_field *field__multi(const struct mapping_field *field, struct sli
     return find_in(field->multi, field->multi_count, name);
 }
 
-void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count,
-                   struct mapping_field *field)
+void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count, struct mapping_field *field)
 {
     /* Lists grow at powers of two. */
     if ((*count & (*count - 1)) == 0) {

@@ -71,19 +71,19 @@ struct mapping_field {
     bool in_tree;    /* the path field, or a multi-field of it */
     bool ignore_malformed;
     bool coerce;
-    bool enabled;  /* of objects: false leaves the inside unparsed */
-    bool unmapped; /* of objects: documents may hold values inside that were not mapped when they were written
+    bool enabled;          /* of objects: false leaves the inside unparsed */
+    bool unmapped;         /* of objects: documents may hold values inside that were not mapped when they were written
                     */
-    uint8_t dynamic;                        /* of objects: enum mapping_dynamic */
-    uint32_t ignore_above;                  /* characters; FIELD_IGNORE_ABOVE_NONE without */
-    double scaling_factor;                  /* of scaled_float */
+    uint8_t dynamic;       /* of objects: enum mapping_dynamic */
+    uint32_t ignore_above; /* characters; FIELD_IGNORE_ABOVE_NONE without */
+    double scaling_factor; /* of scaled_float */
     const struct analyzer *analyzer;        /* of text; of keyword its normalizer or NULL */
     const struct analyzer *search_analyzer; /* of text, for match queries */
     const struct date_format *format;       /* of dates */
     struct slice null_value;                /* JSON text; data NULL without */
     struct slice constant;                  /* of constant_keyword; data NULL while unset */
 
-    struct mapping_field *parent; /* the object, or the field a multi-field belongs to; NULL for the root */
+    struct mapping_field *parent;    /* the object, or the field a multi-field belongs to; NULL for the root */
     struct mapping_field **children; /* of objects: in order of name */
     size_t child_count;
     struct mapping_field **multi; /* multi-fields, in order of name */
@@ -121,8 +121,8 @@ enum {
  * Requires: `scalar` is no array and no object.
  * Returns: 0, FIELD_VALUE_IGNORED, FIELD_VALUE_REFUSED. Bytes of the value live with `scalar` or in `arena`.
  */
-int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect,
-                      struct arena *arena, struct value *ret_value, struct problem *ret_problem) TL_MUST_USE;
+int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect, struct arena *arena,
+                      struct value *ret_value, struct problem *ret_problem) TL_MUST_USE;
 
 /* <0, 0, >0. Requires: equal kinds. Bytes compare bytewise, a NaN after everything. */
 int value_compare(const struct value *a, const struct value *b);

@@ -65,8 +65,7 @@ static int refuse_token(struct reading *reading, const char *name, const char *f
         json_line_column(reading->doc->source, end, &line, &column);
         place = json_place(reading->arena, reading->doc->source, reading->dialect, line, column);
     }
-    problem_set(reading->problem, reading->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason),
-                SLICE_ARG(place));
+    problem_set(reading->problem, reading->arena, PROBLEM_JSON_PARSE, "%.*s%.*s", SLICE_ARG(reason), SLICE_ARG(place));
     if (name != NULL)
         reading->problem->name = slice_from(name);
     return FIELD_VALUE_REFUSED;
@@ -75,20 +74,13 @@ static int refuse_token(struct reading *reading, const char *name, const char *f
 static const char *token_name(yyjson_val *value)
 {
     switch (yyjson_get_type(value)) {
-    case YYJSON_TYPE_OBJ:
-        return "START_OBJECT";
-    case YYJSON_TYPE_ARR:
-        return "START_ARRAY";
-    case YYJSON_TYPE_BOOL:
-        return yyjson_is_true(value) ? "VALUE_TRUE" : "VALUE_FALSE";
-    case YYJSON_TYPE_STR:
-        return "VALUE_STRING";
-    case YYJSON_TYPE_NUM:
-        return yyjson_is_real(value) ? "VALUE_NUMBER_FLOAT" : "VALUE_NUMBER_INT";
-    case YYJSON_TYPE_RAW:
-        return "VALUE_NUMBER_INT";
-    default:
-        return "VALUE_NULL";
+    case YYJSON_TYPE_OBJ: return "START_OBJECT";
+    case YYJSON_TYPE_ARR: return "START_ARRAY";
+    case YYJSON_TYPE_BOOL: return yyjson_is_true(value) ? "VALUE_TRUE" : "VALUE_FALSE";
+    case YYJSON_TYPE_STR: return "VALUE_STRING";
+    case YYJSON_TYPE_NUM: return yyjson_is_real(value) ? "VALUE_NUMBER_FLOAT" : "VALUE_NUMBER_INT";
+    case YYJSON_TYPE_RAW: return "VALUE_NUMBER_INT";
+    default: return "VALUE_NULL";
     }
 }
 
@@ -168,16 +160,14 @@ static int refuse_out_of_range(struct reading *reading)
     struct slice source = number_source(reading);
     const struct integer_type *type = &integer_types[reading->field->type];
     if (reading->field->type == FIELD_SHORT)
-        return refuse_token(reading, NULL, "Numeric value (%.*s) out of range of Java short",
-                            SLICE_ARG(source));
+        return refuse_token(reading, NULL, "Numeric value (%.*s) out of range of Java short", SLICE_ARG(source));
     bool is_long = reading->field->type == FIELD_LONG;
     const char *name = reading->dialect == DIALECT_7 ? "input_coercion_exception" : NULL;
     bool is_integer = !yyjson_is_real(reading->scalar);
     if (!is_long && is_integer && reading->dialect == DIALECT_5)
         return refuse_token(reading, name, "Numeric value (%.*s) out of range of int", SLICE_ARG(source));
-    return refuse_token(reading, name, "Numeric value (%.*s) out of range of %s (%lld - %lld)",
-                        SLICE_ARG(source), is_long ? "long" : "int",
-                        is_long ? (long long)type->min : INT32_MIN,
+    return refuse_token(reading, name, "Numeric value (%.*s) out of range of %s (%lld - %lld)", SLICE_ARG(source),
+                        is_long ? "long" : "int", is_long ? (long long)type->min : INT32_MIN,
                         is_long ? (long long)type->max : INT32_MAX);
 }
 
@@ -247,13 +237,13 @@ static int integer_from_text(struct reading *reading, struct slice text, int64_t
             return refuse_number_text(reading, text, true);
         double number = to_double(reading, text);
         if (!fits_i64(number))
-            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
-                          SLICE_ARG(text), type->name);
+            return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
+                          type->name);
         integer = (int64_t)number;
     }
     if (integer < type->min || integer > type->max)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s",
-                      SLICE_ARG(text), type->name);
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%.*s] is out of range for %s", SLICE_ARG(text),
+                      type->name);
     *ret_integer = integer;
     return 0;
 }
@@ -276,10 +266,8 @@ static int integer_from_number(struct reading *reading, int64_t *ret_integer)
         integer = unsafe_yyjson_get_sint(reading->scalar);
     }
     bool is_byte = reading->field->type == FIELD_BYTE;
-    if (is_byte && (integer < type->min || integer > type->max) && integer >= INT32_MIN &&
-        integer <= INT32_MAX)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte",
-                      (long long)integer);
+    if (is_byte && (integer < type->min || integer > type->max) && integer >= INT32_MIN && integer <= INT32_MAX)
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "Value [%lld] is out of range for a byte", (long long)integer);
     if (integer < type->min || integer > type->max)
         return refuse_out_of_range(reading);
     *ret_integer = integer;
@@ -347,8 +335,8 @@ static int refuse_infinite(struct reading *reading, const char *format, double n
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     json_double_text(&buf, number);
     buf_byte(&buf, '\0');
-    int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]",
-                   SLICE_ARG(reading->field->type_name), format, buf.data);
+    int r = refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] %s, but got [%s]", SLICE_ARG(reading->field->type_name),
+                   format, buf.data);
     buf_deinit(&buf);
     return r;
 }
@@ -364,8 +352,7 @@ static int read_double(struct reading *reading, struct value *value)
                      : type == FIELD_HALF_FLOAT ? round_half(number)
                                                 : number;
     if (!isfinite(rounded) && reading->dialect == DIALECT_7)
-        return refuse_infinite(reading, "supports only finite values",
-                               type == FIELD_FLOAT ? rounded : number);
+        return refuse_infinite(reading, "supports only finite values", type == FIELD_FLOAT ? rounded : number);
     value->kind = VALUE_F64;
     value->f64 = rounded;
     return 0;
@@ -395,8 +382,8 @@ static int refuse_text_of_object(struct reading *reading)
         json_locate(reading->doc, reading->scalar, &start, &end);
         json_line_column(reading->doc->source, start, &line, &column);
     }
-    return refuse(reading, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu",
-                  token_name(reading->scalar), line, column);
+    return refuse(reading, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu", token_name(reading->scalar),
+                  line, column);
 }
 
 static int read_date(struct reading *reading, struct value *value)
@@ -432,8 +419,7 @@ static int read_boolean(struct reading *reading, struct value *value)
         return 0;
     }
     if (!yyjson_is_str(reading->scalar))
-        return refuse_token(reading, NULL, "Current token (%s) not of boolean type",
-                            token_name(reading->scalar));
+        return refuse_token(reading, NULL, "Current token (%s) not of boolean type", token_name(reading->scalar));
     struct slice text = json_slice(reading->scalar);
     if (text.len != 0 && !slice_is(text, "true") && !slice_is(text, "false"))
         return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT,
@@ -454,12 +440,10 @@ static int read_ip(struct reading *reading, struct value *value)
     if (is_address) {
         memcpy(copy, text.data, text.len);
         copy[text.len] = '\0';
-        is_address =
-            inet_pton(AF_INET, copy, bytes + sizeof mapped) == 1 || inet_pton(AF_INET6, copy, bytes) == 1;
+        is_address = inet_pton(AF_INET, copy, bytes + sizeof mapped) == 1 || inet_pton(AF_INET6, copy, bytes) == 1;
     }
     if (!is_address)
-        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.",
-                      SLICE_ARG(text));
+        return refuse(reading, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
     value->kind = VALUE_BYTES;
     value->bytes = arena_copy(reading->arena, slice_make(bytes, IP_BYTES));
     return 0;
@@ -495,50 +479,39 @@ static int read_scalar(struct reading *reading, struct value *value)
     case FIELD_LONG:
     case FIELD_INTEGER:
     case FIELD_SHORT:
-    case FIELD_BYTE:
-        return read_integer(reading, value);
+    case FIELD_BYTE: return read_integer(reading, value);
     case FIELD_DOUBLE:
     case FIELD_FLOAT:
-    case FIELD_HALF_FLOAT:
-        return read_double(reading, value);
-    case FIELD_SCALED_FLOAT:
-        return read_scaled(reading, value);
-    case FIELD_BOOLEAN:
-        return read_boolean(reading, value);
-    default:
-        break;
+    case FIELD_HALF_FLOAT: return read_double(reading, value);
+    case FIELD_SCALED_FLOAT: return read_scaled(reading, value);
+    case FIELD_BOOLEAN: return read_boolean(reading, value);
+    default: break;
     }
     if (yyjson_is_obj(reading->scalar) || yyjson_is_arr(reading->scalar))
         return refuse_text_of_object(reading);
     switch (reading->field->type) {
     case FIELD_TEXT:
     case FIELD_KEYWORD:
-    case FIELD_PATH:
-        return read_text(reading, value);
-    case FIELD_DATE:
-        return read_date(reading, value);
-    case FIELD_IP:
-        return read_ip(reading, value);
-    default:
-        return FIELD_VALUE_IGNORED;
+    case FIELD_PATH: return read_text(reading, value);
+    case FIELD_DATE: return read_date(reading, value);
+    case FIELD_IP: return read_ip(reading, value);
+    default: return FIELD_VALUE_IGNORED;
     }
 }
 
 int field__value(const struct mapping_field *field, yyjson_val *scalar, const struct json_doc *doc,
-                 enum dialect dialect, struct arena *arena, struct value *ret_value,
-                 struct problem *ret_problem)
+                 enum dialect dialect, struct arena *arena, struct value *ret_value, struct problem *ret_problem)
 {
     if (scalar == NULL || yyjson_is_null(scalar))
         return FIELD_VALUE_IGNORED;
     struct reading reading = {field, scalar, doc, dialect, arena, ret_problem};
     ret_value->field = field->number;
     int r = read_scalar(&reading, ret_value);
-    return r == FIELD_VALUE_REFUSED && field->ignore_malformed && !yyjson_is_obj(scalar) ? FIELD_VALUE_IGNORED
-                                                                                         : r;
+    return r == FIELD_VALUE_REFUSED && field->ignore_malformed && !yyjson_is_obj(scalar) ? FIELD_VALUE_IGNORED : r;
 }
 
-int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect,
-                      struct arena *arena, struct value *ret_value, struct problem *ret_problem)
+int field_value_parse(const struct mapping_field *field, yyjson_val *scalar, enum dialect dialect, struct arena *arena,
+                      struct value *ret_value, struct problem *ret_problem)
 {
     return field__value(field, scalar, NULL, dialect, arena, ret_value, ret_problem);
 }

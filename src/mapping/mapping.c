@@ -72,12 +72,10 @@ static int take_settings(struct mapping *mapping, yyjson_val *settings, struct a
     yyjson_val *limits = json_get_lit(settings, "mapping");
     read_limit(limits, "total_fields", &mapping->total_fields_max);
     read_limit(limits, "depth", &mapping->depth_max);
-    return analysis_new(&mapping->arena, json_get_lit(settings, "analysis"), arena, &mapping->analysis,
-                        ret_problem);
+    return analysis_new(&mapping->arena, json_get_lit(settings, "analysis"), arena, &mapping->analysis, ret_problem);
 }
 
-int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
-                struct problem *ret_problem)
+int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping_alloc();
     yyjson_val *nested = settings__nest(&mapping->arena, settings);
@@ -186,10 +184,10 @@ struct mapping *mapping__copy(const struct mapping *base)
     INSIST(r == 0);
     arena_deinit(&scratch);
     for (size_t i = 0; i < base->number_count; i++) {
-        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity,
-                                      sizeof *mapping->numbers);
-        mapping->numbers[i] = (struct numbered_field){copy_text(&mapping->arena, base->numbers[i].path),
-                                                      base->numbers[i].complete, NULL};
+        mapping->numbers =
+            arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity, sizeof *mapping->numbers);
+        mapping->numbers[i] =
+            (struct numbered_field){copy_text(&mapping->arena, base->numbers[i].path), base->numbers[i].complete, NULL};
     }
     mapping->number_count = base->number_count;
     mapping->path_name = copy_text(&mapping->arena, base->path_name);
@@ -294,11 +292,9 @@ static int seal_field(struct sealing *sealing, struct mapping_field *field, size
     struct mapping *mapping = sealing->mapping;
     if (field->parent != NULL) {
         if (++sealing->field_count > mapping->total_fields_max)
-            return refuse_seal(sealing, "Limit of total fields [%zu] has been exceeded",
-                               mapping->total_fields_max);
+            return refuse_seal(sealing, "Limit of total fields [%zu] has been exceeded", mapping->total_fields_max);
         if (field__is_object(field) && depth > mapping->depth_max)
-            return refuse_seal(sealing,
-                               "Limit of mapping depth [%zu] has been exceeded due to object field [%.*s]",
+            return refuse_seal(sealing, "Limit of mapping depth [%zu] has been exceeded due to object field [%.*s]",
                                mapping->depth_max, SLICE_ARG(field->path));
         const struct mapping_field *first = map_get(&mapping->by_path, field->path);
         if (first == NULL)
@@ -326,8 +322,7 @@ static bool can_be_path(const struct mapping_field *field, char *delimiter)
     }
     if (field->type == FIELD_TEXT && analyzer_is_path(field->analyzer, delimiter))
         return true;
-    for (size_t i = 0; i < field->multi_count && (field->type == FIELD_TEXT || field->type == FIELD_KEYWORD);
-         i++) {
+    for (size_t i = 0; i < field->multi_count && (field->type == FIELD_TEXT || field->type == FIELD_KEYWORD); i++) {
         if (field->multi[i]->type == FIELD_TEXT && analyzer_is_path(field->multi[i]->analyzer, delimiter))
             return true;
     }
@@ -360,8 +355,7 @@ static void mark_in_tree(struct mapping_field *field)
 static void seal_path(struct mapping *mapping)
 {
     for (size_t i = 0; i < mapping->type_count && mapping->path_name.data == NULL; i++) {
-        const struct mapping_field *found =
-            find_path_field(mapping->types[i]->type.root, &mapping->path_delimiter);
+        const struct mapping_field *found = find_path_field(mapping->types[i]->type.root, &mapping->path_delimiter);
         if (found != NULL)
             mapping->path_name = found->path;
     }
@@ -401,8 +395,7 @@ static void share_completeness(struct mapping *mapping, struct mapping_field *fi
         share_completeness(mapping, field->multi[i]);
 }
 
-int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena,
-                  struct problem *ret_problem)
+int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
 {
     REQUIRE(!mapping->sealed);
     struct sealing sealing = {mapping, dialect, arena, ret_problem, 0};
@@ -493,8 +486,7 @@ static void visit_matching(struct matching *matching, const struct mapping_field
         visit_matching(matching, field->children[i]);
 }
 
-size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit,
-                               void *context)
+size_t mapping_fields_matching(const struct mapping *mapping, struct slice pattern, mapping_visit *visit, void *context)
 {
     struct matching matching = {mapping, pattern, visit, context, 0};
     for (size_t i = 0; i < mapping->type_count; i++)

@@ -68,25 +68,22 @@ TL_DEFINE_FREEP(struct mapping, mapping_unref)
  * Returns: 0; MAPPING_REFUSED. *ret_mapping may be `base` itself, referenced once more, when nothing changed.
  * Owns: the caller; mapping_unref.
  */
-int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect,
-                  bool creating, struct arena *arena, struct mapping **ret_mapping,
-                  struct problem *ret_problem) TL_MUST_USE;
+int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *body, enum dialect dialect, bool creating,
+                  struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * The same for the "mappings" of PUT /{index}: typeless in DIALECT_7 unless `typed` (include_type_name), a
  * member a type in DIALECT_5.
  */
 int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dialect dialect, bool typed,
-                      struct arena *arena, struct mapping **ret_mapping,
-                      struct problem *ret_problem) TL_MUST_USE;
+                      struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Makes sure the type is there and seen, as indexing into it does; `hidden`: there, as a delete does.
  * Returns and Owns: as mapping_merge().
  */
 int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
-                        struct arena *arena, struct mapping **ret_mapping,
-                        struct problem *ret_problem) TL_MUST_USE;
+                        struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
 /* The catalog's form: everything, numbers included. Decoding what was encoded gives an equal mapping. */
 void mapping_encode(const struct mapping *mapping, struct buf *buf);

@@ -50,8 +50,7 @@ struct mapping {
     struct numbered_field *numbers; /* by field number */
     size_t number_count;
     size_t number_capacity;
-    struct slice
-        path_name; /* of the path field; data NULL until a mapping brings one, then for ever that one */
+    struct slice path_name; /* of the path field; data NULL until a mapping brings one, then for ever that one */
     const struct mapping_field *path_field;
     char path_delimiter;
     bool has_copies;           /* some field has copy_to */
@@ -92,11 +91,9 @@ int mapping__merge_object(struct merge *merge, struct mapping_field *parent, str
 
 int mapping__refuse(struct merge *merge, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
 
-struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name,
-                                 bool is_multi);
+struct mapping_field *field__new(struct arena *arena, struct mapping_field *parent, struct slice name, bool is_multi);
 /* Inserts in order of name. */
-void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count,
-                   struct mapping_field *field);
+void field__insert(struct arena *arena, struct mapping_field ***list, size_t *count, struct mapping_field *field);
 /* Returns: the child or multi-field of this name, or NULL. */
 struct mapping_field *field__child(const struct mapping_field *field, struct slice name);
 struct mapping_field *field__multi(const struct mapping_field *field, struct slice name);
@@ -112,8 +109,7 @@ static inline bool field__is_object(const struct mapping_field *field)
  * mean is worked out by field__resolve().
  */
 /* Reads all of a leaf's definition but `fields` and `copy_to` into field->parameters. */
-int field__read_parameters(struct merge *merge, struct mapping_field *field,
-                           yyjson_val *definition) TL_MUST_USE;
+int field__read_parameters(struct merge *merge, struct mapping_field *field, yyjson_val *definition) TL_MUST_USE;
 /* Takes over the parameters of `from`; refuses where one must not change. */
 int field__merge_parameters(struct merge *merge, struct mapping_field *field,
                             const struct mapping_field *from) TL_MUST_USE;
@@ -155,7 +151,7 @@ int field__value(const struct mapping_field *field, yyjson_val *scalar, const st
 yyjson_val *settings__nest(struct arena *arena, yyjson_val *settings);
 
 /* Why a text is no date, in the words of java.time or Joda. */
-void date__explain(const struct date_format *format, struct slice text, enum dialect dialect,
-                   struct arena *arena, struct problem *ret_problem);
+void date__explain(const struct date_format *format, struct slice text, enum dialect dialect, struct arena *arena,
+                   struct problem *ret_problem);
 
 #endif

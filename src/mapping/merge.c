@@ -32,11 +32,9 @@ static int merge_dynamic(struct merge *merge, struct mapping_field *object, yyjs
         java_text(&buf, value);
         struct problem *cause = arena_alloc(merge->arena, sizeof *cause);
         problem_set(cause, merge->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
-                    SLICE_ARG(buf_view(&buf)));
+                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(buf_view(&buf)));
         buf_deinit(&buf);
-        int r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                                "Could not convert [dynamic.dynamic] to boolean");
+        int r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Could not convert [dynamic.dynamic] to boolean");
         merge->problem->caused_by = cause;
         return r;
     }
@@ -48,8 +46,7 @@ static int merge_enabled(struct merge *merge, struct mapping_field *object, yyjs
 {
     bool enabled = true;
     if (!take_boolean(value, &enabled))
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
-                               "Failed to parse value for [enabled] of field [%.*s]",
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Failed to parse value for [enabled] of field [%.*s]",
                                SLICE_ARG(object->path));
     if (is_new || object->parent == NULL) {
         object->enabled = enabled;
@@ -63,15 +60,14 @@ static int merge_enabled(struct merge *merge, struct mapping_field *object, yyjs
     return 0;
 }
 
-static int refuse_unsupported(struct merge *merge, struct slice field, yyjson_val *unsupported,
-                              struct slice name)
+static int refuse_unsupported(struct merge *merge, struct slice field, yyjson_val *unsupported, struct slice name)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     java_text(&buf, unsupported);
     int r = field.data == NULL
                 ? mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
-                                  "Root mapping definition has unsupported parameters:  [%.*s : %.*s]",
-                                  SLICE_ARG(name), SLICE_ARG(buf_view(&buf)))
+                                  "Root mapping definition has unsupported parameters:  [%.*s : %.*s]", SLICE_ARG(name),
+                                  SLICE_ARG(buf_view(&buf)))
                 : mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                   "Mapping definition for [%.*s] has unsupported parameters:  [%.*s : %.*s]",
                                   SLICE_ARG(field), SLICE_ARG(name), SLICE_ARG(buf_view(&buf)));
@@ -96,8 +92,8 @@ static void keep_flag(struct merge *merge, struct mapping_field *object, struct 
 }
 
 /* One member of an object's definition. */
-static int merge_object_member(struct merge *merge, struct mapping_field *object, struct slice name,
-                               yyjson_val *value, bool is_new)
+static int merge_object_member(struct merge *merge, struct mapping_field *object, struct slice name, yyjson_val *value,
+                               bool is_new)
 {
     bool flag;
     if (slice_is(name, "type"))
@@ -110,8 +106,7 @@ static int merge_object_member(struct merge *merge, struct mapping_field *object
         return merge_properties(merge, object, value);
     if (slice_is(name, "include_in_all"))
         return 0;
-    if (object->type == FIELD_NESTED &&
-        (slice_is(name, "include_in_parent") || slice_is(name, "include_in_root")) &&
+    if (object->type == FIELD_NESTED && (slice_is(name, "include_in_parent") || slice_is(name, "include_in_root")) &&
         take_boolean(value, &flag)) {
         keep_flag(merge, object, name, flag);
         return 0;
@@ -145,8 +140,8 @@ static int refuse_type_change(struct merge *merge, const struct mapping_field *f
 {
     if (merge->dialect == DIALECT_7)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "mapper [%.*s] cannot be changed from type [%.*s] to [%.*s]",
-                               SLICE_ARG(field->path), SLICE_ARG(field->type_name), SLICE_ARG(type_name));
+                               "mapper [%.*s] cannot be changed from type [%.*s] to [%.*s]", SLICE_ARG(field->path),
+                               SLICE_ARG(field->type_name), SLICE_ARG(type_name));
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
                            "mapper [%.*s] of different type, current_type [%.*s], merged_type [%.*s]",
                            SLICE_ARG(field->path), SLICE_ARG(field->type_name), SLICE_ARG(type_name));
@@ -156,8 +151,7 @@ static int refuse_nesting_change(struct merge *merge, const struct mapping_field
 {
     const char *change = object->type == FIELD_NESTED ? "nested to non-nested" : "non-nested to nested";
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "cannot change object mapping from %s",
-                               change);
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "cannot change object mapping from %s", change);
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "object mapping [%.*s] can't be changed from %s",
                            SLICE_ARG(object->path), change);
 }
@@ -182,8 +176,8 @@ int mapping__merge_object(struct merge *merge, struct mapping_field *parent, str
     return 0;
 }
 
-static int merge_object(struct merge *merge, struct mapping_field *parent, struct slice name,
-                        enum field_type type, yyjson_val *definition)
+static int merge_object(struct merge *merge, struct mapping_field *parent, struct slice name, enum field_type type,
+                        yyjson_val *definition)
 {
     struct mapping_field *object = field__child(parent, name);
     bool is_new = object == NULL;
@@ -195,8 +189,7 @@ static int merge_object(struct merge *merge, struct mapping_field *parent, struc
         object = add_object(merge, parent, name, type);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(definition, i, max, key, value)
-    {
+    yyjson_obj_foreach (definition, i, max, key, value) {
         int r = merge_object_member(merge, object, json_slice(key), value, is_new);
         if (r != 0)
             return r;
@@ -210,8 +203,7 @@ static struct slice successor_of_string(struct slice type_name, yyjson_val *defi
     if (!slice_is(type_name, "string"))
         return type_name;
     struct slice index = json_slice(json_get_lit(definition, "index"));
-    return slice_is(index, "not_analyzed") || slice_is(index, "no") ? SLICE_LIT("keyword")
-                                                                    : SLICE_LIT("text");
+    return slice_is(index, "not_analyzed") || slice_is(index, "no") ? SLICE_LIT("keyword") : SLICE_LIT("text");
 }
 
 static int read_copy_to(struct merge *merge, struct mapping_field *field, yyjson_val *value)
@@ -234,8 +226,7 @@ static int read_copy_to(struct merge *merge, struct mapping_field *field, yyjson
     return 0;
 }
 
-static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields,
-                              bool field_is_new);
+static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields, bool field_is_new);
 
 /* Whether documents written so far may hold values of a field added to `parent` now. */
 static bool inside_unmapped(const struct mapping_field *parent)
@@ -298,24 +289,22 @@ static int merge_leaf(struct merge *merge, struct mapping_field *parent, struct 
 }
 
 /* Works out what a definition is of, and merges it. */
-static int merge_definition(struct merge *merge, struct mapping_field *parent, struct slice name,
-                            bool is_multi, yyjson_val *definition)
+static int merge_definition(struct merge *merge, struct mapping_field *parent, struct slice name, bool is_multi,
+                            yyjson_val *definition)
 {
     struct slice type_name = json_slice(json_get_lit(definition, "type"));
     bool implied_object = json_get_lit(definition, "properties") != NULL ||
                           (yyjson_obj_size(definition) == 1 && json_get_lit(definition, "enabled") != NULL);
     if (type_name.data == NULL && !implied_object)
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "No type specified for field [%.*s]",
-                               SLICE_ARG(name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "No type specified for field [%.*s]", SLICE_ARG(name));
     if (type_name.data == NULL)
         type_name = SLICE_LIT("object");
     if (merge->dialect == DIALECT_5)
         type_name = successor_of_string(type_name, definition);
     enum field_type type;
     if (!field_type__find(type_name, &type))
-        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
-                               "No handler for type [%.*s] declared on field [%.*s]", SLICE_ARG(type_name),
-                               SLICE_ARG(name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "No handler for type [%.*s] declared on field [%.*s]",
+                               SLICE_ARG(type_name), SLICE_ARG(name));
     bool is_object = type == FIELD_OBJECT || type == FIELD_NESTED;
     if (is_object && is_multi)
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Type [%.*s] cannot be used in multi field",
@@ -325,8 +314,7 @@ static int merge_definition(struct merge *merge, struct mapping_field *parent, s
     return merge_leaf(merge, parent, name, is_multi, type, type_name, definition);
 }
 
-static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields,
-                              bool field_is_new)
+static int merge_multi_fields(struct merge *merge, struct mapping_field *field, yyjson_val *fields, bool field_is_new)
 {
     bool before = merge->incomplete;
     /* What is added to a field that documents may have has no entries for those documents. */
@@ -334,8 +322,7 @@ static int merge_multi_fields(struct merge *merge, struct mapping_field *field, 
     size_t i, max;
     yyjson_val *key, *value;
     int r = 0;
-    yyjson_obj_foreach(fields, i, max, key, value)
-    {
+    yyjson_obj_foreach (fields, i, max, key, value) {
         if (!yyjson_is_obj(value))
             r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                 "illegal field [%.*s], only fields can be specified inside fields",
@@ -357,10 +344,9 @@ int mapping__merge_property(struct merge *merge, struct mapping_field *parent, s
     if (yyjson_is_arr(definition) && yyjson_arr_size(definition) == 0)
         return 0;
     if (!yyjson_is_obj(definition))
-        return mapping__refuse(
-            merge, PROBLEM_MAPPER_PARSING,
-            "Expected map for property [fields] on field [%.*s] but got a class java.lang.String",
-            SLICE_ARG(name));
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                               "Expected map for property [fields] on field [%.*s] but got a class java.lang.String",
+                               SLICE_ARG(name));
     struct slice rest = name;
     for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len; rest = slice_from_offset(rest, end + 1)) {
         if (end == 0 || end + 1 == rest.len)
@@ -391,17 +377,15 @@ static int merge_properties(struct merge *merge, struct mapping_field *parent, y
         return mapping__refuse(merge, PROBLEM_PARSE, "properties must be a map type");
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(properties, i, max, key, value)
-    {
+    yyjson_obj_foreach (properties, i, max, key, value) {
         struct slice name = json_slice(key);
         int r = 0;
         if (parent->parent == NULL && is_metadata_name(name))
             r = merge->dialect == DIALECT_7
                     ? mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Field [%.*s] is defined more than once",
                                       SLICE_ARG(name))
-                    : mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                                      "Field [%.*s] is defined twice in [%.*s]", SLICE_ARG(name),
-                                      SLICE_ARG(merge->record->type.name));
+                    : mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Field [%.*s] is defined twice in [%.*s]",
+                                      SLICE_ARG(name), SLICE_ARG(merge->record->type.name));
         if (r == 0)
             r = mapping__merge_property(merge, parent, name, value);
         if (r != 0)
@@ -457,30 +441,27 @@ static int merge_source(struct merge *merge, yyjson_val *value, bool is_new)
                                      "Mapper for [_source] conflicts with existing mapper:\n\tCannot update "
                                      "parameter [enabled] from [%s] to [%s]",
                                      enabled ? "false" : "true", enabled ? "true" : "false")
-                   : mapping__refuse(
-                         merge, PROBLEM_ILLEGAL_ARGUMENT,
-                         "Can't merge because of conflicts: [Cannot update enabled setting for [_source]]");
+                   : mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                                     "Can't merge because of conflicts: [Cannot update enabled setting for [_source]]");
     merge->record->type.source_enabled = enabled;
-    bool plain =
-        enabled && json_get_lit(value, "includes") == NULL && json_get_lit(value, "excludes") == NULL;
+    bool plain = enabled && json_get_lit(value, "includes") == NULL && json_get_lit(value, "excludes") == NULL;
     merge->record->source = plain ? SLICE_NONE : keep_json(merge, value);
     return 0;
 }
 
 static int check_template(struct merge *merge, yyjson_val *template)
 {
-    static const char *const known[] = {
-        "match", "unmatch", "path_match", "path_unmatch", "match_mapping_type", "match_pattern", "mapping"};
+    static const char *const known[] = {"match",         "unmatch", "path_match", "path_unmatch", "match_mapping_type",
+                                        "match_pattern", "mapping"};
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(template, i, max, key, value)
-    {
+    yyjson_obj_foreach (template, i, max, key, value) {
         size_t k = 0;
         while (k < sizeof known / sizeof *known && !slice_is(json_slice(key), known[k]))
             k++;
         if (k == sizeof known / sizeof *known)
-            return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                                   "Illegal dynamic template parameter: [%.*s]", SLICE_ARG(json_slice(key)));
+            return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Illegal dynamic template parameter: [%.*s]",
+                                   SLICE_ARG(json_slice(key)));
         if (slice_is(json_slice(key), "match_pattern") && slice_is(json_slice(value), "regex"))
             return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "match_pattern [regex] is not supported");
     }
@@ -496,13 +477,10 @@ static int merge_templates(struct merge *merge, yyjson_val *templates)
                                "Dynamic template syntax error. An array of named objects is expected.");
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(templates, i, max, item)
-    {
-        yyjson_val *name =
-            yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
+    yyjson_arr_foreach (templates, i, max, item) {
+        yyjson_val *name = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
         if (name == NULL || !yyjson_is_obj(name + 1))
-            return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
-                                   "A dynamic template must be defined with a name");
+            return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "A dynamic template must be defined with a name");
         int r = check_template(merge, name + 1);
         if (r != 0)
             return r;
@@ -516,8 +494,7 @@ static int merge_date_formats(struct merge *merge, yyjson_val *formats)
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(formats, i, max, item)
-    {
+    yyjson_arr_foreach (formats, i, max, item) {
         const struct date_format *format;
         if (date_format_parse(merge->arena, json_slice(item), &format) != 0)
             return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]",
@@ -530,8 +507,7 @@ static int merge_date_formats(struct merge *merge, yyjson_val *formats)
 
 static bool is_unconfigurable(struct slice name)
 {
-    return slice_is(name, "_id") || slice_is(name, "_type") || slice_is(name, "_index") ||
-           slice_is(name, "_version");
+    return slice_is(name, "_id") || slice_is(name, "_type") || slice_is(name, "_index") || slice_is(name, "_version");
 }
 
 /* One member of the root. */
@@ -578,8 +554,7 @@ int mapping__merge_root(struct merge *merge, yyjson_val *body)
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, i, max, key, value)
-    {
+    yyjson_obj_foreach (body, i, max, key, value) {
         int r = merge_root_member(merge, json_slice(key), value, merge->type_is_new);
         if (r != 0)
             return r;

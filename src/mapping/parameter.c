@@ -102,8 +102,7 @@ static int refuse_boolean(struct merge *merge, struct mapping_field *field, cons
                                "Can't parse [%s] value [%.*s] for field [%.*s], expected [true] or [false]",
                                parameter->name, SLICE_ARG(text), SLICE_ARG(field->name));
     return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                           "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
-                           SLICE_ARG(text));
+                           "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
 }
 
 static struct slice java_slice(struct arena *arena, yyjson_val *value)
@@ -129,31 +128,24 @@ static int canonical(struct merge *merge, struct mapping_field *field, const str
         return 0;
     case COUNT:
         if (!slice_to_u64(text, &count) || count > INT32_MAX)
-            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
-                                   SLICE_ARG(text));
+            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
         buf_u64(buf, count);
         return 0;
     case FLOAT: {
         char *end;
         double number = strtod(text.data, &end);
         if (text.len == 0 || *end != '\0')
-            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
-                                   SLICE_ARG(text));
+            return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
         json_write_double(buf, number);
         return 0;
     }
-    case TEXT:
-        buf_json_string(buf, text);
-        return 0;
-    case ANY:
-        json_write(buf, value, merge->dialect);
-        return 0;
+    case TEXT: buf_json_string(buf, text); return 0;
+    case ANY: json_write(buf, value, merge->dialect); return 0;
     }
     return 0;
 }
 
-static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjson_val *definition,
-                          struct slice name)
+static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjson_val *definition, struct slice name)
 {
     if (merge->dialect == DIALECT_7)
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
@@ -162,8 +154,7 @@ static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjs
     struct buf list = BUF_INIT(BUF_UNLIMITED);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(definition, i, max, key, value)
-    {
+    yyjson_obj_foreach (definition, i, max, key, value) {
         struct slice other = json_slice(key);
         if (slice_is(other, "type") || slice_is(other, "fields") || slice_is(other, "copy_to") ||
             find_parameter(other, field->type) != NULL)
@@ -172,9 +163,9 @@ static int refuse_unknown(struct merge *merge, struct mapping_field *field, yyjs
         java_text(&list, value);
         buf_byte(&list, ']');
     }
-    int r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
-                            "Mapping definition for [%.*s] has unsupported parameters: %.*s",
-                            SLICE_ARG(field->name), SLICE_ARG(buf_view(&list)));
+    int r =
+        mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "Mapping definition for [%.*s] has unsupported parameters: %.*s",
+                        SLICE_ARG(field->name), SLICE_ARG(buf_view(&list)));
     buf_deinit(&list);
     return r;
 }
@@ -200,8 +191,8 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     /* An analyzer is kept when it is the default's name too: beside a search_analyzer it must be there. */
     bool is_default = parameter->otherwise != NULL && slice_is(buf_view(&buf), parameter->otherwise);
     if (r == 0 && (!is_default || slice_is(slice_from(parameter->name), "analyzer")))
-        slots[parameter - parameters] = (struct field_parameter){
-            slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_view(&buf))};
+        slots[parameter - parameters] =
+            (struct field_parameter){slice_from(parameter->name), arena_copy(&merge->mapping->arena, buf_view(&buf))};
     buf_deinit(&buf);
     return r;
 }
@@ -213,8 +204,7 @@ static void keep_all(struct merge *merge, struct mapping_field *field, yyjson_va
     struct field_parameter *list = arena_alloc(arena, (yyjson_obj_size(definition) + 1) * sizeof *list);
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(definition, i, max, key, value)
-    {
+    yyjson_obj_foreach (definition, i, max, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "type") || slice_is(name, "fields") || slice_is(name, "copy_to"))
             continue;
@@ -236,8 +226,7 @@ int field__read_parameters(struct merge *merge, struct mapping_field *field, yyj
     struct field_parameter slots[PARAMETER_COUNT] = {0};
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(definition, i, max, key, value)
-    {
+    yyjson_obj_foreach (definition, i, max, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "type") || slice_is(name, "fields") || slice_is(name, "copy_to"))
             continue;
@@ -280,12 +269,11 @@ static void describe_conflict(struct merge *merge, struct buf *list, const struc
         return;
     }
     bool is_analyzer = slice_is(slice_from(parameter->name), "analyzer");
-    buf_printf(list, "%smapper [%.*s] has different [%s]%s", list->len == 0 ? "" : ", ",
-               SLICE_ARG(field->path), parameter->name, is_analyzer ? "" : " values");
+    buf_printf(list, "%smapper [%.*s] has different [%s]%s", list->len == 0 ? "" : ", ", SLICE_ARG(field->path),
+               parameter->name, is_analyzer ? "" : " values");
 }
 
-int field__merge_parameters(struct merge *merge, struct mapping_field *field,
-                            const struct mapping_field *from)
+int field__merge_parameters(struct merge *merge, struct mapping_field *field, const struct mapping_field *from)
 {
     struct buf conflicts = BUF_INIT(BUF_UNLIMITED);
     bool values_change = false;
@@ -301,14 +289,13 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field,
         if (!must_keep(merge, parameter))
             continue;
         describe_conflict(merge, &conflicts, field, parameter, old, new);
-        number_unindexed |= slice_is(slice_from(parameter->name), "index") &&
-                            ((NUMBERS | T(DATE)) & (1u << field->type)) != 0;
+        number_unindexed |=
+            slice_is(slice_from(parameter->name), "index") && ((NUMBERS | T(DATE)) & (1u << field->type)) != 0;
     }
     int r = 0;
     if (conflicts.len > 0 && merge->dialect == DIALECT_7) {
-        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Mapper for [%.*s] conflicts with existing mapper:%.*s", SLICE_ARG(field->path),
-                            SLICE_ARG(buf_view(&conflicts)));
+        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Mapper for [%.*s] conflicts with existing mapper:%.*s",
+                            SLICE_ARG(field->path), SLICE_ARG(buf_view(&conflicts)));
     } else if (conflicts.len > 0) {
         if (number_unindexed)
             buf_printf(&conflicts, ", mapper [%.*s] has different [analyzer]", SLICE_ARG(field->path));
@@ -326,8 +313,7 @@ int field__merge_parameters(struct merge *merge, struct mapping_field *field,
     return 0;
 }
 
-static bool parameter_is(const struct mapping_field *field, const char *name, const char *json,
-                         bool otherwise)
+static bool parameter_is(const struct mapping_field *field, const char *name, const char *json, bool otherwise)
 {
     struct slice given = field__parameter(field, name);
     return given.data == NULL ? otherwise : slice_is(given, json);
@@ -350,17 +336,16 @@ static int resolve_analyzer(struct merge *merge, const struct mapping_field *fie
     if (*ret_analyzer != NULL)
         return 0;
     if (merge->dialect == DIALECT_7)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "analyzer [%.*s] has not been configured in mappings", SLICE_ARG(name));
-    return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "analyzer [%.*s] not found for field [%.*s]",
-                           SLICE_ARG(name), SLICE_ARG(field->name));
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "analyzer [%.*s] has not been configured in mappings",
+                               SLICE_ARG(name));
+    return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "analyzer [%.*s] not found for field [%.*s]", SLICE_ARG(name),
+                           SLICE_ARG(field->name));
 }
 
 static int resolve_text(struct merge *merge, struct mapping_field *field)
 {
     field->analyzer = analysis_find(merge->mapping->analysis, SLICE_LIT("default"));
-    if (merge->dialect == DIALECT_5 && !merge->stored &&
-        field__parameter(field, "search_analyzer").data != NULL &&
+    if (merge->dialect == DIALECT_5 && !merge->stored && field__parameter(field, "search_analyzer").data != NULL &&
         field__parameter(field, "analyzer").data == NULL)
         return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
                                "analyzer on field [%.*s] must be set when search_analyzer is set",
@@ -397,13 +382,11 @@ static int refuse_format(struct merge *merge, const struct mapping_field *field,
             bad = pattern.data[i];
     }
     if (merge->dialect == DIALECT_5)
-        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "Invalid format: [%.*s]: Illegal pattern component: %c", SLICE_ARG(pattern),
-                               bad);
-    return mapping__refuse(
-        merge, PROBLEM_ILLEGAL_ARGUMENT,
-        "Error parsing [format] on field [%.*s]: Invalid format: [%.*s]: Unknown pattern letter: %c",
-        SLICE_ARG(field->name), SLICE_ARG(pattern), bad);
+        return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Illegal pattern component: %c",
+                               SLICE_ARG(pattern), bad);
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
+                           "Error parsing [format] on field [%.*s]: Invalid format: [%.*s]: Unknown pattern letter: %c",
+                           SLICE_ARG(field->name), SLICE_ARG(pattern), bad);
 }
 
 static int resolve_date(struct merge *merge, struct mapping_field *field)
@@ -422,13 +405,11 @@ static int resolve_scaling(struct merge *merge, struct mapping_field *field)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Field [scaling_factor] is required");
     if (factor.data == NULL)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "Field [%.*s] misses required parameter [scaling_factor]",
-                               SLICE_ARG(field->name));
+                               "Field [%.*s] misses required parameter [scaling_factor]", SLICE_ARG(field->name));
     field->scaling_factor = strtod(factor.data, NULL);
     if (!(field->scaling_factor > 0) || factor.data[0] == '"')
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                               "[scaling_factor] must be a positive number, got [%.*s]",
-                               SLICE_ARG(shown(factor)));
+                               "[scaling_factor] must be a positive number, got [%.*s]", SLICE_ARG(shown(factor)));
     return 0;
 }
 
@@ -444,8 +425,7 @@ static int check_null_value(struct merge *merge, struct mapping_field *field)
     if (r != FIELD_VALUE_REFUSED)
         return 0;
     *merge->problem = cause;
-    if (cause.type == PROBLEM_ILLEGAL_ARGUMENT &&
-        slice_starts_with(cause.reason, SLICE_LIT("For input string")))
+    if (cause.type == PROBLEM_ILLEGAL_ARGUMENT && slice_starts_with(cause.reason, SLICE_LIT("For input string")))
         merge->problem->type = PROBLEM_NUMBER_FORMAT;
     return MAPPING_REFUSED;
 }

@@ -234,15 +234,14 @@ static bool decode_fields(struct mapping *mapping, yyjson_val *fields)
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(fields, i, max, item)
-    {
+    yyjson_arr_foreach (fields, i, max, item) {
         struct slice path = json_slice(yyjson_arr_get(item, 0));
         if (path.data == NULL || i >= FIELD_NUMBER_NONE)
             return false;
-        mapping->numbers = arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity,
-                                      sizeof *mapping->numbers);
-        mapping->numbers[i] = (struct numbered_field){arena_copy(&mapping->arena, path),
-                                                      yyjson_is_true(yyjson_arr_get(item, 1)), NULL};
+        mapping->numbers =
+            arena_grow(&mapping->arena, mapping->numbers, i, &mapping->number_capacity, sizeof *mapping->numbers);
+        mapping->numbers[i] =
+            (struct numbered_field){arena_copy(&mapping->arena, path), yyjson_is_true(yyjson_arr_get(item, 1)), NULL};
         mapping->number_count = i + 1;
     }
     return true;
@@ -252,8 +251,7 @@ static void decode_unmapped(struct mapping_field *root, yyjson_val *paths)
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(paths, i, max, item)
-    {
+    yyjson_arr_foreach (paths, i, max, item) {
         struct slice path = json_slice(item);
         struct mapping_field *object = path.len == 0 ? root : field__find(root, path);
         if (object != NULL)
@@ -261,20 +259,17 @@ static void decode_unmapped(struct mapping_field *root, yyjson_val *paths)
     }
 }
 
-static bool decode_types(struct mapping *mapping, yyjson_val *types, struct arena *arena,
-                         struct problem *problem)
+static bool decode_types(struct mapping *mapping, yyjson_val *types, struct arena *arena, struct problem *problem)
 {
     size_t i, max;
     yyjson_val *item;
-    yyjson_arr_foreach(types, i, max, item)
-    {
+    yyjson_arr_foreach (types, i, max, item) {
         struct slice name = json_slice(json_get_lit(item, "name"));
         yyjson_val *body = json_get_lit(item, "mapping");
         if (name.data == NULL || !yyjson_is_obj(body) || i >= MAPPING_TYPES_MAX)
             return false;
         struct type_record *record = mapping__add_type(mapping, name);
-        struct merge merge = {mapping,       record, DIALECT_7, arena, problem, .type_is_new = true,
-                              .stored = true};
+        struct merge merge = {mapping, record, DIALECT_7, arena, problem, .type_is_new = true, .stored = true};
         if (mapping__merge_root(&merge, body) != 0)
             return false;
         record->type.hidden = yyjson_is_true(json_get_lit(item, "hidden"));

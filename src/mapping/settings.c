@@ -24,8 +24,7 @@ static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings
 {
     size_t i, max;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(settings, i, max, key, value)
-    {
+    yyjson_obj_foreach (settings, i, max, key, value) {
         struct slice path = json_slice(key);
         yyjson_mut_val *parent = into;
         size_t end;
@@ -39,8 +38,7 @@ static void nest(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *settings
             bool is_index = depth == 0 && parts == 0 && slice_is(path, "index");
             nest(doc, is_index ? into : object_in(doc, parent, path), value, depth + 1);
         } else if (!yyjson_is_obj(value)) {
-            yyjson_mut_obj_put(parent, yyjson_mut_strncpy(doc, path.data, path.len),
-                               yyjson_val_mut_copy(doc, value));
+            yyjson_mut_obj_put(parent, yyjson_mut_strncpy(doc, path.data, path.len), yyjson_val_mut_copy(doc, value));
         }
     }
 }

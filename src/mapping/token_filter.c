@@ -68,17 +68,16 @@ static uint32_t upper(uint32_t c)
 
 /* What the letters U+00C0 to U+017F are without their marks. */
 static const char *const folded[] = {
-    "A", "A",  "A",  "A",  "A", "A",  "AE", "C",  "E",  "E", "E", "E",  "I",  "I",  "I", "I", "D", "N",
-    "O", "O",  "O",  "O",  "O", NULL, "O",  "U",  "U",  "U", "U", "Y",  "TH", "ss", "a", "a", "a", "a",
-    "a", "a",  "ae", "c",  "e", "e",  "e",  "e",  "i",  "i", "i", "i",  "d",  "n",  "o", "o", "o", "o",
-    "o", NULL, "o",  "u",  "u", "u",  "u",  "y",  "th", "y", "A", "a",  "A",  "a",  "A", "a", "C", "c",
-    "C", "c",  "C",  "c",  "C", "c",  "D",  "d",  "D",  "d", "E", "e",  "E",  "e",  "E", "e", "E", "e",
-    "E", "e",  "G",  "g",  "G", "g",  "G",  "g",  "G",  "g", "H", "h",  "H",  "h",  "I", "i", "I", "i",
-    "I", "i",  "I",  "i",  "I", "i",  "IJ", "ij", "J",  "j", "K", "k",  "q",  "L",  "l", "L", "l", "L",
-    "l", "L",  "l",  "L",  "l", "N",  "n",  "N",  "n",  "N", "n", "'n", "N",  "n",  "O", "o", "O", "o",
-    "O", "o",  "OE", "oe", "R", "r",  "R",  "r",  "R",  "r", "S", "s",  "S",  "s",  "S", "s", "S", "s",
-    "T", "t",  "T",  "t",  "T", "t",  "U",  "u",  "U",  "u", "U", "u",  "U",  "u",  "U", "u", "U", "u",
-    "W", "w",  "Y",  "y",  "Y", "Z",  "z",  "Z",  "z",  "Z", "z", "s",
+    "A", "A", "A",  "A",  "A", "A", "AE", "C",  "E", "E", "E",  "E",  "I", "I", "I",  "I",  "D", "N",  "O",  "O",
+    "O", "O", "O",  NULL, "O", "U", "U",  "U",  "U", "Y", "TH", "ss", "a", "a", "a",  "a",  "a", "a",  "ae", "c",
+    "e", "e", "e",  "e",  "i", "i", "i",  "i",  "d", "n", "o",  "o",  "o", "o", "o",  NULL, "o", "u",  "u",  "u",
+    "u", "y", "th", "y",  "A", "a", "A",  "a",  "A", "a", "C",  "c",  "C", "c", "C",  "c",  "C", "c",  "D",  "d",
+    "D", "d", "E",  "e",  "E", "e", "E",  "e",  "E", "e", "E",  "e",  "G", "g", "G",  "g",  "G", "g",  "G",  "g",
+    "H", "h", "H",  "h",  "I", "i", "I",  "i",  "I", "i", "I",  "i",  "I", "i", "IJ", "ij", "J", "j",  "K",  "k",
+    "q", "L", "l",  "L",  "l", "L", "l",  "L",  "l", "L", "l",  "N",  "n", "N", "n",  "N",  "n", "'n", "N",  "n",
+    "O", "o", "O",  "o",  "O", "o", "OE", "oe", "R", "r", "R",  "r",  "R", "r", "S",  "s",  "S", "s",  "S",  "s",
+    "S", "s", "T",  "t",  "T", "t", "T",  "t",  "U", "u", "U",  "u",  "U", "u", "U",  "u",  "U", "u",  "U",  "u",
+    "W", "w", "Y",  "y",  "Y", "Z", "z",  "Z",  "z", "Z", "z",  "s",
 };
 
 _Static_assert(sizeof folded / sizeof *folded == 0x180 - 0xc0, "one entry for each letter");
@@ -170,8 +169,7 @@ static struct slice trimmed(struct slice text)
 
 static struct slice change_case(struct slice text, enum token_filter_kind kind, struct arena *arena)
 {
-    return is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena)
-                          : map_characters(text, kind, arena);
+    return is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
 }
 
 static bool is_stopword(const struct token_filter *filter, struct slice token, struct arena *arena)
@@ -189,30 +187,20 @@ bool token_filter__run(const struct token_filter *filter, struct slice *token, s
 {
     switch (filter->kind) {
     case FILTER_LOWERCASE:
-    case FILTER_UPPERCASE:
-        *token = change_case(*token, filter->kind, arena);
-        return true;
+    case FILTER_UPPERCASE: *token = change_case(*token, filter->kind, arena); return true;
     case FILTER_ASCIIFOLDING:
         if (!is_ascii(*token))
             *token = map_characters(*token, FILTER_ASCIIFOLDING, arena);
         return true;
-    case FILTER_TRIM:
-        *token = trimmed(*token);
-        return true;
-    case FILTER_STOP:
-        return !is_stopword(filter, *token, arena);
+    case FILTER_TRIM: *token = trimmed(*token); return true;
+    case FILTER_STOP: return !is_stopword(filter, *token, arena);
     case FILTER_LENGTH: {
         size_t characters = utf8__count(*token);
         return characters >= filter->min && characters <= filter->max;
     }
-    case FILTER_REVERSE:
-        *token = reversed(*token, arena);
-        return true;
-    case FILTER_TRUNCATE:
-        *token = utf8__head(*token, filter->max);
-        return true;
-    case FILTER_NONE:
-        break;
+    case FILTER_REVERSE: *token = reversed(*token, arena); return true;
+    case FILTER_TRUNCATE: *token = utf8__head(*token, filter->max); return true;
+    case FILTER_NONE: break;
     }
     return true;
 }

@@ -24,11 +24,11 @@ static bool is_ideograph(uint32_t c)
 /* Punctuation and symbols beyond ASCII: what is none of these is taken for a letter. */
 static bool is_symbol(uint32_t c)
 {
-    return in(c, 0x80, 0xa9) || in(c, 0xab, 0xb4) || in(c, 0xb6, 0xb9) || in(c, 0xbb, 0xbf) || c == 0xd7 ||
-           c == 0xf7 || in(c, 0x2000, 0x206f) || in(c, 0x20a0, 0x20cf) || in(c, 0x2190, 0x2bff) ||
-           in(c, 0x3000, 0x3004) || in(c, 0x3008, 0x3020) || in(c, 0xfe10, 0xfe6f) || in(c, 0xff01, 0xff0f) ||
-           in(c, 0xff1a, 0xff20) || in(c, 0xff3b, 0xff40) || in(c, 0xff5b, 0xff65) || in(c, 0xe000, 0xf8ff) ||
-           in(c, 0x1f000, 0x1faff) || in(c, 0xfff0, 0xffff) || c == 0xfeff;
+    return in(c, 0x80, 0xa9) || in(c, 0xab, 0xb4) || in(c, 0xb6, 0xb9) || in(c, 0xbb, 0xbf) || c == 0xd7 || c == 0xf7 ||
+           in(c, 0x2000, 0x206f) || in(c, 0x20a0, 0x20cf) || in(c, 0x2190, 0x2bff) || in(c, 0x3000, 0x3004) ||
+           in(c, 0x3008, 0x3020) || in(c, 0xfe10, 0xfe6f) || in(c, 0xff01, 0xff0f) || in(c, 0xff1a, 0xff20) ||
+           in(c, 0xff3b, 0xff40) || in(c, 0xff5b, 0xff65) || in(c, 0xe000, 0xf8ff) || in(c, 0x1f000, 0x1faff) ||
+           in(c, 0xfff0, 0xffff) || c == 0xfeff;
 }
 
 static enum class classify(uint32_t c) {
@@ -58,8 +58,7 @@ static bool put(struct output *out, size_t start, size_t end)
     while (start < end) {
         struct slice rest = slice_make(out->text.data + start, end - start);
         struct slice piece = utf8__head(rest, out->characters_max);
-        struct analysis_token token = {piece, out->position++, (uint32_t)start,
-                                       (uint32_t)(start + piece.len)};
+        struct analysis_token token = {piece, out->position++, (uint32_t)start, (uint32_t)(start + piece.len)};
         if (!out->visit(out->context, &token))
             return false;
         start += piece.len;
@@ -197,21 +196,17 @@ static bool run_path_reversed(struct output *out, const struct tokenizer *tokeni
     return true;
 }
 
-bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena,
-                    analysis_visit *visit, void *context)
+bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena, analysis_visit *visit,
+                    void *context)
 {
     struct output out = {visit, context, text, 0, tokenizer->token_characters_max};
     switch (tokenizer->kind) {
-    case TOKENIZER_STANDARD:
-        return run_standard(&out);
+    case TOKENIZER_STANDARD: return run_standard(&out);
     case TOKENIZER_LETTER:
-    case TOKENIZER_WHITESPACE:
-        return run_runs(&out, tokenizer->kind == TOKENIZER_LETTER);
+    case TOKENIZER_WHITESPACE: return run_runs(&out, tokenizer->kind == TOKENIZER_LETTER);
     case TOKENIZER_PATH:
-        return tokenizer->reverse ? run_path_reversed(&out, tokenizer, arena)
-                                  : run_path(&out, tokenizer, arena);
-    case TOKENIZER_KEYWORD:
-        break;
+        return tokenizer->reverse ? run_path_reversed(&out, tokenizer, arena) : run_path(&out, tokenizer, arena);
+    case TOKENIZER_KEYWORD: break;
     }
     struct analysis_token token = {text, 0, 0, (uint32_t)text.len};
     return text.len == 0 || visit(context, &token);

@@ -23,8 +23,7 @@ enum aggregation_kind {
     AGGREGATION_KIND_COUNT
 };
 
-static const char *const kind_names[] = {"min",   "max",         "sum",         "avg",
-                                         "stats", "value_count", "cardinality", "terms"};
+static const char *const kind_names[] = {"min", "max", "sum", "avg", "stats", "value_count", "cardinality", "terms"};
 
 enum bucket_order { BY_COUNT_DESCENDING, BY_COUNT_ASCENDING, BY_KEY_ASCENDING, BY_KEY_DESCENDING };
 
@@ -39,9 +38,7 @@ struct aggregation {
     struct aggregation *below; /* of terms */
 };
 
-/* --- Parsing
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- Parsing ------------------------------------------------------------------------------------------------------ */
 
 static int take_order(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
 {
@@ -75,25 +72,21 @@ static int take_option(struct query_parser *parser, struct slice option, yyjson_
     if (slice_is(option, "shard_size") || slice_is(option, "precision_threshold") ||
         slice_is(option, "show_term_doc_count_error"))
         return 0;
-    return query__refuse(parser, value, false, PROBLEM_PARSING,
-                         "[%s] aggregation does not support [%.*s] here", kind_names[aggregation->kind],
-                         SLICE_ARG(option));
+    return query__refuse(parser, value, false, PROBLEM_PARSING, "[%s] aggregation does not support [%.*s] here",
+                         kind_names[aggregation->kind], SLICE_ARG(option));
 }
 
-static int take_kind(struct query_parser *parser, struct slice name, yyjson_val *value,
-                     struct aggregation *aggregation)
+static int take_kind(struct query_parser *parser, struct slice name, yyjson_val *value, struct aggregation *aggregation)
 {
     size_t kind = 0;
     while (kind < sizeof kind_names / sizeof *kind_names && !slice_is(name, kind_names[kind]))
         kind++;
     if (kind == sizeof kind_names / sizeof *kind_names)
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]",
-                             SLICE_ARG(name));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]", SLICE_ARG(name));
     aggregation->kind = (enum aggregation_kind)kind;
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach(value, index, count, key, member)
-    {
+    yyjson_obj_foreach (value, index, count, key, member) {
         int r = take_option(parser, json_slice(key), member, aggregation);
         if (r != 0)
             return r;
@@ -104,14 +97,12 @@ static int take_kind(struct query_parser *parser, struct slice name, yyjson_val 
     return 0;
 }
 
-static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned depth,
-                     struct aggregation *aggregation)
+static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation *aggregation)
 {
     bool kind = false;
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach(value, index, count, key, member)
-    {
+    yyjson_obj_foreach (value, index, count, key, member) {
         int r;
         if (slice_is(json_slice(key), "aggs") || slice_is(json_slice(key), "aggregations")) {
             r = aggregation_parse(parser, member, depth + 1, &aggregation->below);
@@ -119,8 +110,7 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
             r = 0;
         } else if (kind) {
             r = query__refuse(parser, member, false, PROBLEM_PARSING,
-                              "Found two aggregation type definitions in [%.*s]",
-                              SLICE_ARG(aggregation->name));
+                              "Found two aggregation type definitions in [%.*s]", SLICE_ARG(aggregation->name));
         } else {
             kind = true;
             r = take_kind(parser, json_slice(key), member, aggregation);
@@ -129,8 +119,8 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
             return r;
     }
     if (!kind)
-        return query__refuse(parser, value, true, PROBLEM_PARSING,
-                             "Missing definition for aggregation [%.*s]", SLICE_ARG(aggregation->name));
+        return query__refuse(parser, value, true, PROBLEM_PARSING, "Missing definition for aggregation [%.*s]",
+                             SLICE_ARG(aggregation->name));
     if (aggregation->below != NULL && aggregation->kind != AGGREGATION_TERMS)
         return query__refuse(parser, value, true, PROBLEM_PARSING,
                              "Aggregator [%.*s] of type [%s] cannot accept sub-aggregations",
@@ -138,8 +128,7 @@ static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned de
     return 0;
 }
 
-int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth,
-                      struct aggregation **ret_list)
+int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation **ret_list)
 {
     struct aggregation **end = ret_list;
     if (depth >= AGGREGATION_DEPTH_MAX || unsafe_yyjson_get_len(value) > AGGREGATIONS_MAX)
@@ -147,8 +136,7 @@ int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned d
                              "too many aggregations, or too deeply nested");
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach(value, index, count, key, member)
-    {
+    yyjson_obj_foreach (value, index, count, key, member) {
         struct aggregation *aggregation = arena_zalloc(parser->arena, sizeof *aggregation);
         aggregation->name = json_slice(key);
         aggregation->size = 10;
@@ -162,9 +150,7 @@ int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned d
     return 0;
 }
 
-/* --- Counting
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- Counting ----------------------------------------------------------------------------------------------------- */
 
 struct bucket {
     struct value key;
@@ -229,27 +215,24 @@ static double number_of(const struct mapping_field *field, const struct value *v
         return value->f64;
     if (value->kind == VALUE_BYTES)
         return 0;
-    return field->type == FIELD_SCALED_FLOAT ? (double)value->i64 / field->scaling_factor
-                                             : (double)value->i64;
+    return field->type == FIELD_SCALED_FLOAT ? (double)value->i64 / field->scaling_factor : (double)value->i64;
 }
 
 static struct slice value_bytes(const struct value *value)
 {
-    return value->kind == VALUE_BYTES ? value->bytes
-                                      : (struct slice){(const char *)&value->i64, sizeof value->i64};
+    return value->kind == VALUE_BYTES ? value->bytes : (struct slice){(const char *)&value->i64, sizeof value->i64};
 }
 
 static int too_many(struct arena *arena, struct problem *ret_problem)
 {
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
-                "Trying to create too many buckets. Must be less than or equal to: [%d].",
-                AGGREGATION_BUCKETS_MAX);
+                "Trying to create too many buckets. Must be less than or equal to: [%d].", AGGREGATION_BUCKETS_MAX);
     return QUERY_REFUSED;
 }
 
 static int add_to_bucket(const struct aggregation *aggregation, struct metric *metric,
-                         const struct mapping_field *field, const struct value *value,
-                         struct subject *subject, struct arena *arena, struct problem *ret_problem)
+                         const struct mapping_field *field, const struct value *value, struct subject *subject,
+                         struct arena *arena, struct problem *ret_problem)
 {
     struct bucket *bucket = map_get(&metric->buckets, value_bytes(value));
     if (bucket == NULL) {
@@ -260,8 +243,7 @@ static int add_to_bucket(const struct aggregation *aggregation, struct metric *m
         bucket->type = field->type;
         bucket->scale = field->type == FIELD_SCALED_FLOAT ? field->scaling_factor : 1;
         if (value->kind == VALUE_BYTES)
-            bucket->key.bytes =
-                (struct slice){mem_dup(value->bytes.data, value->bytes.len), value->bytes.len};
+            bucket->key.bytes = (struct slice){mem_dup(value->bytes.data, value->bytes.len), value->bytes.len};
         bucket->below = aggregation->below != NULL ? aggregator_new(aggregation->below) : NULL;
         map_put(&metric->buckets, value_bytes(value), bucket);
     }
@@ -278,9 +260,8 @@ static bool seen_before(const struct value *values, size_t at)
     return false;
 }
 
-static int add_values(const struct aggregation *aggregation, struct metric *metric,
-                      const struct mapping_field *field, struct subject *subject, struct arena *arena,
-                      struct problem *ret_problem)
+static int add_values(const struct aggregation *aggregation, struct metric *metric, const struct mapping_field *field,
+                      struct subject *subject, struct arena *arena, struct problem *ret_problem)
 {
     struct value *values = NULL;
     size_t count = subject_field(subject, field, &values);
@@ -312,8 +293,8 @@ int aggregator_add(struct aggregator *aggregator, struct subject *subject, struc
         bool numeric = a->kind < AGGREGATION_VALUE_COUNT;
         if (field->type == FIELD_TEXT || (numeric && field_value_kind(field) == VALUE_BYTES)) {
             problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                        "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]",
-                        SLICE_ARG(field->path), SLICE_ARG(field->type_name), kind_names[a->kind]);
+                        "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]", SLICE_ARG(field->path),
+                        SLICE_ARG(field->type_name), kind_names[a->kind]);
             return QUERY_REFUSED;
         }
         int r = add_values(a, &aggregator->metrics[i], field, subject, arena, ret_problem);
@@ -323,9 +304,7 @@ int aggregator_add(struct aggregator *aggregator, struct subject *subject, struc
     return 0;
 }
 
-/* --- Writing
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static int by_key(const struct bucket *a, const struct bucket *b)
 {
@@ -392,8 +371,7 @@ static void write_bucket(struct json_writer *w, const struct bucket *bucket)
     json_end(w, '}');
 }
 
-static void write_terms(struct json_writer *w, const struct aggregation *aggregation,
-                        const struct metric *metric)
+static void write_terms(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric)
 {
     struct bucket **buckets = mem_alloc((metric->buckets.count + 1) * sizeof(struct bucket *));
     size_t count = 0;
@@ -441,28 +419,15 @@ static void write_stats(struct json_writer *w, const struct metric *metric)
     json_double(w, metric->sum);
 }
 
-static void write_one(struct json_writer *w, const struct aggregation *aggregation,
-                      const struct metric *metric)
+static void write_one(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric)
 {
     switch (aggregation->kind) {
-    case AGGREGATION_TERMS:
-        write_terms(w, aggregation, metric);
-        break;
-    case AGGREGATION_MIN:
-        write_extremes(w, metric, "value", metric->low);
-        break;
-    case AGGREGATION_MAX:
-        write_extremes(w, metric, "value", metric->high);
-        break;
-    case AGGREGATION_AVG:
-        write_extremes(w, metric, "value", metric->sum / (double)metric->values);
-        break;
-    case AGGREGATION_SUM:
-        write_number(w, "value", metric->sum, metric);
-        break;
-    case AGGREGATION_STATS:
-        write_stats(w, metric);
-        break;
+    case AGGREGATION_TERMS: write_terms(w, aggregation, metric); break;
+    case AGGREGATION_MIN: write_extremes(w, metric, "value", metric->low); break;
+    case AGGREGATION_MAX: write_extremes(w, metric, "value", metric->high); break;
+    case AGGREGATION_AVG: write_extremes(w, metric, "value", metric->sum / (double)metric->values); break;
+    case AGGREGATION_SUM: write_number(w, "value", metric->sum, metric); break;
+    case AGGREGATION_STATS: write_stats(w, metric); break;
     default:
         json_key(w, "value");
         json_u64(w, aggregation->kind == AGGREGATION_CARDINALITY ? metric->buckets.count : metric->values);

@@ -26,8 +26,7 @@ struct matcher *bind__new(struct binder *binder, enum matcher_kind kind, double 
 
 void bind__list_add(struct binder *binder, struct matcher_list *list, struct matcher *matcher)
 {
-    list->items =
-        arena_grow(binder->arena, list->items, list->count, &list->capacity, sizeof(struct matcher *));
+    list->items = arena_grow(binder->arena, list->items, list->count, &list->capacity, sizeof(struct matcher *));
     list->items[list->count++] = matcher;
 }
 
@@ -110,8 +109,7 @@ static struct matcher *bind_types(struct binder *binder, const struct query *que
     }
     if (matcher->types.count == 0)
         return none(binder);
-    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost)
-                                                                              : matcher;
+    return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
 }
 
 static struct matcher *bind_index_name(struct binder *binder, const struct query *query)
@@ -202,8 +200,8 @@ struct field_collector {
 static void collect_field(void *context, const struct mapping_field *field)
 {
     struct field_collector *found = context;
-    found->fields = arena_grow(found->binder->arena, found->fields, found->count, &found->capacity,
-                               sizeof *found->fields);
+    found->fields =
+        arena_grow(found->binder->arena, found->fields, found->count, &found->capacity, sizeof *found->fields);
     found->fields[found->count++] = field;
 }
 
@@ -230,9 +228,8 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
     if (field != NULL && field->type != FIELD_OBJECT && field->type != FIELD_NESTED)
         collect_field(&found, field);
     else if (field != NULL)
-        mapping_fields_matching(binder->index->mapping,
-                                arena_printf(binder->arena, "%.*s.*", SLICE_ARG(query->field)), collect_field,
-                                &found);
+        mapping_fields_matching(binder->index->mapping, arena_printf(binder->arena, "%.*s.*", SLICE_ARG(query->field)),
+                                collect_field, &found);
     else if (slice_find_byte(query->field, '*') < query->field.len)
         mapping_fields_matching(binder->index->mapping, query->field, collect_field, &found);
     struct matcher *matcher = bind__new(binder, MATCHER_EXISTS, query->boost);
@@ -245,11 +242,9 @@ static int bind_exists(struct binder *binder, const struct query *query, struct 
     return 0;
 }
 
-/* --- bool and friends
- * --------------------------------------------------------------------------------------- */
+/* --- bool and friends --------------------------------------------------------------------------------------------- */
 
-static int bind_list(struct binder *binder, const struct query_list *list, bool scores,
-                     struct matcher_list *ret_list)
+static int bind_list(struct binder *binder, const struct query_list *list, bool scores, struct matcher_list *ret_list)
 {
     bool outer = binder->scores;
     int r = 0;
@@ -344,8 +339,8 @@ static int bind_bool(struct binder *binder, const struct query *query, struct ma
     return r;
 }
 
-static int bind_compound(struct binder *binder, const struct query *query, enum matcher_kind kind,
-                         bool scores, struct matcher **ret_matcher)
+static int bind_compound(struct binder *binder, const struct query *query, enum matcher_kind kind, bool scores,
+                         struct matcher **ret_matcher)
 {
     struct matcher *matcher = bind__new(binder, kind, query->boost);
     matcher->compound.number = isnan(query->compound.number) ? 0.0f : (float)query->compound.number;
@@ -365,33 +360,29 @@ static int bind_nested(struct binder *binder, const struct query *query, struct 
                  field == NULL ? "failed to find nested object under path" : "nested object under path",
                  SLICE_ARG(query->field));
     if (field == NULL) {
-        struct slice reason =
-            arena_printf(binder->arena, "[nested] failed to find nested object under path [%.*s]",
-                         SLICE_ARG(query->field));
+        struct slice reason = arena_printf(binder->arena, "[nested] failed to find nested object under path [%.*s]",
+                                           SLICE_ARG(query->field));
         binder->problem->caused_by->reason = reason;
-        binder->problem->reason =
-            arena_printf(binder->arena, "failed to create query: %.*s", SLICE_ARG(reason));
+        binder->problem->reason = arena_printf(binder->arena, "failed to create query: %.*s", SLICE_ARG(reason));
     }
     return QUERY_REFUSED;
 }
 
-/* --- Scripts
- * ------------------------------------------------------------------------------------------------ */
+/* --- Scripts ------------------------------------------------------------------------------------------------------ */
 
-int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
-                 struct script **ret_script)
+int bind__script(struct binder *binder, const struct query_script *spec, int script_context, struct script **ret_script)
 {
     if (binder->context->compile == NULL)
         return bind__refuse_plain(binder, "scripts are not available here");
     struct script *script = NULL;
-    int r = binder->context->compile(binder->context->compile_user, spec, script_context, &script,
-                                     binder->arena, binder->problem);
+    int r = binder->context->compile(binder->context->compile_user, spec, script_context, &script, binder->arena,
+                                     binder->problem);
     if (r > 0)
         return QUERY_REFUSED;
     if (r < 0)
         return tl_trace(r);
-    binder->scripts = arena_grow(binder->arena, binder->scripts, binder->script_count,
-                                 &binder->script_capacity, sizeof *binder->scripts);
+    binder->scripts = arena_grow(binder->arena, binder->scripts, binder->script_count, &binder->script_capacity,
+                                 sizeof *binder->scripts);
     binder->scripts[binder->script_count++] = script;
     *ret_script = script;
     return 0;
@@ -409,8 +400,7 @@ int bind__function(struct binder *binder, const struct query *query, struct matc
 {
     struct matcher *matcher = bind__new(binder, MATCHER_FUNCTION, query->boost);
     matcher->function.spec = query;
-    matcher->function.functions =
-        arena_zalloc(binder->arena, query->function.count * sizeof(struct bound_function));
+    matcher->function.functions = arena_zalloc(binder->arena, query->function.count * sizeof(struct bound_function));
     int r = query_bind(binder, query->function.query, &matcher->function.query);
     for (size_t i = 0; r == 0 && i < query->function.count; i++) {
         struct bound_function *function = &matcher->function.functions[i];
@@ -422,18 +412,16 @@ int bind__function(struct binder *binder, const struct query *query, struct matc
         if (r == 0 && function->spec->field_factor) {
             function->field = mapping_field(binder->index->mapping, function->spec->field);
             if (function->field == NULL && isnan(function->spec->missing))
-                r = bind__refuse(
-                    binder, PROBLEM_ILLEGAL_ARGUMENT,
-                    "Unable to find a field mapper for field [%.*s]. No 'missing' value defined.",
-                    SLICE_ARG(function->spec->field));
+                r = bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                                 "Unable to find a field mapper for field [%.*s]. No 'missing' value defined.",
+                                 SLICE_ARG(function->spec->field));
         }
     }
     *ret_matcher = matcher;
     return r;
 }
 
-/* --- Query strings
- * ------------------------------------------------------------------------------------------ */
+/* --- Query strings ------------------------------------------------------------------------------------------------ */
 
 static int bind_lucene(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
@@ -442,8 +430,7 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
         parsed = lucene_parse_simple(binder->arena, query, query->lucene.fields, query->lucene.field_count);
     } else {
         struct problem problem = {0};
-        int r = lucene_parse(binder->arena, query, query->lucene.fields, query->lucene.field_count, &parsed,
-                             &problem);
+        int r = lucene_parse(binder->arena, query, query->lucene.fields, query->lucene.field_count, &parsed, &problem);
         if (r != 0) {
             bind__refuse_plain(binder, "Failed to parse query [%.*s]", SLICE_ARG(query->lucene.text));
             binder->problem->caused_by = arena_alloc(binder->arena, sizeof problem);
@@ -454,8 +441,7 @@ static int bind_lucene(struct binder *binder, const struct query *query, struct 
     return query_bind(binder, parsed, ret_matcher);
 }
 
-/* --- Dispatch
- * ----------------------------------------------------------------------------------------------- */
+/* --- Dispatch ----------------------------------------------------------------------------------------------------- */
 
 /* A query on one field that the mapping must know; unknown ones match nothing. */
 static int bind_field(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
@@ -475,55 +461,33 @@ static int bind_field(struct binder *binder, const struct query *query, struct m
 static int bind_node(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     switch (query->kind) {
-    case QUERY_MATCH_ALL:
-        *ret_matcher = all(binder, query->boost);
-        return 0;
-    case QUERY_MATCH_NONE:
-        *ret_matcher = none(binder);
-        return 0;
-    case QUERY_IDS:
-        *ret_matcher = bind_names(binder, MATCHER_IDS, query);
-        return 0;
-    case QUERY_TYPE:
-        *ret_matcher = bind_types(binder, query);
-        return 0;
+    case QUERY_MATCH_ALL: *ret_matcher = all(binder, query->boost); return 0;
+    case QUERY_MATCH_NONE: *ret_matcher = none(binder); return 0;
+    case QUERY_IDS: *ret_matcher = bind_names(binder, MATCHER_IDS, query); return 0;
+    case QUERY_TYPE: *ret_matcher = bind_types(binder, query); return 0;
     case QUERY_TERM:
         if ((*ret_matcher = bind_metadata(binder, query)) != NULL)
             return 0;
         return bind_field(binder, query, ret_matcher);
-    case QUERY_TERMS:
-        return bind_terms(binder, query, ret_matcher);
+    case QUERY_TERMS: return bind_terms(binder, query, ret_matcher);
     case QUERY_PREFIX:
     case QUERY_WILDCARD:
     case QUERY_REGEXP:
     case QUERY_FUZZY:
-    case QUERY_RANGE:
-        return bind_field(binder, query, ret_matcher);
-    case QUERY_EXISTS:
-        return bind_exists(binder, query, ret_matcher);
-    case QUERY_BOOL:
-        return bind_bool(binder, query, ret_matcher);
-    case QUERY_CONSTANT_SCORE:
-        return bind_compound(binder, query, MATCHER_CONSTANT, false, ret_matcher);
-    case QUERY_DIS_MAX:
-        return bind_compound(binder, query, MATCHER_DIS_MAX, true, ret_matcher);
-    case QUERY_BOOSTING:
-        return bind_compound(binder, query, MATCHER_BOOSTING, true, ret_matcher);
-    case QUERY_NESTED:
-        return bind_nested(binder, query, ret_matcher);
-    case QUERY_FUNCTION_SCORE:
-        return bind__function(binder, query, ret_matcher);
-    case QUERY_MATCH:
-        return bind__match(binder, query, ret_matcher);
-    case QUERY_MULTI_MATCH:
-        return bind__multi_match(binder, query, ret_matcher);
+    case QUERY_RANGE: return bind_field(binder, query, ret_matcher);
+    case QUERY_EXISTS: return bind_exists(binder, query, ret_matcher);
+    case QUERY_BOOL: return bind_bool(binder, query, ret_matcher);
+    case QUERY_CONSTANT_SCORE: return bind_compound(binder, query, MATCHER_CONSTANT, false, ret_matcher);
+    case QUERY_DIS_MAX: return bind_compound(binder, query, MATCHER_DIS_MAX, true, ret_matcher);
+    case QUERY_BOOSTING: return bind_compound(binder, query, MATCHER_BOOSTING, true, ret_matcher);
+    case QUERY_NESTED: return bind_nested(binder, query, ret_matcher);
+    case QUERY_FUNCTION_SCORE: return bind__function(binder, query, ret_matcher);
+    case QUERY_MATCH: return bind__match(binder, query, ret_matcher);
+    case QUERY_MULTI_MATCH: return bind__multi_match(binder, query, ret_matcher);
     case QUERY_LUCENE:
-    case QUERY_SIMPLE:
-        return bind_lucene(binder, query, ret_matcher);
-    case QUERY_SCRIPT:
-        return bind_script_query(binder, query, ret_matcher);
-    case QUERY_KIND_COUNT:
-        break;
+    case QUERY_SIMPLE: return bind_lucene(binder, query, ret_matcher);
+    case QUERY_SCRIPT: return bind_script_query(binder, query, ret_matcher);
+    case QUERY_KIND_COUNT: break;
     }
     UNREACHABLE();
     return 0;
@@ -532,8 +496,8 @@ static int bind_node(struct binder *binder, const struct query *query, struct ma
 int query_bind(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     if (binder->depth >= 2 * QUERY_DEPTH_MAX)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "The nested depth of the query exceeds the maximum of %d", QUERY_DEPTH_MAX);
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "The nested depth of the query exceeds the maximum of %d",
+                            QUERY_DEPTH_MAX);
     binder->depth++;
     int r = bind_node(binder, query, ret_matcher);
     binder->depth--;

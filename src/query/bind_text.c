@@ -15,18 +15,17 @@ struct tokens {
 static bool take_token(void *context, const struct analysis_token *token)
 {
     struct tokens *tokens = context;
-    tokens->items = arena_grow(tokens->binder->arena, tokens->items, tokens->count, &tokens->capacity,
-                               sizeof *tokens->items);
+    tokens->items =
+        arena_grow(tokens->binder->arena, tokens->items, tokens->count, &tokens->capacity, sizeof *tokens->items);
     tokens->items[tokens->count] = *token;
     tokens->items[tokens->count++].text = arena_copy(tokens->binder->arena, token->text);
     return tokens->count < QUERY_CLAUSES_MAX * 8;
 }
 
-static int analyse(struct binder *binder, const struct mapping_field *field,
-                   const struct match_options *options, struct slice text, struct tokens *ret_tokens)
+static int analyse(struct binder *binder, const struct mapping_field *field, const struct match_options *options,
+                   struct slice text, struct tokens *ret_tokens)
 {
-    const struct analyzer *analyzer =
-        field->search_analyzer != NULL ? field->search_analyzer : field->analyzer;
+    const struct analyzer *analyzer = field->search_analyzer != NULL ? field->search_analyzer : field->analyzer;
     if (options->analyzer.len > 0)
         analyzer = mapping_analyzer(binder->index->mapping, options->analyzer);
     if (analyzer == NULL)
@@ -46,8 +45,7 @@ static int token_matcher(struct binder *binder, const struct query *query, const
                          struct matcher **ret_matcher)
 {
     if (!prefix && options->fuzziness.len == 0)
-        return bind__term(binder, field, query__text(binder->arena, token), query->boost, binder->scores,
-                          ret_matcher);
+        return bind__term(binder, field, query__text(binder->arena, token), query->boost, binder->scores, ret_matcher);
     struct query *pattern = query__new(binder->arena, prefix ? QUERY_PREFIX : QUERY_FUZZY);
     pattern->boost = query->boost;
     pattern->field = field->path;
@@ -58,10 +56,9 @@ static int token_matcher(struct binder *binder, const struct query *query, const
 }
 
 /* Tokens at one position are alternatives of each other. Returns: where the next position begins. */
-static int position_matcher(struct binder *binder, const struct query *query,
-                            const struct mapping_field *field, const struct match_options *options,
-                            const struct tokens *tokens, bool prefix_last, size_t *at,
-                            struct matcher **ret_matcher)
+static int position_matcher(struct binder *binder, const struct query *query, const struct mapping_field *field,
+                            const struct match_options *options, const struct tokens *tokens, bool prefix_last,
+                            size_t *at, struct matcher **ret_matcher)
 {
     struct matcher *group = bind__new(binder, MATCHER_DIS_MAX, 1);
     uint32_t position = tokens->items[*at].position;
@@ -97,8 +94,8 @@ static int match_words(struct binder *binder, const struct query *query, const s
     }
     words->boolean.minimum = words->boolean.should.count > 0;
     if (options->minimum_should_match.len > 0 && words->boolean.should.count > 0) {
-        int r = bind__minimum(binder, options->minimum_should_match, words->boolean.should.count,
-                              &words->boolean.minimum);
+        int r =
+            bind__minimum(binder, options->minimum_should_match, words->boolean.should.count, &words->boolean.minimum);
         if (r != 0)
             return r;
         if (words->boolean.minimum == 0)
@@ -147,16 +144,16 @@ static int match_field(struct binder *binder, const struct query *query, const s
     bool prefix_last = form == MATCH_PHRASE_PREFIX || form == MATCH_BOOL_PREFIX;
     if (field->type != FIELD_TEXT) {
         if (prefix_last && field->type == FIELD_KEYWORD)
-            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value),
-                                 true, ret_matcher);
+            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), true,
+                                 ret_matcher);
         if (options->fuzziness.len > 0 && field->type == FIELD_KEYWORD)
-            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value),
-                                 false, ret_matcher);
+            return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), false,
+                                 ret_matcher);
         return bind__term(binder, field, value, query->boost, binder->scores, ret_matcher);
     }
     if (!field->indexed)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Cannot search on field [%.*s] since it is not indexed.", SLICE_ARG(field->path));
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Cannot search on field [%.*s] since it is not indexed.",
+                            SLICE_ARG(field->path));
     struct tokens tokens;
     int r = analyse(binder, field, options, query__scalar_text(binder->arena, value), &tokens);
     if (r != 0)
@@ -197,8 +194,7 @@ static int match_metadata(struct binder *binder, struct slice name, yyjson_val *
 int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
-    if (field == NULL && query->field.len > 0 && query->field.data[0] == '_' &&
-        !slice_is(query->field, "_all"))
+    if (field == NULL && query->field.len > 0 && query->field.data[0] == '_' && !slice_is(query->field, "_all"))
         return match_metadata(binder, query->field, query->match.value, query->boost, ret_matcher);
     if (slice_is(query->field, "_all") || slice_is(query->field, "*")) {
         struct query *multi = query__new(binder->arena, QUERY_MULTI_MATCH);
@@ -219,8 +215,7 @@ int bind__match(struct binder *binder, const struct query *query, struct matcher
                          ret_matcher);
 }
 
-/* --- Over several fields
- * ------------------------------------------------------------------------------------- */
+/* --- Over several fields ------------------------------------------------------------------------------------------ */
 
 struct chosen_fields {
     struct binder *binder;
@@ -239,8 +234,8 @@ static void choose_field(void *context, const struct mapping_field *field)
                       field->type != FIELD_BINARY && field->type != FIELD_STORED;
     if (!searchable || chosen->count >= QUERY_CLAUSES_MAX)
         return;
-    chosen->items = arena_grow(chosen->binder->arena, chosen->items, chosen->count, &chosen->capacity,
-                               sizeof *chosen->items);
+    chosen->items =
+        arena_grow(chosen->binder->arena, chosen->items, chosen->count, &chosen->capacity, sizeof *chosen->items);
     chosen->items[chosen->count++] = (struct chosen_field){field, chosen->boost};
 }
 
@@ -287,8 +282,7 @@ static int match_across(struct binder *binder, const struct query *query, const 
                 return r;
             bind__list_add(binder, &anywhere->compound.queries, one);
         }
-        bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should,
-                       anywhere);
+        bind__list_add(binder, options->and_operator ? &words->boolean.must : &words->boolean.should, anywhere);
     }
     words->boolean.minimum = words->boolean.should.count > 0;
     *ret_matcher = tokens.count > 0 ? words : bind__new(binder, MATCHER_NONE, 1);
@@ -310,14 +304,12 @@ int bind__multi_match(struct binder *binder, const struct query *query, struct m
         return match_across(binder, query, &chosen, &options, ret_matcher);
     bool sum = query->multi.form == MULTI_MOST_FIELDS || query->multi.form == MULTI_BOOL_PREFIX;
     struct matcher *matcher = bind__new(binder, MATCHER_DIS_MAX, query->boost);
-    matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker
-                               : sum                            ? 1.0f
-                                                                : 0.0f;
+    matcher->compound.number = !isnan(query->multi.tie_breaker) ? (float)query->multi.tie_breaker : sum ? 1.0f : 0.0f;
     for (size_t i = 0; i < chosen.count; i++) {
         struct matcher *one;
         struct query part = {.kind = QUERY_MATCH, .boost = chosen.items[i].boost};
-        int r = match_lenient(binder, &part, chosen.items[i].field, forms[query->multi.form],
-                              query->multi.value, &options, &one);
+        int r = match_lenient(binder, &part, chosen.items[i].field, forms[query->multi.form], query->multi.value,
+                              &options, &one);
         if (r != 0)
             return r;
         bind__list_add(binder, &matcher->compound.queries, one);

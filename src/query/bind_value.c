@@ -36,8 +36,8 @@ static int check_searchable(struct binder *binder, const struct mapping_field *f
         return bind__refuse_plain(binder, "Field [%.*s] of type [%.*s] does not support searching",
                                   SLICE_ARG(field->path), SLICE_ARG(field->type_name));
     if (!field->indexed)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Cannot search on field [%.*s] since it is not indexed.", SLICE_ARG(field->path));
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Cannot search on field [%.*s] since it is not indexed.",
+                            SLICE_ARG(field->path));
     return 0;
 }
 
@@ -58,16 +58,14 @@ static int refuse_value(struct binder *binder, const struct mapping_field *field
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
                             "Can't parse boolean value [%.*s], expected [true] or [false]", SLICE_ARG(text));
     if (field->type == FIELD_IP)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.",
-                            SLICE_ARG(text));
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "'%.*s' is not an IP string literal.", SLICE_ARG(text));
     bool number = slice_starts_with(cause->reason, SLICE_LIT("For input string"));
     bind__refuse(binder, number ? PROBLEM_NUMBER_FORMAT : cause->type, "%.*s", SLICE_ARG(cause->reason));
     binder->problem->caused_by->name = cause->name;
     return QUERY_REFUSED;
 }
 
-/* --- Dates
- * -------------------------------------------------------------------------------------------------- */
+/* --- Dates -------------------------------------------------------------------------------------------------------- */
 
 static int refuse_date(struct binder *binder, struct slice text, struct slice format)
 {
@@ -76,7 +74,8 @@ static int refuse_date(struct binder *binder, struct slice text, struct slice fo
     if (binder->context->dialect == DIALECT_5) {
         bind__refuse(binder, PROBLEM_PARSE, "%.*s", SLICE_ARG(inner));
         struct problem *where = arena_zalloc(binder->arena, sizeof *where);
-        problem_set(where, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "Parse failure at index [0] of [%.*s]", SLICE_ARG(text));
+        problem_set(where, binder->arena, PROBLEM_ILLEGAL_ARGUMENT, "Parse failure at index [0] of [%.*s]",
+                    SLICE_ARG(text));
         binder->problem->caused_by->caused_by = where;
         return QUERY_REFUSED;
     }
@@ -97,12 +96,10 @@ static int date_value(struct binder *binder, const struct mapping_field *field, 
     int zone = 0;
     if (range != NULL && range->range.format.len > 0 &&
         date_format_parse(binder->arena, range->range.format, &format) != 0)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Invalid format: [%.*s]: Unknown pattern letter", SLICE_ARG(range->range.format));
-    if (range != NULL && range->range.time_zone.len > 0 &&
-        date_zone_parse(range->range.time_zone, &zone) != 0)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Invalid ID for ZoneOffset or unsupported region: %.*s",
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Unknown pattern letter",
+                            SLICE_ARG(range->range.format));
+    if (range != NULL && range->range.time_zone.len > 0 && date_zone_parse(range->range.time_zone, &zone) != 0)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid ID for ZoneOffset or unsupported region: %.*s",
                             SLICE_ARG(range->range.time_zone));
     struct slice text = query__scalar_text(binder->arena, scalar);
     if (date_parse_math(format, text, binder->context->now_ms, round_up, zone, ret_millis) != 0)
@@ -127,11 +124,10 @@ static int out_of_range(struct binder *binder, const struct mapping_field *field
     return number < -limit || number >= limit ? OUT_OF_FIELD : 0;
 }
 
-/* --- Terms
- * -------------------------------------------------------------------------------------------------- */
+/* --- Terms -------------------------------------------------------------------------------------------------------- */
 
-static struct matcher *single_value(struct binder *binder, const struct mapping_field *field,
-                                    const struct value *value, double boost, bool scored)
+static struct matcher *single_value(struct binder *binder, const struct mapping_field *field, const struct value *value,
+                                    double boost, bool scored)
 {
     struct matcher *matcher = bind__new(binder, MATCHER_TERMS, boost);
     matcher->field = field;
@@ -146,8 +142,8 @@ static struct matcher *single_value(struct binder *binder, const struct mapping_
     return matcher;
 }
 
-static int date_term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
-                     double boost, struct matcher **ret_matcher)
+static int date_term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
+                     struct matcher **ret_matcher)
 {
     struct matcher *matcher = bind__new(binder, MATCHER_RANGE, boost);
     matcher->field = field;
@@ -161,8 +157,8 @@ static int date_term(struct binder *binder, const struct mapping_field *field, y
 }
 
 /* "10.0.0.0/8" on an ip field. Returns: false where the text is no such block. */
-static bool ip_block(struct binder *binder, const struct mapping_field *field, struct slice text,
-                     double boost, struct matcher **ret_matcher)
+static bool ip_block(struct binder *binder, const struct mapping_field *field, struct slice text, double boost,
+                     struct matcher **ret_matcher)
 {
     size_t slash = slice_find_byte(text, '/');
     uint64_t bits;
@@ -195,8 +191,8 @@ static bool ip_block(struct binder *binder, const struct mapping_field *field, s
     return true;
 }
 
-int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
-               bool scored, struct matcher **ret_matcher)
+int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
+               struct matcher **ret_matcher)
 {
     *ret_matcher = none(binder);
     if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
@@ -213,8 +209,10 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
     if (is_integer_field(field) && scalar_number(binder, scalar, &number) && number != floor(number))
         return 0; /* no integer has a fraction */
     if (is_integer_field(field) && yyjson_is_bool(scalar))
-        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%s\"", yyjson_is_true(scalar) ? "true" : "false");
-    if (is_integer_field(field) && scalar_number(binder, scalar, &number) && (r = out_of_range(binder, field, scalar, number)) != 0)
+        return bind__refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%s\"",
+                            yyjson_is_true(scalar) ? "true" : "false");
+    if (is_integer_field(field) && scalar_number(binder, scalar, &number) &&
+        (r = out_of_range(binder, field, scalar, number)) != 0)
         return r == OUT_OF_FIELD ? 0 : r;
     struct value value;
     struct problem cause = {0};
@@ -229,8 +227,7 @@ int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_
     return 0;
 }
 
-/* --- Ranges
- * ------------------------------------------------------------------------------------------------- */
+/* --- Ranges ------------------------------------------------------------------------------------------------------- */
 
 /* A bound of an integer field that has a fraction or lies outside of it moves to the nearest integer inside.
  */
@@ -258,8 +255,8 @@ static int integer_bound(struct binder *binder, const struct mapping_field *fiel
     return 0;
 }
 
-static int scaled_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
-                        bool high, struct matcher *matcher)
+static int scaled_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high,
+                        struct matcher *matcher)
 {
     double number;
     if (!scalar_number(binder, scalar, &number))
@@ -271,15 +268,14 @@ static int scaled_bound(struct binder *binder, const struct mapping_field *field
         matcher->range.high_exclusive = false;
     else if (whole != scaled)
         matcher->range.low_exclusive = false;
-    (high ? &matcher->range.high : &matcher->range.low)->i64 = whole >= 9.2233720368547758e18 ? INT64_MAX
-                                                               : whole <= -9.2233720368547758e18
-                                                                   ? INT64_MIN
-                                                                   : (int64_t)whole;
+    (high ? &matcher->range.high : &matcher->range.low)->i64 = whole >= 9.2233720368547758e18    ? INT64_MAX
+                                                               : whole <= -9.2233720368547758e18 ? INT64_MIN
+                                                                                                 : (int64_t)whole;
     return 0;
 }
 
-static int other_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
-                       bool high, struct matcher *matcher)
+static int other_bound(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, bool high,
+                       struct matcher *matcher)
 {
     struct value *bound = high ? &matcher->range.high : &matcher->range.low;
     struct problem cause = {0};
@@ -308,8 +304,8 @@ static int date_bound(struct binder *binder, const struct mapping_field *field, 
 
 /* Dates round: an exclusive lower bound begins behind the span that the text names, an inclusive upper one
  * ends with it. */
-static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field,
-                      bool high, struct matcher *matcher)
+static int bind_bound(struct binder *binder, const struct query *query, const struct mapping_field *field, bool high,
+                      struct matcher *matcher)
 {
     yyjson_val *scalar = high ? query->range.high : query->range.low;
     struct value *bound = high ? &matcher->range.high : &matcher->range.low;
@@ -357,8 +353,7 @@ int bind__range(struct binder *binder, const struct query *query, const struct m
     return 0;
 }
 
-/* --- Patterns
- * ----------------------------------------------------------------------------------------------- */
+/* --- Patterns ----------------------------------------------------------------------------------------------------- */
 
 static struct slice lower_ascii(struct arena *arena, struct slice text)
 {
@@ -376,9 +371,7 @@ static struct slice normalized(struct binder *binder, const struct mapping_field
     if (field->type != FIELD_TEXT || field->search_analyzer == NULL)
         return text;
     struct slice analyzer = analyzer_name(field->search_analyzer);
-    return slice_is(analyzer, "keyword") || slice_is(analyzer, "whitespace")
-               ? text
-               : lower_ascii(binder->arena, text);
+    return slice_is(analyzer, "keyword") || slice_is(analyzer, "whitespace") ? text : lower_ascii(binder->arena, text);
 }
 
 static unsigned edits_of(struct slice fuzziness, struct slice text)
@@ -402,21 +395,18 @@ static int refuse_pattern(struct binder *binder, const struct query *query, cons
                        : query->kind == QUERY_WILDCARD ? "wildcard"
                        : query->kind == QUERY_REGEXP   ? "regexp"
                                                        : "fuzzy";
-    const char *fields = query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY
-                             ? "keyword and text"
-                         : binder->context->dialect == DIALECT_5 ? "keyword and text"
-                                                                  : "keyword, text and wildcard";
+    const char *fields = query->kind == QUERY_REGEXP || query->kind == QUERY_FUZZY ? "keyword and text"
+                         : binder->context->dialect == DIALECT_5                   ? "keyword and text"
+                                                                                   : "keyword, text and wildcard";
     if (query->kind == QUERY_FUZZY)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
-                            "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",
-                            name, fields, SLICE_ARG(field->path), SLICE_ARG(field->type_name));
-    return bind__refuse_plain(binder,
-                              "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",
+                            "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]", name,
+                            fields, SLICE_ARG(field->path), SLICE_ARG(field->type_name));
+    return bind__refuse_plain(binder, "Can only use %s queries on %s fields - not on [%.*s] which is of type [%.*s]",
                               name, fields, SLICE_ARG(field->path), SLICE_ARG(field->type_name));
 }
 
-static int bind_regexp(struct binder *binder, const struct query *query, struct slice text,
-                       struct matcher *matcher)
+static int bind_regexp(struct binder *binder, const struct query *query, struct slice text, struct matcher *matcher)
 {
     struct slice reason = SLICE_NONE;
     if (text.len > QUERY_REGEXP_CHARACTERS_MAX)
@@ -426,8 +416,7 @@ static int bind_regexp(struct binder *binder, const struct query *query, struct 
             "[%d]. This "
             "maximum can be set by changing the [index.max_regex_length] index level setting.",
             text.len, QUERY_REGEXP_CHARACTERS_MAX);
-    matcher->pattern.pattern =
-        pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
+    matcher->pattern.pattern = pattern_new_regexp(binder->arena, text, query->pattern.case_insensitive, &reason);
     if (matcher->pattern.pattern == NULL)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     matcher->pattern.fits = pattern_regexp;
@@ -450,9 +439,8 @@ int bind__pattern(struct binder *binder, const struct query *query, const struct
     if (query->kind == QUERY_REGEXP)
         return bind_regexp(binder, query, text, matcher);
     if (query->kind == QUERY_FUZZY) {
-        matcher->pattern.pattern =
-            pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
-                              query->pattern.prefix_length, !query->pattern.no_transpositions);
+        matcher->pattern.pattern = pattern_new_fuzzy(binder->arena, text, edits_of(query->pattern.fuzziness, text),
+                                                     query->pattern.prefix_length, !query->pattern.no_transpositions);
         matcher->pattern.fits = pattern_fuzzy;
         matcher->pattern.prefix = SLICE_LIT("");
         return 0;

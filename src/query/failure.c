@@ -22,8 +22,8 @@ static void write_problem(struct json_writer *w, const struct problem *problem)
     json_end(w, '}');
 }
 
-static void write_details(struct json_writer *w, const struct search_context *context,
-                          const struct search_index *index, bool partial, const struct problem *shard)
+static void write_details(struct json_writer *w, const struct search_context *context, const struct search_index *index,
+                          bool partial, const struct problem *shard)
 {
     buf_lit(w->buf, "\"phase\":\"query\",\"grouped\":true,\"failed_shards\":");
     (void)partial;

@@ -27,24 +27,20 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
     buf_deinit(&name);
     bool other_fields = request->stored_field_count > 0 || request->script_field_count > 0;
     fetcher->source_allowed = source_enabled(binder->index->mapping);
-    fetcher->source =
-        !request->no_source && fetcher->source_allowed && (request->source_asked || !other_fields);
+    fetcher->source = !request->no_source && fetcher->source_allowed && (request->source_asked || !other_fields);
     fetcher->source_whole = request->source.include_count == 0 && request->source.exclude_count == 0;
     fetcher->ids = !request->stored_none;
     fetcher->fields = other_fields || request->docvalue_count > 0 || request->field_count > 0;
-    fetcher->scripts =
-        arena_zalloc(binder->arena, (request->script_field_count + 1) * sizeof(struct script *));
+    fetcher->scripts = arena_zalloc(binder->arena, (request->script_field_count + 1) * sizeof(struct script *));
     for (size_t i = 0; i < request->script_field_count; i++) {
-        int r =
-            bind__script(binder, request->script_fields[i].script, SCRIPT_FOR_FIELD, &fetcher->scripts[i]);
+        int r = bind__script(binder, request->script_fields[i].script, SCRIPT_FOR_FIELD, &fetcher->scripts[i]);
         if (r != 0)
             return r;
     }
     return 0;
 }
 
-/* --- fields
- * -------------------------------------------------------------------------------------------------------- */
+/* --- fields ------------------------------------------------------------------------------------------------------- */
 
 /* Fields gathered for one hit: name and the inside of its array. */
 struct fields_writer {
@@ -190,8 +186,7 @@ static bool is_stored(const struct mapping_field *field)
 {
     for (size_t i = 0; i < field->parameter_count; i++) {
         if (slice_is(field->parameters[i].name, "store"))
-            return slice_is(field->parameters[i].json, "true") ||
-                   slice_is(field->parameters[i].json, "\"true\"");
+            return slice_is(field->parameters[i].json, "true") || slice_is(field->parameters[i].json, "\"true\"");
     }
     return false;
 }
@@ -254,9 +249,7 @@ static int write_fields(const struct fetcher *fetcher, struct subject *subject, 
     return w.result;
 }
 
-/* --- The hit
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- The hit ------------------------------------------------------------------------------------------------------ */
 
 static void write_head(const struct fetcher *fetcher, const struct subject *subject, struct buf *buf)
 {
@@ -311,8 +304,8 @@ static void write_score(struct fetcher *fetcher, float score, struct buf *buf)
     buf_append(buf, fetcher->score_text, fetcher->score_len);
 }
 
-int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score,
-              const struct sort_value *values, struct buf *buf)
+int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score, const struct sort_value *values,
+              struct buf *buf)
 {
     int r = 0;
     write_head(fetcher, subject, buf);

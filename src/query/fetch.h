@@ -26,14 +26,13 @@ struct fetcher {
 };
 
 /* Returns: 0; QUERY_REFUSED with binder->problem. */
-int fetcher_init(struct fetcher *fetcher, struct binder *binder,
-                 const struct search_request *request) TL_MUST_USE;
+int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct search_request *request) TL_MUST_USE;
 
 /*
  * Appends one hit. `score` is NULL where it reads null.
  * Returns: 0; QUERY_REFUSED where a script failed (subject->problem); TL_ERR_CORRUPT.
  */
-int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score,
-              const struct sort_value *values, struct buf *buf) TL_MUST_USE;
+int fetch_hit(struct fetcher *fetcher, struct subject *subject, const float *score, const struct sort_value *values,
+              struct buf *buf) TL_MUST_USE;
 
 #endif

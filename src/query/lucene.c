@@ -64,22 +64,22 @@ static bool take_word(struct lucene *p, const char *word)
     skip_space(p);
     if (p->text.len - p->at < len || memcmp(p->text.data + p->at, word, len) != 0)
         return false;
-    if (p->text.len - p->at > len && !is_space(p->text.data[p->at + len]) &&
-        p->text.data[p->at + len] != '(' && word[0] >= 'A' && word[0] <= 'Z')
+    if (p->text.len - p->at > len && !is_space(p->text.data[p->at + len]) && p->text.data[p->at + len] != '(' &&
+        word[0] >= 'A' && word[0] <= 'Z')
         return false;
     p->at += len;
     return true;
 }
 
-#define EXPECTING_CLAUSE                                                                                     \
-    "    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n"        \
-    "    <QUOTED> ...\n    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n"     \
+#define EXPECTING_CLAUSE                                                                                 \
+    "    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n"    \
+    "    <QUOTED> ...\n    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n" \
     "    \"[\" ...\n    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    "
-#define EXPECTING_MORE                                                                                       \
-    "    <AND> ...\n    <OR> ...\n    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    "     \
-    "\"(\" ...\n"                                                                                            \
-    "    \")\" ...\n    \"*\" ...\n    \"^\" ...\n    <QUOTED> ...\n    <TERM> ...\n    <FUZZY_SLOP> ...\n"  \
-    "    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n    \"{\" ...\n    "     \
+#define EXPECTING_MORE                                                                                      \
+    "    <AND> ...\n    <OR> ...\n    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    "    \
+    "\"(\" ...\n"                                                                                           \
+    "    \")\" ...\n    \"*\" ...\n    \"^\" ...\n    <QUOTED> ...\n    <TERM> ...\n    <FUZZY_SLOP> ...\n" \
+    "    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n    \"{\" ...\n    "    \
     "<NUMBER> ...\n    "
 
 static struct query *fail(struct lucene *p, const char *expecting)
@@ -88,10 +88,9 @@ static struct query *fail(struct lucene *p, const char *expecting)
         return query_match_all(p->arena);
     p->failed = true;
     struct slice found = p->at >= p->text.len ? SLICE_LIT("<EOF>") : (struct slice){p->text.data + p->at, 1};
-    const char *form =
-        p->at >= p->text.len
-            ? "Encountered \"%.*s\" at line 1, column %zu.\nWas expecting one of:\n%s"
-            : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";
+    const char *form = p->at >= p->text.len
+                           ? "Encountered \"%.*s\" at line 1, column %zu.\nWas expecting one of:\n%s"
+                           : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";
     struct problem *cause = arena_zalloc(p->arena, sizeof *cause);
     cause->type = PROBLEM_PARSE;
     cause->name = SLICE_LIT("parse_exception"); /* Lucene's, which is no root cause */
@@ -107,8 +106,7 @@ static struct query *fail(struct lucene *p, const char *expecting)
     return query_match_all(p->arena);
 }
 
-/* --- Making nodes
- * --------------------------------------------------------------------------------------------- */
+/* --- Making nodes ------------------------------------------------------------------------------------------------- */
 
 static struct query *each_field(struct lucene *p, struct slice field,
                                 struct query *(*make)(struct lucene *, struct slice, struct query *),
@@ -164,16 +162,15 @@ static struct query *make_words(struct lucene *p, struct slice field, struct sli
     return query;
 }
 
-static struct query *make_pattern(struct lucene *p, struct slice field, enum query_kind kind,
-                                  struct slice text, struct slice fuzziness)
+static struct query *make_pattern(struct lucene *p, struct slice field, enum query_kind kind, struct slice text,
+                                  struct slice fuzziness)
 {
     struct query model = {.kind = kind, .boost = 1.0};
     model.pattern.value = query__text(p->arena, text);
     model.pattern.fuzziness = fuzziness;
     if (field.data == NULL &&
         p->field_count == 0) { /* everywhere: on the words of every text field, which `_all` was */
-        struct query *words =
-            make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
+        struct query *words = make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
         words->multi.options.fuzziness = fuzziness;
         return words;
     }
@@ -189,15 +186,13 @@ static struct query *make_exists(struct lucene *p, struct slice field)
     return query;
 }
 
-/* --- Terms
- * ------------------------------------------------------------------------------------------------------ */
+/* --- Terms -------------------------------------------------------------------------------------------------------- */
 
 static double take_number(struct lucene *p, double missing)
 {
     char digits[32] = "";
     size_t len = 0;
-    while (p->at < p->text.len && len < sizeof digits - 1 &&
-           strchr("0123456789.", p->text.data[p->at]) != NULL)
+    while (p->at < p->text.len && len < sizeof digits - 1 && strchr("0123456789.", p->text.data[p->at]) != NULL)
         digits[len++] = p->text.data[p->at++];
     return len > 0 ? strtod(digits, NULL) : missing;
 }
@@ -228,8 +223,8 @@ static bool take_term(struct lucene *p, struct lucene_term *ret_term)
     ret_term->pattern = (struct slice){p->text.data + start, p->at - start};
     ret_term->text = arena_copy(p->arena, buf_view(&text));
     ret_term->wildcard = stars > 0 || question;
-    ret_term->prefix = stars == 1 && !question && ret_term->text.len > 1 &&
-                       ret_term->text.data[ret_term->text.len - 1] == '*';
+    ret_term->prefix =
+        stars == 1 && !question && ret_term->text.len > 1 && ret_term->text.data[ret_term->text.len - 1] == '*';
     buf_deinit(&text);
     return p->at > start;
 }
@@ -296,8 +291,7 @@ static struct query *parse_range(struct lucene *p, struct slice field, bool excl
 /* age:>=10. Returns: NULL where it is none. */
 static struct query *parse_comparison(struct lucene *p, struct slice field)
 {
-    if (field.data == NULL || p->at >= p->text.len ||
-        (p->text.data[p->at] != '<' && p->text.data[p->at] != '>'))
+    if (field.data == NULL || p->at >= p->text.len || (p->text.data[p->at] != '<' && p->text.data[p->at] != '>'))
         return NULL;
     bool high = p->text.data[p->at++] == '<';
     bool exclusive = !take_char(p, '=');
@@ -340,13 +334,11 @@ static struct query *make_term(struct lucene *p, struct slice field, const struc
     if (slice_is(term->text, "*"))
         return make_exists(p, field);
     if (term->prefix)
-        return make_pattern(p, field, QUERY_PREFIX, (struct slice){term->text.data, term->text.len - 1},
-                            SLICE_NONE);
+        return make_pattern(p, field, QUERY_PREFIX, (struct slice){term->text.data, term->text.len - 1}, SLICE_NONE);
     return make_pattern(p, field, QUERY_WILDCARD, term->pattern, SLICE_NONE);
 }
 
-/* --- Clauses
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Clauses ------------------------------------------------------------------------------------------------------ */
 
 static struct query *parse_query(struct lucene *p, struct slice field);
 
@@ -418,13 +410,11 @@ struct lucene_clause {
 
 /* Lucene's rule: AND makes the clause before it required too; OR makes it optional where words are joined by
  * AND. */
-static enum occur occur_of(struct lucene *p, bool and_before, bool or_before, char sign,
-                           struct lucene_clause *previous)
+static enum occur occur_of(struct lucene *p, bool and_before, bool or_before, char sign, struct lucene_clause *previous)
 {
     if (previous != NULL && and_before && previous->occur == OCCUR_SHOULD)
         previous->occur = OCCUR_MUST;
-    if (previous != NULL && or_before && p->query->lucene.options.and_operator &&
-        previous->occur == OCCUR_MUST)
+    if (previous != NULL && or_before && p->query->lucene.options.and_operator && previous->occur == OCCUR_MUST)
         previous->occur = OCCUR_SHOULD;
     if (sign == '-')
         return OCCUR_MUST_NOT;
@@ -493,8 +483,8 @@ static void lucene_init(struct lucene *p, struct arena *arena, const struct quer
     }
 }
 
-int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields,
-                 size_t field_count, struct query **ret_query, struct problem *ret_problem)
+int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
+                 struct query **ret_query, struct problem *ret_problem)
 {
     struct lucene p;
     lucene_init(&p, arena, query, fields, field_count, ret_problem);
@@ -508,8 +498,7 @@ int lucene_parse(struct arena *arena, const struct query *query, const struct qu
     return p.failed ? QUERY_REFUSED : 0;
 }
 
-/* --- simple_query_string
- * ------------------------------------------------------------------------------------------ */
+/* --- simple_query_string ------------------------------------------------------------------------------------------ */
 
 static struct query *simple_group(struct lucene *p);
 
@@ -529,8 +518,7 @@ static struct query *simple_clause(struct lucene *p)
         return phrase;
     }
     size_t start = p->at;
-    while (p->at < p->text.len && !is_space(p->text.data[p->at]) &&
-           strchr("+|\"()", p->text.data[p->at]) == NULL)
+    while (p->at < p->text.len && !is_space(p->text.data[p->at]) && strchr("+|\"()", p->text.data[p->at]) == NULL)
         p->at++;
     if (p->at == start) {
         p->at++;
@@ -538,8 +526,7 @@ static struct query *simple_clause(struct lucene *p)
     }
     term.text = (struct slice){p->text.data + start, p->at - start};
     if (term.text.len > 1 && term.text.data[term.text.len - 1] == '*')
-        return make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){term.text.data, term.text.len - 1},
-                            SLICE_NONE);
+        return make_pattern(p, SLICE_NONE, QUERY_PREFIX, (struct slice){term.text.data, term.text.len - 1}, SLICE_NONE);
     return make_words(p, SLICE_NONE, term.text, MATCH_BOOLEAN, 0);
 }
 
@@ -568,8 +555,8 @@ static struct query *simple_group(struct lucene *p)
     return all;
 }
 
-struct query *lucene_parse_simple(struct arena *arena, const struct query *query,
-                                  const struct query_field *fields, size_t field_count)
+struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields,
+                                  size_t field_count)
 {
     struct problem ignored;
     struct lucene p;

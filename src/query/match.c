@@ -22,8 +22,7 @@ static bool matches(const struct matcher *matcher, struct subject *subject)
     return matcher_match(matcher, subject, &ignored);
 }
 
-/* --- Names
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Names -------------------------------------------------------------------------------------------------------- */
 
 static bool has_name(const struct matcher *matcher, struct slice name)
 {
@@ -50,8 +49,7 @@ static bool match_type(const struct matcher *matcher, const struct subject *subj
     return false;
 }
 
-/* --- Values
- * --------------------------------------------------------------------------------------------------- */
+/* --- Values ------------------------------------------------------------------------------------------------------- */
 
 static bool has_value(const struct matcher *matcher, const struct value *value)
 {
@@ -115,8 +113,7 @@ static bool match_terms(const struct matcher *matcher, struct subject *subject, 
     }
     if (frequency == 0)
         return false;
-    *ret_score =
-        matcher->terms.weight.scored ? bm25(&matcher->terms.weight, frequency, count) : matcher->boost;
+    *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, frequency, count) : matcher->boost;
     return true;
 }
 
@@ -172,8 +169,8 @@ static bool match_exists(const struct matcher *matcher, struct subject *subject)
         bool found = false;
         if (field_value_kind(field) != VALUE_NONE && subject_field(subject, field, &values) > 0)
             return true;
-        bool unread = field_value_kind(field) == VALUE_NONE ||
-                      field->type == FIELD_TEXT; /* a text of no words is there */
+        bool unread =
+            field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT; /* a text of no words is there */
         yyjson_val *root = unread ? subject_root(subject) : NULL;
         if (root != NULL)
             json_path_each(root, field->path, found_leaf, &found);
@@ -183,8 +180,7 @@ static bool match_exists(const struct matcher *matcher, struct subject *subject)
     return false;
 }
 
-/* --- Made of others
- * --------------------------------------------------------------------------------------------- */
+/* --- Made of others ----------------------------------------------------------------------------------------------- */
 
 static bool match_bool(const struct matcher *matcher, struct subject *subject, float *ret_score)
 {
@@ -245,12 +241,10 @@ static bool match_boosting(const struct matcher *matcher, struct subject *subjec
 static bool match_script(const struct matcher *matcher, struct subject *subject)
 {
     struct script_value value;
-    return subject_run_script(subject, matcher->script.script, matcher->script.params, 0, &value) == 0 &&
-           value.boolean;
+    return subject_run_script(subject, matcher->script.script, matcher->script.params, 0, &value) == 0 && value.boolean;
 }
 
-/* --- Functions
- * ------------------------------------------------------------------------------------------------- */
+/* --- Functions ---------------------------------------------------------------------------------------------------- */
 
 static double modified(struct slice modifier, double x)
 {
@@ -281,9 +275,8 @@ static double field_factor(const struct bound_function *function, struct subject
     if (count > 0 && values[0].kind == VALUE_F64)
         x = values[0].f64;
     else if (count > 0 && values[0].kind == VALUE_I64)
-        x = function->field->type == FIELD_SCALED_FLOAT
-                ? (double)values[0].i64 / function->field->scaling_factor
-                : (double)values[0].i64;
+        x = function->field->type == FIELD_SCALED_FLOAT ? (double)values[0].i64 / function->field->scaling_factor
+                                                        : (double)values[0].i64;
     return modified(function->spec->modifier, x * function->spec->factor);
 }
 
@@ -294,8 +287,7 @@ static double function_value(const struct bound_function *function, struct subje
         value = field_factor(function, subject);
     if (function->script != NULL) {
         struct script_value result;
-        if (subject_run_script(subject, function->script, function->spec->script->params, score, &result) ==
-            0)
+        if (subject_run_script(subject, function->script, function->spec->script->params, score, &result) == 0)
             value = result.number;
     }
     return isnan(function->spec->weight) ? value : value * function->spec->weight;
@@ -305,18 +297,12 @@ static double joined(int mode, double a, double b)
 {
     switch (mode) {
     case COMBINE_SUM:
-    case COMBINE_AVG:
-        return a + b;
-    case COMBINE_FIRST:
-        return a;
-    case COMBINE_MAX:
-        return a > b ? a : b;
-    case COMBINE_MIN:
-        return a < b ? a : b;
-    case COMBINE_REPLACE:
-        return b;
-    default:
-        return a * b;
+    case COMBINE_AVG: return a + b;
+    case COMBINE_FIRST: return a;
+    case COMBINE_MAX: return a > b ? a : b;
+    case COMBINE_MIN: return a < b ? a : b;
+    case COMBINE_REPLACE: return b;
+    default: return a * b;
     }
 }
 
@@ -339,17 +325,15 @@ static bool match_function(const struct matcher *matcher, struct subject *subjec
     if (spec->function.score_mode == COMBINE_AVG && applied > 0 && weights != 0)
         factor /= weights;
     factor = factor > spec->function.max_boost ? spec->function.max_boost : factor;
-    double combined = spec->function.boost_mode == COMBINE_AVG
-                          ? (score + factor) / 2
-                          : joined(spec->function.boost_mode, score, factor);
+    double combined = spec->function.boost_mode == COMBINE_AVG ? (score + factor) / 2
+                                                               : joined(spec->function.boost_mode, score, factor);
     if (applied == 0)
         combined = score;
     *ret_score = (float)combined * matcher->boost;
     return isnan(spec->function.min_score) || *ret_score >= (float)spec->function.min_score;
 }
 
-/* --- Phrases
- * ----------------------------------------------------------------------------------------------------- */
+/* --- Phrases ------------------------------------------------------------------------------------------------------ */
 
 static bool match_phrase(const struct matcher *matcher, struct subject *subject, float *ret_score)
 {
@@ -370,43 +354,26 @@ bool matcher_match(const struct matcher *matcher, struct subject *subject, float
 {
     *ret_score = matcher->boost;
     switch (matcher->kind) {
-    case MATCHER_ALL:
-        return true;
-    case MATCHER_NONE:
-        return false;
-    case MATCHER_IDS:
-        return has_name(matcher, subject->id);
-    case MATCHER_TYPES:
-        return match_type(matcher, subject);
+    case MATCHER_ALL: return true;
+    case MATCHER_NONE: return false;
+    case MATCHER_IDS: return has_name(matcher, subject->id);
+    case MATCHER_TYPES: return match_type(matcher, subject);
     case MATCHER_ROUTING:
         return subject->doc->routing.data != NULL &&
                (matcher->names.count == 0 || has_name(matcher, subject->doc->routing));
-    case MATCHER_SEQ_NO:
-        return in_range(matcher, &(struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no});
-    case MATCHER_TERMS:
-        return match_terms(matcher, subject, ret_score);
-    case MATCHER_RANGE:
-        return match_range(matcher, subject);
-    case MATCHER_PATTERN:
-        return match_pattern(matcher, subject);
-    case MATCHER_EXISTS:
-        return match_exists(matcher, subject);
-    case MATCHER_PHRASE:
-        return match_phrase(matcher, subject, ret_score);
-    case MATCHER_BOOL:
-        return match_bool(matcher, subject, ret_score);
-    case MATCHER_DIS_MAX:
-        return match_dis_max(matcher, subject, ret_score);
-    case MATCHER_CONSTANT:
-        return matches(matcher->compound.queries.items[0], subject);
-    case MATCHER_BOOSTING:
-        return match_boosting(matcher, subject, ret_score);
-    case MATCHER_FUNCTION:
-        return match_function(matcher, subject, ret_score);
-    case MATCHER_SCRIPT:
-        return match_script(matcher, subject);
-    case MATCHER_KIND_COUNT:
-        break;
+    case MATCHER_SEQ_NO: return in_range(matcher, &(struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no});
+    case MATCHER_TERMS: return match_terms(matcher, subject, ret_score);
+    case MATCHER_RANGE: return match_range(matcher, subject);
+    case MATCHER_PATTERN: return match_pattern(matcher, subject);
+    case MATCHER_EXISTS: return match_exists(matcher, subject);
+    case MATCHER_PHRASE: return match_phrase(matcher, subject, ret_score);
+    case MATCHER_BOOL: return match_bool(matcher, subject, ret_score);
+    case MATCHER_DIS_MAX: return match_dis_max(matcher, subject, ret_score);
+    case MATCHER_CONSTANT: return matches(matcher->compound.queries.items[0], subject);
+    case MATCHER_BOOSTING: return match_boosting(matcher, subject, ret_score);
+    case MATCHER_FUNCTION: return match_function(matcher, subject, ret_score);
+    case MATCHER_SCRIPT: return match_script(matcher, subject);
+    case MATCHER_KIND_COUNT: break;
     }
     UNREACHABLE();
     return false;

@@ -192,28 +192,26 @@ int bind__refuse(struct binder *binder, enum problem_type type, const char *form
 /* A query_shard_exception with this text and no cause. */
 int bind__refuse_plain(struct binder *binder, const char *format, ...) TL_PRINTF(2, 3);
 /* One value of one field; text is taken as a token. */
-int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost,
-               bool scored, struct matcher **ret_matcher) TL_MUST_USE;
+int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
+               struct matcher **ret_matcher) TL_MUST_USE;
 int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
                 struct matcher **ret_matcher) TL_MUST_USE;
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,
                   struct matcher **ret_matcher) TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
-int bind__multi_match(struct binder *binder, const struct query *query,
-                      struct matcher **ret_matcher) TL_MUST_USE;
-int bind__function(struct binder *binder, const struct query *query,
-                   struct matcher **ret_matcher) TL_MUST_USE;
+int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
+int bind__function(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
                  struct script **ret_script) TL_MUST_USE;
 /* "75%", "2", "-1", "2<75%" of `count` optional clauses. */
 int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t *ret_minimum) TL_MUST_USE;
 
 /* Lucene's syntax into nodes. Returns: 0; QUERY_REFUSED with the problem a parse_exception. */
-int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields,
-                 size_t field_count, struct query **ret_query, struct problem *ret_problem) TL_MUST_USE;
+int lucene_parse(struct arena *arena, const struct query *query, const struct query_field *fields, size_t field_count,
+                 struct query **ret_query, struct problem *ret_problem) TL_MUST_USE;
 /* The syntax of simple_query_string, in which nothing is wrong. */
-struct query *lucene_parse_simple(struct arena *arena, const struct query *query,
-                                  const struct query_field *fields, size_t field_count);
+struct query *lucene_parse_simple(struct arena *arena, const struct query *query, const struct query_field *fields,
+                                  size_t field_count);
 
 /* --- Patterns ---------------------------------------------------------------------------------------------
  */
@@ -224,8 +222,8 @@ bool pattern_fuzzy(const struct pattern *pattern, struct slice text);
 bool pattern_regexp(const struct pattern *pattern, struct slice text);
 /* `case_insensitive` folds ASCII letters. */
 const struct pattern *pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
-const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits,
-                                        unsigned prefix_length, bool transpositions);
+const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
+                                        bool transpositions);
 /* Returns: NULL and *ret_reason where the expression cannot be followed. */
 const struct pattern *pattern_new_regexp(struct arena *arena, struct slice text, bool case_insensitive,
                                          struct slice *ret_reason);

@@ -34,14 +34,11 @@ yyjson_val *query__text(struct arena *arena, struct slice text)
 struct slice query__scalar_text(struct arena *arena, yyjson_val *scalar)
 {
     switch (yyjson_get_tag(scalar)) {
-    case YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_TRUE:
-        return SLICE_LIT("true");
-    case YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_FALSE:
-        return SLICE_LIT("false");
+    case YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_TRUE: return SLICE_LIT("true");
+    case YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_FALSE: return SLICE_LIT("false");
     case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT:
         return arena_printf(arena, "%llu", (unsigned long long)yyjson_get_uint(scalar));
-    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT:
-        return arena_printf(arena, "%lld", (long long)yyjson_get_sint(scalar));
+    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT: return arena_printf(arena, "%lld", (long long)yyjson_get_sint(scalar));
     case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_REAL: {
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         json_double_text(&text, yyjson_get_real(scalar));
@@ -49,8 +46,7 @@ struct slice query__scalar_text(struct arena *arena, yyjson_val *scalar)
         buf_deinit(&text);
         return copy;
     }
-    default:
-        return yyjson_is_str(scalar) || yyjson_is_raw(scalar) ? json_slice(scalar) : SLICE_LIT("null");
+    default: return yyjson_is_str(scalar) || yyjson_is_raw(scalar) ? json_slice(scalar) : SLICE_LIT("null");
     }
 }
 
@@ -134,8 +130,8 @@ static bool lookup_value(void *context, yyjson_val *leaf)
     if (yyjson_is_ctn(leaf) || yyjson_is_null(leaf))
         return true;
     struct query *query = found->query;
-    query->values.items = arena_grow(found->arena, query->values.items, query->values.count, &found->capacity,
-                                     sizeof(yyjson_val *));
+    query->values.items =
+        arena_grow(found->arena, query->values.items, query->values.count, &found->capacity, sizeof(yyjson_val *));
     query->values.items[query->values.count++] = leaf;
     return true;
 }
@@ -199,19 +195,14 @@ int query_resolve_lookups(struct query *query, struct arena *arena, terms_fetch 
     if (query == NULL)
         return 0;
     switch (query->kind) {
-    case QUERY_TERMS:
-        return query->values.lookup == NULL ? 0 : resolve_one(query, arena, fetch, context, ret_problem);
-    case QUERY_BOOL:
-        return resolve_bool(query, arena, fetch, context, ret_problem);
+    case QUERY_TERMS: return query->values.lookup == NULL ? 0 : resolve_one(query, arena, fetch, context, ret_problem);
+    case QUERY_BOOL: return resolve_bool(query, arena, fetch, context, ret_problem);
     case QUERY_CONSTANT_SCORE:
     case QUERY_DIS_MAX:
     case QUERY_BOOSTING:
-    case QUERY_NESTED:
-        return resolve_list(&query->compound.queries, arena, fetch, context, ret_problem);
-    case QUERY_FUNCTION_SCORE:
-        return resolve_functions(query, arena, fetch, context, ret_problem);
-    default:
-        return 0;
+    case QUERY_NESTED: return resolve_list(&query->compound.queries, arena, fetch, context, ret_problem);
+    case QUERY_FUNCTION_SCORE: return resolve_functions(query, arena, fetch, context, ret_problem);
+    default: return 0;
     }
 }
 
@@ -220,7 +211,8 @@ void query__write_ip(struct buf *buf, struct slice address)
     static const char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (char)0xff, (char)0xff};
     char text[INET6_ADDRSTRLEN];
     bool four = address.len == 16 && memcmp(address.data, mapped, sizeof mapped) == 0;
-    if (address.len == 16 && inet_ntop(four ? AF_INET : AF_INET6, address.data + (four ? 12 : 0), text, sizeof text) != NULL)
+    if (address.len == 16 &&
+        inet_ntop(four ? AF_INET : AF_INET6, address.data + (four ? 12 : 0), text, sizeof text) != NULL)
         buf_json_string(buf, slice_from(text));
     else
         buf_lit(buf, "null");

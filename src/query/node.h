@@ -109,9 +109,8 @@ struct query {
             bool keep_pure_negative; /* adjust_pure_negative: false */
         } boolean;
         struct {
-            struct query_list
-                queries;   /* CONSTANT_SCORE, NESTED, BOOSTING (positive, negative): fixed places */
-            double number; /* DIS_MAX tie_breaker; BOOSTING negative_boost */
+            struct query_list queries; /* CONSTANT_SCORE, NESTED, BOOSTING (positive, negative): fixed places */
+            double number;             /* DIS_MAX tie_breaker; BOOSTING negative_boost */
             bool ignore_unmapped;
         } compound;
         struct {
@@ -166,8 +165,8 @@ struct buf;
 void query__write_ip(struct buf *buf, struct slice address);
 
 /* Parsing, shared by parse*.c. Each fills the parser's problem and returns QUERY_REFUSED. */
-int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type,
-                  const char *format, ...) TL_PRINTF(5, 6);
+int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format,
+                  ...) TL_PRINTF(5, 6);
 /* "[term] query does not support [x]" and "[1:2] [ids] unknown field [x]". */
 int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at);
 int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key);
@@ -185,8 +184,7 @@ int query__refuse_around(struct query_parser *parser, const char *name, struct s
 const char *query__token(yyjson_val *value); /* "START_ARRAY", "VALUE_STRING" … */
 typedef int query_parse_function(struct query_parser *parser, struct slice name, yyjson_val *body,
                                  struct query **ret_query);
-query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene,
-    query__parse_function_score;
+query_parse_function query__parse_match, query__parse_multi_match, query__parse_lucene, query__parse_function_score;
 /* {"source"|"inline"|"id"|"stored"|"file": …, "lang", "params"} or a string. */
 int query__parse_script(struct query_parser *parser, yyjson_val *value,
                         const struct query_script **ret_script) TL_MUST_USE;

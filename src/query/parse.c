@@ -12,10 +12,10 @@
 #include <math.h>
 #include <stdarg.h>
 
-/* --- Refusing ------------------------------------------------------------------------------------------- */
+/* --- Refusing ----------------------------------------------------------------------------------------------------- */
 
-int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type,
-                  const char *format, ...)
+int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format,
+                  ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -25,33 +25,26 @@ int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum pr
     if (at != NULL && parser->doc != NULL)
         query_position(parser->doc, at, end, &parser->line, &parser->column);
     if (type == PROBLEM_PARSING)
-        problem_details(parser->problem, parser->arena, "\"line\":%zu,\"col\":%zu", parser->line,
-                        parser->column);
+        problem_details(parser->problem, parser->arena, "\"line\":%zu,\"col\":%zu", parser->line, parser->column);
     return QUERY_REFUSED;
 }
 
 const char *query__token(yyjson_val *value)
 {
     switch (yyjson_get_type(value)) {
-    case YYJSON_TYPE_OBJ:
-        return "START_OBJECT";
-    case YYJSON_TYPE_ARR:
-        return "START_ARRAY";
-    case YYJSON_TYPE_STR:
-        return "VALUE_STRING";
-    case YYJSON_TYPE_BOOL:
-        return "VALUE_BOOLEAN";
-    case YYJSON_TYPE_NULL:
-        return "VALUE_NULL";
-    default:
-        return "VALUE_NUMBER";
+    case YYJSON_TYPE_OBJ: return "START_OBJECT";
+    case YYJSON_TYPE_ARR: return "START_ARRAY";
+    case YYJSON_TYPE_STR: return "VALUE_STRING";
+    case YYJSON_TYPE_BOOL: return "VALUE_BOOLEAN";
+    case YYJSON_TYPE_NULL: return "VALUE_NULL";
+    default: return "VALUE_NUMBER";
     }
 }
 
 int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at)
 {
-    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]",
-                         SLICE_ARG(name), SLICE_ARG(option));
+    return query__refuse(parser, at, false, PROBLEM_PARSING, "[%.*s] query does not support [%.*s]", SLICE_ARG(name),
+                         SLICE_ARG(option));
 }
 
 int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key)
@@ -65,8 +58,9 @@ int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyj
     if (parser->doc != NULL)
         query_position(parser->doc, key, false, &parser->line, &parser->column);
     if (parser->dialect == DIALECT_5)
-        return query__refuse(parser, key, false, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] unknown field [%.*s], parser not found",
-                             SLICE_ARG(name), SLICE_ARG(json_slice(key)));
+        return query__refuse(parser, key, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[%.*s] unknown field [%.*s], parser not found", SLICE_ARG(name),
+                             SLICE_ARG(json_slice(key)));
     return query__refuse(parser, key, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%.*s] unknown field [%.*s]%.*s",
                          parser->line, parser->column, SLICE_ARG(name), SLICE_ARG(json_slice(key)),
                          SLICE_ARG(query_suggest(parser->arena, json_slice(key), known, known_count)));
@@ -86,7 +80,8 @@ int query__refuse_around(struct query_parser *parser, const char *name, struct s
     struct problem *cause = arena_alloc(parser->arena, sizeof *cause);
     *cause = *parser->problem;
     if (parser->dialect == DIALECT_5)
-        query__refuse(parser, NULL, false, PROBLEM_PARSING, "[%s] failed to parse field [%.*s]", name, SLICE_ARG(option));
+        query__refuse(parser, NULL, false, PROBLEM_PARSING, "[%s] failed to parse field [%.*s]", name,
+                      SLICE_ARG(option));
     else
         query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] failed to parse field [%.*s]",
                       parser->line, parser->column, name, SLICE_ARG(option));
@@ -94,7 +89,7 @@ int query__refuse_around(struct query_parser *parser, const char *name, struct s
     return QUERY_REFUSED;
 }
 
-/* --- Scalars -------------------------------------------------------------------------------------------- */
+/* --- Scalars ------------------------------------------------------------------------------------------------------ */
 
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number)
 {
@@ -123,8 +118,7 @@ int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_f
     struct slice text = query__scalar_text(parser->arena, value);
     if (yyjson_is_ctn(value) || (!slice_is(text, "true") && !slice_is(text, "false")))
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "Failed to parse value [%.*s] as only [true] or [false] are allowed.",
-                             SLICE_ARG(text));
+                             "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
     *ret_flag = slice_is(text, "true");
     return 0;
 }
@@ -132,8 +126,7 @@ int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_f
 /* `boost` and `_name`, which every query takes. Returns: 0, QUERY_REFUSED, or 2 for any other option. */
 enum { NOT_COMMON = 2 };
 
-static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value,
-                       struct query *query)
+static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
 {
     if (slice_is(option, "_name") && !yyjson_is_ctn(value))
         return 0;
@@ -141,14 +134,13 @@ static int take_common(struct query_parser *parser, struct slice option, yyjson_
         return NOT_COMMON;
     int r = query__take_double(parser, value, &query->boost);
     if (r == 0 && query->boost < 0 && parser->dialect == DIALECT_7)
-        return query__refuse(
-            parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-            "negative [boost] are not allowed in [%.*s], use a value between 0 and 1 to deboost",
-            SLICE_ARG(SLICE_LIT("query")));
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "negative [boost] are not allowed in [%.*s], use a value between 0 and 1 to deboost",
+                             SLICE_ARG(SLICE_LIT("query")));
     return r;
 }
 
-/* --- Queries made of queries ---------------------------------------------------------------------------- */
+/* --- Queries made of queries -------------------------------------------------------------------------------------- */
 
 static int parse_into(struct query_parser *parser, yyjson_val *value, struct query_list *list)
 {
@@ -166,8 +158,7 @@ static int parse_clauses(struct query_parser *parser, yyjson_val *value, struct 
         return parse_into(parser, value, list);
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach(value, index, count, item)
-    {
+    yyjson_arr_foreach (value, index, count, item) {
         int r = parse_into(parser, item, list);
         if (r != 0)
             return r;
@@ -207,8 +198,9 @@ static int bool_scalar(struct query_parser *parser, struct slice name, struct sl
 }
 
 /* What 7.10 knows in a bool query: its clauses, then the others. */
-static const char *const bool_names[] = {"must", "must_not", "mustNot", "filter", "should",
-                                         "minimum_should_match", "adjust_pure_negative", "boost", "_name"};
+static const char *const bool_names[] = {
+    "must",  "must_not", "mustNot", "filter", "should", "minimum_should_match", "adjust_pure_negative",
+    "boost", "_name"};
 enum { BOOL_NAME_COUNT = sizeof bool_names / sizeof *bool_names, BOOL_SCALARS = 5 };
 
 static bool is_bool_scalar(struct slice option)
@@ -247,14 +239,12 @@ static int bool_member(struct query_parser *parser, struct slice name, yyjson_va
     return r == QUERY_REFUSED && seven ? query__refuse_around(parser, "bool", option) : r;
 }
 
-static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body,
-                      struct query **ret_query)
+static int parse_bool(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_BOOL);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r = bool_member(parser, name, key, value, query);
         if (r != 0)
             return r;
@@ -282,15 +272,10 @@ static int compound_member(struct query_parser *parser, struct slice name, const
         if (!slice_is(option, member->name))
             continue;
         switch (member->place) {
-        case -1:
-            return parse_clauses(parser, value, &query->compound.queries);
-        case -2:
-            return query__take_double(parser, value, &query->compound.number);
-        case -3:
-            return 0;
-        case -4:
-            query->compound.ignore_unmapped = yyjson_is_true(value);
-            return 0;
+        case -1: return parse_clauses(parser, value, &query->compound.queries);
+        case -2: return query__take_double(parser, value, &query->compound.number);
+        case -3: return 0;
+        case -4: query->compound.ignore_unmapped = yyjson_is_true(value); return 0;
         default:
             if (yyjson_is_arr(value))
                 return query__refuse(parser, value, false, PROBLEM_PARSING, "unexpected token [START_ARRAY]");
@@ -310,8 +295,7 @@ static int parse_compound(struct query_parser *parser, struct slice name, const 
     places[0] = places[1] = NULL;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r = compound_member(parser, name, form, json_slice(key), value, query, places);
         if (r != 0)
             return r;
@@ -331,16 +315,13 @@ static int parse_constant_score(struct query_parser *parser, struct slice name, 
     struct query *places[2];
     int r = parse_compound(parser, name, &form, body, ret_query, places);
     if (r == 0 && places[0] == NULL)
-        return query__refuse(parser, body, true, PROBLEM_PARSING,
-                             "[constant_score] requires a 'filter' element");
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "[constant_score] requires a 'filter' element");
     return r;
 }
 
-static int parse_dis_max(struct query_parser *parser, struct slice name, yyjson_val *body,
-                         struct query **ret_query)
+static int parse_dis_max(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
-    static const struct compound_form form = {QUERY_DIS_MAX,
-                                              {{"queries", -1}, {"tie_breaker", -2}, {NULL, 0}}};
+    static const struct compound_form form = {QUERY_DIS_MAX, {{"queries", -1}, {"tie_breaker", -2}, {NULL, 0}}};
     struct query *places[2];
     int r = parse_compound(parser, name, &form, body, ret_query, places);
     if (r == 0 && (*ret_query)->compound.queries.count == 0)
@@ -349,11 +330,10 @@ static int parse_dis_max(struct query_parser *parser, struct slice name, yyjson_
     return r;
 }
 
-static int parse_boosting(struct query_parser *parser, struct slice name, yyjson_val *body,
-                          struct query **ret_query)
+static int parse_boosting(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
-    static const struct compound_form form = {
-        QUERY_BOOSTING, {{"positive", 0}, {"negative", 1}, {"negative_boost", -2}, {NULL, 0}}};
+    static const struct compound_form form = {QUERY_BOOSTING,
+                                              {{"positive", 0}, {"negative", 1}, {"negative_boost", -2}, {NULL, 0}}};
     struct query *places[2];
     int r = parse_compound(parser, name, &form, body, ret_query, places);
     if (r != 0)
@@ -370,8 +350,7 @@ static int parse_boosting(struct query_parser *parser, struct slice name, yyjson
     return 0;
 }
 
-static int parse_nested(struct query_parser *parser, struct slice name, yyjson_val *body,
-                        struct query **ret_query)
+static int parse_nested(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     static const struct compound_form form = {
         QUERY_NESTED,
@@ -393,14 +372,12 @@ static int parse_nested(struct query_parser *parser, struct slice name, yyjson_v
 /* --- What only 1.x and 2.x had ----------------------------------------------------------------------------
  */
 
-static int parse_filtered(struct query_parser *parser, struct slice name, yyjson_val *body,
-                          struct query **ret_query)
+static int parse_filtered(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_BOOL);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r;
         if (slice_is(option, "query"))
@@ -419,8 +396,7 @@ static int parse_filtered(struct query_parser *parser, struct slice name, yyjson
 }
 
 /* {"and": [..]}, {"or": {"filters": [..]}} and {"not": {..}}, {"not": {"filter": {..}}} */
-static int parse_and_or_not(struct query_parser *parser, struct slice name, yyjson_val *body,
-                            struct query **ret_query)
+static int parse_and_or_not(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_BOOL);
     struct query_list *list = slice_is(name, "and")  ? &query->boolean.filter
@@ -439,8 +415,7 @@ static int parse_and_or_not(struct query_parser *parser, struct slice name, yyjs
 }
 
 /* {"missing": {"field": "x"}} */
-static int parse_missing(struct query_parser *parser, struct slice name, yyjson_val *body,
-                         struct query **ret_query)
+static int parse_missing(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     yyjson_val *field = json_get_lit(body, "field");
     if (!yyjson_is_str(field))
@@ -455,8 +430,7 @@ static int parse_missing(struct query_parser *parser, struct slice name, yyjson_
 }
 
 /* {"query": {"query": {..}}}: 1.x wrapped queries for use as filters. {"fquery": {"query": ..}} the same. */
-static int parse_wrapped(struct query_parser *parser, struct slice name, yyjson_val *body,
-                         struct query **ret_query)
+static int parse_wrapped(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     yyjson_val *inner = slice_is(name, "fquery") ? json_get_lit(body, "query") : body;
     return query_parse(parser, inner != NULL ? inner : body, ret_query);
@@ -465,12 +439,10 @@ static int parse_wrapped(struct query_parser *parser, struct slice name, yyjson_
 /* --- The table --------------------------------------------------------------------------------------------
  */
 
-static int parse_unsupported(struct query_parser *parser, struct slice name, yyjson_val *body,
-                             struct query **ret_query)
+static int parse_unsupported(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     (void)ret_query;
-    return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query is not supported here",
-                         SLICE_ARG(name));
+    return query__refuse(parser, body, false, PROBLEM_PARSING, "[%.*s] query is not supported here", SLICE_ARG(name));
 }
 
 enum query_era { ERA_ALL, ERA_OLD, ERA_SEVEN }; /* OLD: only before 5.0; SEVEN: not in 5.6 */
@@ -557,8 +529,7 @@ static const struct query_name *find_name(struct slice name)
 static int refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *body)
 {
     if (parser->dialect == DIALECT_5)
-        return query__refuse(parser, body, false, PROBLEM_PARSING, "no [query] registered for [%.*s]",
-                             SLICE_ARG(name));
+        return query__refuse(parser, body, false, PROBLEM_PARSING, "no [query] registered for [%.*s]", SLICE_ARG(name));
     const char *candidates[NAME_COUNT];
     size_t count = 0;
     for (size_t i = 0; i < NAME_COUNT; i++) {
@@ -599,8 +570,7 @@ static int parse_named(struct query_parser *parser, yyjson_val *value, struct qu
     int r = found->parse(parser, name, body, ret_query);
     if (r == 0 && unsafe_yyjson_get_len(value) > 1)
         return query__refuse(parser, unsafe_yyjson_get_next(body), false, PROBLEM_PARSING,
-                             "[%.*s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]",
-                             SLICE_ARG(name));
+                             "[%.*s] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", SLICE_ARG(name));
     return r;
 }
 

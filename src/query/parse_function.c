@@ -20,8 +20,7 @@ static int take_combine(struct query_parser *parser, yyjson_val *value, int *ret
             return 0;
         }
     }
-    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "illegal score_mode [%.*s]",
-                         SLICE_ARG(text));
+    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "illegal score_mode [%.*s]", SLICE_ARG(text));
 }
 
 static int take_factor(struct query_parser *parser, yyjson_val *body, struct score_function *function)
@@ -31,8 +30,7 @@ static int take_factor(struct query_parser *parser, yyjson_val *body, struct sco
     function->missing = NAN;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r = 0;
         if (slice_is(option, "field"))
@@ -69,8 +67,8 @@ static int take_function(struct query_parser *parser, struct slice option, yyjso
         yyjson_val *script = json_get_lit(value, "script");
         return query__parse_script(parser, script != NULL ? script : value, &function->script);
     }
-    return query__refuse(parser, value, false, PROBLEM_PARSING,
-                         "function score function [%.*s] is not supported", SLICE_ARG(option));
+    return query__refuse(parser, value, false, PROBLEM_PARSING, "function score function [%.*s] is not supported",
+                         SLICE_ARG(option));
 }
 
 static int take_functions(struct query_parser *parser, yyjson_val *value, struct query *query)
@@ -81,14 +79,12 @@ static int take_functions(struct query_parser *parser, yyjson_val *value, struct
         arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct score_function));
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach(value, index, count, item)
-    {
+    yyjson_arr_foreach (value, index, count, item) {
         struct score_function *function = &query->function.functions[query->function.count++];
         function->weight = NAN;
         size_t member_index, member_count;
         yyjson_val *key, *member;
-        yyjson_obj_foreach(item, member_index, member_count, key, member)
-        {
+        yyjson_obj_foreach (item, member_index, member_count, key, member) {
             int r = take_function(parser, json_slice(key), member, function);
             if (r != 0)
                 return r;
@@ -97,8 +93,8 @@ static int take_functions(struct query_parser *parser, yyjson_val *value, struct
     return 0;
 }
 
-static int take_member(struct query_parser *parser, struct slice option, yyjson_val *value,
-                       struct query *query, struct score_function *single)
+static int take_member(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query,
+                       struct score_function *single)
 {
     int mode = 0, r;
     if (slice_is(option, "query") || slice_is(option, "filter"))
@@ -135,8 +131,7 @@ int query__parse_function_score(struct query_parser *parser, struct slice name, 
     query->function.min_score = NAN;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r = take_member(parser, json_slice(key), value, query, single);
         if (r != 0)
             return r;

@@ -9,19 +9,17 @@ static bool is_common(struct slice option)
     return slice_is(option, "boost") || slice_is(option, "_name");
 }
 
-static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value,
-                       struct query *query)
+static int take_common(struct query_parser *parser, struct slice option, yyjson_val *value, struct query *query)
 {
     return slice_is(option, "boost") ? query__take_double(parser, value, &query->boost) : 0;
 }
 
-static int parse_options(struct query_parser *parser, struct slice name, yyjson_val *options,
-                         query_take_option *take, struct query *query)
+static int parse_options(struct query_parser *parser, struct slice name, yyjson_val *options, query_take_option *take,
+                         struct query *query)
 {
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(options, index, count, key, value)
-    {
+    yyjson_obj_foreach (options, index, count, key, value) {
         struct slice option = json_slice(key);
         int r = is_common(option) && !yyjson_is_ctn(value) ? take_common(parser, option, value, query)
                                                            : take(parser, name, option, value, query);
@@ -31,21 +29,20 @@ static int parse_options(struct query_parser *parser, struct slice name, yyjson_
     return 0;
 }
 
-static int second_field(struct query_parser *parser, struct slice name, struct slice first,
-                        struct slice second, yyjson_val *at)
+static int second_field(struct query_parser *parser, struct slice name, struct slice first, struct slice second,
+                        yyjson_val *at)
 {
     return query__refuse(parser, at, false, PROBLEM_PARSING,
-                         "[%.*s] query doesn't support multiple fields, found [%.*s] and [%.*s]",
-                         SLICE_ARG(name), SLICE_ARG(first), SLICE_ARG(second));
+                         "[%.*s] query doesn't support multiple fields, found [%.*s] and [%.*s]", SLICE_ARG(name),
+                         SLICE_ARG(first), SLICE_ARG(second));
 }
 
-int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body,
-                       query_take_option *take, struct query *query)
+int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body, query_take_option *take,
+                       struct query *query)
 {
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         struct slice field = json_slice(key);
         int r;
         if (is_common(field) && !yyjson_is_ctn(value) && count > 1) {
@@ -84,17 +81,14 @@ static int refuse_unknown_leaf(struct query_parser *parser, struct slice name, y
     return r == QUERY_REFUSED ? query__refuse_leaf(parser, parser->dialect == DIALECT_5 ? key : value) : r;
 }
 
-/* --- match_all, match_none ------------------------------------------------------------------------------ */
+/* --- match_all, match_none ---------------------------------------------------------------------------------------- */
 
-int query__parse_match_all(struct query_parser *parser, struct slice name, yyjson_val *body,
-                           struct query **ret_query)
+int query__parse_match_all(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
-    struct query *query =
-        query__new(parser->arena, slice_is(name, "match_all") ? QUERY_MATCH_ALL : QUERY_MATCH_NONE);
+    struct query *query = query__new(parser->arena, slice_is(name, "match_all") ? QUERY_MATCH_ALL : QUERY_MATCH_NONE);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         if (!is_common(json_slice(key)))
             return refuse_unknown_leaf(parser, name, key, value, common_names, 2);
         int r = take_common(parser, json_slice(key), value, query);
@@ -105,7 +99,7 @@ int query__parse_match_all(struct query_parser *parser, struct slice name, yyjso
     return 0;
 }
 
-/* --- ids, type ------------------------------------------------------------------------------------------ */
+/* --- ids, type ---------------------------------------------------------------------------------------------------- */
 
 /* Scalars of an array, or one alone, as they stand. */
 static int take_scalars(struct query_parser *parser, yyjson_val *value, struct query *query)
@@ -128,8 +122,7 @@ static yyjson_val *first_null(yyjson_val *value)
 {
     size_t index, count;
     yyjson_val *item;
-    yyjson_arr_foreach(value, index, count, item)
-    {
+    yyjson_arr_foreach (value, index, count, item) {
         if (yyjson_is_null(item))
             return item;
     }
@@ -153,22 +146,22 @@ static int refuse_ids_object(struct query_parser *parser, yyjson_val *at)
 {
     query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT, "%s", "");
     if (parser->dialect == DIALECT_5)
-        query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT, "[ids] values doesn't support values of type: START_OBJECT");
+        query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT,
+                      "[ids] values doesn't support values of type: START_OBJECT");
     else
         query__refuse(parser, at, false, PROBLEM_X_CONTENT_PARSE,
-                      "[%zu:%zu] [ids] values doesn't support values of type: START_OBJECT", parser->line, parser->column);
+                      "[%zu:%zu] [ids] values doesn't support values of type: START_OBJECT", parser->line,
+                      parser->column);
     return query__refuse_leaf(parser, at);
 }
 
-int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body,
-                     struct query **ret_query)
+int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_IDS);
     struct query *types = NULL;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r;
         if (slice_is(option, "values") && first_null(value) != NULL) {
@@ -188,34 +181,29 @@ int query__parse_ids(struct query_parser *parser, struct slice name, yyjson_val 
         if (r != 0)
             return r;
     }
-    *ret_query =
-        types != NULL && types->values.count > 0 ? query_filtered(parser->arena, query, types) : query;
+    *ret_query = types != NULL && types->values.count > 0 ? query_filtered(parser->arena, query, types) : query;
     return 0;
 }
 
-int query__parse_type(struct query_parser *parser, struct slice name, yyjson_val *body,
-                      struct query **ret_query)
+int query__parse_type(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     yyjson_val *value = json_get_lit(body, "value");
     if (!yyjson_is_str(value))
         return query__refuse(parser, body, true, PROBLEM_PARSING,
-                             "[%.*s] type query needs to be provided with a value for the type",
-                             SLICE_ARG(name));
+                             "[%.*s] type query needs to be provided with a value for the type", SLICE_ARG(name));
     struct query *query = query__new(parser->arena, QUERY_TYPE);
     *ret_query = query;
     return take_scalars(parser, value, query);
 }
 
-/* --- exists --------------------------------------------------------------------------------------------- */
+/* --- exists ------------------------------------------------------------------------------------------------------- */
 
-int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_val *body,
-                        struct query **ret_query)
+int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_EXISTS);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r = 0;
         if (slice_is(json_slice(key), "field") && !yyjson_is_ctn(value))
             query->field = query__scalar_text(parser->arena, value);
@@ -234,7 +222,7 @@ int query__parse_exists(struct query_parser *parser, struct slice name, yyjson_v
     return 0;
 }
 
-/* --- term, terms ---------------------------------------------------------------------------------------- */
+/* --- term, terms -------------------------------------------------------------------------------------------------- */
 
 static int take_term(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                      struct query *query)
@@ -243,16 +231,14 @@ static int take_term(struct query_parser *parser, struct slice name, struct slic
         bool flag;
         int r = query__take_bool(parser, value, &flag);
         if (r == 0 && flag)
-            return query__refuse(
-                parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                "[case_insensitive] of a term query is not supported; use a lowercase normalizer");
+            return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                                 "[case_insensitive] of a term query is not supported; use a lowercase normalizer");
         return r;
     }
     if (option.len > 0 && !slice_is(option, "value") && !slice_is(option, "term"))
         return query__refuse_option(parser, name, option, value);
     if (yyjson_is_arr(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING,
-                             "[term] query does not support array of values");
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[term] query does not support array of values");
     if (yyjson_is_obj(value))
         return query__refuse_option(parser, name, option, value);
     query->values.items = arena_alloc(parser->arena, sizeof(yyjson_val *));
@@ -261,8 +247,7 @@ static int take_term(struct query_parser *parser, struct slice name, struct slic
     return 0;
 }
 
-int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val *body,
-                      struct query **ret_query)
+int query__parse_term(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_TERM);
     if (yyjson_obj_size(body) == 1 && yyjson_is_null(yyjson_obj_iter_get_val(unsafe_yyjson_get_first(body))))
@@ -283,8 +268,7 @@ static int take_lookup(struct query_parser *parser, yyjson_val *body, struct que
     struct terms_lookup *lookup = arena_zalloc(parser->arena, sizeof *lookup);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         struct slice text = query__scalar_text(parser->arena, value);
         if (slice_is(json_slice(key), "index"))
             lookup->index = text;
@@ -312,14 +296,12 @@ static int take_lookup(struct query_parser *parser, yyjson_val *body, struct que
     return 0;
 }
 
-int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_val *body,
-                       struct query **ret_query)
+int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_TERMS);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         struct slice option = json_slice(key);
         int r;
         if (yyjson_is_ctn(value)) {
@@ -352,17 +334,16 @@ int query__parse_terms(struct query_parser *parser, struct slice name, yyjson_va
 
 static bool is_pattern_value(struct slice option)
 {
-    return option.len == 0 || slice_is(option, "value") || slice_is(option, "prefix") ||
-           slice_is(option, "wildcard") || slice_is(option, "term");
+    return option.len == 0 || slice_is(option, "value") || slice_is(option, "prefix") || slice_is(option, "wildcard") ||
+           slice_is(option, "term");
 }
 
-static int take_pattern(struct query_parser *parser, struct slice name, struct slice option,
-                        yyjson_val *value, struct query *query)
+static int take_pattern(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
+                        struct query *query)
 {
     if (yyjson_is_ctn(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING,
-                             "[%.*s] unexpected token [%s] after [%.*s]", SLICE_ARG(name),
-                             query__token(value), SLICE_ARG(option.len ? option : query->field));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s] after [%.*s]",
+                             SLICE_ARG(name), query__token(value), SLICE_ARG(option.len ? option : query->field));
     if (is_pattern_value(option)) {
         query->pattern.value = yyjson_is_null(value) ? NULL : value;
         return 0;
@@ -370,8 +351,8 @@ static int take_pattern(struct query_parser *parser, struct slice name, struct s
     if (slice_is(option, "case_insensitive"))
         return query__take_bool(parser, value, &query->pattern.case_insensitive);
     if (slice_is(option, "rewrite") ||
-        (slice_is(name, "regexp") && (slice_is(option, "flags") || slice_is(option, "flags_value") ||
-                                      slice_is(option, "max_determinized_states"))))
+        (slice_is(name, "regexp") &&
+         (slice_is(option, "flags") || slice_is(option, "flags_value") || slice_is(option, "max_determinized_states"))))
         return 0;
     if (!slice_is(name, "fuzzy"))
         return query__refuse_option(parser, name, option, value);
@@ -390,8 +371,7 @@ static int take_pattern(struct query_parser *parser, struct slice name, struct s
     return slice_is(option, "max_expansions") ? 0 : query__refuse_option(parser, name, option, value);
 }
 
-int query__parse_pattern(struct query_parser *parser, struct slice name, yyjson_val *body,
-                         struct query **ret_query)
+int query__parse_pattern(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     enum query_kind kind = slice_is(name, "prefix")     ? QUERY_PREFIX
                            : slice_is(name, "wildcard") ? QUERY_WILDCARD
@@ -409,7 +389,7 @@ int query__parse_pattern(struct query_parser *parser, struct slice name, yyjson_
     return 0;
 }
 
-/* --- range ---------------------------------------------------------------------------------------------- */
+/* --- range -------------------------------------------------------------------------------------------------------- */
 
 static int take_bound(struct query *query, yyjson_val *value, bool high, int exclusive)
 {
@@ -462,8 +442,7 @@ static int take_range(struct query_parser *parser, struct slice name, struct sli
     return 0;
 }
 
-int query__parse_range(struct query_parser *parser, struct slice name, yyjson_val *body,
-                       struct query **ret_query)
+int query__parse_range(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_RANGE);
     int r = query__parse_field(parser, name, body, take_range, query);
@@ -507,8 +486,7 @@ static int take_script_member(struct query_parser *parser, struct slice option, 
     return 0;
 }
 
-int query__parse_script(struct query_parser *parser, yyjson_val *value,
-                        const struct query_script **ret_script)
+int query__parse_script(struct query_parser *parser, yyjson_val *value, const struct query_script **ret_script)
 {
     struct query_script *script = arena_zalloc(parser->arena, sizeof *script);
     *ret_script = script;
@@ -521,8 +499,7 @@ int query__parse_script(struct query_parser *parser, yyjson_val *value,
                              query__token(value));
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach(value, index, count, key, member)
-    {
+    yyjson_obj_foreach (value, index, count, key, member) {
         int r = take_script_member(parser, json_slice(key), member, script);
         if (r != 0)
             return r;
@@ -539,8 +516,7 @@ int query__parse_script_query(struct query_parser *parser, struct slice name, yy
     struct query *query = query__new(parser->arena, QUERY_SCRIPT);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r;
         if (slice_is(json_slice(key), "script"))
             r = query__parse_script(parser, value, &query->script);
@@ -552,8 +528,7 @@ int query__parse_script_query(struct query_parser *parser, struct slice name, yy
             return r;
     }
     if (query->script == NULL)
-        return query__refuse(parser, body, true, PROBLEM_PARSING,
-                             "script must be provided with a [script] query");
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "script must be provided with a [script] query");
     *ret_query = query;
     return 0;
 }

@@ -19,9 +19,9 @@ query_parse_function query__parse_script_query;
  * The shape that most leaves share: {"FIELD": scalar} or {"FIELD": {options}}, with `boost` and `_name`
  * beside the field allowed. `take` gets each option; a scalar comes as an option with the empty name.
  */
-typedef int query_take_option(struct query_parser *parser, struct slice name, struct slice option,
-                              yyjson_val *value, struct query *query);
-int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body,
-                       query_take_option *take, struct query *query) TL_MUST_USE;
+typedef int query_take_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
+                              struct query *query);
+int query__parse_field(struct query_parser *parser, struct slice name, yyjson_val *body, query_take_option *take,
+                       struct query *query) TL_MUST_USE;
 
 #endif

@@ -91,8 +91,8 @@ static int take_match(struct query_parser *parser, struct slice name, struct sli
         size_t line = 0, column = 0;
         if (parser->doc != NULL)
             query_position(parser->doc, value, false, &line, &column);
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_STATE,
-                             "Can't get text on a START_ARRAY at %zu:%zu", line, column);
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_STATE, "Can't get text on a START_ARRAY at %zu:%zu",
+                             line, column);
     }
     if (yyjson_is_ctn(value))
         return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unknown token [%s] after [%.*s]",
@@ -114,8 +114,7 @@ static int take_match(struct query_parser *parser, struct slice name, struct sli
     return is_idle_option(option) ? 0 : query__refuse_option(parser, name, option, value);
 }
 
-int query__parse_match(struct query_parser *parser, struct slice name, yyjson_val *body,
-                       struct query **ret_query)
+int query__parse_match(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_MATCH);
     query->match.form = slice_is(name, "match_phrase")          ? MATCH_PHRASE
@@ -198,15 +197,13 @@ static int take_multi(struct query_parser *parser, struct slice name, struct sli
     return is_idle_option(option) ? 0 : query__refuse_option(parser, name, option, value);
 }
 
-int query__parse_multi_match(struct query_parser *parser, struct slice name, yyjson_val *body,
-                             struct query **ret_query)
+int query__parse_multi_match(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     struct query *query = query__new(parser->arena, QUERY_MULTI_MATCH);
     query->multi.tie_breaker = NAN;
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r = take_multi(parser, name, json_slice(key), value, query);
         if (r != 0)
             return r;
@@ -217,8 +214,7 @@ int query__parse_multi_match(struct query_parser *parser, struct slice name, yyj
     return 0;
 }
 
-/* --- query_string, simple_query_string
- * ---------------------------------------------------------------------- */
+/* --- query_string, simple_query_string ---------------------------------------------------------------------------- */
 
 static int take_lucene(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *value,
                        struct query *query)
@@ -227,8 +223,8 @@ static int take_lucene(struct query_parser *parser, struct slice name, struct sl
     if (slice_is(option, "fields"))
         return take_fields(parser, name, value, &query->lucene.fields, &query->lucene.field_count);
     if (yyjson_is_ctn(value))
-        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s]",
-                             SLICE_ARG(name), query__token(value));
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "[%.*s] unexpected token [%s]", SLICE_ARG(name),
+                             query__token(value));
     struct slice text = query__scalar_text(parser->arena, value);
     if (slice_is(option, "query"))
         query->lucene.text = yyjson_is_null(value) ? SLICE_NONE : text;
@@ -244,21 +240,19 @@ static int take_lucene(struct query_parser *parser, struct slice name, struct sl
         return query__take_bool(parser, value, &options->analyze_wildcard);
     else if (slice_is(option, "boost"))
         return query__take_double(parser, value, &query->boost);
-    else if (!is_idle_option(option) && !slice_is(option, "minimum_should_match") &&
-             !slice_is(option, "fuzziness") && !slice_is(option, "tie_breaker"))
+    else if (!is_idle_option(option) && !slice_is(option, "minimum_should_match") && !slice_is(option, "fuzziness") &&
+             !slice_is(option, "tie_breaker"))
         return query__refuse_option(parser, name, option, value);
     return 0;
 }
 
-int query__parse_lucene(struct query_parser *parser, struct slice name, yyjson_val *body,
-                        struct query **ret_query)
+int query__parse_lucene(struct query_parser *parser, struct slice name, yyjson_val *body, struct query **ret_query)
 {
     bool simple = slice_is(name, "simple_query_string");
     struct query *query = query__new(parser->arena, simple ? QUERY_SIMPLE : QUERY_LUCENE);
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r = take_lucene(parser, name, json_slice(key), value, query);
         if (r != 0)
             return r;

@@ -45,8 +45,8 @@ const struct pattern *pattern_new(struct arena *arena, struct slice text, bool c
     return pattern;
 }
 
-const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits,
-                                        unsigned prefix_length, bool transpositions)
+const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,
+                                        bool transpositions)
 {
     struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
     pattern->text = text;
@@ -134,8 +134,8 @@ static unsigned least(unsigned a, unsigned b)
 }
 
 /* Optimal string alignment distance, which is what Lucene's automata accept; stops early beyond `limit`. */
-static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count,
-                         bool transpositions, unsigned limit)
+static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count, bool transpositions,
+                         unsigned limit)
 {
     unsigned rows[3][FUZZY_POINTS_MAX + 1];
     for (size_t j = 0; j <= b_count; j++)

@@ -29,8 +29,7 @@ struct phrase_text {
 static bool take_token(void *context, const struct analysis_token *token)
 {
     struct phrase_text *text = context;
-    text->items =
-        arena_grow(&text->subject->arena, text->items, text->count, &text->capacity, sizeof *text->items);
+    text->items = arena_grow(&text->subject->arena, text->items, text->count, &text->capacity, sizeof *text->items);
     text->last = text->base + token->position;
     text->items[text->count++] = (struct placed_token){token->text, text->last};
     return text->count < PHRASE_TOKENS_MAX;
@@ -55,8 +54,8 @@ static bool token_fits(const struct matcher *matcher, size_t place, struct slice
 }
 
 /* Whether the phrase can be placed from `place` on; `low` and `high` are the shifts used so far. */
-static bool place_from(const struct matcher *matcher, const struct phrase_text *text, size_t place,
-                       int64_t start, int64_t low, int64_t high, unsigned *steps)
+static bool place_from(const struct matcher *matcher, const struct phrase_text *text, size_t place, int64_t start,
+                       int64_t low, int64_t high, unsigned *steps)
 {
     if (place == matcher->phrase.count)
         return true;
@@ -81,8 +80,7 @@ static bool exact_at(const struct matcher *matcher, const struct phrase_text *te
         while (i < text->count && text->items[i].position < wanted)
             i++;
         size_t j = i;
-        while (j < text->count && text->items[j].position == wanted &&
-               !token_fits(matcher, place, text->items[j].text))
+        while (j < text->count && text->items[j].position == wanted && !token_fits(matcher, place, text->items[j].text))
             j++;
         if (j >= text->count || text->items[j].position != wanted)
             return false;
@@ -102,9 +100,8 @@ size_t phrase_frequency(const struct matcher *matcher, struct subject *subject, 
     for (size_t i = 0; i < text.count; i++) {
         if (!token_fits(matcher, 0, text.items[i].text))
             continue;
-        frequency += matcher->phrase.slop == 0
-                         ? exact_at(matcher, &text, i)
-                         : place_from(matcher, &text, 1, text.items[i].position, 0, 0, &steps);
+        frequency += matcher->phrase.slop == 0 ? exact_at(matcher, &text, i)
+                                               : place_from(matcher, &text, 1, text.items[i].position, 0, 0, &steps);
     }
     *ret_length = text.count;
     return frequency;

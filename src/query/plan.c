@@ -43,8 +43,8 @@ static bool add_range(struct planner *planner, struct access *access, const stru
 {
     if (access->range_count >= ACCESS_RANGES_MAX)
         return false;
-    access->ranges = arena_grow(planner->arena, access->ranges, access->range_count, &access->range_capacity,
-                                sizeof *range);
+    access->ranges =
+        arena_grow(planner->arena, access->ranges, access->range_count, &access->range_capacity, sizeof *range);
     access->ranges[access->range_count++] = *range;
     return true;
 }
@@ -60,8 +60,7 @@ static struct entry_range field_range(const struct planner *planner, const struc
     return (struct entry_range){.index = planner->index->number, .field = field->number};
 }
 
-/* --- Leaves
- * --------------------------------------------------------------------------------------------------- */
+/* --- Leaves ------------------------------------------------------------------------------------------------------- */
 
 static struct access value_access(struct planner *planner, const struct mapping_field *field,
                                   const struct value *values, size_t count)
@@ -89,8 +88,8 @@ static struct access range_access(struct planner *planner, const struct matcher 
 {
     struct access access = {.usable = field_has_entries(matcher->field)};
     struct access_range one = {.range = field_range(planner, matcher->field)};
-    bool bytes = field_value_kind(matcher->field) ==
-                 VALUE_BYTES; /* long ones are cut, so a bound may hide longer values */
+    bool bytes =
+        field_value_kind(matcher->field) == VALUE_BYTES; /* long ones are cut, so a bound may hide longer values */
     one.range.low = matcher->range.has_low ? &matcher->range.low : NULL;
     one.range.high = matcher->range.has_high ? &matcher->range.high : NULL;
     one.range.low_exclusive = matcher->range.low_exclusive && !bytes;
@@ -106,8 +105,7 @@ static struct access pattern_access(struct planner *planner, const struct matche
     struct access_range one = {.range = field_range(planner, matcher->field), .pattern = matcher};
     if (matcher->pattern.prefix.len > 0) {
         struct value *low = arena_zalloc(planner->arena, sizeof *low);
-        *low = (struct value){
-            .field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
+        *low = (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
         one.range.low = low;
         one.range.prefix = true;
     }
@@ -132,15 +130,13 @@ static struct access id_access(struct planner *planner, const struct matcher *ma
 {
     struct access access = {.usable = true};
     for (size_t i = 0; i < matcher->names.count; i++) {
-        access.ids = arena_grow(planner->arena, access.ids, access.id_count, &access.id_capacity,
-                                sizeof(struct slice));
+        access.ids = arena_grow(planner->arena, access.ids, access.id_count, &access.id_capacity, sizeof(struct slice));
         access.ids[access.id_count++] = matcher->names.items[i];
     }
     return access;
 }
 
-/* --- Costs
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Costs -------------------------------------------------------------------------------------------------------- */
 
 /* How many documents an access names, counted no further than `limit`. */
 static size_t cost(struct planner *planner, const struct access *access, size_t limit)
@@ -169,8 +165,7 @@ static struct access union_of(struct planner *planner, const struct matcher_list
         for (size_t k = 0; all.usable && k < one.range_count; k++)
             all.usable = add_range(planner, &all, &one.ranges[k]);
         for (size_t k = 0; all.usable && k < one.id_count; k++) {
-            all.ids =
-                arena_grow(planner->arena, all.ids, all.id_count, &all.id_capacity, sizeof(struct slice));
+            all.ids = arena_grow(planner->arena, all.ids, all.id_count, &all.id_capacity, sizeof(struct slice));
             all.ids[all.id_count++] = one.ids[k];
         }
         for (size_t k = 0; all.usable && k < one.key_count; k++)
@@ -229,8 +224,8 @@ static struct access phrase_access(struct planner *planner, const struct matcher
     struct access *accesses = arena_alloc(planner->arena, (count + 1) * sizeof *accesses);
     struct value *values = arena_zalloc(planner->arena, (count + 1) * sizeof *values);
     for (size_t i = 0; i < count; i++) {
-        values[i] = (struct value){
-            .field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
+        values[i] =
+            (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->phrase.tokens[i]};
         accesses[i] = value_access(planner, matcher->field, &values[i], 1);
     }
     return count > 0 ? cheapest(planner, accesses, count) : unusable();
@@ -239,36 +234,23 @@ static struct access phrase_access(struct planner *planner, const struct matcher
 static struct access access_of(struct planner *planner, const struct matcher *matcher)
 {
     switch (matcher->kind) {
-    case MATCHER_NONE:
-        return (struct access){.usable = true};
-    case MATCHER_IDS:
-        return id_access(planner, matcher);
-    case MATCHER_TERMS:
-        return terms_access(planner, matcher);
-    case MATCHER_RANGE:
-        return range_access(planner, matcher);
-    case MATCHER_PATTERN:
-        return pattern_access(planner, matcher);
-    case MATCHER_EXISTS:
-        return exists_access(planner, matcher);
-    case MATCHER_PHRASE:
-        return phrase_access(planner, matcher);
-    case MATCHER_BOOL:
-        return bool_access(planner, matcher);
-    case MATCHER_DIS_MAX:
-        return union_of(planner, &matcher->compound.queries);
+    case MATCHER_NONE: return (struct access){.usable = true};
+    case MATCHER_IDS: return id_access(planner, matcher);
+    case MATCHER_TERMS: return terms_access(planner, matcher);
+    case MATCHER_RANGE: return range_access(planner, matcher);
+    case MATCHER_PATTERN: return pattern_access(planner, matcher);
+    case MATCHER_EXISTS: return exists_access(planner, matcher);
+    case MATCHER_PHRASE: return phrase_access(planner, matcher);
+    case MATCHER_BOOL: return bool_access(planner, matcher);
+    case MATCHER_DIS_MAX: return union_of(planner, &matcher->compound.queries);
     case MATCHER_CONSTANT:
-    case MATCHER_BOOSTING:
-        return access_of(planner, matcher->compound.queries.items[0]);
-    case MATCHER_FUNCTION:
-        return access_of(planner, matcher->function.query);
-    default:
-        return unusable();
+    case MATCHER_BOOSTING: return access_of(planner, matcher->compound.queries.items[0]);
+    case MATCHER_FUNCTION: return access_of(planner, matcher->function.query);
+    default: return unusable();
     }
 }
 
-/* --- Naming the documents
- * ------------------------------------------------------------------------------------- */
+/* --- Naming the documents ----------------------------------------------------------------------------------------- */
 
 struct key_list {
     struct slice *items;
@@ -367,8 +349,7 @@ int plan_make(const struct matcher *matcher, const struct search_index *index, c
     return 0;
 }
 
-/* --- Walking
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Walking ------------------------------------------------------------------------------------------------------ */
 
 static size_t first_behind(const struct plan *plan, struct slice after)
 {
@@ -383,8 +364,7 @@ static size_t first_behind(const struct plan *plan, struct slice after)
     return low;
 }
 
-void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index,
-                struct slice after)
+void walk_begin(struct walk *walk, const struct plan *plan, const struct view *view, uint32_t index, struct slice after)
 {
     *walk = (struct walk){.plan = plan, .view = view, .index = index};
     if (plan->kind == PLAN_KEYS) {

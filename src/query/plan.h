@@ -42,8 +42,7 @@ void walk_begin(struct walk *walk, const struct plan *plan, const struct view *v
                 struct slice after);
 /* Steps to the next document; what it hands out lives until the next step. Returns: 0, WALK_END,
  * WALK_TOO_OLD, fatal codes. */
-int walk_next(struct walk *walk, uint16_t *ret_type, struct slice *ret_id,
-              const struct doc **ret_doc) TL_MUST_USE;
+int walk_next(struct walk *walk, uint16_t *ret_type, struct slice *ret_id, const struct doc **ret_doc) TL_MUST_USE;
 void walk_end(struct walk *walk);
 
 #endif

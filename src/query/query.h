@@ -81,19 +81,17 @@ struct terms_lookup {
     struct slice routing;
     struct slice path;
 };
-typedef int terms_fetch(void *context, const struct terms_lookup *lookup, struct arena *arena,
-                        struct slice *ret_source, struct problem *ret_problem);
+typedef int terms_fetch(void *context, const struct terms_lookup *lookup, struct arena *arena, struct slice *ret_source,
+                        struct problem *ret_problem);
 /* Returns: 0; QUERY_REFUSED with *ret_problem, or what `fetch` returned. */
 int query_resolve_lookups(struct query *query, struct arena *arena, terms_fetch *fetch, void *context,
                           struct problem *ret_problem) TL_MUST_USE;
 
 /* Line and column, from 1, of a value in its text; with `end`, of the bracket that closes an object or array.
  */
-void query_position(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line,
-                    size_t *ret_column);
+void query_position(const struct json_doc *doc, yyjson_val *value, bool end, size_t *ret_line, size_t *ret_column);
 
 /* Elasticsearch's " did you mean [x]?" for a name nobody knows; empty where nothing is near. */
-struct slice query_suggest(struct arena *arena, struct slice name, const char *const *candidates,
-                           size_t count);
+struct slice query_suggest(struct arena *arena, struct slice name, const char *const *candidates, size_t count);
 
 #endif

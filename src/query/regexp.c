@@ -56,8 +56,7 @@ static uint32_t add_state(struct regexp_parser *p, struct state state)
         p->reason = SLICE_LIT("expression needs too many states");
         return 0;
     }
-    regexp->states =
-        arena_grow(p->arena, regexp->states, regexp->count, &regexp->capacity, sizeof(struct state));
+    regexp->states = arena_grow(p->arena, regexp->states, regexp->count, &regexp->capacity, sizeof(struct state));
     regexp->states[regexp->count] = state;
     return (uint32_t)regexp->count++;
 }
@@ -72,8 +71,7 @@ struct piece {
     unsigned least, most; /* UINT32_MAX: open */
 };
 
-static struct piece *new_piece(struct regexp_parser *p, enum piece_kind kind, struct piece *left,
-                               struct piece *right)
+static struct piece *new_piece(struct regexp_parser *p, enum piece_kind kind, struct piece *left, struct piece *right)
 {
     struct piece *piece = arena_zalloc(p->arena, sizeof *piece);
     piece->kind = kind;
@@ -180,29 +178,21 @@ static struct piece *parse_atom(struct regexp_parser *p)
 {
     uint32_t point = pattern__point(p->text, &p->at);
     switch (point) {
-    case '.':
-        return any_point(p);
-    case '@':
-        return any_string(p);
+    case '.': return any_point(p);
+    case '@': return any_string(p);
     case '#': {
         struct piece *piece = new_piece(p, PIECE_STATE, NULL, NULL);
         piece->state.kind = STATE_NOTHING;
         return piece;
     }
-    case '[':
-        return parse_class(p);
-    case '(':
-        return parse_group(p);
-    case '"':
-        return parse_quoted(p);
-    case '\\':
-        return more(p) ? literal(p, pattern__point(p->text, &p->at)) : refuse(p, "unexpected end-of-string");
+    case '[': return parse_class(p);
+    case '(': return parse_group(p);
+    case '"': return parse_quoted(p);
+    case '\\': return more(p) ? literal(p, pattern__point(p->text, &p->at)) : refuse(p, "unexpected end-of-string");
     case '~':
     case '<':
-    case '&':
-        return refuse(p, "the operators ~ & < are not supported");
-    default:
-        return literal(p, point);
+    case '&': return refuse(p, "the operators ~ & < are not supported");
+    default: return literal(p, point);
     }
 }
 
@@ -279,8 +269,8 @@ static uint32_t build_repeat(struct regexp_parser *p, const struct piece *piece,
         start = loop;
     } else {
         for (unsigned i = piece->least; i < piece->most && p->reason.data == NULL; i++)
-            start = add_state(
-                p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->left, start), .other = next});
+            start =
+                add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->left, start), .other = next});
     }
     for (unsigned i = 0; i < piece->least && p->reason.data == NULL; i++)
         start = build(p, piece->left, start);
@@ -310,15 +300,12 @@ static uint32_t build(struct regexp_parser *p, const struct piece *piece, uint32
     case PIECE_CHOICE: {
         uint32_t start = build(p, piece->right, next);
         for (piece = piece->left; piece->kind == PIECE_CHOICE; piece = piece->left)
-            start = add_state(
-                p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->right, next), .other = start});
-        return add_state(p,
-                         (struct state){.kind = STATE_SPLIT, .next = build(p, piece, next), .other = start});
+            start =
+                add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece->right, next), .other = start});
+        return add_state(p, (struct state){.kind = STATE_SPLIT, .next = build(p, piece, next), .other = start});
     }
-    case PIECE_REPEAT:
-        return build_repeat(p, piece, next);
-    case PIECE_EMPTY:
-        break;
+    case PIECE_REPEAT: return build_repeat(p, piece, next);
+    case PIECE_EMPTY: break;
     }
     return next;
 }

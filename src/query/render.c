@@ -193,9 +193,7 @@ static void render_body(struct renderer *r, const struct query *query)
     case QUERY_REGEXP:
     case QUERY_FUZZY:
     case QUERY_RANGE:
-    case QUERY_MATCH:
-        render_field(r, query);
-        return;
+    case QUERY_MATCH: render_field(r, query); return;
     case QUERY_TERMS:
         name(r, query->field);
         render_values(r, query);
@@ -206,9 +204,7 @@ static void render_body(struct renderer *r, const struct query *query)
         name(r, SLICE_LIT("values"));
         render_values(r, query);
         break;
-    case QUERY_BOOL:
-        render_bool(r, query);
-        break;
+    case QUERY_BOOL: render_bool(r, query); break;
     case QUERY_EXISTS:
         name(r, SLICE_LIT("field"));
         buf_json_string(&r->buf, query->field);
@@ -222,8 +218,7 @@ static void render_body(struct renderer *r, const struct query *query)
         json_float_text(&r->buf, query->compound.number > 0 ? (float)query->compound.number : 0.0f);
         render_list(r, "queries", &query->compound.queries);
         break;
-    default:
-        break;
+    default: break;
     }
     boost(r, query);
 }

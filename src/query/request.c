@@ -14,8 +14,7 @@
 
 void search_request_init(struct search_request *request)
 {
-    *request = (struct search_request){
-        .from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN};
+    *request = (struct search_request){.from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN};
 }
 
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items)
@@ -34,8 +33,7 @@ size_t search_request_split(struct arena *arena, struct slice text, struct slice
     return count;
 }
 
-/* --- Scalars
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Scalars ------------------------------------------------------------------------------------------------------ */
 
 static int take_int(struct query_parser *parser, yyjson_val *value, int32_t *ret_number)
 {
@@ -96,8 +94,7 @@ static int take_timeout(struct query_parser *parser, yyjson_val *value, struct s
                          SLICE_ARG(text));
 }
 
-static int take_terminate_after(struct query_parser *parser, yyjson_val *value,
-                                struct search_request *request)
+static int take_terminate_after(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     int r = take_int(parser, value, &request->terminate_after);
     if (r == 0 && request->terminate_after < 0)
@@ -145,11 +142,9 @@ static int take_track_scores(struct query_parser *parser, yyjson_val *value, str
     return query__take_bool(parser, value, &request->track_scores);
 }
 
-static int take_track_total_hits(struct query_parser *parser, yyjson_val *value,
-                                 struct search_request *request)
+static int take_track_total_hits(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
-    if (yyjson_is_bool(value) || slice_is(json_slice(value), "true") ||
-        slice_is(json_slice(value), "false")) {
+    if (yyjson_is_bool(value) || slice_is(json_slice(value), "true") || slice_is(json_slice(value), "false")) {
         bool all = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         request->track_total_hits = all ? TOTAL_HITS_ALL : TOTAL_HITS_NONE;
         return 0;
@@ -162,8 +157,7 @@ static int take_track_total_hits(struct query_parser *parser, yyjson_val *value,
     return r;
 }
 
-/* --- Queries
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Queries ------------------------------------------------------------------------------------------------------ */
 
 static int take_query(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
@@ -175,8 +169,7 @@ static int take_post_filter(struct query_parser *parser, yyjson_val *value, stru
     return query_parse(parser, value, &request->post_filter);
 }
 
-/* --- _source
- * ---------------------------------------------------------------------------------------------------- */
+/* --- _source ------------------------------------------------------------------------------------------------------ */
 
 static int take_patterns(struct query_parser *parser, yyjson_val *value, const struct slice **ret_items,
                          size_t *ret_count)
@@ -193,8 +186,8 @@ static int take_patterns(struct query_parser *parser, yyjson_val *value, const s
                                  query__token(item));
         items[i] = json_slice(item);
         if (items[i].len > JSON_FILTER_PATTERN_BYTES_MAX)
-            return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT,
-                                 "a pattern has at most %d bytes", JSON_FILTER_PATTERN_BYTES_MAX);
+            return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "a pattern has at most %d bytes",
+                                 JSON_FILTER_PATTERN_BYTES_MAX);
     }
     *ret_items = items;
     *ret_count = count;
@@ -205,8 +198,7 @@ static int take_source_object(struct query_parser *parser, yyjson_val *value, st
 {
     size_t index, count;
     yyjson_val *key, *member;
-    yyjson_obj_foreach(value, index, count, key, member)
-    {
+    yyjson_obj_foreach (value, index, count, key, member) {
         struct slice name = json_slice(key);
         int r;
         if (slice_is(name, "includes") || slice_is(name, "include"))
@@ -233,14 +225,11 @@ static int take_source(struct query_parser *parser, yyjson_val *value, struct se
         return take_source_object(parser, value, request);
     if (yyjson_is_str(value) || yyjson_is_arr(value))
         return take_patterns(parser, value, &request->source.includes, &request->source.include_count);
-    return query__refuse(
-        parser, value, false, PROBLEM_PARSING,
-        "Expected one of [VALUE_BOOLEAN, START_OBJECT] but found [%s]",
-        query__token(value));
+    return query__refuse(parser, value, false, PROBLEM_PARSING,
+                         "Expected one of [VALUE_BOOLEAN, START_OBJECT] but found [%s]", query__token(value));
 }
 
-/* --- Fields
- * ------------------------------------------------------------------------------------------------------- */
+/* --- Fields ------------------------------------------------------------------------------------------------------- */
 
 static int take_stored_fields(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
@@ -261,13 +250,11 @@ static int take_formats(struct query_parser *parser, struct slice name, yyjson_v
     size_t index, count;
     yyjson_val *item;
     struct field_format *items = arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof *items);
-    yyjson_arr_foreach(value, index, count, item)
-    {
+    yyjson_arr_foreach (value, index, count, item) {
         yyjson_val *field = yyjson_is_obj(item) ? json_get_lit(item, "field") : item;
         if (!yyjson_is_str(field))
-            return query__refuse(parser, item, false, PROBLEM_PARSING,
-                                 "[%.*s] expected a field name but found [%s]", SLICE_ARG(name),
-                                 query__token(item));
+            return query__refuse(parser, item, false, PROBLEM_PARSING, "[%.*s] expected a field name but found [%s]",
+                                 SLICE_ARG(name), query__token(item));
         items[index].pattern = json_slice(field);
         yyjson_val *format = json_get_lit(item, "format");
         if (yyjson_is_str(format) && !slice_is(json_slice(format), "use_field_mapping"))
@@ -278,8 +265,7 @@ static int take_formats(struct query_parser *parser, struct slice name, yyjson_v
     return 0;
 }
 
-static int take_docvalue_fields(struct query_parser *parser, yyjson_val *value,
-                                struct search_request *request)
+static int take_docvalue_fields(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     return take_formats(parser, SLICE_LIT("docvalue_fields"), value, &request->docvalue_fields,
                         &request->docvalue_count);
@@ -296,17 +282,14 @@ static int take_script_fields(struct query_parser *parser, yyjson_val *value, st
 {
     size_t index, count;
     yyjson_val *key, *member;
-    request->script_fields =
-        arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct script_field));
-    yyjson_obj_foreach(value, index, count, key, member)
-    {
+    request->script_fields = arena_zalloc(parser->arena, unsafe_yyjson_get_len(value) * sizeof(struct script_field));
+    yyjson_obj_foreach (value, index, count, key, member) {
         struct script_field *field = &request->script_fields[request->script_field_count++];
         yyjson_val *script = json_get_lit(member, "script");
         field->name = json_slice(key);
         field->ignore_failure = yyjson_is_true(json_get_lit(member, "ignore_failure"));
         if (script == NULL)
-            return query__refuse(parser, member, true, PROBLEM_PARSING,
-                                 "must specify a script in script fields");
+            return query__refuse(parser, member, true, PROBLEM_PARSING, "must specify a script in script fields");
         int r = query__parse_script(parser, script, &field->script);
         if (r != 0)
             return r;
@@ -314,8 +297,7 @@ static int take_script_fields(struct query_parser *parser, yyjson_val *value, st
     return 0;
 }
 
-/* --- Sorting
- * ------------------------------------------------------------------------------------------------------ */
+/* --- Sorting ------------------------------------------------------------------------------------------------------ */
 
 static void name_key(struct sort_key *key, struct slice field)
 {
@@ -357,12 +339,10 @@ static int take_mode(struct query_parser *parser, yyjson_val *value, struct sort
             return 0;
         }
     }
-    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "Unknown SortMode [%.*s]",
-                         SLICE_ARG(text));
+    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "Unknown SortMode [%.*s]", SLICE_ARG(text));
 }
 
-static int take_sort_option(struct query_parser *parser, struct slice option, yyjson_val *value,
-                            struct sort_key *key)
+static int take_sort_option(struct query_parser *parser, struct slice option, yyjson_val *value, struct sort_key *key)
 {
     struct slice text = query__scalar_text(parser->arena, value);
     if (slice_is(option, "order"))
@@ -380,11 +360,11 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
         key->unmapped_type = yyjson_is_true(value) ? SLICE_LIT("long") : key->unmapped_type;
     } else if (slice_is(option, "type")) {
         key->script_number = slice_is(text, "number");
-    } else if (!slice_is(option, "numeric_type") && !slice_is(option, "nested_path") &&
-               !slice_is(option, "nested")) {
+    } else if (!slice_is(option, "numeric_type") && !slice_is(option, "nested_path") && !slice_is(option, "nested")) {
         static const char *const known[] = {"missing",     "unmapped_type", "order",  "mode",
                                             "nested_path", "nested_filter", "nested", "numeric_type"};
-        return query__refuse_unknown_of(parser, SLICE_LIT("field_sort"), value - 1, known, sizeof known / sizeof *known);
+        return query__refuse_unknown_of(parser, SLICE_LIT("field_sort"), value - 1, known,
+                                        sizeof known / sizeof *known);
     }
     return 0;
 }
@@ -394,8 +374,7 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
 {
     size_t index, count;
     yyjson_val *name, *options;
-    yyjson_obj_foreach(value, index, count, name, options)
-    {
+    yyjson_obj_foreach (value, index, count, name, options) {
         struct sort_key *key = &request->sort[request->sort_count];
         name_key(key, json_slice(name));
         int r = 0;
@@ -403,8 +382,7 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
             r = take_order(parser, json_slice(options), options, key);
         size_t option_index, option_count;
         yyjson_val *option, *member;
-        yyjson_obj_foreach(options, option_index, option_count, option, member)
-        {
+        yyjson_obj_foreach (options, option_index, option_count, option, member) {
             r = take_sort_option(parser, json_slice(option), member, key);
             if (r != 0)
                 return r;
@@ -439,8 +417,7 @@ static int take_sort(struct query_parser *parser, yyjson_val *value, struct sear
         else if (!array && !yyjson_is_null(item)) /* a number is as good a name */
             name_key(&request->sort[request->sort_count++], query__scalar_text(parser->arena, item));
         else
-            r = query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT,
-                              "malformed sort format, %s",
+            r = query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "malformed sort format, %s",
                               array ? "within the sort array, an object, or an actual string are allowed"
                                     : "either start with array, object, or an actual string");
         if (r != 0)
@@ -478,14 +455,12 @@ int search_request_sort(struct query_parser *parser, struct slice text, struct s
     return 0;
 }
 
-/* --- Others
- * ------------------------------------------------------------------------------------------------------- */
+/* --- Others ------------------------------------------------------------------------------------------------------- */
 
 static int take_search_after(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     if (unsafe_yyjson_get_len(value) == 0)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
-                             "Values must contains at least one value.");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "Values must contains at least one value.");
     request->search_after = value;
     return 0;
 }
@@ -501,8 +476,7 @@ static int take_slice(struct query_parser *parser, yyjson_val *value, struct sea
     if (r != 0)
         return r;
     if (id < 0)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
-                             "id must be greater than or equal to 0");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "id must be greater than or equal to 0");
     if (max <= 1)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "max must be greater than 1");
     if (id >= max)
@@ -523,8 +497,7 @@ static int take_pit(struct query_parser *parser, yyjson_val *value, struct searc
 {
     yyjson_val *id = json_get_lit(value, "id"), *keep_alive = json_get_lit(value, "keep_alive");
     if (!yyjson_is_str(id))
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
-                             "point int time id is not provided");
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "point int time id is not provided");
     request->pit_id = json_slice(id);
     request->pit_keep_alive = yyjson_is_str(keep_alive) ? json_slice(keep_alive) : SLICE_NONE;
     return 0;
@@ -553,12 +526,11 @@ static int take_nothing(struct query_parser *parser, yyjson_val *value, struct s
 static int refuse_member(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     (void)request;
-    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                         "[%.*s] is not supported by this server", SLICE_ARG(json_slice(value - 1)));
+    return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not supported by this server",
+                         SLICE_ARG(json_slice(value - 1)));
 }
 
-/* --- The tables
- * --------------------------------------------------------------------------------------------------- */
+/* --- The tables --------------------------------------------------------------------------------------------------- */
 
 enum member_shape { SHAPE_SCALAR = 1, SHAPE_OBJECT = 2, SHAPE_ARRAY = 4, SHAPE_ANY = 7 };
 
@@ -605,8 +577,7 @@ static const struct member members[] = {
     {"collapse", SHAPE_OBJECT, refuse_member},
 };
 
-static int take_member(struct query_parser *parser, yyjson_val *key, yyjson_val *value,
-                       struct search_request *request)
+static int take_member(struct query_parser *parser, yyjson_val *key, yyjson_val *value, struct search_request *request)
 {
     struct slice name = json_slice(key);
     int shape = yyjson_is_obj(value)    ? SHAPE_OBJECT
@@ -617,8 +588,8 @@ static int take_member(struct query_parser *parser, yyjson_val *key, yyjson_val 
         if (slice_is(name, members[i].name) && (members[i].shapes & shape) != 0)
             return members[i].take(parser, value, request);
     }
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
-                         query__token(value), SLICE_ARG(name));
+    return query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].", query__token(value),
+                         SLICE_ARG(name));
 }
 
 int search_request_parse(struct query_parser *parser, yyjson_val *body, struct search_request *request)
@@ -628,8 +599,7 @@ int search_request_parse(struct query_parser *parser, yyjson_val *body, struct s
                              query__token(body));
     size_t index, count;
     yyjson_val *key, *value;
-    yyjson_obj_foreach(body, index, count, key, value)
-    {
+    yyjson_obj_foreach (body, index, count, key, value) {
         int r = take_member(parser, key, value, request);
         if (r != 0)
             return r;
@@ -637,14 +607,12 @@ int search_request_parse(struct query_parser *parser, yyjson_val *body, struct s
     return 0;
 }
 
-/* --- What cannot go together
- * ----------------------------------------------------------------------------------------- */
+/* --- What cannot go together -------------------------------------------------------------------------------------- */
 
 int search_request_check(struct query_parser *parser, const struct search_request *request, bool scroll)
 {
     const char *why = NULL;
-    if (scroll && request->track_total_hits != TOTAL_HITS_UNSET &&
-        request->track_total_hits != TOTAL_HITS_ALL)
+    if (scroll && request->track_total_hits != TOTAL_HITS_UNSET && request->track_total_hits != TOTAL_HITS_ALL)
         why = "disabling [track_total_hits] is not allowed in a scroll context";
     else if (scroll && request->from > 0)
         why = "using [from] is not allowed in a scroll context";
@@ -653,8 +621,7 @@ int search_request_check(struct query_parser *parser, const struct search_reques
     else if (scroll && request->pit_id.data != NULL)
         why = "using [point in time] is not allowed in a scroll context";
     if (why != NULL)
-        return query__refuse(parser, NULL, false, PROBLEM_ACTION_REQUEST_VALIDATION,
-                             "Validation Failed: 1: %s;", why);
+        return query__refuse(parser, NULL, false, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;", why);
     if (request->search_after != NULL && request->from > 0)
         return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT,
                              "`from` parameter must be set to 0 when `search_after` is used.");

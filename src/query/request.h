@@ -83,18 +83,15 @@ void search_request_init(struct search_request *request);
  * Reads a body into a request that was initialised.
  * Returns: 0; QUERY_REFUSED with parser->problem.
  */
-int search_request_parse(struct query_parser *parser, yyjson_val *body,
-                         struct search_request *request) TL_MUST_USE;
+int search_request_parse(struct query_parser *parser, yyjson_val *body, struct search_request *request) TL_MUST_USE;
 
 /* Pieces that URLs have, too: "a:desc,b", "f1,f2". */
-int search_request_sort(struct query_parser *parser, struct slice text,
-                        struct search_request *request) TL_MUST_USE;
+int search_request_sort(struct query_parser *parser, struct slice text, struct search_request *request) TL_MUST_USE;
 
 /* Splits "a,b,c" into slices of the arena. */
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items);
 
 /* What cannot go together: refuses with Elasticsearch's action_request_validation_exception and the like. */
-int search_request_check(struct query_parser *parser, const struct search_request *request,
-                         bool scroll) TL_MUST_USE;
+int search_request_check(struct query_parser *parser, const struct search_request *request, bool scroll) TL_MUST_USE;
 
 #endif

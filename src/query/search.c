@@ -60,8 +60,7 @@ static int refuse(struct search *search, enum problem_type type, const char *tex
     return SEARCH_REFUSED;
 }
 
-/* --- Beginning and ending
- * --------------------------------------------------------------------------------------------- */
+/* --- Beginning and ending ----------------------------------------------------------------------------------------- */
 
 static int refuse_part(struct search *search, struct part *part, const struct problem *problem, bool partial)
 {
@@ -186,13 +185,10 @@ static void result_init(struct search_result *result)
                                      .aggregations = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX)};
 }
 
-/* --- Totals
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- Totals ------------------------------------------------------------------------------------------------------- */
 
 /* How far a total is counted. 5.6 counts everything. */
-static uint64_t count_to(const struct search_context *context, const struct search_request *request,
-                         bool cursor)
+static uint64_t count_to(const struct search_context *context, const struct search_request *request, bool cursor)
 {
     if (cursor || request->track_total_hits == TOTAL_HITS_ALL || request->aggregations != NULL)
         return UINT64_MAX;
@@ -221,15 +217,13 @@ static bool matches_all(const struct part *part)
     return part->matcher->kind == MATCHER_ALL && part->post_filter == NULL && part->index->shards == NULL;
 }
 
-/* --- One document
- * ------------------------------------------------------------------------------------------------------- */
+/* --- One document ------------------------------------------------------------------------------------------------- */
 
 enum { STEP_TAKEN = 0, STEP_PASSED = 1, STEP_STOP = 2 };
 
 static uint32_t shard_number(const struct part *part)
 {
-    struct slice routing =
-        part->subject.doc->routing.data != NULL ? part->subject.doc->routing : part->subject.id;
+    struct slice routing = part->subject.doc->routing.data != NULL ? part->subject.doc->routing : part->subject.id;
     return shard_of(routing, part->index->shard_count > 0 ? part->index->shard_count : 1);
 }
 
@@ -258,12 +252,11 @@ static bool terminated(struct search *search, struct part *part)
 {
     if (part->collected == NULL)
         return false;
-    uint32_t *collected = &part->collected[shard_number(part)],
-             limit = (uint32_t)search->request->terminate_after;
+    uint32_t *collected = &part->collected[shard_number(part)], limit = (uint32_t)search->request->terminate_after;
     bool beyond = *collected >= limit;
     *collected += !beyond;
-    search->result->terminated_early = search->result->terminated_early || beyond ||
-                                       (search->context->dialect == DIALECT_5 && *collected >= limit);
+    search->result->terminated_early =
+        search->result->terminated_early || beyond || (search->context->dialect == DIALECT_5 && *collected >= limit);
     return beyond;
 }
 
@@ -330,9 +323,7 @@ static int make_plan(struct search *search, struct part *part, struct arena *are
     return r == 0 && scan && search->context->short_only ? SEARCH_LONG : r;
 }
 
-/* --- Collecting
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- Collecting --------------------------------------------------------------------------------------------------- */
 
 static void offer(struct search *search, struct part *part, float score, struct kept_hits *kept)
 {
@@ -379,8 +370,7 @@ static int collect_part(struct search *search, struct part *part, struct kept_hi
             break;
         }
         if (kept->bytes > SEARCH_SORT_BYTES_MAX) {
-            error = refuse(search, PROBLEM_LIMIT_EXCEEDED,
-                           "the sort values of this search are too large to be held");
+            error = refuse(search, PROBLEM_LIMIT_EXCEEDED, "the sort values of this search are too large to be held");
             break;
         }
     }
@@ -421,18 +411,14 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
     return r;
 }
 
-/* --- Streaming
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- Streaming ---------------------------------------------------------------------------------------------------- */
 
 /* Whether every match of a matcher has the same score. */
 static bool is_constant(const struct matcher *matcher)
 {
     switch (matcher->kind) {
-    case MATCHER_TERMS:
-        return !matcher->terms.weight.norms; /* a keyword's score depends on the index alone */
-    case MATCHER_PHRASE:
-        return !matcher->phrase.weights[0].scored;
+    case MATCHER_TERMS: return !matcher->terms.weight.norms; /* a keyword's score depends on the index alone */
+    case MATCHER_PHRASE: return !matcher->phrase.weights[0].scored;
     case MATCHER_BOOL:
         for (size_t i = 0; i < matcher->boolean.must.count; i++) {
             if (!is_constant(matcher->boolean.must.items[i]))
@@ -444,10 +430,8 @@ static bool is_constant(const struct matcher *matcher)
     case MATCHER_DIS_MAX:
         return matcher->compound.queries.count == 1 && is_constant(matcher->compound.queries.items[0]);
     case MATCHER_BOOSTING:
-    case MATCHER_FUNCTION:
-        return false;
-    default:
-        return true;
+    case MATCHER_FUNCTION: return false;
+    default: return true;
     }
 }
 
@@ -559,12 +543,10 @@ static int stream_run(struct search *search, struct stream *stream)
     for (; stream->part < search->part_count; stream->part++) {
         struct part *part = &search->parts[stream->part];
         struct walk walk;
-        uint64_t reads = part->matcher->kind == MATCHER_ALL && !stream->count_rest
-                             ? stream->skip + stream->want
-                             : part->index->document_count;
-        int r = stream->planned
-                    ? 0
-                    : make_plan(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
+        uint64_t reads = part->matcher->kind == MATCHER_ALL && !stream->count_rest ? stream->skip + stream->want
+                                                                                   : part->index->document_count;
+        int r =
+            stream->planned ? 0 : make_plan(search, part, &stream->arena, stream->candidates_max, reads, &stream->plan);
         if (r != 0)
             return r;
         stream->planned = true;
@@ -601,16 +583,15 @@ static int known_total(struct search *search, bool *ret_known)
 {
     uint64_t total = 0;
     *ret_known = false;
-    if (search->request->slice_max > 0 || search->request->terminate_after > 0 ||
-        search->aggregator != NULL || !isnan(search->request->min_score))
+    if (search->request->slice_max > 0 || search->request->terminate_after > 0 || search->aggregator != NULL ||
+        !isnan(search->request->min_score))
         return 0;
     for (size_t i = 0; i < search->part_count; i++) {
         uint64_t documents = search->parts[i].index->document_count;
         if (!matches_all(&search->parts[i]))
             return 0;
         if (!search->parts[i].index->count_exact) {
-            int r =
-                doc_count(search->context->view, search->parts[i].index->number, DOC_TYPE_ANY, &documents);
+            int r = doc_count(search->context->view, search->parts[i].index->number, DOC_TYPE_ANY, &documents);
             if (r != 0)
                 return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : tl_trace(r);
         }
@@ -621,9 +602,7 @@ static int known_total(struct search *search, bool *ret_known)
     return 0;
 }
 
-/* --- Pages
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- Pages -------------------------------------------------------------------------------------------------------- */
 
 static int emit_json(void *user, struct part *part, const float *score, const struct sort_value *values)
 {
@@ -664,14 +643,13 @@ static int run_collecting(struct search *search, size_t from, size_t size)
 static int check_window(struct search *search, size_t from, size_t size)
 {
     for (size_t i = 0; i < search->context->index_count; i++) {
-        unsigned window = search->context->indices[i].window_max != 0 ? search->context->indices[i].window_max
-                                                                      : SEARCH_WINDOW_MAX;
+        unsigned window =
+            search->context->indices[i].window_max != 0 ? search->context->indices[i].window_max : SEARCH_WINDOW_MAX;
         if (from + size <= window)
             continue;
         struct problem problem;
         problem_set(&problem, search->context->arena,
-                    search->context->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT
-                                                          : PROBLEM_QUERY_PHASE_EXECUTION,
+                    search->context->dialect == DIALECT_7 ? PROBLEM_ILLEGAL_ARGUMENT : PROBLEM_QUERY_PHASE_EXECUTION,
                     "Result window is too large, from + size must be less than or equal to: [%u] but was "
                     "[%zu]. See the scroll api for "
                     "a more efficient way to request large data sets. This limit can be set by changing the "
@@ -702,8 +680,7 @@ static int finish(struct search *search, int r)
 int search_run(const struct search_context *context, const struct search_request *request,
                struct search_result *ret_result, struct problem *ret_problem)
 {
-    struct search search = {
-        .context = context, .request = request, .result = ret_result, .problem = ret_problem};
+    struct search search = {.context = context, .request = request, .result = ret_result, .problem = ret_problem};
     size_t from = request->from > 0 ? (size_t)request->from : 0, size = page_size(request);
     result_init(ret_result);
     search.count_to = count_to(context, request, false);
@@ -741,9 +718,7 @@ int search_count(const struct search_context *context, const struct query *query
     return r;
 }
 
-/* --- Cursors
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- Cursors ------------------------------------------------------------------------------------------------------ */
 
 struct search_cursor {
     bool begun;
@@ -861,8 +836,8 @@ static int next_collecting(struct search *search, struct search_cursor *cursor, 
 }
 
 static int next_page(const struct search_context *context, const struct search_request *request,
-                     struct search_cursor *cursor, search_emit *emit, void *user,
-                     struct search_result *result, struct problem *ret_problem)
+                     struct search_cursor *cursor, search_emit *emit, void *user, struct search_result *result,
+                     struct problem *ret_problem)
 {
     struct search search = {.context = context, .request = request, .result = result, .problem = ret_problem};
     search.count_to = UINT64_MAX;
@@ -892,9 +867,7 @@ int search_next(const struct search_context *context, const struct search_reques
     return next_page(context, request, cursor, emit_json, ret_result, ret_result, ret_problem);
 }
 
-/* --- Visiting
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- Visiting ----------------------------------------------------------------------------------------------------- */
 
 struct visitor {
     search_visit *visit;
@@ -921,8 +894,8 @@ static int emit_visit(void *user, struct part *part, const float *score, const s
 }
 
 int search_next_each(const struct search_context *context, const struct search_request *request,
-                     struct search_cursor *cursor, search_visit *visit, void *user,
-                     struct search_result *ret_result, struct problem *ret_problem)
+                     struct search_cursor *cursor, search_visit *visit, void *user, struct search_result *ret_result,
+                     struct problem *ret_problem)
 {
     struct visitor visitor = {visit, user, ret_result};
     result_init(ret_result);

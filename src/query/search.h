@@ -49,8 +49,8 @@ struct search_index {
 };
 
 /* Compiles a script of a search, from a cache. As script_compile(); stored scripts are found by the owner. */
-typedef int search_compile(void *user, const struct query_script *spec, int script_context,
-                           struct script **ret_script, struct arena *arena, struct problem *ret_problem);
+typedef int search_compile(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
+                           struct arena *arena, struct problem *ret_problem);
 
 /* What a search runs in. */
 struct search_context {
@@ -105,8 +105,7 @@ int search_run(const struct search_context *context, const struct search_request
 
 /* Counts. *ret_early: terminate_after (0: none) cut it short. Returns: as search_run(). */
 int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after,
-                 double min_score, uint64_t *ret_count, bool *ret_early,
-                 struct problem *ret_problem) TL_MUST_USE;
+                 double min_score, uint64_t *ret_count, bool *ret_early, struct problem *ret_problem) TL_MUST_USE;
 
 /*
  * Cursors: a search that is read page by page, as scrolls and the by-query calls do. A cursor keeps where it
@@ -140,7 +139,7 @@ struct search_hit {
 };
 typedef int search_visit(void *user, const struct search_hit *hit);
 int search_next_each(const struct search_context *context, const struct search_request *request,
-                     struct search_cursor *cursor, search_visit *visit, void *user,
-                     struct search_result *ret_result, struct problem *ret_problem) TL_MUST_USE;
+                     struct search_cursor *cursor, search_visit *visit, void *user, struct search_result *ret_result,
+                     struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -10,8 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- Binding
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Binding ------------------------------------------------------------------------------------------------------ */
 
 static int refuse_text(struct binder *binder, const struct mapping_field *field)
 {
@@ -37,21 +36,18 @@ static int refuse_text(struct binder *binder, const struct mapping_field *field)
 static enum sort_kind kind_of(const struct mapping_field *field)
 {
     switch (field_value_kind(field)) {
-    case VALUE_I64:
-        return field->type == FIELD_SCALED_FLOAT ? SORT_F64 : SORT_I64;
-    case VALUE_F64:
-        return SORT_F64;
-    default:
-        return field->type == FIELD_IP ? SORT_IP : SORT_BYTES;
+    case VALUE_I64: return field->type == FIELD_SCALED_FLOAT ? SORT_F64 : SORT_I64;
+    case VALUE_F64: return SORT_F64;
+    default: return field->type == FIELD_IP ? SORT_IP : SORT_BYTES;
     }
 }
 
 /* What `unmapped_type` may say. */
 static bool is_known_type(struct slice type)
 {
-    static const char *const types[] = {"long",  "integer", "short", "byte",    "double",  "float",  "half_float", "date",
-                                        "date_nanos", "boolean", "ip", "keyword", "text", "string", "scaled_float",
-                                        "unsigned_long", "binary", "geo_point"};
+    static const char *const types[] = {
+        "long",    "integer", "short",   "byte", "double", "float",        "half_float",    "date",   "date_nanos",
+        "boolean", "ip",      "keyword", "text", "string", "scaled_float", "unsigned_long", "binary", "geo_point"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (slice_is(type, types[i]))
             return true;
@@ -72,7 +68,8 @@ static void set_missing_address(struct binder *binder, struct bound_key *bound)
 {
     struct value value;
     struct problem ignored;
-    if (field_value_parse(bound->field, bound->key->missing, binder->context->dialect, binder->arena, &value, &ignored) == 0)
+    if (field_value_parse(bound->field, bound->key->missing, binder->context->dialect, binder->arena, &value,
+                          &ignored) == 0)
         bound->missing = from_value(bound->field, &value);
     else
         bound->has_missing = false;
@@ -113,8 +110,7 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
     const struct sort_key *key = bound->key;
     bound->field = mapping_field(binder->index->mapping, key->field);
     if (bound->field == NULL && is_metadata(key->field)) {
-        bound->kind =
-            slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
+        bound->kind = slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
         return 0;
     }
     if (bound->field == NULL && key->unmapped_type.len > 0 && !is_known_type(key->unmapped_type)) {
@@ -123,8 +119,7 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
         return QUERY_REFUSED;
     }
     if (bound->field == NULL && key->unmapped_type.len == 0)
-        return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on",
-                                  SLICE_ARG(key->field));
+        return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on", SLICE_ARG(key->field));
     if (bound->field != NULL && bound->field->type == FIELD_TEXT && !field_flag(bound->field, "fielddata", false))
         return refuse_text(binder, bound->field);
     if (bound->field != NULL && !field_flag(bound->field, "doc_values", true)) {
@@ -135,8 +130,8 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
         return QUERY_REFUSED;
     }
     if (bound->field != NULL && field_value_kind(bound->field) == VALUE_NONE)
-        return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]",
-                                  SLICE_ARG(bound->field->path), SLICE_ARG(bound->field->type_name));
+        return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]", SLICE_ARG(bound->field->path),
+                                  SLICE_ARG(bound->field->type_name));
     bound->kind = bound->field != NULL ? kind_of(bound->field) : kind_of_unmapped(key->unmapped_type);
     if (key->missing != NULL)
         set_missing(binder, bound);
@@ -150,9 +145,7 @@ int sort_bind(struct binder *binder, const struct search_request *request, struc
     for (size_t i = 0; i < request->sort_count; i++) {
         int r = 0;
         keys[i].key = &request->sort[i];
-        keys[i].kind = keys[i].key->by == SORT_ID    ? SORT_BYTES
-                       : keys[i].key->by == SORT_DOC ? SORT_I64
-                                                     : SORT_F64;
+        keys[i].kind = keys[i].key->by == SORT_ID ? SORT_BYTES : keys[i].key->by == SORT_DOC ? SORT_I64 : SORT_F64;
         if (keys[i].key->by == SORT_FIELD)
             r = bind_field(binder, &keys[i]);
         else if (keys[i].key->by == SORT_SCRIPT)
@@ -165,8 +158,7 @@ int sort_bind(struct binder *binder, const struct search_request *request, struc
     return 0;
 }
 
-/* --- Reading
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 static struct sort_value missing_value(const struct bound_key *bound)
 {
@@ -225,8 +217,7 @@ static struct sort_value field_value(const struct bound_key *bound, struct subje
     if (count == 0)
         return missing_value(bound);
     if (mode == SORT_SUM || mode == SORT_AVG || mode == SORT_MEDIAN)
-        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0])
-                                             : reduced(bound, values, count);
+        return values[0].kind == VALUE_BYTES ? from_value(bound->field, &values[0]) : reduced(bound, values, count);
     bool highest = mode == SORT_MAX || (mode == SORT_MODE_DEFAULT && bound->key->descending);
     const struct value *best = &values[0];
     for (size_t i = 1; i < count; i++) {
@@ -248,11 +239,9 @@ static struct sort_value metadata_value(const struct bound_key *bound, const str
         return (struct sort_value){.kind = SORT_BYTES, .bytes = subject->index->name};
     if (slice_is(name, "_type"))
         return (struct sort_value){.kind = SORT_BYTES,
-                                   .bytes =
-                                       mapping_type_by_number(subject->index->mapping, subject->type)->name};
-    return subject->doc->routing.data != NULL
-               ? (struct sort_value){.kind = SORT_BYTES, .bytes = subject->doc->routing}
-               : missing_value(bound);
+                                   .bytes = mapping_type_by_number(subject->index->mapping, subject->type)->name};
+    return subject->doc->routing.data != NULL ? (struct sort_value){.kind = SORT_BYTES, .bytes = subject->doc->routing}
+                                              : missing_value(bound);
 }
 
 static struct sort_value script_value(const struct bound_key *bound, struct subject *subject, float score)
@@ -264,34 +253,24 @@ static struct sort_value script_value(const struct bound_key *bound, struct subj
                                      : (struct sort_value){.kind = SORT_BYTES, .bytes = value.string};
 }
 
-void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score,
-               uint64_t ordinal, struct sort_value *ret_values)
+void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
+               struct sort_value *ret_values)
 {
     for (size_t i = 0; i < count; i++) {
         switch (keys[i].key->by) {
-        case SORT_SCORE:
-            ret_values[i] = (struct sort_value){.kind = SORT_F64, .f64 = score};
-            break;
-        case SORT_DOC:
-            ret_values[i] = (struct sort_value){.kind = SORT_I64, .i64 = (int64_t)ordinal};
-            break;
-        case SORT_ID:
-            ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = subject->id};
-            break;
-        case SORT_SCRIPT:
-            ret_values[i] = script_value(&keys[i], subject, score);
-            break;
+        case SORT_SCORE: ret_values[i] = (struct sort_value){.kind = SORT_F64, .f64 = score}; break;
+        case SORT_DOC: ret_values[i] = (struct sort_value){.kind = SORT_I64, .i64 = (int64_t)ordinal}; break;
+        case SORT_ID: ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = subject->id}; break;
+        case SORT_SCRIPT: ret_values[i] = script_value(&keys[i], subject, score); break;
         case SORT_FIELD:
-            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field)
-                                ? metadata_value(&keys[i], subject)
-                                : field_value(&keys[i], subject);
+            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field) ? metadata_value(&keys[i], subject)
+                                                                                     : field_value(&keys[i], subject);
             break;
         }
     }
 }
 
-/* --- Comparing
- * -------------------------------------------------------------------------------------------------- */
+/* --- Comparing ---------------------------------------------------------------------------------------------------- */
 
 static int compare_doubles(double a, double b)
 {
@@ -323,8 +302,7 @@ static int compare_one(const struct sort_key *key, const struct sort_value *a, c
     return key->descending ? -order : order;
 }
 
-int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a,
-                 const struct sort_value *b)
+int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a, const struct sort_value *b)
 {
     for (size_t i = 0; i < count; i++) {
         int order = compare_one(&keys[i], &a[i], &b[i]);
@@ -334,8 +312,7 @@ int sort_compare(const struct sort_key *keys, size_t count, const struct sort_va
     return 0;
 }
 
-/* --- Writing and reading back
- * ------------------------------------------------------------------------------------ */
+/* --- Writing and reading back ------------------------------------------------------------------------------------- */
 
 void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values)
 {
@@ -394,8 +371,8 @@ int sort_after(struct arena *arena, const struct search_request *request, const 
         return QUERY_REFUSED;
     }
     if (count != request->sort_count) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "search_after has %zu value(s) but sort has %zu.", count, request->sort_count);
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "search_after has %zu value(s) but sort has %zu.",
+                    count, request->sort_count);
         return QUERY_REFUSED;
     }
     struct sort_value *values = arena_zalloc(arena, count * sizeof *values);
@@ -408,8 +385,8 @@ int sort_after(struct arena *arena, const struct search_request *request, const 
                         SLICE_ARG(query__scalar_text(arena, item)));
             return QUERY_REFUSED;
         }
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse search_after value for field [%.*s].",
-                    SLICE_ARG(request->sort[i].field));
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Failed to parse search_after value for field [%.*s].", SLICE_ARG(request->sort[i].field));
         ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
         problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
                     SLICE_ARG(query__scalar_text(arena, item)));

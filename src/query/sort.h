@@ -37,16 +37,14 @@ struct bound_key {
 };
 
 /* Returns: 0; QUERY_REFUSED with binder->problem. */
-int sort_bind(struct binder *binder, const struct search_request *request,
-              struct bound_key **ret_keys) TL_MUST_USE;
+int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys) TL_MUST_USE;
 
 /* Reads the sort values of the subject; they live in its arena. */
-void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score,
-               uint64_t ordinal, struct sort_value *ret_values);
+void sort_read(const struct bound_key *keys, size_t count, struct subject *subject, float score, uint64_t ordinal,
+               struct sort_value *ret_values);
 
 /* <0, 0, >0 by the sort values alone. */
-int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a,
-                 const struct sort_value *b);
+int sort_compare(const struct sort_key *keys, size_t count, const struct sort_value *a, const struct sort_value *b);
 
 /* Appends "sort":[…]. */
 void sort_write(struct buf *buf, const struct sort_key *keys, size_t count, const struct sort_value *values);

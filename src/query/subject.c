@@ -51,8 +51,7 @@ size_t subject_field(struct subject *subject, const struct mapping_field *field,
     struct subject_values *read = arena_zalloc(&subject->arena, sizeof *read);
     read->field = field;
     if (root != NULL)
-        read->count =
-            document_field_values(subject->index->mapping, field, root, &subject->arena, &read->values);
+        read->count = document_field_values(subject->index->mapping, field, root, &subject->arena, &read->values);
     read->next = subject->values;
     subject->values = read;
     *ret_values = read->values;
@@ -66,8 +65,7 @@ struct slice subject_source_path(const struct mapping_field *field)
     return multi ? parent->path : field->path;
 }
 
-/* --- doc['field'] of scripts
- * -------------------------------------------------------------------------------- */
+/* --- doc['field'] of scripts -------------------------------------------------------------------------------------- */
 
 static void doc_numbers(struct subject *subject, const struct value *values, size_t count,
                         struct script_doc_field *field)
@@ -126,11 +124,8 @@ int subject_run_script(struct subject *subject, const struct script *script, str
                        struct script_value *ret_value)
 {
     struct problem problem;
-    *ret_value = (struct script_value){.params = params,
-                                       .source = subject->doc->source,
-                                       .doc = doc_lookup,
-                                       .doc_user = subject,
-                                       .score = score};
+    *ret_value = (struct script_value){
+        .params = params, .source = subject->doc->source, .doc = doc_lookup, .doc_user = subject, .score = score};
     (void)subject_root(subject); /* so that the arena is known to be in use */
     int r = script_run_value(script, NULL, &subject->arena, ret_value, &problem);
     if (r > 0 && subject->problem == NULL) {

@@ -46,8 +46,7 @@ static int nearer(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-struct slice query_suggest(struct arena *arena, struct slice name, const char *const *candidates,
-                           size_t count)
+struct slice query_suggest(struct arena *arena, struct slice name, const char *const *candidates, size_t count)
 {
     struct near_name found[NAMES_MAX];
     size_t found_count = 0;

@@ -41,8 +41,7 @@ static void weigh_document(struct weighed *terms, size_t count, struct subject *
 static int sample(const struct binder *binder, const struct view *view, struct weighed *terms, size_t count,
                   size_t *ret_documents)
 {
-    tl_cleanup(doc_scan_freep) struct doc_scan *scan =
-        doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
+    tl_cleanup(doc_scan_freep) struct doc_scan *scan = doc_scan_new(view, binder->index->number, DOC_TYPE_ANY);
     struct subject subject;
     struct slice id;
     struct doc doc;
@@ -93,10 +92,8 @@ static int few_documents(const struct binder *binder, const struct view *view, c
 static int term_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
                           uint64_t *ret_count)
 {
-    struct entry_range range = {.index = binder->index->number,
-                                .field = term->field->number,
-                                .low = &term->value,
-                                .high = &term->value};
+    struct entry_range range = {
+        .index = binder->index->number, .field = term->field->number, .low = &term->value, .high = &term->value};
     size_t hits = 0;
     int r = few_documents(binder, view, term, &range, ret_count);
     if (r != ENTRY_SCAN_END)
@@ -107,8 +104,7 @@ static int term_documents(const struct binder *binder, const struct view *view, 
 }
 
 /* Estimates from a sample where there are more documents than it holds. */
-static int weigh_term(const struct binder *binder, const struct view *view, struct weighed *term,
-                      size_t sampled)
+static int weigh_term(const struct binder *binder, const struct view *view, struct weighed *term, size_t sampled)
 {
     double scale = 1;
     uint64_t total = binder->index->document_count;

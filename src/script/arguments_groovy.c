@@ -62,7 +62,8 @@ int groovy_function_distance(const struct function *function, const struct value
     return sum;
 }
 
-const struct function *groovy_choose_function(struct run *run, struct slice name, const struct value *arguments, unsigned count)
+const struct function *groovy_choose_function(struct run *run, struct slice name, const struct value *arguments,
+                                              unsigned count)
 {
     const struct function *best = NULL;
     int nearest = 0;
@@ -86,8 +87,8 @@ static bool gather(struct run *run, type_id type, const struct value *arguments,
     return array != NULL;
 }
 
-bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count, unsigned *next,
-                     struct value *ret)
+bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count,
+                     unsigned *next, struct value *ret)
 {
     const struct function *function = frame->function;
     const struct parameter *parameter = &function->parameters[i];

@@ -18,7 +18,7 @@ struct big {
 struct decimal {
     struct object object; /* CLASS_BIG_DECIMAL */
     struct big *unscaled;
-    int32_t scale;        /* the value is unscaled / 10^scale */
+    int32_t scale; /* the value is unscaled / 10^scale */
 };
 
 /* Limbs of the largest: beyond it a run fails as out of memory. */
@@ -37,9 +37,9 @@ bool big_divide(struct run *run, const struct big *a, const struct big *b, struc
                 struct big **ret_remainder);
 
 int big_compare(const struct big *a, const struct big *b);
-uint64_t big_low_bits(const struct big *a);                /* two's complement, as Java's longValue() */
-bool big_to_i64(const struct big *a, int64_t *ret_value);  /* false when it does not fit */
-size_t big_digits(const struct big *a);                    /* decimal digits; 1 for zero */
+uint64_t big_low_bits(const struct big *a);               /* two's complement, as Java's longValue() */
+bool big_to_i64(const struct big *a, int64_t *ret_value); /* false when it does not fit */
+size_t big_digits(const struct big *a);                   /* decimal digits; 1 for zero */
 struct slice big_slice(struct run *run, const struct big *a);
 double big_to_double(struct run *run, const struct big *a);
 int32_t big_hash(const struct big *a);
@@ -62,6 +62,15 @@ struct slice decimal_plain(struct run *run, const struct decimal *a);
 double decimal_to_double(struct run *run, const struct decimal *a);
 
 /* Ordinals of java.math.RoundingMode. */
-enum { ROUND_UP, ROUND_DOWN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, ROUND_HALF_DOWN, ROUND_HALF_EVEN, ROUND_UNNECESSARY };
+enum {
+    ROUND_UP,
+    ROUND_DOWN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_UP,
+    ROUND_HALF_DOWN,
+    ROUND_HALF_EVEN,
+    ROUND_UNNECESSARY
+};
 
 #endif

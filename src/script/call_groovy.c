@@ -18,24 +18,15 @@ enum { NEAR_EXACT = 0, NEAR_WIDER = 2, NEAR_EXTENDS = 20, NEAR_NULL = 40, NEAR_O
 static int width_of(type_id type)
 {
     switch (type_unboxed(type)) {
-    case CLASS_BYTE:
-        return 1;
-    case CLASS_SHORT:
-        return 2;
-    case CLASS_INT:
-        return 3;
-    case CLASS_LONG:
-        return 4;
-    case CLASS_BIG_INTEGER:
-        return 5;
-    case CLASS_BIG_DECIMAL:
-        return 6;
-    case CLASS_FLOAT:
-        return 7;
-    case CLASS_DOUBLE:
-        return 8;
-    default:
-        return 0;
+    case CLASS_BYTE: return 1;
+    case CLASS_SHORT: return 2;
+    case CLASS_INT: return 3;
+    case CLASS_LONG: return 4;
+    case CLASS_BIG_INTEGER: return 5;
+    case CLASS_BIG_DECIMAL: return 6;
+    case CLASS_FLOAT: return 7;
+    case CLASS_DOUBLE: return 8;
+    default: return 0;
     }
 }
 
@@ -73,7 +64,8 @@ int groovy_distance(struct value argument, type_id wanted)
 }
 
 /* The sum over all arguments; NEAR_NEVER where one does not fit. */
-static int method_distance(const struct method *method, const struct value *arguments, unsigned count, uint32_t as_object)
+static int method_distance(const struct method *method, const struct value *arguments, unsigned count,
+                           uint32_t as_object)
 {
     bool rest = (method->flags & METHOD_REST) != 0;
     if (rest ? count + 1 < method->count : count != method->count)
@@ -128,7 +120,8 @@ static bool null_passes(const struct method *method, type_id wanted)
            (class_infos[type_class(wanted)].kind == CLASS_KIND_F || type_unboxed(wanted) != wanted);
 }
 
-bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count, struct value *ret)
+bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count,
+                  struct value *ret)
 {
     for (unsigned i = 0; i < count; i++) {
         type_id wanted = method->parameters[i < method->count ? i : method->count - 1u];
@@ -168,7 +161,8 @@ static struct slice show_parameters(struct run *run, const struct method *method
     char name[TYPE_NAME_MAX];
     struct slice text = SLICE_LIT("");
     for (unsigned i = 0; i < method->count; i++)
-        text = run_printf(run, "%.*s%s%s", SLICE_ARG(text), i > 0 ? ", " : "", type_java_name(method->parameters[i], name));
+        text = run_printf(run, "%.*s%s%s", SLICE_ARG(text), i > 0 ? ", " : "",
+                          type_java_name(method->parameters[i], name));
     return text;
 }
 
@@ -185,7 +179,8 @@ static bool too_many(struct run *run, const struct method_query *query)
     for (; count < found->count && (method = found->rows[count]) != NULL; count++)
         list = run_printf(run, "%.*s\n  public %s%s%s#%.*s(%.*s)", SLICE_ARG(list),
                           makes ? "" : type_java_name(method->result, result), makes ? "" : " ",
-                          type_java_name((type_id)(query->id == CLASS_ARRAY ? CLASS_OBJECT : query->id), owner), SLICE_ARG(name), SLICE_ARG(show_parameters(run, method)));
+                          type_java_name((type_id)(query->id == CLASS_ARRAY ? CLASS_OBJECT : query->id), owner),
+                          SLICE_ARG(name), SLICE_ARG(show_parameters(run, method)));
     return count < 2 || run_throw(run, CLASS_METHOD_SELECTION_EXCEPTION,
                                   "Could not find which method %.*s() to invoke from this list:%.*s", SLICE_ARG(name),
                                   SLICE_ARG(list));

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 const struct class_info class_infos[CLASS_COUNT] = {
-#define X(symbol, java, painless, kind, a, b, c)                                                             \
+#define X(symbol, java, painless, kind, a, b, c) \
     [CLASS_##symbol] = {java, painless, CLASS_KIND_##kind, {CLASS_##a, CLASS_##b, CLASS_##c}},
 #include "script/classes.def"
 #undef X
@@ -46,10 +46,10 @@ bool type_assignable(type_id to, type_id from)
     return class_extends(type_class(from), type_class(to));
 }
 
-static const uint16_t boxes[][2] = {
-    {CLASS_BOOLEAN, CLASS_BOOLEAN_BOX}, {CLASS_BYTE, CLASS_BYTE_BOX},   {CLASS_SHORT, CLASS_SHORT_BOX},
-    {CLASS_CHAR, CLASS_CHAR_BOX},       {CLASS_INT, CLASS_INT_BOX},     {CLASS_LONG, CLASS_LONG_BOX},
-    {CLASS_FLOAT, CLASS_FLOAT_BOX},     {CLASS_DOUBLE, CLASS_DOUBLE_BOX}};
+static const uint16_t boxes[][2] = {{CLASS_BOOLEAN, CLASS_BOOLEAN_BOX}, {CLASS_BYTE, CLASS_BYTE_BOX},
+                                    {CLASS_SHORT, CLASS_SHORT_BOX},     {CLASS_CHAR, CLASS_CHAR_BOX},
+                                    {CLASS_INT, CLASS_INT_BOX},         {CLASS_LONG, CLASS_LONG_BOX},
+                                    {CLASS_FLOAT, CLASS_FLOAT_BOX},     {CLASS_DOUBLE, CLASS_DOUBLE_BOX}};
 #define BOX_COUNT (sizeof boxes / sizeof *boxes)
 
 type_id type_boxed(type_id type)
@@ -120,7 +120,8 @@ enum class_id class_from_painless(struct slice name)
 }
 
 /* What Groovy imports by itself, beside BigInteger and BigDecimal. */
-static const char *const groovy_packages[] = {"java.lang.", "java.util.", "java.io.", "java.net.", "groovy.lang.", "groovy.util."};
+static const char *const groovy_packages[] = {"java.lang.", "java.util.",   "java.io.",
+                                              "java.net.",  "groovy.lang.", "groovy.util."};
 
 static bool imported_by_groovy(const char *java, size_t package)
 {

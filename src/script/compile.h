@@ -14,9 +14,9 @@ struct compile_error {
     enum class_id type;    /* of the cause */
     const char *type_name; /* instead of `type`, for errors of parsers that no script can meet */
     struct slice reason;
-    int32_t offset;        /* -1: none */
-    const char *cause;     /* name of a cause's cause without a reason, or NULL */
-    struct slice stack;    /* Groovy: the one line of script_stack */
+    int32_t offset;     /* -1: none */
+    const char *cause;  /* name of a cause's cause without a reason, or NULL */
+    struct slice stack; /* Groovy: the one line of script_stack */
 };
 
 struct compiler {
@@ -27,14 +27,14 @@ struct compiler {
     struct arena *arena;   /* of the script */
     struct arena *scratch; /* for the time of compiling */
     struct slice source;
-    struct slice name;     /* what Groovy calls the class: SHA-1 of the source */
+    struct slice name; /* what Groovy calls the class: SHA-1 of the source */
     struct compile_error error;
     struct token *tokens;
-    size_t token_count;    /* the last one is TOKEN_EOF */
+    size_t token_count;          /* the last one is TOKEN_EOF */
     const struct token *stopped; /* where the parser gave up, or NULL */
     unsigned cache_count;
     unsigned lambda_count;
-    struct node *bare;     /* parameters by bare name, the last one first, linked by `c` */
+    struct node *bare; /* parameters by bare name, the last one first, linked by `c` */
     struct function *functions;
     struct node *imports; /* Groovy: NODE_NAME with the alias, `value` the class's full name; by next */
 };
@@ -63,10 +63,10 @@ enum token_kind {
 
 struct token {
     enum token_kind kind;
-    int32_t start;     /* UTF-16 units */
+    int32_t start; /* UTF-16 units */
     int32_t end;
-    uint32_t line;     /* from 1 */
-    uint32_t column;   /* from 1, UTF-16 units */
+    uint32_t line;   /* from 1 */
+    uint32_t column; /* from 1, UTF-16 units */
     bool space_before;
     struct slice text; /* as in the source; of a Groovy string the text it stands for */
 };

@@ -32,24 +32,15 @@ static struct named java_of(type_id type)
 enum value_kind type_value_kind(type_id type)
 {
     switch (type_unboxed(type)) {
-    case CLASS_BOOLEAN:
-        return VALUE_BOOLEAN;
-    case CLASS_BYTE:
-        return VALUE_BYTE;
-    case CLASS_SHORT:
-        return VALUE_SHORT;
-    case CLASS_CHAR:
-        return VALUE_CHAR;
-    case CLASS_INT:
-        return VALUE_INT;
-    case CLASS_LONG:
-        return VALUE_LONG;
-    case CLASS_FLOAT:
-        return VALUE_FLOAT;
-    case CLASS_DOUBLE:
-        return VALUE_DOUBLE;
-    default:
-        return VALUE_OBJECT;
+    case CLASS_BOOLEAN: return VALUE_BOOLEAN;
+    case CLASS_BYTE: return VALUE_BYTE;
+    case CLASS_SHORT: return VALUE_SHORT;
+    case CLASS_CHAR: return VALUE_CHAR;
+    case CLASS_INT: return VALUE_INT;
+    case CLASS_LONG: return VALUE_LONG;
+    case CLASS_FLOAT: return VALUE_FLOAT;
+    case CLASS_DOUBLE: return VALUE_DOUBLE;
+    default: return VALUE_OBJECT;
     }
 }
 
@@ -77,8 +68,8 @@ static bool widens_to(enum value_kind from, enum value_kind to)
 
 static bool cast_fails(struct run *run, struct value v, type_id target)
 {
-    return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "class %s cannot be cast to class %s", java_of(value_type(v)).text,
-                     java_of(target).text);
+    return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "class %s cannot be cast to class %s",
+                     java_of(value_type(v)).text, java_of(target).text);
 }
 
 static bool text_to_char(struct run *run, struct value v, struct value *ret)
@@ -122,8 +113,8 @@ bool convert_def(struct run *run, struct value v, type_id target, bool explicit,
     if (kind == VALUE_BOOLEAN) {
         if (v.kind == VALUE_BOOLEAN)
             return true;
-        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "cannot cast def [%s] to %s", name_of(value_unboxed_type(v)).text,
-                         name_of(target).text);
+        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "cannot cast def [%s] to %s",
+                         name_of(value_unboxed_type(v)).text, name_of(target).text);
     }
     if (kind == VALUE_CHAR && explicit && value_is(v, CLASS_STRING))
         return text_to_char(run, v, ret);
@@ -279,19 +270,20 @@ static bool construct_fails(struct run *run, struct value v, type_id target)
     run->groovy = groovy;
     struct text *text = ok ? text_buf_done(&shown) : NULL;
     return text != NULL &&
-           run_throw(run, CLASS_GROOVY_CAST_EXCEPTION,
-                     "Cannot cast object '%.*s' with class '%s' to class '%s' due to: groovy.lang.GroovyRuntimeException: "
-                     "Could not find matching constructor for: %s(%.*s)",
-                     SLICE_ARG(text_slice(run->arena, text)), type_java_name(value_type(v), own), java_of(target).text,
-                     java_of(target).text, SLICE_ARG(types));
+           run_throw(
+               run, CLASS_GROOVY_CAST_EXCEPTION,
+               "Cannot cast object '%.*s' with class '%s' to class '%s' due to: groovy.lang.GroovyRuntimeException: "
+               "Could not find matching constructor for: %s(%.*s)",
+               SLICE_ARG(text_slice(run->arena, text)), type_java_name(value_type(v), own), java_of(target).text,
+               java_of(target).text, SLICE_ARG(types));
 }
 
 static bool to_set(struct run *run, struct value v, type_id target, struct value *ret)
 {
     bool open = target == CLASS_SET || target == CLASS_COLLECTION;
-    struct dict *dict = dict_new(run, open                          ? CLASS_LINKED_HASH_SET
+    struct dict *dict = dict_new(run, open                         ? CLASS_LINKED_HASH_SET
                                       : target == CLASS_SORTED_SET ? CLASS_TREE_SET
-                                                                    : type_class(target));
+                                                                   : type_class(target));
     struct seq *seq = values_to_seq(run, v, CLASS_ARRAY_LIST);
     *ret = value_of(dict);
     for (size_t i = 0; seq != NULL && i < seq->count; i++) {
@@ -317,10 +309,11 @@ static bool to_collection(struct run *run, struct value v, type_id target, bool 
     if (set)
         return to_set(run, v, target, ret);
     bool linked = target == CLASS_LINKED_LIST || target == CLASS_QUEUE || target == CLASS_DEQUE;
-    *ret = value_of(values_to_seq(run, v, linked                        ? CLASS_LINKED_LIST
-                                          : target == CLASS_STACK       ? CLASS_STACK
-                                          : target == CLASS_ARRAY_DEQUE ? CLASS_ARRAY_DEQUE
-                                                                        : CLASS_ARRAY_LIST));
+    *ret = value_of(values_to_seq(run, v,
+                                  linked                        ? CLASS_LINKED_LIST
+                                  : target == CLASS_STACK       ? CLASS_STACK
+                                  : target == CLASS_ARRAY_DEQUE ? CLASS_ARRAY_DEQUE
+                                                                : CLASS_ARRAY_LIST));
     return ret->kind != VALUE_NULL;
 }
 
@@ -410,7 +403,8 @@ bool convert_groovy(struct run *run, struct value v, type_id target, bool coerce
     if (v.kind == VALUE_NULL || value_instance_of(v, target))
         return true;
     if (type_dims(target) > 0) {
-        bool listed = value_instance_of(v, CLASS_COLLECTION) || value_is_array(v) || (coerce && value_is(v, CLASS_STRING));
+        bool listed =
+            value_instance_of(v, CLASS_COLLECTION) || value_is_array(v) || (coerce && value_is(v, CLASS_STRING));
         return listed ? to_array(run, v, target, coerce, ret) : groovy_cast_fails(run, v, target);
     }
     if (target == CLASS_STRING) {

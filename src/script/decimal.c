@@ -127,8 +127,8 @@ int decimal_compare(struct run *run, const struct decimal *a, const struct decim
 }
 
 /* Whether a quotient whose rest is `rest` of `divisor` moves away from zero. */
-static bool rounds_away(struct run *run, const struct big *quotient, const struct big *rest,
-                        const struct big *divisor, bool negative, int rounding)
+static bool rounds_away(struct run *run, const struct big *quotient, const struct big *rest, const struct big *divisor,
+                        bool negative, int rounding)
 {
     struct big *twice = big_add(run, rest, rest);
     if (twice == NULL || rest->count == 0)
@@ -140,20 +140,13 @@ static bool rounds_away(struct run *run, const struct big *quotient, const struc
     int half = big_compare(twice_size, divisor_size == NULL ? divisor : divisor_size);
     bool odd = quotient->count > 0 && (quotient->limbs[0] & 1);
     switch (rounding) {
-    case ROUND_UP:
-        return true;
-    case ROUND_CEILING:
-        return !negative;
-    case ROUND_FLOOR:
-        return negative;
-    case ROUND_HALF_UP:
-        return half >= 0;
-    case ROUND_HALF_DOWN:
-        return half > 0;
-    case ROUND_HALF_EVEN:
-        return half > 0 || (half == 0 && odd);
-    default:
-        return false;
+    case ROUND_UP: return true;
+    case ROUND_CEILING: return !negative;
+    case ROUND_FLOOR: return negative;
+    case ROUND_HALF_UP: return half >= 0;
+    case ROUND_HALF_DOWN: return half > 0;
+    case ROUND_HALF_EVEN: return half > 0 || (half == 0 && odd);
+    default: return false;
     }
 }
 

@@ -290,8 +290,7 @@ static bool put(struct run *run, struct dict *dict, struct value key, struct val
 
 bool dict_check_writable(struct run *run, const struct dict *dict)
 {
-    return (dict->object.flags & OBJECT_READONLY) == 0 ||
-           run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
+    return (dict->object.flags & OBJECT_READONLY) == 0 || run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
 }
 
 bool dict_put(struct run *run, struct dict *dict, struct value key, struct value value, struct value *ret_old)

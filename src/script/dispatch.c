@@ -12,7 +12,8 @@
 
 static bool null_receiver(struct run *run)
 {
-    return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"Object.getClass()\" because \"callArgs[0]\" is null");
+    return run_throw(run, CLASS_NULL_POINTER_EXCEPTION,
+                     "Cannot invoke \"Object.getClass()\" because \"callArgs[0]\" is null");
 }
 
 static const struct method *find(struct value self, struct slice name, unsigned count, unsigned kind)
@@ -137,7 +138,8 @@ static bool number_index(struct run *run, const struct node *node, struct value 
         char name[TYPE_NAME_MAX];
         const char *simple = strrchr(type_name(given, name), '.');
         simple = simple == NULL ? name : simple + 1;
-        return run_throw(run, CLASS_WRONG_METHOD_TYPE_EXCEPTION, "cannot convert MethodHandle(%s,int)int to (Object,%s)%s",
+        return run_throw(run, CLASS_WRONG_METHOD_TYPE_EXCEPTION,
+                         "cannot convert MethodHandle(%s,int)int to (Object,%s)%s",
                          value_is_seq(self) ? "List" : "Object", simple, simple);
     }
     if (!convert_site(run, *index, CLASS_INT, index))
@@ -158,7 +160,8 @@ bool dispatch_index(struct run *run, const struct node *node, struct value self,
         return number_index(run, node, self, ((struct seq *)self.object)->count, index);
     if (value_is_array(self))
         return number_index(run, node, self, ((struct array *)self.object)->count, index);
-    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Attempting to address a non-array-like type [%s] as an array.",
+    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                     "Attempting to address a non-array-like type [%s] as an array.",
                      type_name(value_type(self), name));
 }
 
@@ -203,9 +206,10 @@ static const char *simple_name(type_id type, char *out)
 static bool wrong_types(struct run *run, const struct node *node, const struct method *method, struct value self)
 {
     char name[TYPE_NAME_MAX];
-    struct slice text = run_printf(run, "cannot convert MethodHandle(%s", value_is_seq(self) ? "List"
-                                                                         : value_is_map(self) ? "Map"
-                                                                                              : simple_name(value_type(self), name));
+    struct slice text = run_printf(run, "cannot convert MethodHandle(%s",
+                                   value_is_seq(self)   ? "List"
+                                   : value_is_map(self) ? "Map"
+                                                        : simple_name(value_type(self), name));
     for (unsigned i = 0; i < method->count; i++)
         text = run_printf(run, "%.*s,%s", SLICE_ARG(text), simple_name(method->parameters[i], name));
     text = run_printf(run, "%.*s)%s to (Object", SLICE_ARG(text), simple_name(method->result, name));
@@ -217,7 +221,8 @@ static bool wrong_types(struct run *run, const struct node *node, const struct m
 /* Whether an argument of a known type could ever be passed: not a text for an int, nor a long. */
 static bool may_pass(type_id given, type_id wanted)
 {
-    if (given == TYPE_NONE || given == CLASS_DEF || given == CLASS_OBJECT || wanted == CLASS_DEF || wanted == CLASS_OBJECT)
+    if (given == TYPE_NONE || given == CLASS_DEF || given == CLASS_OBJECT || wanted == CLASS_DEF ||
+        wanted == CLASS_OBJECT)
         return true;
     if (!type_primitive(wanted))
         return !type_primitive(given) || type_assignable(wanted, type_boxed(given));
@@ -235,12 +240,14 @@ static bool pass_function(struct run *run, struct value argument, type_id wanted
     char name[TYPE_NAME_MAX];
     if (closure->kind != CLOSURE_BODY || closure->body->parameter_count == interface->count)
         return true;
-    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "function reference [this::%.*s/%u] matching [%s, %s/%u] not found%s",
+    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                     "function reference [this::%.*s/%u] matching [%s, %s/%u] not found%s",
                      SLICE_ARG(closure->body->name), interface->count, type_name(wanted, name), interface->name,
                      interface->count, closure->body->lambda ? " due to an incorrect number of arguments" : "");
 }
 
-static bool pass_arguments(struct run *run, const struct node *node, const struct method *method, struct value *arguments)
+static bool pass_arguments(struct run *run, const struct node *node, const struct method *method,
+                           struct value *arguments)
 {
     const struct node *argument = node->list;
     for (unsigned i = 0; argument != NULL; argument = argument->next, i++)
@@ -346,7 +353,8 @@ static bool call_reference(struct run *run, const struct closure *closure, struc
         *ret = value_of(array);
         return array != NULL;
     }
-    struct method_query query = {type_class(type), name, count, METHOD_PAINLESS | (is_new ? METHOD_NEW : METHOD_STATIC)};
+    struct method_query query = {type_class(type), name, count,
+                                 METHOD_PAINLESS | (is_new ? METHOD_NEW : METHOD_STATIC)};
     const struct method *method = method_find(&query);
     if (method != NULL) {
         shifted[0] = closure->held[1];
@@ -376,10 +384,8 @@ bool run_invoke(struct run *run, struct value function, struct value *arguments,
         if (run->groovy)
             return groovy_invoke(run, closure, arguments, count, ret);
         return interp_call(run, closure->body, closure, arguments, count, ret);
-    case CLOSURE_NATIVE:
-        return closure->native(run, closure, arguments, count, ret);
-    case CLOSURE_CALLER:
-        return call_reference(run, closure, arguments, count, ret);
+    case CLOSURE_NATIVE: return closure->native(run, closure, arguments, count, ret);
+    case CLOSURE_CALLER: return call_reference(run, closure, arguments, count, ret);
     }
     UNREACHABLE();
     return false;

@@ -17,7 +17,8 @@
 
 /* Members */
 
-static const struct method *find_accessor(struct run *run, type_id type, const char *prefix, struct slice field, unsigned count)
+static const struct method *find_accessor(struct run *run, type_id type, const char *prefix, struct slice field,
+                                          unsigned count)
 {
     char name[80];
     size_t len = strlen(prefix);
@@ -59,9 +60,10 @@ static bool spread_fails(struct run *run, struct value self, struct value name)
     struct slice field = text_slice(run->arena, (struct text *)name.object);
     run_charge(run, 2 * (reason.len + field.len));
     run->thrown = NULL;
-    return run_throw(run, CLASS_MISSING_PROPERTY_EXCEPTION, "Exception evaluating property '%.*s' for %s, Reason: %s: %.*s",
-                     SLICE_ARG(field),
-                     value_is_array(self) ? class_infos[CLASS_ARRAYS_LIST].java : type_java_name(value_type(self), class_name),
+    return run_throw(run, CLASS_MISSING_PROPERTY_EXCEPTION,
+                     "Exception evaluating property '%.*s' for %s, Reason: %s: %.*s", SLICE_ARG(field),
+                     value_is_array(self) ? class_infos[CLASS_ARRAYS_LIST].java
+                                          : type_java_name(value_type(self), class_name),
                      type_java_name(CLASS_MISSING_PROPERTY_EXCEPTION, error), SLICE_ARG(reason));
 }
 
@@ -111,7 +113,8 @@ static bool get_of_class(struct run *run, struct value self, struct slice name, 
     type_id type = ((const struct class_object *)self.object)->type;
     struct method_query query = {type_class(type), name, 0, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD};
     const struct method *method = type_dims(type) > 0 ? NULL : run_method(run, &query);
-    if (method == NULL && type != CLASS_ENUM && type_assignable(CLASS_ENUM, type) && find_enumerator(run, type, name, ret))
+    if (method == NULL && type != CLASS_ENUM && type_assignable(CLASS_ENUM, type) &&
+        find_enumerator(run, type, name, ret))
         return true;
     if (method == NULL)
         method = find_getter(run, CLASS_CLASS, name);
@@ -158,12 +161,12 @@ static bool get_doc(struct run *run, struct value self, struct value key, struct
     return groovy_call(run, arguments, SLICE_LIT("get"), 1, ret);
 }
 
-
 bool groovy_get(struct run *run, struct value self, struct value name, struct value *ret)
 {
     if (self.kind == VALUE_NULL) {
         struct slice field = text_slice(run->arena, (struct text *)name.object);
-        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot get property '%.*s' on null object", SLICE_ARG(field));
+        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot get property '%.*s' on null object",
+                         SLICE_ARG(field));
     }
     if (value_is_map(self))
         return groovy_map_get(run, (struct dict *)self.object, name, ret);
@@ -179,7 +182,8 @@ bool groovy_set(struct run *run, struct value self, struct value name, struct va
     char class_name[TYPE_NAME_MAX];
     struct slice field = text_slice(run->arena, (struct text *)name.object);
     if (self.kind == VALUE_NULL)
-        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot set property '%.*s' on null object", SLICE_ARG(field));
+        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot set property '%.*s' on null object",
+                         SLICE_ARG(field));
     if (value_is_map(self))
         return dict_put(run, (struct dict *)self.object, name, value, NULL);
     type_id type = value_type(self);
@@ -201,8 +205,8 @@ static bool text_element(struct run *run, struct text *text, struct value index,
     if (!groovy_index(run, number_to_i32(index), text->length, &at))
         return false;
     if (at >= text->length)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "begin %lld, end %lld, length %u", (long long)at,
-                         (long long)at + 1, text->length);
+        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "begin %lld, end %lld, length %u",
+                         (long long)at, (long long)at + 1, text->length);
     *ret = value_of(text_substring(run, text, (size_t)at, (size_t)at + 1));
     return ret->kind != VALUE_NULL;
 }
@@ -235,7 +239,8 @@ bool groovy_get_at(struct run *run, struct value self, struct value index, struc
     if (number && value_is_seq(self)) {
         struct seq *seq = (struct seq *)self.object;
         *ret = VALUE_NONE;
-        return groovy_index(run, number_to_i32(index), seq->count, &at) && (at >= seq->count || seq_get(run, seq, at, ret));
+        return groovy_index(run, number_to_i32(index), seq->count, &at) &&
+               (at >= seq->count || seq_get(run, seq, at, ret));
     }
     if (number && value_is_array(self))
         return array_element(run, (struct array *)self.object, index, ret);

@@ -74,25 +74,19 @@ static bool read_value(struct run *run, yyjson_val *json, unsigned depth, struct
 {
     struct text *text;
     if (depth > DOCUMENT_DEPTH_MAX)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "the document is nested deeper than %u", DOCUMENT_DEPTH_MAX);
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "the document is nested deeper than %u",
+                         DOCUMENT_DEPTH_MAX);
     switch (yyjson_get_type(json)) {
-    case YYJSON_TYPE_BOOL:
-        *ret = value_boolean(yyjson_get_bool(json));
-        return true;
+    case YYJSON_TYPE_BOOL: *ret = value_boolean(yyjson_get_bool(json)); return true;
     case YYJSON_TYPE_NUM:
-    case YYJSON_TYPE_RAW:
-        return read_number(run, json, ret);
+    case YYJSON_TYPE_RAW: return read_number(run, json, ret);
     case YYJSON_TYPE_STR:
         text = text_new(run, slice_make(yyjson_get_str(json), yyjson_get_len(json)));
         *ret = value_of(text);
         return text != NULL;
-    case YYJSON_TYPE_ARR:
-        return read_array(run, json, depth + 1, ret);
-    case YYJSON_TYPE_OBJ:
-        return read_object(run, json, depth + 1, ret);
-    default:
-        *ret = VALUE_NONE;
-        return true;
+    case YYJSON_TYPE_ARR: return read_array(run, json, depth + 1, ret);
+    case YYJSON_TYPE_OBJ: return read_object(run, json, depth + 1, ret);
+    default: *ret = VALUE_NONE; return true;
     }
 }
 
@@ -172,10 +166,11 @@ static bool write_key(struct run *run, struct value key, struct buf *out)
         return write_text(run, (struct text *)key.object, out);
     if (key.kind == VALUE_NULL)
         return run_throw_npe(run, "String.length()");
-    return run_throw(run, CLASS_CLASS_CAST_EXCEPTION,
-                     "class %s cannot be cast to class java.lang.String (%s and java.lang.String are in module java.base of "
-                     "loader 'bootstrap')",
-                     type_java_name(value_type(key), name), name);
+    return run_throw(
+        run, CLASS_CLASS_CAST_EXCEPTION,
+        "class %s cannot be cast to class java.lang.String (%s and java.lang.String are in module java.base of "
+        "loader 'bootstrap')",
+        type_java_name(value_type(key), name), name);
 }
 
 static bool write_map(struct run *run, struct dict *dict, struct buf *out)
@@ -239,7 +234,8 @@ static bool write_unknown(struct run *run, struct value value, struct buf *out)
         return write_text(run, value_to_text(run, value), out);
     type_id type = value_type(value);
     type_java_name(type, name);
-    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "cannot write xcontent for unknown value of type class %s", name);
+    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "cannot write xcontent for unknown value of type class %s",
+                     name);
 }
 
 static bool write_moment(struct run *run, struct value value, struct buf *out)
@@ -268,8 +264,10 @@ static bool write_object(struct run *run, struct value value, struct buf *out)
         buf_slice(out, digits);
         return true;
     }
-    bool dated = value_is(value, CLASS_DATE) || value_is(value, CLASS_ZONED_DATE_TIME) || value_is(value, CLASS_DOC_DATE_TIME);
-    if (dated || (!run->groovy && value_is_moment(value) && !value_is(value, CLASS_ZONE_ID) && !value_is(value, CLASS_DURATION)))
+    bool dated =
+        value_is(value, CLASS_DATE) || value_is(value, CLASS_ZONED_DATE_TIME) || value_is(value, CLASS_DOC_DATE_TIME);
+    if (dated ||
+        (!run->groovy && value_is_moment(value) && !value_is(value, CLASS_ZONE_ID) && !value_is(value, CLASS_DURATION)))
         return write_moment(run, value, out);
     if (value_is_enumerator(value))
         return write_text(run, value_to_text(run, value), out);
@@ -281,17 +279,14 @@ bool document_write(struct run *run, struct value value, struct buf *out)
     char number[NUMBER_TEXT_MAX];
     size_t len;
     switch (value.kind) {
-    case VALUE_NULL:
-        buf_lit(out, "null");
-        return true;
-    case VALUE_BOOLEAN:
-        buf_slice(out, value.i ? SLICE_LIT("true") : SLICE_LIT("false"));
-        return true;
+    case VALUE_NULL: buf_lit(out, "null"); return true;
+    case VALUE_BOOLEAN: buf_slice(out, value.i ? SLICE_LIT("true") : SLICE_LIT("false")); return true;
     case VALUE_CHAR:
         return run->groovy ? write_text(run, value_to_text(run, value), out) : write_unknown(run, value, out);
     case VALUE_FLOAT:
     case VALUE_DOUBLE:
-        len = value.kind == VALUE_FLOAT ? number_write_float((float)value.d, number) : number_write_double(value.d, number);
+        len = value.kind == VALUE_FLOAT ? number_write_float((float)value.d, number)
+                                        : number_write_double(value.d, number);
         if (isfinite(value.d))
             buf_append(out, number, len);
         else
@@ -303,8 +298,6 @@ bool document_write(struct run *run, struct value value, struct buf *out)
         bool ok = write_object(run, value, out);
         run_leave(run, 3);
         return ok;
-    default:
-        buf_i64(out, value.i);
-        return true;
+    default: buf_i64(out, value.i); return true;
     }
 }

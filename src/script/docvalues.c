@@ -16,24 +16,20 @@ static struct value doc_value(struct run *run, const struct script_doc_field *fi
 {
     int64_t ms;
     switch (field->kind) {
-    case SCRIPT_DOC_LONG:
-        return value_long(field->integers[i]);
-    case SCRIPT_DOC_BOOLEAN:
-        return value_boolean(field->integers[i] != 0);
-    case SCRIPT_DOC_DOUBLE:
-        return value_double(field->doubles[i]);
+    case SCRIPT_DOC_LONG: return value_long(field->integers[i]);
+    case SCRIPT_DOC_BOOLEAN: return value_boolean(field->integers[i] != 0);
+    case SCRIPT_DOC_DOUBLE: return value_double(field->doubles[i]);
     case SCRIPT_DOC_DATE:
         ms = field->integers[i] % 1000;
         ms += ms < 0 ? 1000 : 0;
         return value_of(moment_new(run, CLASS_DOC_DATE_TIME, (field->integers[i] - ms) / 1000, (int32_t)ms * 1000000));
-    case SCRIPT_DOC_STRING:
-        return value_of(text_new(run, field->strings[i]));
+    case SCRIPT_DOC_STRING: return value_of(text_new(run, field->strings[i]));
     }
     return VALUE_NONE;
 }
 
-static bool find_field(struct run *run, const struct doc_lookup *doc, struct value name, struct script_doc_field *ret_field,
-                       struct slice *ret_name)
+static bool find_field(struct run *run, const struct doc_lookup *doc, struct value name,
+                       struct script_doc_field *ret_field, struct slice *ret_name)
 {
     *ret_name = value_is(name, CLASS_STRING) ? text_slice(run->arena, (struct text *)name.object) : SLICE_LIT("null");
     run_charge(run, ret_name->len);
@@ -42,8 +38,10 @@ static bool find_field(struct run *run, const struct doc_lookup *doc, struct val
 
 bool docvalues_get(struct run *run, const struct doc_lookup *doc, struct value name, struct value *ret)
 {
-    static const uint16_t classes[] = {[SCRIPT_DOC_LONG] = CLASS_DOC_LONGS,       [SCRIPT_DOC_DOUBLE] = CLASS_DOC_DOUBLES,
-                                       [SCRIPT_DOC_BOOLEAN] = CLASS_DOC_BOOLEANS, [SCRIPT_DOC_DATE] = CLASS_DOC_DATES,
+    static const uint16_t classes[] = {[SCRIPT_DOC_LONG] = CLASS_DOC_LONGS,
+                                       [SCRIPT_DOC_DOUBLE] = CLASS_DOC_DOUBLES,
+                                       [SCRIPT_DOC_BOOLEAN] = CLASS_DOC_BOOLEANS,
+                                       [SCRIPT_DOC_DATE] = CLASS_DOC_DATES,
                                        [SCRIPT_DOC_STRING] = CLASS_DOC_STRINGS};
     struct script_doc_field field;
     struct slice shown;

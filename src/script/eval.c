@@ -103,7 +103,8 @@ static bool open_target(struct run *run, struct frame *frame, const struct node 
         return eval_name(run, frame, node, &target->index);
     if (!eval(run, frame, node->b, &target->index))
         return false;
-    return run->groovy || dispatch_index(run, node, target->self, &target->index) || interp__at(run, (int32_t)node->slot);
+    return run->groovy || dispatch_index(run, node, target->self, &target->index) ||
+           interp__at(run, (int32_t)node->slot);
 }
 
 static bool load_target(struct run *run, struct frame *frame, const struct node *node, struct target *target,
@@ -115,21 +116,17 @@ static bool load_target(struct run *run, struct frame *frame, const struct node 
         return true;
     }
     switch (node->kind) {
-    case NODE_LOCAL:
-        *ret = *local_place(frame, node);
-        return true;
-    case NODE_BINDING:
-        return eval_binding(run, frame, node, ret);
+    case NODE_LOCAL: *ret = *local_place(frame, node); return true;
+    case NODE_BINDING: return eval_binding(run, frame, node, ret);
     case NODE_DOT:
-        ok = run->groovy ? groovy_get(run, target->self, target->index, ret) : dispatch_get(run, node, target->self, ret);
+        ok = run->groovy ? groovy_get(run, target->self, target->index, ret)
+                         : dispatch_get(run, node, target->self, ret);
         break;
     case NODE_BRACE:
         ok = run->groovy ? groovy_get_at(run, target->self, target->index, ret)
                          : dispatch_get_at(run, target->self, target->index, ret);
         break;
-    default:
-        UNREACHABLE();
-        return false;
+    default: UNREACHABLE(); return false;
     }
     return ok || interp__at(run, node->offset);
 }
@@ -146,8 +143,7 @@ static bool store_target(struct run *run, struct frame *frame, const struct node
             return false;
         *local_place(frame, node) = value;
         return true;
-    case NODE_BINDING:
-        return groovy_name_set(run, frame, node, value) || fail(run, node);
+    case NODE_BINDING: return groovy_name_set(run, frame, node, value) || fail(run, node);
     case NODE_DOT:
         ok = run->groovy ? groovy_set(run, target->self, target->index, value)
                          : dispatch_set(run, node, target->self, value);
@@ -156,9 +152,7 @@ static bool store_target(struct run *run, struct frame *frame, const struct node
         ok = run->groovy ? groovy_set_at(run, target->self, target->index, value)
                          : dispatch_set_at(run, target->self, target->index, value);
         break;
-    default:
-        UNREACHABLE();
-        return false;
+    default: UNREACHABLE(); return false;
     }
     return ok || interp__at(run, node->offset);
 }
@@ -195,8 +189,8 @@ static bool fit_compound(struct run *run, const struct node *node, struct value 
 /* A def that holds a number keeps its class: Integer -= Double is an Integer. */
 static bool narrow_compound(struct run *run, struct value old, struct value *value)
 {
-    bool numbers = old.kind >= VALUE_BYTE && old.kind <= VALUE_DOUBLE && value->kind >= VALUE_BYTE &&
-                   value->kind <= VALUE_DOUBLE;
+    bool numbers =
+        old.kind >= VALUE_BYTE && old.kind <= VALUE_DOUBLE && value->kind >= VALUE_BYTE && value->kind <= VALUE_DOUBLE;
     if (numbers)
         *value = number_cast(run, *value, old.kind);
     return numbers;
@@ -207,13 +201,14 @@ static bool concat_two(struct run *run, const struct node *node, struct value a,
     if (node->a->type == CLASS_DEF && !convert_def(run, a, CLASS_STRING, false, &a))
         return interp__at(run, node->offset);
     struct text *left = value_to_text(run, a), *right = left == NULL ? NULL : value_to_text(run, b);
-    struct text *both = right == NULL || !run_step(run, (left->length + right->length) / 64) ? NULL
-                                                                                               : text_concat(run, left, right);
+    struct text *both =
+        right == NULL || !run_step(run, (left->length + right->length) / 64) ? NULL : text_concat(run, left, right);
     *ret = value_of(both);
     return both != NULL || fail(run, node);
 }
 
-static bool compute_compound(struct run *run, const struct node *node, struct value old, struct value b, struct value *ret)
+static bool compute_compound(struct run *run, const struct node *node, struct value old, struct value b,
+                             struct value *ret)
 {
     if (!run->groovy && node->target == CLASS_STRING)
         return concat_two(run, node, old, b, ret);
@@ -258,7 +253,8 @@ static bool eval_step(struct run *run, struct frame *frame, const struct node *n
     if (run->record != NULL && (node->flags & NODE_POSTFIX))
         power_record(run->record, node->a, old);
     bool ok = run->groovy ? groovy_step(run, (enum operator)node->op, old, &stepped)
-                          : compute_compound(run, node, old, node->b->kind == NODE_CONST ? node->b->value : value_int(1), &stepped);
+                          : compute_compound(run, node, old,
+                                             node->b->kind == NODE_CONST ? node->b->value : value_int(1), &stepped);
     if (!ok || (place && !store_target(run, frame, node->a, &target, stepped)))
         return false;
     *ret = node->flags & NODE_POSTFIX ? old : stepped;
@@ -321,7 +317,8 @@ static bool eval_instanceof(struct run *run, struct frame *frame, const struct n
     bool primitive = !run->groovy && node->a->type != TYPE_NONE && type_primitive(node->a->type);
     bool def = !run->groovy && node->target == CLASS_DEF;
     /* Of a primitive the types decide, and everything is a def. */
-    bool is = def || (primitive ? type_boxed(node->target) == type_boxed(node->a->type) : value_instance_of(v, node->target));
+    bool is =
+        def || (primitive ? type_boxed(node->target) == type_boxed(node->a->type) : value_instance_of(v, node->target));
     *ret = value_boolean(is);
     return true;
 }
@@ -379,7 +376,8 @@ static bool eval_find(struct run *run, struct frame *frame, const struct node *n
     bool found;
     if (node->kind == NODE_FIND && !painless)
         return true;
-    bool ok = node->kind == NODE_FIND ? matcher_find(run, matcher, &found) : matcher_match_at(run, matcher, 0, true, &found);
+    bool ok =
+        node->kind == NODE_FIND ? matcher_find(run, matcher, &found) : matcher_match_at(run, matcher, 0, true, &found);
     *ret = value_boolean(found);
     return ok || fail(run, node);
 }
@@ -507,7 +505,8 @@ static bool eval_range(struct run *run, struct frame *frame, const struct node *
     struct value from, to;
     if (!eval(run, frame, node->a, &from) || !eval(run, frame, node->b, &to))
         return false;
-    return range_new(run, value_plain(from), value_plain(to), (node->flags & NODE_EXCLUSIVE) != 0, ret) || fail(run, node);
+    return range_new(run, value_plain(from), value_plain(to), (node->flags & NODE_EXCLUSIVE) != 0, ret) ||
+           fail(run, node);
 }
 
 /* Functions as values */
@@ -573,7 +572,8 @@ static bool eval_arguments(struct run *run, struct frame *frame, const struct no
     for (const struct node *argument = list; argument != NULL; argument = argument->next) {
         struct value value, key;
         bool spread = argument->kind == NODE_SPREAD_ARGUMENT, name = argument->kind == NODE_NAMED_ARGUMENT;
-        if ((name && !eval(run, frame, argument->b, &key)) || !eval(run, frame, spread || name ? argument->a : argument, &value))
+        if ((name && !eval(run, frame, argument->b, &key)) ||
+            !eval(run, frame, spread || name ? argument->a : argument, &value))
             return false;
         if (name) {
             named = named == NULL ? dict_new(run, CLASS_LINKED_HASH_MAP) : named;
@@ -607,7 +607,8 @@ static bool call_each(struct run *run, struct value *arguments, unsigned count, 
     *ret = value_of(to);
     if (!groovy_walk(run, &iter, arguments[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value one = VALUE_NONE;
         arguments[0] = item;
         if ((item.kind != VALUE_NULL && !groovy_call(run, arguments, name, count, &one)) || !seq_add(run, to, one))
@@ -681,7 +682,8 @@ static bool call_local_with(struct run *run, struct frame *frame, const struct n
         return interp_call(run, node->function, NULL, arguments + 1, count, ret) || fail(run, node);
     struct value callee;
     if (node->a != NULL) /* a local that holds a closure, or an expression that yields one */
-        return eval(run, frame, node->a, &callee) && (call_value(run, callee, arguments, count, ret) || fail(run, node));
+        return eval(run, frame, node->a, &callee) &&
+               (call_value(run, callee, arguments, count, ret) || fail(run, node));
     return groovy_name_call(run, frame, node, arguments, count, ret) || fail(run, node);
 }
 
@@ -724,7 +726,8 @@ static bool get_each(struct run *run, const struct target *target, struct value 
     *ret = value_of(seq);
     if (!groovy_walk(run, &iter, target->self))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value one = VALUE_NONE;
         if ((item.kind != VALUE_NULL && !groovy_get(run, item, target->index, &one)) || !seq_add(run, seq, one))
             return false;
@@ -755,7 +758,8 @@ static bool eval_dot(struct run *run, struct frame *frame, const struct node *no
 static bool eval_brace(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     struct target target;
-    return open_target(run, frame, node, &target) && load_target(run, frame, node, &target, ret) && take(run, node, ret);
+    return open_target(run, frame, node, &target) && load_target(run, frame, node, &target, ret) &&
+           take(run, node, ret);
 }
 
 static bool eval_in(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
@@ -798,74 +802,44 @@ static bool eval_not(struct run *run, struct frame *frame, const struct node *no
 static bool eval_any(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     switch (node->kind) {
-    case NODE_PARAM:
-        return eval_param(run, node, ret);
-    case NODE_BINDING:
-        return eval_binding(run, frame, node, ret);
-    case NODE_TYPE:
-        return eval_class(run, node, ret);
-    case NODE_ASSIGN:
-        return eval_assign(run, frame, node, ret);
-    case NODE_COMPOUND:
-        return eval_compound(run, frame, node, ret);
-    case NODE_STEP:
-        return eval_step(run, frame, node, ret);
-    case NODE_BINARY:
-        return eval_binary(run, frame, node, ret);
-    case NODE_COMPARE:
-        return eval_compare(run, frame, node, ret);
+    case NODE_PARAM: return eval_param(run, node, ret);
+    case NODE_BINDING: return eval_binding(run, frame, node, ret);
+    case NODE_TYPE: return eval_class(run, node, ret);
+    case NODE_ASSIGN: return eval_assign(run, frame, node, ret);
+    case NODE_COMPOUND: return eval_compound(run, frame, node, ret);
+    case NODE_STEP: return eval_step(run, frame, node, ret);
+    case NODE_BINARY: return eval_binary(run, frame, node, ret);
+    case NODE_COMPARE: return eval_compare(run, frame, node, ret);
     case NODE_AND:
-    case NODE_OR:
-        return eval_logic(run, frame, node, ret);
-    case NODE_NOT:
-        return eval_not(run, frame, node, ret);
+    case NODE_OR: return eval_logic(run, frame, node, ret);
+    case NODE_NOT: return eval_not(run, frame, node, ret);
     case NODE_NEGATE:
     case NODE_PLUS:
-    case NODE_INVERT:
-        return eval_unary(run, frame, node, ret);
+    case NODE_INVERT: return eval_unary(run, frame, node, ret);
     case NODE_CAST:
-    case NODE_COERCE:
-        return eval_cast(run, frame, node, ret);
-    case NODE_INSTANCEOF:
-        return eval_instanceof(run, frame, node, ret);
-    case NODE_CONDITIONAL:
-        return eval_conditional(run, frame, node, ret);
-    case NODE_ELVIS:
-        return eval_elvis(run, frame, node, ret);
-    case NODE_LIST:
-        return eval_list(run, frame, node, ret);
-    case NODE_MAP:
-        return eval_map(run, frame, node, ret);
+    case NODE_COERCE: return eval_cast(run, frame, node, ret);
+    case NODE_INSTANCEOF: return eval_instanceof(run, frame, node, ret);
+    case NODE_CONDITIONAL: return eval_conditional(run, frame, node, ret);
+    case NODE_ELVIS: return eval_elvis(run, frame, node, ret);
+    case NODE_LIST: return eval_list(run, frame, node, ret);
+    case NODE_MAP: return eval_map(run, frame, node, ret);
     case NODE_NEW_ARRAY:
-    case NODE_ARRAY_INIT:
-        return eval_new_array(run, frame, node, ret);
-    case NODE_DOT:
-        return eval_dot(run, frame, node, ret);
-    case NODE_BRACE:
-        return eval_brace(run, frame, node, ret);
+    case NODE_ARRAY_INIT: return eval_new_array(run, frame, node, ret);
+    case NODE_DOT: return eval_dot(run, frame, node, ret);
+    case NODE_BRACE: return eval_brace(run, frame, node, ret);
     case NODE_CALL:
     case NODE_CALL_LOCAL:
-    case NODE_NEW:
-        return eval_call(run, frame, node, ret);
-    case NODE_LAMBDA:
-        return eval_lambda(run, frame, node, ret);
-    case NODE_REFERENCE:
-        return eval_reference(run, frame, node, ret);
+    case NODE_NEW: return eval_call(run, frame, node, ret);
+    case NODE_LAMBDA: return eval_lambda(run, frame, node, ret);
+    case NODE_REFERENCE: return eval_reference(run, frame, node, ret);
     case NODE_FIND:
-    case NODE_MATCH:
-        return eval_find(run, frame, node, ret);
+    case NODE_MATCH: return eval_find(run, frame, node, ret);
     case NODE_CONCAT:
-    case NODE_GSTRING:
-        return eval_concat(run, frame, node, ret);
-    case NODE_RANGE:
-        return eval_range(run, frame, node, ret);
-    case NODE_IN:
-        return eval_in(run, frame, node, ret);
-    case NODE_SPACESHIP:
-        return eval_spaceship(run, frame, node, ret);
-    default:
-        UNREACHABLE();
-        return false;
+    case NODE_GSTRING: return eval_concat(run, frame, node, ret);
+    case NODE_RANGE: return eval_range(run, frame, node, ret);
+    case NODE_IN: return eval_in(run, frame, node, ret);
+    case NODE_SPACESHIP: return eval_spaceship(run, frame, node, ret);
+    default: UNREACHABLE(); return false;
     }
 }
 

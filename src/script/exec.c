@@ -25,7 +25,8 @@ static bool count_turn(struct run *run, struct frame *frame, const struct node *
         return interp__at(run, node->offset);
     if (run->groovy || --frame->turns > 0)
         return true;
-    run_throw(run, CLASS_PAINLESS_ERROR, "The maximum number of statements that can be executed in a loop has been reached.");
+    run_throw(run, CLASS_PAINLESS_ERROR,
+              "The maximum number of statements that can be executed in a loop has been reached.");
     return interp__at(run, node->offset);
 }
 
@@ -94,8 +95,8 @@ static bool exec_head(struct run *run, struct frame *frame, const struct node *l
     struct value ignored;
     for (; list != NULL; list = list->next) {
         bool declares = list->kind == NODE_DECLARE_ALL || list->kind == NODE_DECLARE;
-        bool ok = declares ? interp__exec(run, frame, list, &ignored) == FLOW_NEXT
-                           : interp__eval(run, frame, list, &ignored);
+        bool ok =
+            declares ? interp__exec(run, frame, list, &ignored) == FLOW_NEXT : interp__eval(run, frame, list, &ignored);
         if (!ok)
             return false;
     }
@@ -140,8 +141,10 @@ static bool each_fails(struct run *run, struct value source)
 {
     char name[TYPE_NAME_MAX];
     if (source.kind == VALUE_NULL)
-        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"Object.getClass()\" because \"callArgs[0]\" is null");
-    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Cannot iterate over [%s]", type_name(value_type(source), name));
+        return run_throw(run, CLASS_NULL_POINTER_EXCEPTION,
+                         "Cannot invoke \"Object.getClass()\" because \"callArgs[0]\" is null");
+    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Cannot iterate over [%s]",
+                     type_name(value_type(source), name));
 }
 
 /* Groovy walks null not at all and anything else that has no elements once. */
@@ -170,7 +173,8 @@ static bool next_item(struct run *run, const struct node *node, struct iter *ite
 }
 
 /* A range of whole numbers is walked without being made. */
-static bool range_each(struct run *run, struct frame *frame, const struct node *range, struct iter *iter, bool *ret_done)
+static bool range_each(struct run *run, struct frame *frame, const struct node *range, struct iter *iter,
+                       bool *ret_done)
 {
     struct value from, to, made;
     *ret_done = range->kind == NODE_RANGE;
@@ -321,41 +325,25 @@ enum flow_result interp__exec(struct run *run, struct frame *frame, const struct
     }
     switch (node->kind) {
     case NODE_BLOCK:
-    case NODE_DECLARE_ALL:
-        return exec_list(run, frame, node->list, ret);
-    case NODE_EXPRESSION:
-        return interp__eval(run, frame, node->a, &ignored) ? FLOW_NEXT : FLOW_THROW;
-    case NODE_DECLARE:
-        return exec_declare(run, frame, node);
-    case NODE_IF:
-        return exec_if(run, frame, node, ret);
-    case NODE_WHILE:
-        return exec_while(run, frame, node, ret);
-    case NODE_DO:
-        return exec_do(run, frame, node, ret);
-    case NODE_FOR:
-        return exec_for(run, frame, node, ret);
-    case NODE_EACH:
-        return exec_each(run, frame, node, ret);
+    case NODE_DECLARE_ALL: return exec_list(run, frame, node->list, ret);
+    case NODE_EXPRESSION: return interp__eval(run, frame, node->a, &ignored) ? FLOW_NEXT : FLOW_THROW;
+    case NODE_DECLARE: return exec_declare(run, frame, node);
+    case NODE_IF: return exec_if(run, frame, node, ret);
+    case NODE_WHILE: return exec_while(run, frame, node, ret);
+    case NODE_DO: return exec_do(run, frame, node, ret);
+    case NODE_FOR: return exec_for(run, frame, node, ret);
+    case NODE_EACH: return exec_each(run, frame, node, ret);
     case NODE_RETURN:
         *ret = VALUE_NONE;
         return node->a == NULL || interp__eval(run, frame, node->a, ret) ? FLOW_RETURN : FLOW_THROW;
-    case NODE_THROW:
-        return exec_throw(run, frame, node);
-    case NODE_TRY:
-        return exec_try(run, frame, node, ret);
+    case NODE_THROW: return exec_throw(run, frame, node);
+    case NODE_TRY: return exec_try(run, frame, node, ret);
     case NODE_BREAK:
-    case NODE_CONTINUE:
-        return exec_jump(run, node);
-    case NODE_ASSERT:
-        return power_assert(run, frame, node) ? FLOW_NEXT : FLOW_THROW;
-    case NODE_SWITCH:
-        return exec_switch(run, frame, node, ret);
-    case NODE_EMPTY:
-        return FLOW_NEXT;
-    default:
-        UNREACHABLE();
-        return FLOW_THROW;
+    case NODE_CONTINUE: return exec_jump(run, node);
+    case NODE_ASSERT: return power_assert(run, frame, node) ? FLOW_NEXT : FLOW_THROW;
+    case NODE_SWITCH: return exec_switch(run, frame, node, ret);
+    case NODE_EMPTY: return FLOW_NEXT;
+    default: UNREACHABLE(); return FLOW_THROW;
     }
 }
 
@@ -427,8 +415,8 @@ static bool call_body(struct run *run, struct frame *frame, const struct closure
     return flow != FLOW_THROW;
 }
 
-bool interp_call(struct run *run, const struct function *function, const struct closure *closure, struct value *arguments,
-                 unsigned count, struct value *ret)
+bool interp_call(struct run *run, const struct function *function, const struct closure *closure,
+                 struct value *arguments, unsigned count, struct value *ret)
 {
     struct value *next = run->stack_next, *end = run->stack_end;
     if (!run_step(run, 1))

@@ -52,9 +52,9 @@ void explain_groovy(struct compiler *compiler, uint32_t line, uint32_t column, c
     struct slice message = arena_vprintf(compiler->scratch, format, arguments);
     va_end(arguments);
     compiler->error = (struct compile_error){.set = true, .type = CLASS_ILLEGAL_ARGUMENT_EXCEPTION, .offset = -1};
-    compiler->error.stack = arena_printf(compiler->scratch, "%.*s: %u: %.*s @ line %u, column %u.\n%.*s\n",
-                                         SLICE_ARG(compiler->name), line, SLICE_ARG(message), line, column,
-                                         SLICE_ARG(sample(compiler, line, column)));
+    compiler->error.stack =
+        arena_printf(compiler->scratch, "%.*s: %u: %.*s @ line %u, column %u.\n%.*s\n", SLICE_ARG(compiler->name), line,
+                     SLICE_ARG(message), line, column, SLICE_ARG(sample(compiler, line, column)));
 }
 
 /* Expressions as text */
@@ -87,26 +87,16 @@ static const char *symbol_of(const struct node *node)
 {
     static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "===", "!=="};
     switch (node->kind) {
-    case NODE_COMPARE:
-        return comparisons[node->op];
-    case NODE_AND:
-        return "&&";
-    case NODE_OR:
-        return "||";
-    case NODE_FIND:
-        return "=~";
-    case NODE_MATCH:
-        return "==~";
-    case NODE_IN:
-        return "in";
-    case NODE_SPACESHIP:
-        return "<=>";
-    case NODE_ASSIGN:
-        return "=";
-    case NODE_BINARY:
-        return node->op == OP_POW ? "**" : operator_symbol((enum operator)node->op);
-    default:
-        return NULL;
+    case NODE_COMPARE: return comparisons[node->op];
+    case NODE_AND: return "&&";
+    case NODE_OR: return "||";
+    case NODE_FIND: return "=~";
+    case NODE_MATCH: return "==~";
+    case NODE_IN: return "in";
+    case NODE_SPACESHIP: return "<=>";
+    case NODE_ASSIGN: return "=";
+    case NODE_BINARY: return node->op == OP_POW ? "**" : operator_symbol((enum operator)node->op);
+    default: return NULL;
     }
 }
 
@@ -146,9 +136,7 @@ static void write_text(struct buf *out, const struct node *node)
                    SLICE_ARG(node->text));
         break;
     case NODE_CALL:
-    case NODE_CALL_LOCAL:
-        write_call(out, node);
-        break;
+    case NODE_CALL_LOCAL: write_call(out, node); break;
     case NODE_BRACE:
         write_text(out, node->a);
         buf_byte(out, '[');
@@ -160,9 +148,7 @@ static void write_text(struct buf *out, const struct node *node)
         write_list(out, node->list);
         buf_byte(out, ']');
         break;
-    case NODE_MAP:
-        write_map(out, node->list);
-        break;
+    case NODE_MAP: write_map(out, node->list); break;
     case NODE_CONDITIONAL:
         buf_byte(out, '(');
         write_text(out, node->a);
@@ -171,11 +157,8 @@ static void write_text(struct buf *out, const struct node *node)
         buf_lit(out, " : ");
         write_text(out, node->c);
         break;
-    case NODE_THIS:
-        buf_lit(out, "this");
-        break;
-    default:
-        buf_append(out, node->text.data, node->text.len);
+    case NODE_THIS: buf_lit(out, "this"); break;
+    default: buf_append(out, node->text.data, node->text.len);
     }
 }
 

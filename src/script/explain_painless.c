@@ -115,9 +115,8 @@ static const struct grammar_rule rules[] = {
                    "| 'for' '(' decltype ID ':' expression ')' trailer"
                    "| 'for' '(' ID 'in' expression ')' trailer"
                    "| 'try' block trap+"},
-    {"dstatement",
-     "'do' block 'while' '(' expression ')' | declaration | 'continue' | 'break' | 'return' expression?"
-     "| 'throw' expression | 'assert' expression | expression"},
+    {"dstatement", "'do' block 'while' '(' expression ')' | declaration | 'continue' | 'break' | 'return' expression?"
+                   "| 'throw' expression | 'assert' expression | expression"},
     {"trailer", "block | statement"},
     {"block", "'{' statement* dstatement? '}'"},
     {"empty", "';'"},
@@ -130,9 +129,8 @@ static const struct grammar_rule rules[] = {
     {"trap", "'catch' '(' type ID ')' block"},
     /* Which operator binds closer does not matter for what fits. */
     {"operand", "unary ( operator unary | 'instanceof' decltype )*"},
-    {"operator",
-     "'*' | '/' | '%' | '+' | '-' | '=~' | '==~' | '<<' | '>>' | '>>>' | '<' | '<=' | '>' | '>=' |"
-     "'==' | '===' | '!=' | '!==' | '&' | '^' | '|' | '&&' | '||' | '?:'"},
+    {"operator", "'*' | '/' | '%' | '+' | '-' | '=~' | '==~' | '<<' | '>>' | '>>>' | '<' | '<=' | '>' | '>=' |"
+                 "'==' | '===' | '!=' | '!==' | '&' | '^' | '|' | '&&' | '||' | '?:'"},
     {"expression", "operand | operand '?' expression ':' expression | operand assignment expression"},
     {"assignment", "'=' | '+=' | '-=' | '*=' | '/=' | '%=' | '&=' | '^=' | '|=' | '<<=' | '>>=' | '>>>='"},
     {"unary", "( '++' | '--' ) chain | ( '+' | '-' ) unary | unsigned"},
@@ -140,9 +138,8 @@ static const struct grammar_rule rules[] = {
     {"cast", "'(' ( 'def' | PRIMITIVE ) ')' unary | '(' reference ')' unsigned"},
     {"reference", "'def' ( '[' ']' )+ | PRIMITIVE ( '[' ']' )+ | ID ( '.' DOTID )* ( '[' ']' )*"},
     {"chain", "primary postfix* | array"},
-    {"primary",
-     "'(' expression ')' | ( OCTAL | HEX | INTEGER | DECIMAL ) | 'true' | 'false' | 'null' | STRING | REGEX"
-     "| list | map | ID | ID arguments | 'new' type arguments"},
+    {"primary", "'(' expression ')' | ( OCTAL | HEX | INTEGER | DECIMAL ) | 'true' | 'false' | 'null' | STRING | REGEX"
+                "| list | map | ID | ID arguments | 'new' type arguments"},
     {"postfix", "invocation | field | element"},
     {"member", "invocation | field"},
     {"invocation", "( '.' | '?.' ) DOTID arguments"},
@@ -168,7 +165,7 @@ static const struct grammar_language painless = {rules, sizeof rules / sizeof *r
 struct walk {
     struct compiler *compiler;
     struct predictor predictor;
-    uint8_t *words;    /* of the tokens, WORD_UNKNOWN where nobody looked yet */
+    uint8_t *words; /* of the tokens, WORD_UNKNOWN where nobody looked yet */
     size_t at;
     uint16_t *returns; /* where the rules that were called go on */
     size_t depth;
@@ -177,11 +174,19 @@ struct walk {
 
 static unsigned word_of(const struct token *token, bool assertion)
 {
-    static const char *const kinds[] = {
-        [TOKEN_EOF] = "<EOF>", [TOKEN_DOT_ID] = "DOTID", [TOKEN_DOT_INTEGER] = "DOTINTEGER",
-        [TOKEN_PRIMITIVE] = "PRIMITIVE", [TOKEN_DEF] = "'def'", [TOKEN_OCTAL] = "OCTAL", [TOKEN_HEX] = "HEX",
-        [TOKEN_INTEGER] = "INTEGER", [TOKEN_DECIMAL] = "DECIMAL", [TOKEN_STRING] = "STRING", [TOKEN_REGEX] = "REGEX",
-        [TOKEN_ID] = "ID", [TOKEN_SYMBOL] = NULL};
+    static const char *const kinds[] = {[TOKEN_EOF] = "<EOF>",
+                                        [TOKEN_DOT_ID] = "DOTID",
+                                        [TOKEN_DOT_INTEGER] = "DOTINTEGER",
+                                        [TOKEN_PRIMITIVE] = "PRIMITIVE",
+                                        [TOKEN_DEF] = "'def'",
+                                        [TOKEN_OCTAL] = "OCTAL",
+                                        [TOKEN_HEX] = "HEX",
+                                        [TOKEN_INTEGER] = "INTEGER",
+                                        [TOKEN_DECIMAL] = "DECIMAL",
+                                        [TOKEN_STRING] = "STRING",
+                                        [TOKEN_REGEX] = "REGEX",
+                                        [TOKEN_ID] = "ID",
+                                        [TOKEN_SYMBOL] = NULL};
     if (assertion)
         return grammar_word(&painless, SLICE_LIT("'assert'"));
     if (kinds[token->kind] != NULL)
@@ -228,8 +233,7 @@ static struct slice set_shown(struct walk *walk, const struct grammar_set *set)
     for (unsigned i = 0; i < WORD_COUNT; i++)
         if (grammar_set_has(set, i))
             buf_printf(&out, "%s%s", count++ == 0 ? "" : ", ", words[i]);
-    struct slice list =
-        arena_printf(walk->compiler->scratch, count > 1 ? "{%.*s}" : "%.*s", SLICE_ARG(buf_view(&out)));
+    struct slice list = arena_printf(walk->compiler->scratch, count > 1 ? "{%.*s}" : "%.*s", SLICE_ARG(buf_view(&out)));
     buf_deinit(&out);
     return list;
 }
@@ -246,8 +250,7 @@ static void fail_sequence(struct walk *walk, size_t at)
 {
     const struct token *token = &walk->compiler->tokens[at];
     if (token->kind == TOKEN_EOF)
-        compile_fail(walk->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, token->start,
-                     "unexpected end of script.");
+        compile_fail(walk->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, token->start, "unexpected end of script.");
     else
         compile_fail(walk->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, token->start,
                      "invalid sequence of tokens near ['%.*s'].", SLICE_ARG(shown(walk, token)));
@@ -274,21 +277,16 @@ static bool walk_choose(struct walk *walk, uint16_t state, uint16_t *ret_state)
     unsigned choice = 0;
     size_t at = walk->at;
     switch (predict(&walk->predictor, state, walk->at, &choice, &at)) {
-    case 0:
-        *ret_state = walk->predictor.grammar->states[state].choices[choice];
-        return true;
-    case PREDICT_UNKNOWN:
-        return false;
-    default:
-        fail_sequence(walk, at);
-        return false;
+    case 0: *ret_state = walk->predictor.grammar->states[state].choices[choice]; return true;
+    case PREDICT_UNKNOWN: return false;
+    default: fail_sequence(walk, at); return false;
     }
 }
 
 static void walk_call(struct walk *walk, uint16_t behind)
 {
-    walk->returns = arena_grow(walk->compiler->scratch, walk->returns, walk->depth, &walk->capacity,
-                               sizeof *walk->returns);
+    walk->returns =
+        arena_grow(walk->compiler->scratch, walk->returns, walk->depth, &walk->capacity, sizeof *walk->returns);
     walk->returns[walk->depth++] = behind;
 }
 
@@ -306,9 +304,7 @@ static void walk_all(struct walk *walk)
                 return;
             state = walk->returns[--walk->depth];
             break;
-        case GRAMMAR_PASS:
-            state = node->next;
-            break;
+        case GRAMMAR_PASS: state = node->next; break;
         case GRAMMAR_MATCH:
             fits = walk_match(walk, &node->set);
             state = node->next;
@@ -318,9 +314,7 @@ static void walk_all(struct walk *walk)
             state = grammar->starts[node->rule];
             break;
         case GRAMMAR_CHOICE:
-        case GRAMMAR_OPTION:
-            fits = walk_choose(walk, state, &state);
-            break;
+        case GRAMMAR_OPTION: fits = walk_choose(walk, state, &state); break;
         }
     }
 }

@@ -51,7 +51,8 @@ static void set_script_problem(struct arena *arena, struct problem *ret_problem,
     buf_json_string(&out, shown->script);
     buf_printf(&out, ",\"lang\":\"%s\"", shown->lang);
     if (shown->offset >= 0)
-        buf_printf(&out, ",\"position\":{\"offset\":%d,\"start\":%d,\"end\":%d}", shown->offset, shown->start, shown->end);
+        buf_printf(&out, ",\"position\":{\"offset\":%d,\"start\":%d,\"end\":%d}", shown->offset, shown->start,
+                   shown->end);
     *ret_problem = (struct problem){.type = PROBLEM_SCRIPT, .reason = arena_copy(arena, slice_from(reason))};
     ret_problem->details = arena_copy(arena, buf_view(&out));
     buf_deinit(&out);
@@ -70,8 +71,9 @@ static void show_around(struct arena *arena, struct slice source, int32_t offset
     shown->start = offset > 25 ? offset - 25 : 0;
     shown->end = offset + 25 < length ? offset + 25 : length;
     bool cut = shown->start > 0;
-    shown->lines[0] = arena_printf(arena, "%s%.*s%s", cut ? "... " : "", SLICE_ARG(piece(source, shown->start, shown->end)),
-                                   shown->end < length ? " ..." : "");
+    shown->lines[0] =
+        arena_printf(arena, "%s%.*s%s", cut ? "... " : "", SLICE_ARG(piece(source, shown->start, shown->end)),
+                     shown->end < length ? " ..." : "");
     shown->lines[1] = pointer_line(arena, offset - shown->start + (cut ? 4 : 0));
 }
 
@@ -96,7 +98,8 @@ void fault_compile(const struct compiler *compiler, struct slice name, struct ar
         return;
     }
     struct shown_script shown = {.script = arena_copy(arena, name.len > 0 ? name : compiler->source),
-                                 .lang = script_lang_name(compiler->lang), .offset = -1};
+                                 .lang = script_lang_name(compiler->lang),
+                                 .offset = -1};
     if (error->offset >= 0)
         show_around(arena, compiler->source, error->offset, &shown);
     set_script_problem(arena, ret_problem, "compile error", &shown, SLICE_NONE);
@@ -201,14 +204,8 @@ void fault_plain(struct run *run, struct problem *ret_problem)
     *ret_problem = *throwable_problem(run, run->thrown);
     switch (run->thrown->object.class) {
     case CLASS_ILLEGAL_ARGUMENT_EXCEPTION:
-    case CLASS_LIMIT_EXCEEDED:
-        ret_problem->type = PROBLEM_ILLEGAL_ARGUMENT;
-        break;
-    case CLASS_NULL_POINTER_EXCEPTION:
-        ret_problem->type = PROBLEM_NULL_POINTER;
-        break;
-    default:
-        ret_problem->type = PROBLEM_CLASS_CAST;
-        ret_problem->status = 500;
+    case CLASS_LIMIT_EXCEEDED: ret_problem->type = PROBLEM_ILLEGAL_ARGUMENT; break;
+    case CLASS_NULL_POINTER_EXCEPTION: ret_problem->type = PROBLEM_NULL_POINTER; break;
+    default: ret_problem->type = PROBLEM_CLASS_CAST; ret_problem->status = 500;
     }
 }

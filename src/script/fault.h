@@ -13,18 +13,19 @@ struct script {
     unsigned references; /* atomic */
     enum script_lang lang;
     enum script_context context;
-    struct arena arena;   /* everything below lives here */
+    struct arena arena; /* everything below lives here */
     struct slice source;
-    struct slice name;    /* empty: called by its source */
-    struct slice hash;    /* SHA-1 of the source: Groovy's name for its class */
+    struct slice name; /* empty: called by its source */
+    struct slice hash; /* SHA-1 of the source: Groovy's name for its class */
     struct program program;
     struct script_limits limits; /* of a run that brings none */
-    bool bare_names;      /* parameters may go by their names alone */
-    struct node *bare;    /* these, the last one first, linked by `c` */
+    bool bare_names;             /* parameters may go by their names alone */
+    struct node *bare;           /* these, the last one first, linked by `c` */
 };
 
 /* Of a source that does not compile. */
-void fault_compile(const struct compiler *compiler, struct slice name, struct arena *arena, struct problem *ret_problem);
+void fault_compile(const struct compiler *compiler, struct slice name, struct arena *arena,
+                   struct problem *ret_problem);
 
 /* Of a run that threw. */
 void fault_run(struct run *run, struct problem *ret_problem);

@@ -16,7 +16,8 @@ static bool fold_list(struct compiler *compiler, struct node **list)
 
 static bool is_number(const struct node *node)
 {
-    return node != NULL && node->kind == NODE_CONST && node->value.kind >= VALUE_BYTE && node->value.kind <= VALUE_DOUBLE;
+    return node != NULL && node->kind == NODE_CONST && node->value.kind >= VALUE_BYTE &&
+           node->value.kind <= VALUE_DOUBLE;
 }
 
 static void become_constant(struct node *node, struct value value)
@@ -43,9 +44,9 @@ static bool fold_binary(struct compiler *compiler, struct node *node)
 
 static void fold_cast(struct node *node)
 {
-    enum value_kind kinds[] = {[CLASS_BYTE] = VALUE_BYTE,   [CLASS_SHORT] = VALUE_SHORT, [CLASS_CHAR] = VALUE_CHAR,
-                               [CLASS_INT] = VALUE_INT,     [CLASS_LONG] = VALUE_LONG,   [CLASS_FLOAT] = VALUE_FLOAT,
-                               [CLASS_DOUBLE] = VALUE_DOUBLE};
+    enum value_kind kinds[] = {
+        [CLASS_BYTE] = VALUE_BYTE, [CLASS_SHORT] = VALUE_SHORT, [CLASS_CHAR] = VALUE_CHAR,    [CLASS_INT] = VALUE_INT,
+        [CLASS_LONG] = VALUE_LONG, [CLASS_FLOAT] = VALUE_FLOAT, [CLASS_DOUBLE] = VALUE_DOUBLE};
     if (node->target >= CLASS_BYTE && node->target <= CLASS_DOUBLE && is_number(node->a))
         become_constant(node, number_cast(NULL, node->a->value, kinds[node->target]));
 }

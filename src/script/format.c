@@ -9,7 +9,7 @@
 
 struct field {
     bool left, zero, plus, space, comma, alternate, parenthesis;
-    int64_t index; /* n$ or 0 */
+    int64_t index;            /* n$ or 0 */
     int64_t width, precision; /* -1: none */
     uint16_t conversion;
 };
@@ -150,7 +150,10 @@ static bool write_integer(struct formatter *formatter, const struct field *field
     if (bits[value.kind] < 64)
         pattern &= ((uint64_t)1 << bits[value.kind]) - 1;
     const char *format = field->conversion == 'o' ? "%s%llo" : field->conversion == 'X' ? "%s%llX" : "%s%llx";
-    const char *prefix = !field->alternate ? "" : field->conversion == 'o' ? "0" : field->conversion == 'X' ? "0X" : "0x";
+    const char *prefix = !field->alternate          ? ""
+                         : field->conversion == 'o' ? "0"
+                         : field->conversion == 'X' ? "0X"
+                                                    : "0x";
     snprintf(digits_, sizeof digits_, format, prefix, (unsigned long long)pattern);
     write_number(formatter, field, false, digits_);
     return true;
@@ -165,7 +168,8 @@ static struct decimal *shortest(struct run *run, double d)
 }
 
 /* `negative` is of a double, whose zero has a sign too; `decimal` is then its size. */
-static bool write_decimal(struct formatter *formatter, const struct field *field, bool negative, struct decimal *decimal)
+static bool write_decimal(struct formatter *formatter, const struct field *field, bool negative,
+                          struct decimal *decimal)
 {
     if (decimal == NULL)
         return false;
@@ -214,7 +218,8 @@ static bool write_character(struct formatter *formatter, const struct field *fie
 {
     if (value.kind == VALUE_NULL)
         text_buf_ascii(&formatter->out, "null");
-    else if (value.kind == VALUE_CHAR || value.kind == VALUE_INT || value.kind == VALUE_SHORT || value.kind == VALUE_BYTE)
+    else if (value.kind == VALUE_CHAR || value.kind == VALUE_INT || value.kind == VALUE_SHORT ||
+             value.kind == VALUE_BYTE)
         text_buf_code_point(&formatter->out, (uint32_t)value.i);
     else
         return bad_conversion(formatter, field, value);
@@ -237,20 +242,22 @@ static bool write_value(struct formatter *formatter, const struct field *field, 
 {
     int32_t hash;
     switch (field->conversion) {
-    case 's': case 'S':
-        return write_general(formatter, field, value);
-    case 'b': case 'B':
-        text_buf_ascii(&formatter->out, value.kind == VALUE_NULL || (value.kind == VALUE_BOOLEAN && value.i == 0) ? "false" : "true");
+    case 's':
+    case 'S': return write_general(formatter, field, value);
+    case 'b':
+    case 'B':
+        text_buf_ascii(&formatter->out,
+                       value.kind == VALUE_NULL || (value.kind == VALUE_BOOLEAN && value.i == 0) ? "false" : "true");
         return true;
-    case 'c': case 'C':
-        return write_character(formatter, field, value);
+    case 'c':
+    case 'C': return write_character(formatter, field, value);
     case 'h':
         if (value.kind != VALUE_NULL && !value_hash(formatter->run, value, &hash))
             return false;
-        return value.kind == VALUE_NULL ? write_general(formatter, field, value)
-                                        : (text_buf_slice(&formatter->out, run_printf(formatter->run, "%x", (unsigned)hash)), true);
-    default:
-        break;
+        return value.kind == VALUE_NULL
+                   ? write_general(formatter, field, value)
+                   : (text_buf_slice(&formatter->out, run_printf(formatter->run, "%x", (unsigned)hash)), true);
+    default: break;
     }
     if (value.kind == VALUE_NULL)
         return write_general(formatter, field, value);
@@ -280,7 +287,8 @@ static bool write_field(struct formatter *formatter, const struct field *field, 
     }
     size_t index = field->index > 0 ? (size_t)field->index - 1 : formatter->ordinary++;
     if (index >= formatter->count) {
-        struct text *specifier = text_substring(formatter->run, (struct text *)(uintptr_t)formatter->format, start, formatter->at);
+        struct text *specifier =
+            text_substring(formatter->run, (struct text *)(uintptr_t)formatter->format, start, formatter->at);
         if (specifier == NULL)
             return false;
         return run_throw(formatter->run, CLASS_MISSING_FORMAT_ARGUMENT_EXCEPTION, "Format specifier '%.*s'",

@@ -8,9 +8,9 @@
 #include "script/run.h"
 
 enum closure_kind {
-    CLOSURE_BODY,     /* of the script: a lambda or closure with what it captured */
-    CLOSURE_NATIVE,   /* made by a library function: Comparator.reversed() */
-    CLOSURE_CALLER,   /* of a method by name, of held[0] or of the class held[1]: String::length, ArrayList::new, Groovy's x.&name */
+    CLOSURE_BODY,   /* of the script: a lambda or closure with what it captured */
+    CLOSURE_NATIVE, /* made by a library function: Comparator.reversed() */
+    CLOSURE_CALLER, /* of a method by name, of held[0] or of the class held[1]: String::length, ArrayList::new, Groovy's x.&name */
 };
 
 struct closure;
@@ -28,10 +28,10 @@ struct closure {
     enum closure_kind kind;
     unsigned arity;
     const struct function *body;
-    struct value *captured;      /* of a BODY; in Groovy boxes of variables */
+    struct value *captured; /* of a BODY; in Groovy boxes of variables */
     closure_native *native;
-    struct value held[3];        /* what a native one closes over */
-    struct text *name;           /* CALLER */
+    struct value held[3];            /* what a native one closes over */
+    struct text *name;               /* CALLER */
     const struct delegate *delegate; /* of a BODY in Groovy, or NULL */
 };
 
@@ -53,6 +53,7 @@ struct slice closure_class_name(struct run *run, struct value v);
 /* Calls `first`, and `second` with what it gave. */
 struct value function_then(struct run *run, struct value first, struct value second);
 
-struct value closure_native_new(struct run *run, closure_native *native, unsigned arity, struct value a, struct value b);
+struct value closure_native_new(struct run *run, closure_native *native, unsigned arity, struct value a,
+                                struct value b);
 
 #endif

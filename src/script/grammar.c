@@ -119,8 +119,7 @@ static struct piece build_item(struct builder *builder)
         piece = build_repeated(builder->grammar, piece, *builder->at != '+', *builder->at != '?');
         builder->at++;
         return piece;
-    default:
-        return piece;
+    default: return piece;
     }
 }
 
@@ -128,8 +127,7 @@ static struct piece build_sequence(struct builder *builder)
 {
     skip_spaces(builder);
     struct piece whole = build_item(builder);
-    for (skip_spaces(builder); *builder->at != '\0' && strchr("|)", *builder->at) == NULL;
-         skip_spaces(builder)) {
+    for (skip_spaces(builder); *builder->at != '\0' && strchr("|)", *builder->at) == NULL; skip_spaces(builder)) {
         struct piece item = build_item(builder);
         builder->grammar->states[whole.leave].next = item.enter;
         whole.leave = item.leave;

@@ -138,7 +138,8 @@ static struct slice show(struct run *run, const struct guess *guesses, unsigned 
     return text;
 }
 
-struct slice groovy_guess(struct run *run, type_id type, struct slice name, const struct value *arguments, unsigned count)
+struct slice groovy_guess(struct run *run, type_id type, struct slice name, const struct value *arguments,
+                          unsigned count)
 {
     struct guess guesses[GUESSES_MAX];
     type_id types[LENGTH_MAX];
@@ -147,7 +148,8 @@ struct slice groovy_guess(struct run *run, type_id type, struct slice name, cons
         return SLICE_LIT("");
     for (unsigned i = 0; i < count; i++)
         types[i] = value_type(arguments[i]);
-    struct sequence wanted = {.letters = name.data, .count = (unsigned)name.len}, given = {.types = types, .count = count};
+    struct sequence wanted = {.letters = name.data, .count = (unsigned)name.len},
+                    given = {.types = types, .count = count};
     static const unsigned kinds[] = {METHOD_GROOVY, METHOD_GROOVY | METHOD_STATIC};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         struct method_query query = {.id = type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), .flags = kinds[kind]};

@@ -12,7 +12,7 @@
 struct frame {
     const struct function *function;
     struct value *slots;
-    uint32_t turns; /* Painless: loop turns that are left to this call */
+    uint32_t turns;                  /* Painless: loop turns that are left to this call */
     const struct delegate *delegate; /* Groovy: whose members names without a declaration are first, or NULL */
 };
 
@@ -34,8 +34,8 @@ bool interp__truth(struct run *run, struct frame *frame, const struct node *node
 enum flow_result interp__exec(struct run *run, struct frame *frame, const struct node *node, struct value *ret);
 
 /* Calls a function of the script; `closure` is the value it is the body of, NULL for one with a name. */
-bool interp_call(struct run *run, const struct function *function, const struct closure *closure, struct value *arguments,
-                 unsigned count, struct value *ret);
+bool interp_call(struct run *run, const struct function *function, const struct closure *closure,
+                 struct value *arguments, unsigned count, struct value *ret);
 
 /* `count` values on the stack of locals, null. The caller restores stack_next and stack_end. */
 struct value *interp__stack(struct run *run, unsigned count);
@@ -51,7 +51,8 @@ bool dispatch_index(struct run *run, const struct node *node, struct value self,
 bool dispatch_get_at(struct run *run, struct value self, struct value index, struct value *ret);
 bool dispatch_set_at(struct run *run, struct value self, struct value index, struct value value);
 /* arguments[0] is the receiver. */
-bool dispatch_call(struct run *run, const struct node *node, struct value *arguments, unsigned count, struct value *ret);
+bool dispatch_call(struct run *run, const struct node *node, struct value *arguments, unsigned count,
+                   struct value *ret);
 bool dispatch_new(struct run *run, const struct node *node, struct value *arguments, unsigned count, struct value *ret);
 /* A method by name, as references and library functions need it. */
 bool dispatch_by_name(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret);
@@ -72,16 +73,17 @@ bool groovy_contains(struct run *run, struct value item, struct value collection
  * The value of parameter `i`: the next of `count` arguments, a default, or what is left over as an array. *next is the
  * argument after it.
  */
-bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count, unsigned *next,
-                     struct value *ret);
+bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count,
+                     unsigned *next, struct value *ret);
 /*
  * The value of parameter `i`: the next of `count` arguments, a default, or what is left over as an array. *next is the
  * argument after it.
  */
-bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count, unsigned *next,
-                     struct value *ret);
+bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count,
+                     unsigned *next, struct value *ret);
 /* Calls a closure of the script. A list is split up where several parameters are waiting for it. */
-bool groovy_invoke(struct run *run, struct closure *closure, struct value *arguments, unsigned count, struct value *ret);
+bool groovy_invoke(struct run *run, struct closure *closure, struct value *arguments, unsigned count,
+                   struct value *ret);
 /* Names without a declaration, in a frame that may have delegates; what the script assigned, and the parameters. */
 bool groovy_name_get(struct run *run, const struct frame *frame, const struct node *node, struct value *ret);
 bool groovy_name_set(struct run *run, const struct frame *frame, const struct node *node, struct value value);

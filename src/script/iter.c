@@ -18,15 +18,9 @@ static bool init_object(struct iter *iter, struct object *object)
     switch (object->class) {
     case CLASS_KEY_SET:
     case CLASS_VALUE_COLLECTION:
-    case CLASS_ENTRY_SET:
-        init_dict(iter, ((struct view *)object)->dict, (enum class_id)object->class);
-        return true;
-    case CLASS_ARRAY:
-        iter->kind = ITER_ARRAY;
-        return true;
-    case CLASS_STRING:
-        iter->kind = ITER_TEXT;
-        return iter->run->groovy;
+    case CLASS_ENTRY_SET: init_dict(iter, ((struct view *)object)->dict, (enum class_id)object->class); return true;
+    case CLASS_ARRAY: iter->kind = ITER_ARRAY; return true;
+    case CLASS_STRING: iter->kind = ITER_TEXT; return iter->run->groovy;
     case CLASS_STREAM: /* a list that is not one to the script: see methods_stream.c */
     case CLASS_INT_STREAM:
     case CLASS_LONG_STREAM:
@@ -34,11 +28,8 @@ static bool init_object(struct iter *iter, struct object *object)
         iter->kind = ITER_SEQ;
         iter->expected = ((struct seq *)object)->changes;
         return true;
-    case CLASS_CURSOR:
-        *iter = ((struct cursor *)object)->iter;
-        return true;
-    default:
-        return false;
+    case CLASS_CURSOR: *iter = ((struct cursor *)object)->iter; return true;
+    default: return false;
     }
 }
 
@@ -68,18 +59,12 @@ bool iter_has_next(const struct iter *iter)
 {
     const struct object *object = iter->source.kind == VALUE_OBJECT ? iter->source.object : NULL;
     switch (iter->kind) {
-    case ITER_SEQ:
-        return iter->index != ((const struct seq *)object)->count;
-    case ITER_ARRAY:
-        return iter->index < ((const struct array *)object)->count;
-    case ITER_TEXT:
-        return iter->index < ((const struct text *)object)->length;
-    case ITER_DICT:
-        return iter->next != NULL;
-    case ITER_RANGE:
-        return iter->from != iter->to;
-    default:
-        return false;
+    case ITER_SEQ: return iter->index != ((const struct seq *)object)->count;
+    case ITER_ARRAY: return iter->index < ((const struct array *)object)->count;
+    case ITER_TEXT: return iter->index < ((const struct text *)object)->length;
+    case ITER_DICT: return iter->next != NULL;
+    case ITER_RANGE: return iter->from != iter->to;
+    default: return false;
     }
 }
 
@@ -95,7 +80,7 @@ static bool next_entry(struct iter *iter, struct value *ret)
         return false;
     iter->last = iter->next;
     iter->next = dict_next(dict, iter->last);
-    *ret = iter->part == CLASS_KEY_SET   ? iter->last->key
+    *ret = iter->part == CLASS_KEY_SET     ? iter->last->key
            : iter->part == CLASS_ENTRY_SET ? value_of(iter->last)
                                            : iter->last->value;
     return true;
@@ -114,23 +99,18 @@ bool iter_next(struct iter *iter, struct value *ret, bool *ret_more)
         if (changed(iter, ((struct seq *)iter->source.object)->changes))
             return false;
         return seq_get(iter->run, (struct seq *)iter->source.object, (int64_t)iter->index++, ret);
-    case ITER_ARRAY:
-        *ret = ((struct array *)iter->source.object)->items[iter->index++];
-        return true;
+    case ITER_ARRAY: *ret = ((struct array *)iter->source.object)->items[iter->index++]; return true;
     case ITER_TEXT:
         text = text_substring(iter->run, (struct text *)iter->source.object, iter->index, iter->index + 1);
         iter->index++;
         *ret = value_of(text);
         return text != NULL;
-    case ITER_DICT:
-        return next_entry(iter, ret);
+    case ITER_DICT: return next_entry(iter, ret);
     case ITER_RANGE:
         *ret = value_int(iter->from);
         iter->from += iter->from < iter->to ? 1 : -1;
         return true;
-    default:
-        UNREACHABLE();
-        return false;
+    default: UNREACHABLE(); return false;
     }
 }
 

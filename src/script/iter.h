@@ -14,13 +14,13 @@ enum iter_kind { ITER_EMPTY, ITER_SEQ, ITER_ARRAY, ITER_DICT, ITER_TEXT, ITER_RA
 struct iter {
     struct run *run;
     enum iter_kind kind;
-    uint16_t part;      /* ITER_DICT: CLASS_KEY_SET, CLASS_VALUE_COLLECTION or CLASS_ENTRY_SET */
+    uint16_t part; /* ITER_DICT: CLASS_KEY_SET, CLASS_VALUE_COLLECTION or CLASS_ENTRY_SET */
     struct value source;
     uint32_t expected;  /* changes seen at the start */
     size_t index;       /* of the next element */
     struct entry *next; /* ITER_DICT */
     struct entry *last;
-    int64_t from, to;   /* ITER_RANGE: next value and the last, which may lie below */
+    int64_t from, to; /* ITER_RANGE: next value and the last, which may lie below */
 };
 
 /* A java.util.Iterator in a script's hands. */

@@ -12,19 +12,19 @@
 #include <stdio.h>
 
 static const char *const keywords[] = {
-    "as",       "assert",     "break",     "case",       "catch",      "class",      "const",        "continue",
-    "default",  "do",         "else",      "enum",       "extends",    "false",      "finally",      "for",
-    "goto",     "if",         "implements", "import",    "in",         "instanceof", "interface",    "new",
-    "null",     "package",    "return",    "super",      "switch",     "this",       "throw",        "throws",
-    "trait",    "true",       "try",       "while",      "final",      "abstract",   "static",       "private",
-    "protected", "public",    "native",    "strictfp",   "synchronized", "threadsafe", "transient",   "volatile"};
+    "as",        "assert",  "break",      "case",     "catch",        "class",      "const",     "continue",
+    "default",   "do",      "else",       "enum",     "extends",      "false",      "finally",   "for",
+    "goto",      "if",      "implements", "import",   "in",           "instanceof", "interface", "new",
+    "null",      "package", "return",     "super",    "switch",       "this",       "throw",     "throws",
+    "trait",     "true",    "try",        "while",    "final",        "abstract",   "static",    "private",
+    "protected", "public",  "native",     "strictfp", "synchronized", "threadsafe", "transient", "volatile"};
 static const char *const primitives[] = {"void", "boolean", "byte", "short", "char", "int", "long", "float", "double"};
 /* Longer ones before those they begin with. */
 static const char *const symbols[] = {
-    ">>>=", "<<=", ">>=", ">>>", "**=", "..<", "...", "<=>", "===", "!==", "==~", "->", "..", "**", "*.", "?.", "?:",
-    ".&",   "++",  "--",  "+=",  "-=",  "*=",  "/=",  "%=",  "&=",  "^=",  "|=",  "=~", "==", "!=", "<=", ">=", "<<",
-    ">>",   "&&",  "||",  "{",   "}",   "[",   "]",   "(",   ")",   ".",   ",",   ";",  ":",  "!",  "~",  "*",  "/",
-    "%",    "+",   "-",   "<",   ">",   "&",   "^",   "|",   "?",   "=",   "@"};
+    ">>>=", "<<=", ">>=", ">>>", "**=", "..<", "...", "<=>", "===", "!==", "==~", "->", "..", "**", "*.", "?.",
+    "?:",   ".&",  "++",  "--",  "+=",  "-=",  "*=",  "/=",  "%=",  "&=",  "^=",  "|=", "=~", "==", "!=", "<=",
+    ">=",   "<<",  ">>",  "&&",  "||",  "{",   "}",   "[",   "]",   "(",   ")",   ".",  ",",  ";",  ":",  "!",
+    "~",    "*",   "/",   "%",   "+",   "-",   "<",   ">",   "&",   "^",   "|",   "?",  "=",  "@"};
 
 static bool among(const char *const *words, size_t count, struct slice text)
 {
@@ -51,7 +51,10 @@ void lex__skip(struct lexer *lexer)
 
 struct token lex__begin(const struct lexer *lexer)
 {
-    return (struct token){.start = lexer->place.units, .line = lexer->place.line, .column = lexer->place.column, .space_before = lexer->space};
+    return (struct token){.start = lexer->place.units,
+                          .line = lexer->place.line,
+                          .column = lexer->place.column,
+                          .space_before = lexer->space};
 }
 
 bool lex__push(struct lexer *lexer, struct token token, enum token_kind kind, struct slice text)
@@ -263,13 +266,11 @@ static bool slash_divides(const struct lexer *lexer)
     switch (last->kind) {
     case TOKEN_NEWLINE:
     case TOKEN_GSTRING_BEGIN:
-    case TOKEN_GSTRING_MIDDLE:
-        return false;
+    case TOKEN_GSTRING_MIDDLE: return false;
     case TOKEN_SYMBOL:
         return token_is(last, "]") || token_is(last, ")") || token_is(last, "}") || token_is(last, "++") ||
                token_is(last, "--");
-    default:
-        return true;
+    default: return true;
     }
 }
 

@@ -100,7 +100,8 @@ static void append_octal(struct lexer *lexer, struct buf *out)
 {
     unsigned most = *lexer->place.at <= '3' ? 3 : 2;
     uint32_t code = 0;
-    for (unsigned i = 0; i < most && lexer->place.at < lexer->end && *lexer->place.at >= '0' && *lexer->place.at <= '7'; i++) {
+    for (unsigned i = 0; i < most && lexer->place.at < lexer->end && *lexer->place.at >= '0' && *lexer->place.at <= '7';
+         i++) {
         code = code * 8 + (uint32_t)(*lexer->place.at - '0');
         lex__skip(lexer);
     }
@@ -175,13 +176,14 @@ static bool read_part(struct lexer *lexer, enum lex_quote quote, struct buf *out
 {
     *ret_value = false;
     for (;;) {
-        if (lexer->place.at >= lexer->end || (!has_lines(quote) && (*lexer->place.at == '\n' || *lexer->place.at == '\r')))
+        if (lexer->place.at >= lexer->end ||
+            (!has_lines(quote) && (*lexer->place.at == '\n' || *lexer->place.at == '\r')))
             return unterminated(lexer, quote);
         bool escaped = quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"));
         if (lex__starts(lexer, closings[quote])) {
             /* Of more than three quotes the last three end it. */
-            bool more = (quote == LEX_TRIPLE_SINGLE || quote == LEX_TRIPLE_DOUBLE) && lexer->place.at + 3 < lexer->end &&
-                        lexer->place.at[3] == lexer->place.at[0];
+            bool more = (quote == LEX_TRIPLE_SINGLE || quote == LEX_TRIPLE_DOUBLE) &&
+                        lexer->place.at + 3 < lexer->end && lexer->place.at[3] == lexer->place.at[0];
             if (!more)
                 return true;
         }
@@ -203,7 +205,8 @@ static bool bare_dollar(struct lexer *lexer)
     if (compiler->error.set)
         return false;
     const struct token *last = compiler->token_count > 0 ? &compiler->tokens[compiler->token_count - 1] : NULL;
-    uint32_t line = last != NULL ? last->line : lexer->place.line, column = last != NULL ? last->column : lexer->place.column;
+    uint32_t line = last != NULL ? last->line : lexer->place.line,
+             column = last != NULL ? last->column : lexer->place.column;
     explain_groovy(compiler, line, column,
                    "illegal string body character after dollar sign;\n   solution: either escape a literal dollar sign "
                    "\"\\$5\" or bracket the value expression \"${5}\"");

@@ -13,21 +13,20 @@ struct lexer {
     struct compiler *compiler;
     const char *at;
     const char *end;
-    int32_t units;   /* of what lies before `at` */
+    int32_t units; /* of what lies before `at` */
     bool after_dot;
     size_t capacity;
 };
 
-static const char *const keywords[] = {"if",   "in",    "else", "while", "do",    "for",  "continue",  "break",
+static const char *const keywords[] = {"if",     "in",  "else", "while", "do",    "for",  "continue",  "break",
                                        "return", "new", "try",  "catch", "throw", "this", "instanceof"};
 static const char *const constants[] = {"true", "false", "null"};
 static const char *const primitives[] = {"boolean", "byte", "short", "char", "int", "long", "float", "double"};
 /* Longer ones before those they begin with. */
 static const char *const symbols[] = {
-    ">>>=", "===", "!==", ">>>", "<<=", ">>=", "==~", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "?:",
-    "?.",   "::",  "->",  "=~",  "++",  "--",  "+=",  "-=", "*=", "/=", "%=", "&=", "^=", "|=", "{",  "}",
-    "[",    "]",   "(",   ")",   ".",   ",",   ";",   "!",  "~",  "*",  "/",  "%",  "+",  "-",  "<",  ">",
-    "&",    "^",   "|",   "?",   ":",   "="};
+    ">>>=", "===", "!==", ">>>", "<<=", ">>=", "==~", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "?:", "?.", "::",
+    "->",   "=~",  "++",  "--",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "^=", "|=", "{",  "}",  "[",  "]",  "(",  ")",
+    ".",    ",",   ";",   "!",   "~",   "*",   "/",   "%",  "+",  "-",  "<",  ">",  "&",  "^",  "|",  "?",  ":",  "="};
 
 static bool among(const char *const *words, size_t count, struct slice text)
 {
@@ -44,7 +43,8 @@ static struct token *push(struct lexer *lexer, enum token_kind kind, const char 
     compiler->tokens = arena_grow(compiler->scratch, compiler->tokens, compiler->token_count, &lexer->capacity,
                                   sizeof *compiler->tokens);
     struct token *token = &compiler->tokens[compiler->token_count++];
-    *token = (struct token){.kind = kind, .start = lexer->units, .text = slice_make(lexer->at, (size_t)(end - lexer->at))};
+    *token =
+        (struct token){.kind = kind, .start = lexer->units, .text = slice_make(lexer->at, (size_t)(end - lexer->at))};
     lexer->units += (int32_t)utf8_units(token->text);
     token->end = lexer->units;
     lexer->at = end;
@@ -71,10 +71,8 @@ static bool slash_divides(const struct lexer *lexer)
     case TOKEN_DECIMAL:
     case TOKEN_ID:
     case TOKEN_DOT_ID:
-    case TOKEN_DOT_INTEGER:
-        return true;
-    default:
-        return token_is(last, "]") || token_is(last, ")");
+    case TOKEN_DOT_INTEGER: return true;
+    default: return token_is(last, "]") || token_is(last, ")");
     }
 }
 
@@ -305,8 +303,8 @@ static bool lex_one(struct lexer *lexer)
 
 bool lex_painless(struct compiler *compiler)
 {
-    struct lexer lexer = {.compiler = compiler, .at = compiler->source.data,
-                          .end = compiler->source.data + compiler->source.len};
+    struct lexer lexer = {
+        .compiler = compiler, .at = compiler->source.data, .end = compiler->source.data + compiler->source.len};
     bool ok = true;
     while (ok && (lexer.at < lexer.end || lexer.after_dot)) {
         if (lexer.after_dot)

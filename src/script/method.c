@@ -6,11 +6,10 @@
 #include "script/seq.h"
 
 const struct method_table *const method_tables[] = {
-    methods_text,  methods_collection, methods_map,  methods_number,   methods_stream, methods_regex,
-    methods_time,   methods_date,   methods_duration, methods_enum,
-    methods_object, methods_function,
-    methods_groovy_object, methods_groovy_walk, methods_groovy_iterable, methods_groovy_list, methods_groovy_map,
-    methods_groovy_text, methods_groovy_number, NULL};
+    methods_text,        methods_collection, methods_map,           methods_number,        methods_stream,
+    methods_regex,       methods_time,       methods_date,          methods_duration,      methods_enum,
+    methods_object,      methods_function,   methods_groovy_object, methods_groovy_walk,   methods_groovy_iterable,
+    methods_groovy_list, methods_groovy_map, methods_groovy_text,   methods_groovy_number, NULL};
 
 #define KIND_FLAGS (METHOD_STATIC | METHOD_FIELD | METHOD_NEW)
 /* Classes a lookup may pass through: the deepest chain with all its interfaces is well below. */

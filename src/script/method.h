@@ -18,10 +18,10 @@ enum method_flag {
     METHOD_GROOVY = 2,
     METHOD_BOTH = 3,
     METHOD_STATIC = 4,
-    METHOD_FIELD = 8,    /* a constant, or a field of an object: read without parentheses */
-    METHOD_NEW = 16,     /* a constructor; its name is "new" */
-    METHOD_REST = 32,    /* Groovy: the last parameter takes any number of arguments */
-    METHOD_NULL = 64,    /* Groovy: may be called on null */
+    METHOD_FIELD = 8,        /* a constant, or a field of an object: read without parentheses */
+    METHOD_NEW = 16,         /* a constructor; its name is "new" */
+    METHOD_REST = 32,        /* Groovy: the last parameter takes any number of arguments */
+    METHOD_NULL = 64,        /* Groovy: may be called on null */
     METHOD_TAKES_NULL = 128, /* Groovy: null for a text or a collection is no error of the caller's */
 };
 
@@ -42,7 +42,10 @@ struct method_table {
     const struct method *methods;
 };
 
-#define METHOD_TABLE(symbol, rows) {CLASS_##symbol, sizeof rows / sizeof *rows, rows}
+#define METHOD_TABLE(symbol, rows)                       \
+    {                                                    \
+        CLASS_##symbol, sizeof rows / sizeof *rows, rows \
+    }
 
 /* Types of arrays in tables. */
 enum {
@@ -56,19 +59,35 @@ enum {
     CLASS_DOUBLE_ARRAY = CLASS_DOUBLE | 1 << TYPE_DIMS_SHIFT,
 };
 
-#define M0(name, flags, result, call) {name, flags, 0, CLASS_##result, {0}, call}
-#define M1(name, flags, result, p1, call) {name, flags, 1, CLASS_##result, {CLASS_##p1}, call}
-#define M2(name, flags, result, p1, p2, call) {name, flags, 2, CLASS_##result, {CLASS_##p1, CLASS_##p2}, call}
-#define M3(name, flags, result, p1, p2, p3, call)                                                            \
-    {name, flags, 3, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3}, call}
-#define M4(name, flags, result, p1, p2, p3, p4, call)                                                        \
-    {name, flags, 4, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4}, call}
-#define M5(name, flags, result, p1, p2, p3, p4, p5, call)                                                    \
-    {name, flags, 5, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4, CLASS_##p5}, call}
+#define M0(name, flags, result, call)             \
+    {                                             \
+        name, flags, 0, CLASS_##result, {0}, call \
+    }
+#define M1(name, flags, result, p1, call)                  \
+    {                                                      \
+        name, flags, 1, CLASS_##result, {CLASS_##p1}, call \
+    }
+#define M2(name, flags, result, p1, p2, call)                          \
+    {                                                                  \
+        name, flags, 2, CLASS_##result, {CLASS_##p1, CLASS_##p2}, call \
+    }
+#define M3(name, flags, result, p1, p2, p3, call)                                  \
+    {                                                                              \
+        name, flags, 3, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3}, call \
+    }
+#define M4(name, flags, result, p1, p2, p3, p4, call)                                          \
+    {                                                                                          \
+        name, flags, 4, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4}, call \
+    }
+#define M5(name, flags, result, p1, p2, p3, p4, p5, call)                                                  \
+    {                                                                                                      \
+        name, flags, 5, CLASS_##result, {CLASS_##p1, CLASS_##p2, CLASS_##p3, CLASS_##p4, CLASS_##p5}, call \
+    }
 
 /* The tables, one array a file, each ended by a row without methods. */
-extern const struct method_table methods_text[], methods_collection[], methods_map[], methods_number[], methods_stream[],
-    methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[], methods_function[];
+extern const struct method_table methods_text[], methods_collection[], methods_map[], methods_number[],
+    methods_stream[], methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[],
+    methods_object[], methods_function[];
 /* What Groovy adds to these; a table of CLASS_ARRAY (seq.h) is for all arrays. */
 extern const struct method_table methods_groovy_object[], methods_groovy_walk[], methods_groovy_iterable[],
     methods_groovy_list[], methods_groovy_map[], methods_groovy_text[], methods_groovy_number[];
@@ -81,7 +100,8 @@ struct method_query {
     struct slice name;
     unsigned count;
     unsigned flags; /* METHOD_PAINLESS or METHOD_GROOVY, and METHOD_STATIC, _FIELD, _NEW: all must match exactly */
-    uint32_t as_object; /* Groovy: arguments, one a bit, that were cast to Object: only what takes any object takes them */
+    uint32_t
+        as_object; /* Groovy: arguments, one a bit, that were cast to Object: only what takes any object takes them */
 };
 
 /* Returns: the method a class has itself or by what it extends; NULL where there is none. */

@@ -10,10 +10,10 @@
 #include "script/number.h"
 
 /* Each has the types of its row checked already; only null is left to ask for. */
-#define NEED(index)                                                                                          \
-    do {                                                                                                     \
-        if (a[index].kind == VALUE_NULL)                                                                     \
-            return run_throw_npe(run, "Object.toString()");                                                  \
+#define NEED(index)                                         \
+    do {                                                    \
+        if (a[index].kind == VALUE_NULL)                    \
+            return run_throw_npe(run, "Object.toString()"); \
     } while (0)
 
 static inline struct text *text_of(struct value v)

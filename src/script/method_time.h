@@ -37,7 +37,7 @@ static inline int64_t instant_of(const struct moment *moment)
     return moment->seconds - (is_zoned(moment) ? moment->offset : 0);
 }
 
-/* --- moment_math.c ---------------------------------------------------------------------------------------- */
+/* --- moment_math.c ------------------------------------------------------------------------------------------------ */
 
 /* Nanoseconds of ChronoUnit's first nine, months of the larger ones. */
 extern const int64_t unit_nanos[9], unit_months[14];
@@ -61,7 +61,7 @@ bool add_months(struct run *run, const struct moment *moment, int64_t count, str
 /* Whole months from one to another. */
 int64_t months_between(const struct moment *from, const struct moment *to);
 
-/* --- moment_scan.c ---------------------------------------------------------------------------------------- */
+/* --- moment_scan.c ------------------------------------------------------------------------------------------------ */
 
 /* A text being read; `failed` stays set, with `at` where it did. */
 struct scan {
@@ -82,7 +82,7 @@ bool set_zone(struct run *run, struct moment *moment, struct slice name);
 /* What each class's parse reads. */
 bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret);
 
-/* --- methods of more than one file ------------------------------------------------------------------------ */
+/* --- methods of more than one file -------------------------------------------------------------------------------- */
 
 bool is_before(struct run *run, struct value *a, unsigned n, struct value *ret);
 bool is_after(struct run *run, struct value *a, unsigned n, struct value *ret);

@@ -106,7 +106,8 @@ static bool contains(struct run *run, struct value collection, struct value item
     }
     if (!start(run, &iter, collection))
         return false;
-    walk(&iter, one) {
+    walk(&iter, one)
+    {
         if (!value_equals(run, one, item, ret))
             return false;
         if (*ret)
@@ -130,7 +131,8 @@ static bool collection_contains_all(struct run *run, struct value *a, unsigned n
     NEED(1);
     if (!start(run, &iter, a[1]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!contains(run, a[0], item, &found))
             return false;
         if (!found)
@@ -153,15 +155,15 @@ static bool collection_size(struct run *run, struct value *a, unsigned n, struct
 
 /* Keeps or drops what a test says; the test sees each element once, in order. */
 struct filter {
-    struct value function;   /* or null: members of `among` */
+    struct value function; /* or null: members of `among` */
     struct value among;
-    bool keep;               /* what the test holds for stays */
+    bool keep; /* what the test holds for stays */
 };
 
 static bool filter_test(struct run *run, const struct filter *filter, struct value item, bool *ret)
 {
     return filter->function.kind != VALUE_NULL ? invoke_item_test(run, filter->function, item, ret)
-                                                 : contains(run, filter->among, item, ret);
+                                               : contains(run, filter->among, item, ret);
 }
 
 static bool filter_in_place(struct run *run, struct value collection, const struct filter *filter, bool *ret_changed)
@@ -172,7 +174,8 @@ static bool filter_in_place(struct run *run, struct value collection, const stru
         return run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
     if (!start(run, &iter, collection))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!filter_test(run, filter, item, &holds))
             return false;
@@ -231,7 +234,8 @@ static bool remove_value(struct run *run, struct value collection, struct value 
     }
     if (!start(run, &iter, collection))
         return false;
-    walk(&iter, one) {
+    walk(&iter, one)
+    {
         bool same;
         if (!value_equals(run, one, item, &same))
             return false;
@@ -301,7 +305,8 @@ static bool collection_for_each(struct run *run, struct value *a, unsigned n, st
     NEED(1);
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!invoke_item(run, a[1], item, &ignored))
             return false;
     }
@@ -322,7 +327,8 @@ static bool iterable_each_with_index(struct run *run, struct value *a, unsigned 
     *ret = a[0];
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool split = run->groovy && value_is(item, CLASS_ENTRY) && function_arity(a[1]) == 3;
         arguments[0] = split ? ((struct entry *)item.object)->key : item;
         arguments[1] = split ? ((struct entry *)item.object)->value : value_int(index);
@@ -339,7 +345,8 @@ static bool quantify(struct run *run, struct value *a, unsigned n, bool stop_at,
     bool holds = !stop_at;
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (n == 0 ? !convert_truth(run, item, &holds) : !invoke_item_test(run, a[1], item, &holds))
             return false;
         if (holds == stop_at)
@@ -367,7 +374,8 @@ static bool iterable_join(struct run *run, struct value *a, unsigned n, struct v
     text_buf_init(&out, run);
     if (!start(run, &iter, a[0]) || (n == 1 && separator == NULL))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!first && separator != NULL)
             text_buf_text(&out, separator);
         first = false;
@@ -383,7 +391,8 @@ static bool iterable_sum(struct run *run, struct value *a, unsigned n, struct va
     *ret = value_double(0);
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (n == 1 && !invoke_item(run, a[1], item, &item))
             return false;
         if (!value_number(item) && item.kind != VALUE_CHAR && !convert_site(run, item, CLASS_DOUBLE, &item))
@@ -401,7 +410,8 @@ static bool iterable_group_by(struct run *run, struct value *a, unsigned n, stru
     *ret = value_of(groups);
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value key;
         struct entry *entry;
         if (!invoke_item(run, a[1], item, &key) || !dict_find(run, groups, key, &entry))
@@ -425,7 +435,8 @@ static bool iterable_find_results(struct run *run, struct value *a, unsigned n, 
     *ret = value_of(results);
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result;
         if (!invoke_item(run, a[1], item, &result) || (result.kind != VALUE_NULL && !seq_add(run, results, result)))
             return false;
@@ -440,7 +451,8 @@ static bool collection_collect(struct run *run, struct value *a, unsigned n, str
     *ret = into;
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result = item;
         bool added;
         if ((n > 0 && !invoke_item(run, function, item, &result)) || !add_to(run, into, result, &added))
@@ -455,7 +467,8 @@ static bool collection_find(struct run *run, struct value *a, unsigned n, struct
     *ret = VALUE_NONE;
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (n == 0 ? !convert_truth(run, item, &holds) : !invoke_item_test(run, a[1], item, &holds))
             return false;
@@ -476,7 +489,8 @@ static bool collection_find_all(struct run *run, struct value *a, unsigned n, st
     *ret = into;
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds, added;
         if (n == 0 ? !convert_truth(run, item, &holds) : !invoke_item_test(run, a[1], item, &holds))
             return false;
@@ -493,7 +507,8 @@ static bool collection_find_result(struct run *run, struct value *a, unsigned n,
     *ret = n == 2 ? a[1] : VALUE_NONE;
     if (!start(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result;
         if (!invoke_item(run, function, item, &result))
             return false;
@@ -511,10 +526,12 @@ static bool collection_split(struct run *run, struct value *a, unsigned n, struc
     struct iter iter;
     struct seq *both = seq_new(run, CLASS_ARRAY_LIST, 2);
     struct seq *yes = seq_new(run, CLASS_ARRAY_LIST, 0), *no = seq_new(run, CLASS_ARRAY_LIST, 0);
-    if (both == NULL || !seq_add(run, both, value_of(yes)) || !seq_add(run, both, value_of(no)) || !start(run, &iter, a[0]))
+    if (both == NULL || !seq_add(run, both, value_of(yes)) || !seq_add(run, both, value_of(no)) ||
+        !start(run, &iter, a[0]))
         return false;
     *ret = value_of(both);
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!invoke_item_test(run, a[1], item, &holds) || !seq_add(run, holds ? yes : no, item))
             return false;
@@ -653,7 +670,7 @@ static bool end_of(struct run *run, struct value *a, bool last, bool remove, boo
     *ret = VALUE_NONE;
     if (seq->count == 0)
         return !must || run_throw_null(run, seq->object.class == CLASS_STACK ? CLASS_EMPTY_STACK_EXCEPTION
-                                                                               : CLASS_NO_SUCH_ELEMENT_EXCEPTION);
+                                                                             : CLASS_NO_SUCH_ELEMENT_EXCEPTION);
     int64_t index = last ? (int64_t)seq->count - 1 : 0;
     return remove ? seq_remove(run, seq, index, ret) : seq_get(run, seq, index, ret);
 }
@@ -788,7 +805,8 @@ static bool extreme(struct run *run, struct value collection, struct value compa
     bool first = true;
     if (!start(run, &iter, collection))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         int order = 0;
         if (!first && comparator.kind != VALUE_NULL) {
             struct value pair[2] = {item, *ret}, result;
@@ -837,7 +855,8 @@ static bool collections_frequency(struct run *run, struct value *a, unsigned n, 
     NEED(1);
     if (!start(run, &iter, a[1]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool same;
         if (!value_equals(run, item, a[2], &same))
             return false;
@@ -869,7 +888,8 @@ static bool collections_disjoint(struct run *run, struct value *a, unsigned n, s
     NEED(2);
     if (!start(run, &iter, a[1]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!contains(run, a[2], item, &found))
             return false;
         if (found)
@@ -1019,19 +1039,21 @@ static bool by_path(struct run *run, struct value *a, unsigned n, struct value *
             at = found ? entry->value : at;
         } else if (value_is_seq(at)) {
             if (!number_parse_i64(shown, 10, 0, INT32_MAX, &position))
-                return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "Could not parse [%.*s] as a int index into list at path [%.*s] and index [%u]",
+                return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION,
+                                 "Could not parse [%.*s] as a int index into list at path [%.*s] and index [%u]",
                                  SLICE_ARG(shown), SLICE_ARG(text_slice(run->arena, path)), index);
             found = position < seq_of(at)->count;
             at = found ? seq_item(seq_of(at), (size_t)position) : at;
         } else {
-            return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Non-container [%s] at [%.*s], index [%u] in path [%.*s]",
+            return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                             "Non-container [%s] at [%.*s], index [%u] in path [%.*s]",
                              at.kind == VALUE_NULL ? "null" : class_infos[type_class(value_type(at))].java,
                              SLICE_ARG(shown), index, SLICE_ARG(text_slice(run->arena, path)));
         }
         if (!found && !last)
             return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
-                             "Container does not have [%.*s], for non-terminal index [%u] in path [%.*s]", SLICE_ARG(shown), index,
-                             SLICE_ARG(text_slice(run->arena, path)));
+                             "Container does not have [%.*s], for non-terminal index [%u] in path [%.*s]",
+                             SLICE_ARG(shown), index, SLICE_ARG(text_slice(run->arena, path)));
         if (!found) {
             *ret = n == 2 ? a[2] : VALUE_NONE;
             return n == 2 || run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Could not find value at path [%.*s]",
@@ -1131,12 +1153,18 @@ static const struct method queue_methods[] = {
 };
 
 static const struct method deque_methods[] = {
-    M1("addFirst", METHOD_BOTH, VOID, DEF, deque_add_first),  M1("addLast", METHOD_BOTH, VOID, DEF, deque_add_last),
-    M0("getFirst", METHOD_BOTH, DEF, queue_element),          M0("getLast", METHOD_BOTH, DEF, deque_last),
-    M0("peekFirst", METHOD_BOTH, DEF, queue_peek),            M0("peekLast", METHOD_BOTH, DEF, deque_peek_last),
-    M0("pollFirst", METHOD_BOTH, DEF, queue_poll),            M0("pollLast", METHOD_BOTH, DEF, deque_poll_last),
-    M0("removeFirst", METHOD_BOTH, DEF, queue_remove),        M0("removeLast", METHOD_BOTH, DEF, deque_remove_last),
-    M0("pop", METHOD_BOTH, DEF, queue_remove),                M1("push", METHOD_BOTH, VOID, DEF, deque_add_first),
+    M1("addFirst", METHOD_BOTH, VOID, DEF, deque_add_first),
+    M1("addLast", METHOD_BOTH, VOID, DEF, deque_add_last),
+    M0("getFirst", METHOD_BOTH, DEF, queue_element),
+    M0("getLast", METHOD_BOTH, DEF, deque_last),
+    M0("peekFirst", METHOD_BOTH, DEF, queue_peek),
+    M0("peekLast", METHOD_BOTH, DEF, deque_peek_last),
+    M0("pollFirst", METHOD_BOTH, DEF, queue_poll),
+    M0("pollLast", METHOD_BOTH, DEF, deque_poll_last),
+    M0("removeFirst", METHOD_BOTH, DEF, queue_remove),
+    M0("removeLast", METHOD_BOTH, DEF, deque_remove_last),
+    M0("pop", METHOD_BOTH, DEF, queue_remove),
+    M1("push", METHOD_BOTH, VOID, DEF, deque_add_first),
     M1("remove", METHOD_PAINLESS, BOOLEAN, DEF, collection_remove),
 };
 

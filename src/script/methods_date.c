@@ -50,7 +50,8 @@ static void write_zone(struct text_buf *out, const struct moment *moment, uint16
         return;
     }
     bool colon = width == 3 || width == 5;
-    snprintf(text, sizeof text, "%c%02d%s%02d", moment->offset < 0 ? '-' : '+', size / 3600, colon ? ":" : "", size / 60 % 60);
+    snprintf(text, sizeof text, "%c%02d%s%02d", moment->offset < 0 ? '-' : '+', size / 3600, colon ? ":" : "",
+             size / 60 % 60);
     text_buf_ascii(out, text);
 }
 
@@ -79,30 +80,14 @@ static bool write_letter(struct run *run, const struct moment *moment, const str
         else
             write_number(out, civil->month, width);
         return true;
-    case 'd':
-        write_number(out, civil->day, width);
-        return true;
-    case 'D':
-        write_number(out, part_of(moment, DAY_OF_YEAR), width);
-        return true;
-    case 'E':
-        write_title(out, enumerator_name(CLASS_DAY_OF_WEEK, weekday_of(moment)), width < 4 ? 3 : 20);
-        return true;
-    case 'e':
-        write_number(out, weekday_of(moment) + 1, width);
-        return true;
-    case 'H':
-        write_number(out, civil->hour, width);
-        return true;
-    case 'h':
-        write_number(out, civil->hour % 12 == 0 ? 12 : civil->hour % 12, width);
-        return true;
-    case 'm':
-        write_number(out, civil->minute, width);
-        return true;
-    case 's':
-        write_number(out, civil->second, width);
-        return true;
+    case 'd': write_number(out, civil->day, width); return true;
+    case 'D': write_number(out, part_of(moment, DAY_OF_YEAR), width); return true;
+    case 'E': write_title(out, enumerator_name(CLASS_DAY_OF_WEEK, weekday_of(moment)), width < 4 ? 3 : 20); return true;
+    case 'e': write_number(out, weekday_of(moment) + 1, width); return true;
+    case 'H': write_number(out, civil->hour, width); return true;
+    case 'h': write_number(out, civil->hour % 12 == 0 ? 12 : civil->hour % 12, width); return true;
+    case 'm': write_number(out, civil->minute, width); return true;
+    case 's': write_number(out, civil->second, width); return true;
     case 'S': {
         char digits[12];
         snprintf(digits, sizeof digits, "%09d", civil->nano);
@@ -110,21 +95,14 @@ static bool write_letter(struct run *run, const struct moment *moment, const str
         text_buf_ascii(out, digits);
         return true;
     }
-    case 'n':
-        write_number(out, civil->nano, width);
-        return true;
-    case 'a':
-        text_buf_ascii(out, civil->hour < 12 ? "AM" : "PM");
-        return true;
+    case 'n': write_number(out, civil->nano, width); return true;
+    case 'a': text_buf_ascii(out, civil->hour < 12 ? "AM" : "PM"); return true;
     case 'z':
     case 'Z':
     case 'X':
     case 'x':
-    case 'V':
-        write_zone(out, moment, letter, width);
-        return true;
-    default:
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
+    case 'V': write_zone(out, moment, letter, width); return true;
+    default: return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
     }
 }
 
@@ -133,7 +111,8 @@ static bool is_pattern_letter(uint16_t c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool write_pattern(struct run *run, const struct moment *moment, const struct text *pattern, struct text_buf *out)
+static bool write_pattern(struct run *run, const struct moment *moment, const struct text *pattern,
+                          struct text_buf *out)
 {
     struct civil civil = moment_civil(moment);
     for (size_t i = 0; i < pattern->length;) {
@@ -159,11 +138,14 @@ static bool write_pattern(struct run *run, const struct moment *moment, const st
     return true;
 }
 
-static bool format_moment(struct run *run, const struct moment *moment, const struct date_formatter *formatter, struct value *ret)
+static bool format_moment(struct run *run, const struct moment *moment, const struct date_formatter *formatter,
+                          struct value *ret)
 {
     struct text_buf out;
-    static const uint16_t classes[] = {[ISO_LOCAL_DATE] = CLASS_LOCAL_DATE, [ISO_LOCAL_TIME] = CLASS_LOCAL_TIME,
-                                       [ISO_LOCAL_DATE_TIME] = CLASS_LOCAL_DATE_TIME, [ISO_INSTANT] = CLASS_INSTANT,
+    static const uint16_t classes[] = {[ISO_LOCAL_DATE] = CLASS_LOCAL_DATE,
+                                       [ISO_LOCAL_TIME] = CLASS_LOCAL_TIME,
+                                       [ISO_LOCAL_DATE_TIME] = CLASS_LOCAL_DATE_TIME,
+                                       [ISO_INSTANT] = CLASS_INSTANT,
                                        [ISO_OFFSET_DATE_TIME] = CLASS_OFFSET_DATE_TIME};
     text_buf_init(&out, run);
     if (formatter->pattern != NULL)
@@ -269,41 +251,25 @@ static bool scan_letter(struct run *run, struct reading *reading, uint16_t lette
     unsigned max = width == 1 ? 9 : width;
     switch (letter) {
     case 'y':
-    case 'u':
-        civil->year = scan_digits(scan, width, width == 4 ? 9 : max) + (width == 2 ? 2000 : 0);
-        break;
+    case 'u': civil->year = scan_digits(scan, width, width == 4 ? 9 : max) + (width == 2 ? 2000 : 0); break;
     case 'M':
         if (width >= 3)
             scan_month_name(reading, width > 3);
         else
             civil->month = (int)scan_digits(scan, width, max);
         break;
-    case 'd':
-        civil->day = (int)scan_digits(scan, width, max);
-        break;
+    case 'd': civil->day = (int)scan_digits(scan, width, max); break;
     case 'H':
-    case 'h':
-        civil->hour = (int)scan_digits(scan, width, max);
-        break;
-    case 'm':
-        civil->minute = (int)scan_digits(scan, width, max);
-        break;
-    case 's':
-        civil->second = (int)scan_digits(scan, width, max);
-        break;
-    case 'S':
-        civil->nano = scan_fraction(scan, width);
-        break;
-    case 'a':
-        reading->pm = scan_half_day(scan);
-        break;
+    case 'h': civil->hour = (int)scan_digits(scan, width, max); break;
+    case 'm': civil->minute = (int)scan_digits(scan, width, max); break;
+    case 's': civil->second = (int)scan_digits(scan, width, max); break;
+    case 'S': civil->nano = scan_fraction(scan, width); break;
+    case 'a': reading->pm = scan_half_day(scan); break;
     case 'X':
     case 'x':
     case 'Z':
     case 'z':
-    case 'V':
-        scan_zone(reading);
-        break;
+    case 'V': scan_zone(reading); break;
     default:
         if (is_pattern_letter(letter))
             return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
@@ -333,7 +299,8 @@ static bool scan_pattern(struct run *run, struct reading *reading, const struct 
     return true;
 }
 
-static bool parse_by(struct run *run, struct value text, const struct date_formatter *formatter, enum class_id id, struct value *ret)
+static bool parse_by(struct run *run, struct value text, const struct date_formatter *formatter, enum class_id id,
+                     struct value *ret)
 {
     struct text *source = value_to_text(run, text);
     if (formatter->pattern == NULL)
@@ -417,11 +384,11 @@ static bool date_parse_static(struct run *run, struct value *a, unsigned n, stru
     return parse_date(run, a[2], &formatter, ret);
 }
 
-#define ISO(name, kind)                                                                                      \
-    static bool iso_##name(struct run *run, struct value *a, unsigned n, struct value *ret)                  \
-    {                                                                                                        \
-        (void)a, (void)n;                                                                                    \
-        return formatter_new(run, CLASS_DATE_TIME_FORMATTER, NULL, kind, ret);                               \
+#define ISO(name, kind)                                                                     \
+    static bool iso_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                       \
+        (void)a, (void)n;                                                                   \
+        return formatter_new(run, CLASS_DATE_TIME_FORMATTER, NULL, kind, ret);              \
     }
 
 ISO(local_date, ISO_LOCAL_DATE)

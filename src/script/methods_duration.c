@@ -18,21 +18,21 @@ static __int128 duration_nanos(const struct moment *duration)
     return (__int128)duration->seconds * 1000000000 + duration->nanos;
 }
 
-#define DURATION(name, unit)                                                                                 \
-    static bool duration_of_##name(struct run *run, struct value *a, unsigned n, struct value *ret)          \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        return duration_give(run, (__int128)a[1].i * unit_nanos[unit], ret);                                 \
-    }                                                                                                        \
-    static bool duration_to_##name(struct run *run, struct value *a, unsigned n, struct value *ret)          \
-    {                                                                                                        \
-        (void)run, (void)n;                                                                                  \
-        __int128 nanos = duration_nanos(moment_of(a[0]));                                                    \
-        return give_long(ret, (int64_t)(nanos / unit_nanos[unit]));                                          \
-    }                                                                                                        \
-    static bool duration_plus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)        \
-    {                                                                                                        \
-        (void)n;                                                                                             \
+#define DURATION(name, unit)                                                                                   \
+    static bool duration_of_##name(struct run *run, struct value *a, unsigned n, struct value *ret)            \
+    {                                                                                                          \
+        (void)n;                                                                                               \
+        return duration_give(run, (__int128)a[1].i * unit_nanos[unit], ret);                                   \
+    }                                                                                                          \
+    static bool duration_to_##name(struct run *run, struct value *a, unsigned n, struct value *ret)            \
+    {                                                                                                          \
+        (void)run, (void)n;                                                                                    \
+        __int128 nanos = duration_nanos(moment_of(a[0]));                                                      \
+        return give_long(ret, (int64_t)(nanos / unit_nanos[unit]));                                            \
+    }                                                                                                          \
+    static bool duration_plus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)          \
+    {                                                                                                          \
+        (void)n;                                                                                               \
         return duration_give(run, duration_nanos(moment_of(a[0])) + (__int128)a[1].i * unit_nanos[unit], ret); \
     }
 
@@ -161,7 +161,8 @@ static bool period_between(struct run *run, struct value *a, unsigned n, struct 
     int64_t months = months_between(moment_of(a[1]), moment_of(a[2]));
     if (!add_months(run, moment_of(a[1]), months, &moved))
         return false;
-    return period_give(run, months / 12, months % 12, (moment_of(a[2])->seconds - moment_of(moved)->seconds) / 86400, ret);
+    return period_give(run, months / 12, months % 12, (moment_of(a[2])->seconds - moment_of(moved)->seconds) / 86400,
+                       ret);
 }
 
 static bool period_get_days(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -190,7 +191,7 @@ static bool unit_between(struct run *run, struct value *a, unsigned n, struct va
     return moment_between(run, moment_of(a[1]), moment_of(a[2]), ((struct enumerator *)a[0].object)->ordinal, ret);
 }
 
-#define DURATION_ROWS(upper, name)                                                                           \
+#define DURATION_ROWS(upper, name)                                                                                     \
     M1("of" upper, STATIC, DURATION, LONG, duration_of_##name), M0("to" upper, METHOD_BOTH, LONG, duration_to_##name), \
         M1("plus" upper, METHOD_BOTH, DURATION, LONG, duration_plus_##name)
 

@@ -19,7 +19,9 @@ bool enum_of_name(struct run *run, struct value *a, unsigned n, struct value *re
 static bool enum_name(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    return give_slice(run, ret, slice_from(enumerator_name((enum class_id)a[0].object->class, ((struct enumerator *)a[0].object)->ordinal)));
+    return give_slice(
+        run, ret,
+        slice_from(enumerator_name((enum class_id)a[0].object->class, ((struct enumerator *)a[0].object)->ordinal)));
 }
 
 static bool enum_ordinal(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -69,11 +71,11 @@ static bool time_unit_to(struct run *run, struct value *a, int unit, struct valu
     return give_long(ret, total > INT64_MAX ? INT64_MAX : total < INT64_MIN ? INT64_MIN : (int64_t)total);
 }
 
-#define TIME_UNIT(name, unit)                                                                                \
-    static bool time_unit_to_##name(struct run *run, struct value *a, unsigned n, struct value *ret)         \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        return time_unit_to(run, a, unit, ret);                                                              \
+#define TIME_UNIT(name, unit)                                                                        \
+    static bool time_unit_to_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                                \
+        (void)n;                                                                                     \
+        return time_unit_to(run, a, unit, ret);                                                      \
     }
 
 TIME_UNIT(nanos, 0)

@@ -79,7 +79,8 @@ static bool predicate_negate(struct run *run, struct value *a, unsigned n, struc
 static bool run_both(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     bool holds;
-    if (!invoke_test(run, closure->held[0], a, n, &holds) || (holds && !invoke_test(run, closure->held[1], a, n, &holds)))
+    if (!invoke_test(run, closure->held[0], a, n, &holds) ||
+        (holds && !invoke_test(run, closure->held[1], a, n, &holds)))
         return false;
     return give_boolean(ret, holds);
 }
@@ -94,7 +95,8 @@ static bool predicate_and(struct run *run, struct value *a, unsigned n, struct v
 static bool run_either(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     bool holds;
-    if (!invoke_test(run, closure->held[0], a, n, &holds) || (!holds && !invoke_test(run, closure->held[1], a, n, &holds)))
+    if (!invoke_test(run, closure->held[0], a, n, &holds) ||
+        (!holds && !invoke_test(run, closure->held[1], a, n, &holds)))
         return false;
     return give_boolean(ret, holds);
 }
@@ -146,8 +148,8 @@ static bool curry_at(struct run *run, struct value *a, unsigned first, unsigned 
     struct seq *fixed = seq_new(run, CLASS_ARRAY_LIST, n);
     unsigned arity = function_arity(a[0]), given = n + 1 - first;
     if (given > CURRIED_MAX || given > arity)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Can't curry %u arguments for a closure with %u parameters.",
-                         given, arity);
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                         "Can't curry %u arguments for a closure with %u parameters.", given, arity);
     for (unsigned i = first; i <= n; i++)
         if (!seq_add(run, fixed, a[i]))
             return false;

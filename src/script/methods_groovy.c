@@ -58,9 +58,11 @@ struct value groovy_similar(struct run *run, struct value self)
         return value_of(set);
     }
     bool linked = value_is(self, CLASS_LINKED_LIST) || value_is(self, CLASS_ARRAY_DEQUE);
-    return value_of(seq_new(run, linked                         ? CLASS_LINKED_LIST
-                                 : value_is(self, CLASS_STACK) ? CLASS_STACK
-                                                                : CLASS_ARRAY_LIST, 0));
+    return value_of(seq_new(run,
+                            linked                        ? CLASS_LINKED_LIST
+                            : value_is(self, CLASS_STACK) ? CLASS_STACK
+                                                          : CLASS_ARRAY_LIST,
+                            0));
 }
 
 bool groovy_add(struct run *run, struct value collection, struct value item)
@@ -81,7 +83,8 @@ bool groovy_add_all(struct run *run, struct value collection, struct value items
     struct seq *copy = values_to_seq(run, items, CLASS_ARRAY_LIST); /* it may be the collection itself */
     if (copy == NULL || !iter_init(&iter, run, value_of(copy)))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!groovy_add(run, collection, item))
             return false;
     }
@@ -151,7 +154,7 @@ static bool native_compare(struct run *run, struct closure *closure, struct valu
 
 struct value groovy_comparator(struct run *run, struct value function)
 {
-    closure_native *native = function.kind == VALUE_NULL            ? native_order_any
+    closure_native *native = function.kind == VALUE_NULL     ? native_order_any
                              : function_arity(function) == 1 ? native_order_by
                                                              : native_compare;
     return closure_native_new(run, native, 2, function, VALUE_NONE);
@@ -188,9 +191,9 @@ bool groovy_map_get(struct run *run, struct dict *dict, struct value key, struct
 bool groovy_index(struct run *run, int64_t index, size_t count, int64_t *ret_index)
 {
     *ret_index = index < 0 ? index + (int64_t)count : index;
-    return *ret_index >= 0 || run_throw(run, CLASS_ARRAY_INDEX_OUT_OF_BOUNDS_EXCEPTION,
-                                        "Negative array index [%lld] too large for array size %zu",
-                                        (long long)index, count);
+    return *ret_index >= 0 ||
+           run_throw(run, CLASS_ARRAY_INDEX_OUT_OF_BOUNDS_EXCEPTION,
+                     "Negative array index [%lld] too large for array size %zu", (long long)index, count);
 }
 
 static bool slice_text(struct run *run, struct text *text, struct value indexes, struct value *ret)
@@ -210,7 +213,8 @@ static bool slice_text(struct run *run, struct text *text, struct value indexes,
         return run_step(run, (uint64_t)(to - from) / 16) && give(ret, text_buf_done(&out));
     }
     iter_init(&iter, run, indexes);
-    walk(&iter, index) {
+    walk(&iter, index)
+    {
         struct value one;
         if (!groovy_get_at(run, value_of(text), index, &one) || !value_append(run, one, &out))
             return false;
@@ -256,10 +260,12 @@ bool groovy_slice(struct run *run, struct value self, struct value indexes, stru
     *ret = value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
     if (!iter_init(&iter, run, indexes))
         return run_throw_npe(run, "java.util.Collection.iterator()");
-    walk(&iter, index) {
+    walk(&iter, index)
+    {
         struct value one;
         bool nested = value_instance_of(index, CLASS_COLLECTION);
-        if (!groovy_get_at(run, self, index, &one) || !(nested ? groovy_add_all(run, *ret, one) : groovy_add(run, *ret, one)))
+        if (!groovy_get_at(run, self, index, &one) ||
+            !(nested ? groovy_add_all(run, *ret, one) : groovy_add(run, *ret, one)))
             return false;
     }
     return run->thrown == NULL;
@@ -277,7 +283,8 @@ static bool replace_range(struct run *run, struct seq *seq, int64_t from, int64_
     struct seq *copy = values_to_seq(run, value, CLASS_ARRAY_LIST);
     if (copy == NULL || !iter_init(&iter, run, value_of(copy)))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!seq_insert(run, seq, at++, item))
             return false;
     }
@@ -295,9 +302,11 @@ bool groovy_set_slice(struct run *run, struct value self, struct value indexes, 
                replace_range(run, seq_of(self), from, to, value);
     bool many = value_is_seq(value);
     if (many && seq_of(value)->count != values_count(indexes))
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "The value collection must have the same size as the index collection");
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                         "The value collection must have the same size as the index collection");
     iter_init(&iter, run, indexes);
-    walk(&iter, place) {
+    walk(&iter, place)
+    {
         if (!groovy_set_at(run, self, place, many ? seq_item(seq_of(value), index++) : value))
             return false;
     }
@@ -312,7 +321,8 @@ static bool inspect_list(struct run *run, struct value v, struct text_buf *out)
     bool first = true;
     iter_init(&iter, run, v);
     text_buf_unit(out, '[');
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!first)
             text_buf_ascii(out, ", ");
         first = false;

@@ -10,7 +10,8 @@ static struct seq *elements(struct run *run, struct value self)
     struct seq *seq = seq_new(run, CLASS_ARRAY_LIST, values_count(self));
     if (seq == NULL || !groovy_walk(run, &iter, self))
         return NULL;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!seq_add(run, seq, item))
             return NULL;
     }
@@ -34,7 +35,9 @@ static bool end_of(struct run *run, struct value *a, const char *name, bool last
         return false;
     if (all->count == 0)
         return run_throw(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION, "Cannot access %s() element from an empty %s", name,
-                         value_is_seq(a[0]) ? "List" : value_is_array(a[0]) ? "Array" : "Iterable");
+                         value_is_seq(a[0])     ? "List"
+                         : value_is_array(a[0]) ? "Array"
+                                                : "Iterable");
     *ret = seq_item(all, last ? all->count - 1 : 0);
     return true;
 }
@@ -170,11 +173,13 @@ static bool extreme(struct run *run, struct value *a, unsigned n, int sign, stru
     *ret = VALUE_NONE;
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value key = item;
         int order = 0;
         if ((keyed && !run_invoke(run, a[1], &item, 1, &key)) ||
-            (!first_one && !(keyed ? operate_order(run, key, best, &order) : groovy_order(run, comparator, key, best, &order))))
+            (!first_one &&
+             !(keyed ? operate_order(run, key, best, &order) : groovy_order(run, comparator, key, best, &order))))
             return false;
         if (first_one || order * sign > 0) {
             *ret = item;
@@ -203,7 +208,8 @@ static bool sum(struct run *run, struct value *a, unsigned n, struct value *ret)
     *ret = given ? a[1] : VALUE_NONE;
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (function && !run_invoke(run, a[n], &item, 1, &item))
             return false;
         if (given && !operate_binary(run, OP_ADD, *ret, item, ret))
@@ -223,7 +229,8 @@ static bool count(struct run *run, struct value *a, unsigned n, struct value *re
     bool function = value_is(a[1], CLASS_CLOSURE);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!(function ? groovy_test_item(run, a[0], a[1], item, &holds) : operate_equal(run, item, a[1], &holds)))
             return false;
@@ -241,7 +248,8 @@ static bool join(struct run *run, struct value *a, unsigned n, struct value *ret
     text_buf_init(&out, run);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!first_one && separator != NULL)
             text_buf_text(&out, separator);
         first_one = false;
@@ -260,7 +268,8 @@ static bool count_by(struct run *run, struct value *a, unsigned n, struct value 
     *ret = value_of(counts);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value key;
         struct entry *entry;
         if (!groovy_key(run, a, n, item, &key) || !dict_find(run, counts, key, &entry) ||
@@ -275,7 +284,8 @@ static bool group_once(struct run *run, struct value self, struct value function
     struct iter iter;
     if (!groovy_walk(run, &iter, self))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value key;
         struct entry *entry;
         if (!run_invoke(run, function, &item, 1, &key) || !dict_find(run, groups, key, &entry))
@@ -429,7 +439,8 @@ static bool flatten_level(struct run *run, struct value self, struct value funct
     struct iter iter;
     if (!groovy_walk(run, &iter, self))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result = item;
         bool nested = value_instance_of(item, CLASS_COLLECTION) || value_is_array(item);
         if (!nested && function.kind != VALUE_NULL) {
@@ -480,8 +491,8 @@ static bool with_index(struct run *run, struct value *a, unsigned n, struct valu
     struct seq *pairs = seq_new(run, CLASS_ARRAY_LIST, 0);
     for (size_t i = 0; all != NULL && i < all->count; i++) {
         struct seq *pair = seq_new(run, CLASS_ARRAY_LIST, 2);
-        if (!seq_add(run, pair, seq_item(all, i)) || !seq_add(run, pair, value_int((n > 0 ? a[1].i : 0) + (int64_t)i)) ||
-            !seq_add(run, pairs, value_of(pair)))
+        if (!seq_add(run, pair, seq_item(all, i)) ||
+            !seq_add(run, pair, value_int((n > 0 ? a[1].i : 0) + (int64_t)i)) || !seq_add(run, pairs, value_of(pair)))
             return false;
     }
     return all != NULL && give(ret, pairs);
@@ -515,7 +526,8 @@ static bool combinations(struct run *run, struct value *a, unsigned n, struct va
             }
         done = longer;
     }
-    return collections != NULL && run->thrown == NULL && give(ret, done == NULL ? seq_new(run, CLASS_ARRAY_LIST, 0) : done);
+    return collections != NULL && run->thrown == NULL &&
+           give(ret, done == NULL ? seq_new(run, CLASS_ARRAY_LIST, 0) : done);
 }
 
 /* The first elements of all lists, the second ones, as many as the shortest has. */
@@ -532,7 +544,8 @@ static bool transpose(struct run *run, struct value *a, unsigned n, struct value
         struct seq *row = seq_new(run, CLASS_ARRAY_LIST, lists->count);
         for (size_t i = 0; i < lists->count; i++) {
             struct value list = seq_item(lists, i), item;
-            if (!run_step(run, 1) || !groovy_get_at(run, list, value_int((int64_t)k), &item) || !seq_add(run, row, item))
+            if (!run_step(run, 1) || !groovy_get_at(run, list, value_int((int64_t)k), &item) ||
+                !seq_add(run, row, item))
                 return false;
         }
         if (!seq_add(run, turned, value_of(row)))

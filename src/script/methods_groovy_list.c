@@ -86,12 +86,9 @@ static bool add_all(struct run *run, struct value *a, unsigned n, struct value *
 }
 
 static const struct method list_methods[] = {
-    M1("push", G, BOOLEAN, DEF, push),
-    M0("pop", G, DEF, pop),
-    M1("removeAt", G, DEF, INT, remove_at),
-    M1("removeElement", G, BOOLEAN, DEF, remove_element),
-    M2("swap", G, LIST, INT, INT, swap),
-    M2("plus", G, LIST, INT, ITERABLE, insert),
+    M1("push", G, BOOLEAN, DEF, push),      M0("pop", G, DEF, pop),
+    M1("removeAt", G, DEF, INT, remove_at), M1("removeElement", G, BOOLEAN, DEF, remove_element),
+    M2("swap", G, LIST, INT, INT, swap),    M2("plus", G, LIST, INT, ITERABLE, insert),
 };
 
 static const struct method collection_methods[] = {

@@ -88,7 +88,8 @@ static bool sub_map(struct run *run, struct value *a, unsigned n, struct value *
     *ret = value_of(map);
     if (!groovy_walk(run, &iter, a[1]))
         return false;
-    walk(&iter, key) {
+    walk(&iter, key)
+    {
         struct entry *entry;
         if (!dict_find(run, dict_of(a[0]), key, &entry) ||
             (entry != NULL && !dict_put(run, map, key, entry->value, NULL)))
@@ -129,7 +130,8 @@ static bool cut_while(struct run *run, struct value *a, bool take, struct value 
     *ret = value_of(map);
     if (!walk_entries(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         const struct entry *entry = (const struct entry *)item.object;
         if (holds && !groovy_test_item(run, a[0], a[1], item, &holds))
             return false;
@@ -175,7 +177,8 @@ static bool find_all(struct run *run, struct value *a, unsigned n, struct value 
     *ret = value_of(found);
     if (!walk_entries(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         const struct entry *entry = (const struct entry *)item.object;
         bool holds;
         if (!groovy_test_item(run, a[0], a[1], item, &holds) ||
@@ -192,7 +195,8 @@ static bool count(struct run *run, struct value *a, unsigned n, struct value *re
     int64_t found = 0;
     if (!walk_entries(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!groovy_test_item(run, a[0], a[1], item, &holds))
             return false;
@@ -211,7 +215,8 @@ static bool group_by(struct run *run, struct value *a, unsigned n, struct value 
     *ret = value_of(groups);
     if (!walk_entries(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         const struct entry *entry = (const struct entry *)item.object;
         struct value key;
         struct entry *group;
@@ -232,7 +237,8 @@ static bool count_by(struct run *run, struct value *a, unsigned n, struct value 
     *ret = value_of(counts);
     if (!walk_entries(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value key;
         struct entry *entry;
         if (!groovy_key(run, a, n, item, &key) || !dict_find(run, counts, key, &entry) ||
@@ -249,7 +255,8 @@ static bool group_entries_by(struct run *run, struct value *a, unsigned n, struc
     *ret = value_of(groups);
     if (!walk_entries(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value key;
         struct entry *entry;
         if (!groovy_key(run, a, n, item, &key) || !dict_find(run, groups, key, &entry))
@@ -270,7 +277,8 @@ static bool put_all(struct run *run, struct value *a, unsigned n, struct value *
     *ret = a[0];
     if (!groovy_walk(run, &iter, a[1]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!value_instance_of(item, CLASS_MAP_ENTRY))
             return convert_groovy(run, item, CLASS_MAP_ENTRY, false, ret);
         const struct entry *entry = (const struct entry *)item.object;

@@ -192,8 +192,8 @@ static bool step(struct run *run, struct value *a, unsigned n, struct value *ret
                 return false;
             shown[i] = text_slice(run->arena, text);
         }
-        return run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION, "Infinite loop in %.*s.step(%.*s, %.*s)", SLICE_ARG(shown[0]),
-                         SLICE_ARG(shown[1]), SLICE_ARG(shown[2]));
+        return run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION, "Infinite loop in %.*s.step(%.*s, %.*s)",
+                         SLICE_ARG(shown[0]), SLICE_ARG(shown[1]), SLICE_ARG(shown[2]));
     }
     while (direction > 0 ? order < 0 : order > 0)
         if (!run_invoke(run, a[3], &at, 1, &ignored) || !operate_binary(run, OP_ADD, at, a[2], &at) ||

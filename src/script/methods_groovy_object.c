@@ -2,11 +2,11 @@
 /* Groovy's methods of any object: the operators by name, conversions, and how it is shown. */
 #include "script/methods_groovy.h"
 
-#define OPERATOR(name, op)                                                                                   \
-    static bool name(struct run *run, struct value *a, unsigned n, struct value *ret)                        \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        return operate_binary(run, op, a[0], a[1], ret);                                                     \
+#define OPERATOR(name, op)                                                            \
+    static bool name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                 \
+        (void)n;                                                                      \
+        return operate_binary(run, op, a[0], a[1], ret);                              \
     }
 
 OPERATOR(plus, OP_ADD)
@@ -139,10 +139,8 @@ static bool equals(struct run *run, struct value *a, unsigned n, struct value *r
 }
 
 static const struct method list_methods[] = {
-    M1("equals", G, BOOLEAN, LIST, equals),
-    M1("getAt", G, DEF, INT, get_element),
-    M1("getAt", G, LIST, COLLECTION, get_slice),
-    M2("putAt", G, VOID, INT, DEF, put_element),
+    M1("equals", G, BOOLEAN, LIST, equals),           M1("getAt", G, DEF, INT, get_element),
+    M1("getAt", G, LIST, COLLECTION, get_slice),      M2("putAt", G, VOID, INT, DEF, put_element),
     M2("putAt", G, VOID, COLLECTION, DEF, put_slice),
 };
 

@@ -137,7 +137,8 @@ static bool find_all(struct run *run, struct value *a, unsigned n, struct value 
             return false;
         if (!found)
             return true;
-        if (!match_value(run, matcher, &match) || !run_invoke(run, a[2], &match, 1, &match) || !seq_add(run, all, match))
+        if (!match_value(run, matcher, &match) || !run_invoke(run, a[2], &match, 1, &match) ||
+            !seq_add(run, all, match))
             return false;
     }
 }

@@ -10,7 +10,8 @@ static bool each(struct run *run, struct value *a, unsigned n, struct value *ret
     *ret = a[0];
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!groovy_call_item(run, a[0], a[1], item, &ignored))
             return false;
     }
@@ -28,7 +29,8 @@ static bool each_with_index(struct run *run, struct value *a, unsigned n, struct
     bool split = value_is_map(a[0]) && function_arity(a[1]) == 3;
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value arguments[3] = {item, value_int(index), VALUE_NONE};
         if (split) {
             const struct entry *entry = (const struct entry *)item.object;
@@ -48,7 +50,8 @@ static bool collect_into(struct run *run, struct value self, struct value functi
     struct iter iter;
     if (!groovy_walk(run, &iter, self))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result = item;
         if ((function.kind != VALUE_NULL && !groovy_call_item(run, self, function, item, &result)) ||
             !groovy_add(run, into, result))
@@ -70,7 +73,8 @@ static bool collect_many(struct run *run, struct value *a, unsigned n, struct va
     *ret = n == 2 ? a[1] : value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result;
         if (!groovy_call_item(run, a[0], a[n], item, &result) || !groovy_add_all(run, *ret, result))
             return false;
@@ -85,7 +89,8 @@ static bool collect_level(struct run *run, struct value self, struct value funct
     struct iter iter;
     if (!groovy_walk(run, &iter, self))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result;
         if (value_instance_of(item, CLASS_COLLECTION)) {
             result = value_of(seq_new(run, CLASS_ARRAY_LIST, 0));
@@ -127,7 +132,8 @@ static bool add_entry(struct run *run, struct dict *into, struct value item)
     }
     if (value_is_seq(item) || value_is_array(item)) {
         const struct seq *pair = values_to_seq(run, item, CLASS_ARRAY_LIST);
-        return pair != NULL && dict_put(run, into, seq_item(pair, 0), pair->count > 1 ? seq_item(pair, 1) : VALUE_NONE, NULL);
+        return pair != NULL &&
+               dict_put(run, into, seq_item(pair, 0), pair->count > 1 ? seq_item(pair, 1) : VALUE_NONE, NULL);
     }
     if (item.kind == VALUE_NULL)
         return run_throw_npe(run, "java.util.Map$Entry.getKey()");
@@ -143,7 +149,8 @@ static bool collect_entries(struct run *run, struct value *a, unsigned n, struct
     *ret = value_of(into);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if ((function && !groovy_call_item(run, a[0], a[n], item, &item)) || !add_entry(run, into, item))
             return false;
     }
@@ -162,7 +169,8 @@ static bool find(struct run *run, struct value *a, unsigned n, struct value *ret
     *ret = VALUE_NONE;
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!holds_for(run, a, n, item, &holds))
             return false;
@@ -180,7 +188,8 @@ static bool find_all(struct run *run, struct value *a, unsigned n, struct value 
     *ret = groovy_similar(run, a[0]);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!holds_for(run, a, n, item, &holds) || (holds && !groovy_add(run, *ret, item)))
             return false;
@@ -193,7 +202,8 @@ static bool find_result(struct run *run, struct value *a, unsigned n, struct val
     struct iter iter;
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         if (!groovy_call_item(run, a[0], a[n], item, ret))
             return false;
         if (ret->kind != VALUE_NULL)
@@ -211,7 +221,8 @@ static bool find_results(struct run *run, struct value *a, unsigned n, struct va
     *ret = value_of(results);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         struct value result;
         if (!groovy_call_item(run, a[0], a[1], item, &result) ||
             (result.kind != VALUE_NULL && !seq_add(run, results, result)))
@@ -230,7 +241,8 @@ static bool find_places(struct run *run, struct value *a, unsigned n, enum place
     *ret = which == PLACE_ALL ? value_of(all) : value_int(-1);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds = false;
         if (index >= start && !groovy_test_item(run, a[0], a[n], item, &holds))
             return false;
@@ -265,7 +277,8 @@ static bool quantify(struct run *run, struct value *a, unsigned n, bool stop_at,
     struct iter iter;
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!holds_for(run, a, n, item, &holds))
             return false;
@@ -289,7 +302,8 @@ static bool every(struct run *run, struct value *a, unsigned n, struct value *re
 static bool fold(struct run *run, struct iter *iter, struct value self, struct value function, struct value *so_far)
 {
     bool split = value_is_map(self) && function_arity(function) == 3;
-    walk(iter, item) {
+    walk(iter, item)
+    {
         struct value arguments[3] = {*so_far, item, VALUE_NONE};
         if (split) {
             arguments[1] = ((const struct entry *)item.object)->key;
@@ -325,7 +339,8 @@ static bool grep(struct run *run, struct value *a, unsigned n, struct value *ret
     *ret = groovy_similar(run, a[0]);
     if (!groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!(n == 0 ? convert_truth(run, item, &holds) : groovy_contains(run, item, a[1], &holds)) ||
             (holds && !groovy_add(run, *ret, item)))
@@ -343,7 +358,8 @@ static bool split(struct run *run, struct value *a, unsigned n, struct value *re
     *ret = value_of(both);
     if (!seq_add(run, both, sides[0]) || !seq_add(run, both, sides[1]) || !groovy_walk(run, &iter, a[0]))
         return false;
-    walk(&iter, item) {
+    walk(&iter, item)
+    {
         bool holds;
         if (!groovy_test_item(run, a[0], a[1], item, &holds) || !groovy_add(run, sides[holds ? 0 : 1], item))
             return false;
@@ -404,10 +420,7 @@ static const struct method element_methods[] = {
 };
 
 const struct method_table methods_groovy_walk[] = {
-    METHOD_TABLE(OBJECT, walk_methods),
-    METHOD_TABLE(ITERABLE, element_methods),
-    METHOD_TABLE(ITERATOR, element_methods),
-    METHOD_TABLE(ARRAY, element_methods),
-    METHOD_TABLE(MAP, element_methods),
-    {0, 0, NULL},
+    METHOD_TABLE(OBJECT, walk_methods),      METHOD_TABLE(ITERABLE, element_methods),
+    METHOD_TABLE(ITERATOR, element_methods), METHOD_TABLE(ARRAY, element_methods),
+    METHOD_TABLE(MAP, element_methods),      {0, 0, NULL},
 };

@@ -568,9 +568,10 @@ static bool doc_field_value(struct run *run, struct value *a, unsigned n, struct
         *ret = seq_item(seq_of(a[0]), 0);
         return true;
     }
-    return run_throw(run, CLASS_ILLEGAL_STATE_EXCEPTION,
-                     "A document doesn't have a value for a field! Use doc[<field>].size()==0 to check if a document is "
-                     "missing a field!");
+    return run_throw(
+        run, CLASS_ILLEGAL_STATE_EXCEPTION,
+        "A document doesn't have a value for a field! Use doc[<field>].size()==0 to check if a document is "
+        "missing a field!");
 }
 
 static bool doc_field_values(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -666,8 +667,8 @@ static const struct method doc_methods[] = {
     M1("containsKey", METHOD_BOTH, BOOLEAN, DEF, doc_lookup_contains),
 };
 
-#define DOC_FIELD(result)                                                                                    \
-    {                                                                                                        \
+#define DOC_FIELD(result)                                                                                           \
+    {                                                                                                               \
         M0("getValue", METHOD_BOTH, result, doc_field_value), M0("getValues", METHOD_BOTH, LIST, doc_field_values), \
     }
 

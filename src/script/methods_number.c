@@ -10,19 +10,19 @@
 
 /* Math: Painless knows the versions for doubles only, Groovy the one that fits. */
 
-#define MATH_1(name, expression)                                                                             \
-    static bool math_##name(struct run *run, struct value *a, unsigned n, struct value *ret)                 \
-    {                                                                                                        \
-        (void)run, (void)n;                                                                                  \
-        double x = a[1].d;                                                                                   \
-        return give_double(ret, expression);                                                                 \
+#define MATH_1(name, expression)                                                             \
+    static bool math_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                        \
+        (void)run, (void)n;                                                                  \
+        double x = a[1].d;                                                                   \
+        return give_double(ret, expression);                                                 \
     }
-#define MATH_2(name, expression)                                                                             \
-    static bool math_##name(struct run *run, struct value *a, unsigned n, struct value *ret)                 \
-    {                                                                                                        \
-        (void)run, (void)n;                                                                                  \
-        double x = a[1].d, y = a[2].d;                                                                       \
-        return give_double(ret, expression);                                                                 \
+#define MATH_2(name, expression)                                                             \
+    static bool math_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                        \
+        (void)run, (void)n;                                                                  \
+        double x = a[1].d, y = a[2].d;                                                       \
+        return give_double(ret, expression);                                                 \
     }
 
 MATH_1(abs, fabs(x))
@@ -195,12 +195,12 @@ static const struct method math_methods[] = {
 
 /* Conversions of any number */
 
-#define CONVERSION(name, kind)                                                                               \
-    static bool number_##name(struct run *run, struct value *a, unsigned n, struct value *ret)               \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        *ret = number_cast(run, a[0], kind);                                                                 \
-        return true;                                                                                         \
+#define CONVERSION(name, kind)                                                                 \
+    static bool number_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                          \
+        (void)n;                                                                               \
+        *ret = number_cast(run, a[0], kind);                                                   \
+        return true;                                                                           \
     }
 
 CONVERSION(byte_value, VALUE_BYTE)
@@ -220,9 +220,12 @@ static bool number_compare_to(struct run *run, struct value *a, unsigned n, stru
 }
 
 static const struct method number_methods[] = {
-    M0("byteValue", METHOD_BOTH, BYTE, number_byte_value),   M0("shortValue", METHOD_BOTH, SHORT, number_short_value),
-    M0("intValue", METHOD_BOTH, INT, number_int_value),      M0("longValue", METHOD_BOTH, LONG, number_long_value),
-    M0("floatValue", METHOD_BOTH, FLOAT, number_float_value), M0("doubleValue", METHOD_BOTH, DOUBLE, number_double_value),
+    M0("byteValue", METHOD_BOTH, BYTE, number_byte_value),
+    M0("shortValue", METHOD_BOTH, SHORT, number_short_value),
+    M0("intValue", METHOD_BOTH, INT, number_int_value),
+    M0("longValue", METHOD_BOTH, LONG, number_long_value),
+    M0("floatValue", METHOD_BOTH, FLOAT, number_float_value),
+    M0("doubleValue", METHOD_BOTH, DOUBLE, number_double_value),
 };
 
 static const struct method comparable_methods[] = {
@@ -237,7 +240,8 @@ static bool parse_failed(struct run *run, struct value text, unsigned radix)
         return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "Cannot parse null string");
     struct slice shown = text_slice(run->arena, text_of(text));
     if (radix != 10)
-        return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\" under radix %u", SLICE_ARG(shown), radix);
+        return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\" under radix %u",
+                         SLICE_ARG(shown), radix);
     return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\"", SLICE_ARG(shown));
 }
 
@@ -428,12 +432,12 @@ static bool double_is_finite(struct run *run, struct value *a, unsigned n, struc
     return give_boolean(ret, isfinite(a[1].d));
 }
 
-#define CONSTANT(name, made)                                                                                 \
-    static bool constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret)             \
-    {                                                                                                        \
-        (void)run, (void)a, (void)n;                                                                         \
-        *ret = made;                                                                                         \
-        return true;                                                                                         \
+#define CONSTANT(name, made)                                                                     \
+    static bool constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                            \
+        (void)run, (void)a, (void)n;                                                             \
+        *ret = made;                                                                             \
+        return true;                                                                             \
     }
 
 /* BigDecimal's older names of its roundings. */
@@ -523,16 +527,22 @@ static const struct method long_methods[] = {
 };
 
 static const struct method short_methods[] = {
-    M0("MAX_VALUE", FIELD, SHORT, constant_short_max),       M0("MIN_VALUE", FIELD, SHORT, constant_short_min),
-    M1("parseShort", STATIC | METHOD_TAKES_NULL, SHORT, STRING, short_parse),    M1("toString", STATIC, STRING, SHORT, box_to_string),
-    M1("valueOf", STATIC, SHORT_BOX, SHORT, box_value_of),   M2("compare", STATIC, INT, SHORT, SHORT, box_compare),
+    M0("MAX_VALUE", FIELD, SHORT, constant_short_max),
+    M0("MIN_VALUE", FIELD, SHORT, constant_short_min),
+    M1("parseShort", STATIC | METHOD_TAKES_NULL, SHORT, STRING, short_parse),
+    M1("toString", STATIC, STRING, SHORT, box_to_string),
+    M1("valueOf", STATIC, SHORT_BOX, SHORT, box_value_of),
+    M2("compare", STATIC, INT, SHORT, SHORT, box_compare),
     M1("compareTo", METHOD_BOTH, INT, SHORT_BOX, number_compare_to),
 };
 
 static const struct method byte_methods[] = {
-    M0("MAX_VALUE", FIELD, BYTE, constant_byte_max),     M0("MIN_VALUE", FIELD, BYTE, constant_byte_min),
-    M1("parseByte", STATIC | METHOD_TAKES_NULL, BYTE, STRING, byte_parse),   M1("toString", STATIC, STRING, BYTE, box_to_string),
-    M1("valueOf", STATIC, BYTE_BOX, BYTE, box_value_of), M2("compare", STATIC, INT, BYTE, BYTE, box_compare),
+    M0("MAX_VALUE", FIELD, BYTE, constant_byte_max),
+    M0("MIN_VALUE", FIELD, BYTE, constant_byte_min),
+    M1("parseByte", STATIC | METHOD_TAKES_NULL, BYTE, STRING, byte_parse),
+    M1("toString", STATIC, STRING, BYTE, box_to_string),
+    M1("valueOf", STATIC, BYTE_BOX, BYTE, box_value_of),
+    M2("compare", STATIC, INT, BYTE, BYTE, box_compare),
     M1("compareTo", METHOD_BOTH, INT, BYTE_BOX, number_compare_to),
 };
 
@@ -658,13 +668,13 @@ static bool big_value_of(struct run *run, struct value *a, unsigned n, struct va
     return give(ret, big_from_i64(run, a[1].i));
 }
 
-#define BIG_OPERATION(name, made)                                                                            \
-    static bool big_do_##name(struct run *run, struct value *a, unsigned n, struct value *ret)               \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        if (n == 1)                                                                                          \
-            NEED(1);                                                                                         \
-        return give(ret, made);                                                                              \
+#define BIG_OPERATION(name, made)                                                              \
+    static bool big_do_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                          \
+        (void)n;                                                                               \
+        if (n == 1)                                                                            \
+            NEED(1);                                                                           \
+        return give(ret, made);                                                                \
     }
 
 BIG_OPERATION(add, big_add(run, big_of(a[0]), big_of(a[1])))
@@ -749,13 +759,16 @@ static bool decimal_do_divide(struct run *run, struct value *a, unsigned n, stru
     if (back == NULL)
         return false;
     if (decimal_compare(run, back, decimal_of(a[0])) != 0)
-        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Non-terminating decimal expansion; no exact representable decimal result.");
+        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION,
+                         "Non-terminating decimal expansion; no exact representable decimal result.");
     return give(ret, quotient);
 }
 
 static bool decimal_do_set_scale(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
-    int rounding = n < 2 ? ROUND_UNNECESSARY : value_is_enumerator(a[2]) ? ((struct enumerator *)a[2].object)->ordinal : (int)a[2].i;
+    int rounding = n < 2                       ? ROUND_UNNECESSARY
+                   : value_is_enumerator(a[2]) ? ((struct enumerator *)a[2].object)->ordinal
+                                               : (int)a[2].i;
     return give(ret, decimal_set_scale(run, decimal_of(a[0]), a[1].i, rounding));
 }
 
@@ -782,16 +795,16 @@ static bool decimal_do_abs(struct run *run, struct value *a, unsigned n, struct 
     return decimal_of(a[0])->unscaled->negative ? big_do_decimal_negate(run, a, n, ret) : give(ret, a[0].object);
 }
 
-#define BIG_CONSTANT(name, digits)                                                                           \
-    static bool big_constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret)         \
-    {                                                                                                        \
-        (void)a, (void)n;                                                                                    \
-        return give(ret, big_from_i64(run, digits));                                                         \
-    }                                                                                                        \
-    static bool decimal_constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret)     \
-    {                                                                                                        \
-        (void)a, (void)n;                                                                                    \
-        return give(ret, decimal_new(run, big_from_i64(run, digits), 0));                                    \
+#define BIG_CONSTANT(name, digits)                                                                       \
+    static bool big_constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret)     \
+    {                                                                                                    \
+        (void)a, (void)n;                                                                                \
+        return give(ret, big_from_i64(run, digits));                                                     \
+    }                                                                                                    \
+    static bool decimal_constant_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                                    \
+        (void)a, (void)n;                                                                                \
+        return give(ret, decimal_new(run, big_from_i64(run, digits), 0));                                \
     }
 
 BIG_CONSTANT(zero, 0)
@@ -823,9 +836,13 @@ static const struct method decimal_methods[] = {
     M0("ZERO", FIELD, BIG_DECIMAL, decimal_constant_zero),
     M0("ONE", FIELD, BIG_DECIMAL, decimal_constant_one),
     M0("TEN", FIELD, BIG_DECIMAL, decimal_constant_ten),
-    ROUNDING(round_up, "ROUND_UP"), ROUNDING(round_down, "ROUND_DOWN"), ROUNDING(round_ceiling, "ROUND_CEILING"),
-    ROUNDING(round_floor, "ROUND_FLOOR"), ROUNDING(round_half_up, "ROUND_HALF_UP"),
-    ROUNDING(round_half_down, "ROUND_HALF_DOWN"), ROUNDING(round_half_even, "ROUND_HALF_EVEN"),
+    ROUNDING(round_up, "ROUND_UP"),
+    ROUNDING(round_down, "ROUND_DOWN"),
+    ROUNDING(round_ceiling, "ROUND_CEILING"),
+    ROUNDING(round_floor, "ROUND_FLOOR"),
+    ROUNDING(round_half_up, "ROUND_HALF_UP"),
+    ROUNDING(round_half_down, "ROUND_HALF_DOWN"),
+    ROUNDING(round_half_even, "ROUND_HALF_EVEN"),
     M1("new", METHOD_BOTH | METHOD_NEW, BIG_DECIMAL, STRING, decimal_new_from),
     M1("new", METHOD_GROOVY | METHOD_NEW, BIG_DECIMAL, NUMBER, decimal_new_from),
     M1("valueOf", STATIC, BIG_DECIMAL, DOUBLE, decimal_new_from),
@@ -848,11 +865,11 @@ static const struct method decimal_methods[] = {
 };
 
 const struct method_table methods_number[] = {
-    METHOD_TABLE(MATH, math_methods),         METHOD_TABLE(STRICT_MATH, math_methods),
-    METHOD_TABLE(NUMBER, number_methods),     METHOD_TABLE(COMPARABLE, comparable_methods),
-    METHOD_TABLE(INT_BOX, integer_methods),   METHOD_TABLE(LONG_BOX, long_methods),
-    METHOD_TABLE(SHORT_BOX, short_methods),   METHOD_TABLE(BYTE_BOX, byte_methods),
-    METHOD_TABLE(DOUBLE_BOX, double_methods), METHOD_TABLE(FLOAT_BOX, float_methods),
+    METHOD_TABLE(MATH, math_methods),           METHOD_TABLE(STRICT_MATH, math_methods),
+    METHOD_TABLE(NUMBER, number_methods),       METHOD_TABLE(COMPARABLE, comparable_methods),
+    METHOD_TABLE(INT_BOX, integer_methods),     METHOD_TABLE(LONG_BOX, long_methods),
+    METHOD_TABLE(SHORT_BOX, short_methods),     METHOD_TABLE(BYTE_BOX, byte_methods),
+    METHOD_TABLE(DOUBLE_BOX, double_methods),   METHOD_TABLE(FLOAT_BOX, float_methods),
     METHOD_TABLE(BOOLEAN_BOX, boolean_methods), METHOD_TABLE(BIG_INTEGER, big_methods),
     METHOD_TABLE(BIG_DECIMAL, decimal_methods), {0, 0, NULL},
 };

@@ -280,7 +280,8 @@ static bool optional_map(struct run *run, struct value *a, unsigned n, struct va
     struct value item = seq_item(seq_of(a[0]), 0);
     if (seq_of(a[0])->count == 0)
         return give(ret, a[0].object);
-    return run_invoke(run, a[1], &item, 1, &item) && optional_make(run, CLASS_OPTIONAL, item.kind == VALUE_NULL ? NULL : &item, ret);
+    return run_invoke(run, a[1], &item, 1, &item) &&
+           optional_make(run, CLASS_OPTIONAL, item.kind == VALUE_NULL ? NULL : &item, ret);
 }
 
 static bool optional_filter(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -307,11 +308,11 @@ static const struct method optional_methods[] = {
     M1("orElseThrow", METHOD_BOTH, DEF, SUPPLIER, optional_or_else_throw),
 };
 
-#define OPTIONAL_NUMBER(getter, type, supplier)                                                              \
-    {                                                                                                        \
+#define OPTIONAL_NUMBER(getter, type, supplier)                                                                  \
+    {                                                                                                            \
         M0(getter, METHOD_BOTH, type, optional_get), M0("isPresent", METHOD_BOTH, BOOLEAN, optional_is_present), \
-            M1("orElse", METHOD_BOTH, type, type, optional_or_else),                                         \
-            M1("orElseGet", METHOD_BOTH, type, supplier, optional_or_else_get),                              \
+            M1("orElse", METHOD_BOTH, type, type, optional_or_else),                                             \
+            M1("orElseGet", METHOD_BOTH, type, supplier, optional_or_else_get),                                  \
     }
 
 static const struct method optional_int_methods[] = OPTIONAL_NUMBER("getAsInt", INT, INT_SUPPLIER);

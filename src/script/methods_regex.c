@@ -217,8 +217,9 @@ static bool matcher_get_at(struct run *run, struct value *a, unsigned n, struct 
         if (!matcher_find(run, &copy, &found))
             return false;
         if (!found)
-            return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index is out of range %lld..%lld (index = %lld)",
-                             (long long)-i, (long long)i - 1, (long long)a[1].i);
+            return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION,
+                             "index is out of range %lld..%lld (index = %lld)", (long long)-i, (long long)i - 1,
+                             (long long)a[1].i);
     }
     if (copy.pattern->groups == 0)
         return give_group(run, &copy, 0, ret);

@@ -20,8 +20,10 @@ static enum class_id stream_class(struct value stream)
 /* What a stream of this class is made of. */
 static type_id element_type(enum class_id id)
 {
-    return id == CLASS_INT_STREAM ? CLASS_INT : id == CLASS_LONG_STREAM ? CLASS_LONG : id == CLASS_DOUBLE_STREAM ? CLASS_DOUBLE
-                                                                                                                  : CLASS_DEF;
+    return id == CLASS_INT_STREAM      ? CLASS_INT
+           : id == CLASS_LONG_STREAM   ? CLASS_LONG
+           : id == CLASS_DOUBLE_STREAM ? CLASS_DOUBLE
+                                       : CLASS_DEF;
 }
 
 static bool put(struct run *run, struct seq *stream, struct value item)
@@ -299,7 +301,10 @@ static bool stream_sum(struct run *run, struct value *a, unsigned n, struct valu
 {
     (void)n;
     enum class_id id = stream_class(a[0]);
-    return total(run, seq_of(a[0]), id == CLASS_INT_STREAM ? value_int(0) : id == CLASS_LONG_STREAM ? value_long(0) : value_double(0),
+    return total(run, seq_of(a[0]),
+                 id == CLASS_INT_STREAM    ? value_int(0)
+                 : id == CLASS_LONG_STREAM ? value_long(0)
+                                           : value_double(0),
                  ret);
 }
 
@@ -406,7 +411,8 @@ static bool long_range_closed(struct run *run, struct value *a, unsigned n, stru
 
 /* Collectors: a function from the whole list to the result. held[0], held[1] are what it was made with. */
 
-static struct value collector_new(struct run *run, closure_native *native, struct value a, struct value b, struct value c)
+static struct value collector_new(struct run *run, closure_native *native, struct value a, struct value b,
+                                  struct value c)
 {
     struct value made = closure_native_new(run, native, 1, a, b);
     ((struct closure *)made.object)->held[2] = c;
@@ -463,8 +469,9 @@ static bool to_collection(struct run *run, struct closure *closure, struct value
         return false;
     for (size_t i = 0; i < items->count; i++) {
         bool added;
-        if (!run_step(run, 1) || !(value_is_set(*ret) ? dict_add(run, dict_of(*ret), seq_item(items, i), &added)
-                                                       : value_is_seq(*ret) && seq_add(run, seq_of(*ret), seq_item(items, i))))
+        if (!run_step(run, 1) ||
+            !(value_is_set(*ret) ? dict_add(run, dict_of(*ret), seq_item(items, i), &added)
+                                 : value_is_seq(*ret) && seq_add(run, seq_of(*ret), seq_item(items, i))))
             return run->thrown == NULL ? run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "a Collection is expected") : false;
     }
     return true;
@@ -478,7 +485,8 @@ static bool joining(struct run *run, struct closure *closure, struct value *a, u
     text_buf_init(&out, run);
     bool ok = closure->held[1].kind == VALUE_NULL || value_append(run, closure->held[1], &out);
     for (size_t i = 0; ok && i < items->count; i++) {
-        ok = run_step(run, 1) && (i == 0 || closure->held[0].kind == VALUE_NULL || value_append(run, closure->held[0], &out));
+        ok = run_step(run, 1) &&
+             (i == 0 || closure->held[0].kind == VALUE_NULL || value_append(run, closure->held[0], &out));
         struct value item = seq_item(items, i);
         if (ok && !value_instance_of(item, CLASS_CHAR_SEQUENCE))
             return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "class %s cannot be cast to class java.lang.CharSequence",
@@ -536,7 +544,8 @@ static bool collecting_then(struct run *run, struct closure *closure, struct val
 {
     (void)n;
     struct value middle;
-    return run_collector(run, closure->held[0], seq_of(a[0]), &middle) && run_invoke(run, closure->held[1], &middle, 1, ret);
+    return run_collector(run, closure->held[0], seq_of(a[0]), &middle) &&
+           run_invoke(run, closure->held[1], &middle, 1, ret);
 }
 
 static bool finish_groups(struct run *run, struct dict *groups, struct value downstream)
@@ -626,15 +635,16 @@ static bool best_by(struct run *run, struct closure *closure, struct value *a, u
 {
     (void)n;
     struct value arguments[2] = {a[0], closure->held[0]};
-    return extreme(run, arguments, 1, closure->held[1].i != 0 ? 1 : -1, ret) && (ret->object->class = CLASS_OPTIONAL, true);
+    return extreme(run, arguments, 1, closure->held[1].i != 0 ? 1 : -1, ret) &&
+           (ret->object->class = CLASS_OPTIONAL, true);
 }
 
-#define COLLECTOR(name, native, x, y, z)                                                                     \
-    static bool collectors_##name(struct run *run, struct value *a, unsigned n, struct value *ret)           \
-    {                                                                                                        \
-        (void)a, (void)n;                                                                                    \
-        *ret = collector_new(run, native, x, y, z);                                                          \
-        return true;                                                                                         \
+#define COLLECTOR(name, native, x, y, z)                                                           \
+    static bool collectors_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                              \
+        (void)a, (void)n;                                                                          \
+        *ret = collector_new(run, native, x, y, z);                                                \
+        return true;                                                                               \
     }
 
 COLLECTOR(to_list, to_list, VALUE_NONE, VALUE_NONE, VALUE_NONE)
@@ -689,22 +699,25 @@ static const struct method stream_methods[] = {
 };
 
 /* The three primitive streams differ in their types only. */
-#define PRIMITIVE_STREAM(self, kind, array, predicate, unary, binary, consumer, function, optional)          \
-    M1("allMatch", METHOD_BOTH, BOOLEAN, predicate, stream_all_match),                                       \
-        M1("anyMatch", METHOD_BOTH, BOOLEAN, predicate, stream_any_match),                                   \
-        M1("noneMatch", METHOD_BOTH, BOOLEAN, predicate, stream_none_match),                                 \
-        M0("average", METHOD_BOTH, OPTIONAL_DOUBLE, stream_average), M0("boxed", METHOD_BOTH, STREAM, stream_boxed), \
-        M2("concat", STATIC, self, self, self, stream_concat), M0("count", METHOD_BOTH, LONG, stream_count), \
+#define PRIMITIVE_STREAM(self, kind, array, predicate, unary, binary, consumer, function, optional)                    \
+    M1("allMatch", METHOD_BOTH, BOOLEAN, predicate, stream_all_match),                                                 \
+        M1("anyMatch", METHOD_BOTH, BOOLEAN, predicate, stream_any_match),                                             \
+        M1("noneMatch", METHOD_BOTH, BOOLEAN, predicate, stream_none_match),                                           \
+        M0("average", METHOD_BOTH, OPTIONAL_DOUBLE, stream_average), M0("boxed", METHOD_BOTH, STREAM, stream_boxed),   \
+        M2("concat", STATIC, self, self, self, stream_concat), M0("count", METHOD_BOTH, LONG, stream_count),           \
         M0("distinct", METHOD_BOTH, self, stream_distinct), M1("filter", METHOD_BOTH, self, predicate, stream_filter), \
-        M0("findAny", METHOD_BOTH, optional, stream_find_first), M0("findFirst", METHOD_BOTH, optional, stream_find_first), \
-        M1("forEach", METHOD_BOTH, VOID, consumer, stream_for_each), M1("limit", METHOD_BOTH, self, LONG, stream_limit), \
-        M1("map", METHOD_BOTH, self, unary, stream_map), M1("mapToObj", METHOD_BOTH, STREAM, function, stream_map_to_obj), \
-        M0("max", METHOD_BOTH, optional, stream_max), M0("min", METHOD_BOTH, optional, stream_min),          \
-        M1("of", STATIC, self, array, stream_of), M1("peek", METHOD_BOTH, self, consumer, stream_peek),      \
-        M1("reduce", METHOD_BOTH, optional, binary, stream_reduce),                                          \
-        M2("reduce", METHOD_BOTH, kind, kind, binary, stream_reduce), M1("skip", METHOD_BOTH, self, LONG, stream_skip), \
-        M0("sorted", METHOD_BOTH, self, stream_sorted), M0("sum", METHOD_BOTH, kind, stream_sum),            \
-        M0("iterator", METHOD_BOTH, ITERATOR, stream_iterator), M0("toArray", METHOD_BOTH, array, stream_to_array)
+        M0("findAny", METHOD_BOTH, optional, stream_find_first),                                                       \
+        M0("findFirst", METHOD_BOTH, optional, stream_find_first),                                                     \
+        M1("forEach", METHOD_BOTH, VOID, consumer, stream_for_each),                                                   \
+        M1("limit", METHOD_BOTH, self, LONG, stream_limit), M1("map", METHOD_BOTH, self, unary, stream_map),           \
+        M1("mapToObj", METHOD_BOTH, STREAM, function, stream_map_to_obj),                                              \
+        M0("max", METHOD_BOTH, optional, stream_max), M0("min", METHOD_BOTH, optional, stream_min),                    \
+        M1("of", STATIC, self, array, stream_of), M1("peek", METHOD_BOTH, self, consumer, stream_peek),                \
+        M1("reduce", METHOD_BOTH, optional, binary, stream_reduce),                                                    \
+        M2("reduce", METHOD_BOTH, kind, kind, binary, stream_reduce),                                                  \
+        M1("skip", METHOD_BOTH, self, LONG, stream_skip), M0("sorted", METHOD_BOTH, self, stream_sorted),              \
+        M0("sum", METHOD_BOTH, kind, stream_sum), M0("iterator", METHOD_BOTH, ITERATOR, stream_iterator),              \
+        M0("toArray", METHOD_BOTH, array, stream_to_array)
 
 static const struct method int_stream_methods[] = {
     PRIMITIVE_STREAM(INT_STREAM, INT, INT_ARRAY, INT_PREDICATE, INT_UNARY_OPERATOR, INT_BINARY_OPERATOR, INT_CONSUMER,
@@ -718,8 +731,8 @@ static const struct method int_stream_methods[] = {
 };
 
 static const struct method long_stream_methods[] = {
-    PRIMITIVE_STREAM(LONG_STREAM, LONG, LONG_ARRAY, LONG_PREDICATE, LONG_UNARY_OPERATOR, LONG_BINARY_OPERATOR, LONG_CONSUMER,
-                     LONG_FUNCTION, OPTIONAL_LONG),
+    PRIMITIVE_STREAM(LONG_STREAM, LONG, LONG_ARRAY, LONG_PREDICATE, LONG_UNARY_OPERATOR, LONG_BINARY_OPERATOR,
+                     LONG_CONSUMER, LONG_FUNCTION, OPTIONAL_LONG),
     M0("asDoubleStream", METHOD_BOTH, DOUBLE_STREAM, stream_as_double),
     M1("mapToDouble", METHOD_BOTH, DOUBLE_STREAM, LONG_TO_DOUBLE_FUNCTION, stream_map_to_double),
     M1("mapToInt", METHOD_BOTH, INT_STREAM, LONG_TO_INT_FUNCTION, stream_map_to_int),
@@ -728,8 +741,8 @@ static const struct method long_stream_methods[] = {
 };
 
 static const struct method double_stream_methods[] = {
-    PRIMITIVE_STREAM(DOUBLE_STREAM, DOUBLE, DOUBLE_ARRAY, DOUBLE_PREDICATE, DOUBLE_UNARY_OPERATOR, DOUBLE_BINARY_OPERATOR,
-                     DOUBLE_CONSUMER, DOUBLE_FUNCTION, OPTIONAL_DOUBLE),
+    PRIMITIVE_STREAM(DOUBLE_STREAM, DOUBLE, DOUBLE_ARRAY, DOUBLE_PREDICATE, DOUBLE_UNARY_OPERATOR,
+                     DOUBLE_BINARY_OPERATOR, DOUBLE_CONSUMER, DOUBLE_FUNCTION, OPTIONAL_DOUBLE),
     M1("mapToInt", METHOD_BOTH, INT_STREAM, DOUBLE_TO_INT_FUNCTION, stream_map_to_int),
     M1("mapToLong", METHOD_BOTH, LONG_STREAM, DOUBLE_TO_LONG_FUNCTION, stream_map_to_long),
 };
@@ -762,10 +775,7 @@ static const struct method collectors_methods[] = {
 };
 
 const struct method_table methods_stream[] = {
-    METHOD_TABLE(STREAM, stream_methods),
-    METHOD_TABLE(INT_STREAM, int_stream_methods),
-    METHOD_TABLE(LONG_STREAM, long_stream_methods),
-    METHOD_TABLE(DOUBLE_STREAM, double_stream_methods),
-    METHOD_TABLE(COLLECTORS, collectors_methods),
-    {0, 0, NULL},
+    METHOD_TABLE(STREAM, stream_methods),           METHOD_TABLE(INT_STREAM, int_stream_methods),
+    METHOD_TABLE(LONG_STREAM, long_stream_methods), METHOD_TABLE(DOUBLE_STREAM, double_stream_methods),
+    METHOD_TABLE(COLLECTORS, collectors_methods),   {0, 0, NULL},
 };

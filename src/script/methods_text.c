@@ -40,9 +40,9 @@ static uint16_t lower_of(uint16_t c)
 
 static bool is_letter(uint16_t c)
 {
-    return upper_of(c) != c || lower_of(c) != c || c == 0xdf || c == 0xaa || c == 0xba || (c >= 0x3400 && c <= 0x9fff) ||
-           (c >= 0x5d0 && c <= 0x5ea) || (c >= 0x620 && c <= 0x64a) || (c >= 0x3040 && c <= 0x30ff) ||
-           (c >= 0xac00 && c <= 0xd7a3);
+    return upper_of(c) != c || lower_of(c) != c || c == 0xdf || c == 0xaa || c == 0xba ||
+           (c >= 0x3400 && c <= 0x9fff) || (c >= 0x5d0 && c <= 0x5ea) || (c >= 0x620 && c <= 0x64a) ||
+           (c >= 0x3040 && c <= 0x30ff) || (c >= 0xac00 && c <= 0xd7a3);
 }
 
 static bool is_digit(uint16_t c)
@@ -76,13 +76,14 @@ static bool check_range(struct run *run, int64_t begin, int64_t end, size_t leng
 {
     if (begin >= 0 && begin <= end && end <= (int64_t)length)
         return true;
-    return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "begin %lld, end %lld, length %zu", (long long)begin,
-                     (long long)end, length);
+    return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "begin %lld, end %lld, length %zu",
+                     (long long)begin, (long long)end, length);
 }
 
 static bool substring(struct run *run, struct text *text, int64_t begin, int64_t end, struct value *ret)
 {
-    return check_range(run, begin, end, text->length) && give(ret, text_substring(run, text, (size_t)begin, (size_t)end));
+    return check_range(run, begin, end, text->length) &&
+           give(ret, text_substring(run, text, (size_t)begin, (size_t)end));
 }
 
 static struct text *as_text(struct run *run, struct value v)
@@ -112,7 +113,8 @@ static bool string_char_at(struct run *run, struct value *a, unsigned n, struct 
     if (text == NULL)
         return false;
     if (a[1].i < 0 || a[1].i >= text->length)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "String index out of range: %lld", (long long)a[1].i);
+        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "String index out of range: %lld",
+                         (long long)a[1].i);
     *ret = value_char(text_at(text, (size_t)a[1].i));
     return true;
 }
@@ -362,7 +364,8 @@ static bool string_split_on_token(struct run *run, struct value *a, unsigned n, 
         done = (size_t)at + token->length;
     }
     struct text *rest = text_substring(run, text, done, text->length);
-    struct array *array = rest == NULL || !seq_add(run, parts, value_of(rest)) ? NULL : array_new(run, CLASS_STRING, parts->count);
+    struct array *array =
+        rest == NULL || !seq_add(run, parts, value_of(rest)) ? NULL : array_new(run, CLASS_STRING, parts->count);
     for (size_t i = 0; array != NULL && i < parts->count; i++)
         array->items[i] = seq_item(parts, i);
     return give(ret, array);
@@ -556,7 +559,8 @@ static bool not_a_number(struct run *run, struct slice text)
     return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\"", SLICE_ARG(text));
 }
 
-static bool to_integral(struct run *run, struct value *a, int64_t min, int64_t max, enum value_kind kind, struct value *ret)
+static bool to_integral(struct run *run, struct value *a, int64_t min, int64_t max, enum value_kind kind,
+                        struct value *ret)
 {
     struct slice text = trimmed(run, a[0]);
     int64_t i;
@@ -684,14 +688,16 @@ static struct pattern *pattern_of(struct run *run, struct value v)
 }
 
 /* "$1" and "${name}" stand for groups, a backslash for what follows it. */
-static bool append_replacement(struct run *run, struct text_buf *out, const struct matcher *matcher, const struct text *by)
+static bool append_replacement(struct run *run, struct text_buf *out, const struct matcher *matcher,
+                               const struct text *by)
 {
     for (size_t i = 0; i < by->length; i++) {
         uint16_t c = text_at(by, i);
         if (c == '\\' && i + 1 < by->length) {
             text_buf_unit(out, text_at(by, ++i));
         } else if (c == '$') {
-            unsigned group = i + 1 < by->length && is_digit(text_at(by, i + 1)) ? (unsigned)(text_at(by, i + 1) - '0') : REGEX_GROUPS_MAX + 1u;
+            unsigned group = i + 1 < by->length && is_digit(text_at(by, i + 1)) ? (unsigned)(text_at(by, i + 1) - '0')
+                                                                                : REGEX_GROUPS_MAX + 1u;
             if (group > REGEX_GROUPS_MAX)
                 return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Illegal group reference%s",
                                  i + 1 == by->length ? ": group index is missing" : "");
@@ -699,7 +705,8 @@ static bool append_replacement(struct run *run, struct text_buf *out, const stru
                 return run_throw(run, CLASS_INDEX_OUT_OF_BOUNDS_EXCEPTION, "No group %u", group);
             i++;
             if (matcher->groups[group * 2] >= 0)
-                text_buf_range(out, matcher->input, (size_t)matcher->groups[group * 2], (size_t)matcher->groups[group * 2 + 1]);
+                text_buf_range(out, matcher->input, (size_t)matcher->groups[group * 2],
+                               (size_t)matcher->groups[group * 2 + 1]);
         } else {
             text_buf_unit(out, c);
         }
@@ -733,7 +740,8 @@ static bool append_computed(struct run *run, struct text_buf *out, struct matche
         argument = groups_of(run, matcher);
     else if (run->groovy && !group_value(run, matcher, 0, &argument))
         return false;
-    return argument.kind != VALUE_NULL && run_invoke(run, function, &argument, 1, &result) && value_append(run, result, out);
+    return argument.kind != VALUE_NULL && run_invoke(run, function, &argument, 1, &result) &&
+           value_append(run, result, out);
 }
 
 static bool replace_regex(struct run *run, struct value *a, bool all, struct value *ret)
@@ -838,7 +846,8 @@ static bool string_find(struct run *run, struct value *a, unsigned n, struct val
     return !found || group_value(run, matcher, 0, ret);
 }
 
-static bool native_ignoring_case(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+static bool native_ignoring_case(struct run *run, struct closure *closure, struct value *a, unsigned n,
+                                 struct value *ret)
 {
     (void)closure;
     for (unsigned i = 0; i < n; i++)
@@ -992,7 +1001,8 @@ static bool builder_append(struct run *run, struct value *a, unsigned n, struct 
 }
 
 /* Puts `text` in place of what is between begin and end. */
-static bool builder_splice(struct run *run, struct builder *builder, int64_t begin, int64_t end, const struct text *text)
+static bool builder_splice(struct run *run, struct builder *builder, int64_t begin, int64_t end,
+                           const struct text *text)
 {
     struct text_buf tail = builder->buf;
     if (!check_range(run, begin, end, tail.length))
@@ -1066,7 +1076,8 @@ static bool builder_set_length(struct run *run, struct value *a, unsigned n, str
     (void)n;
     struct text_buf *buf = &builder_of(a[0])->buf;
     if (a[1].i < 0 || a[1].i > (int64_t)TEXT_LENGTH_MAX)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "String index out of range: %lld", (long long)a[1].i);
+        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "String index out of range: %lld",
+                         (long long)a[1].i);
     while (buf->length < (size_t)a[1].i && !buf->failed)
         text_buf_unit(buf, 0);
     buf->length = buf->failed ? buf->length : (size_t)a[1].i;
@@ -1077,7 +1088,8 @@ static bool builder_char_at(struct run *run, struct value *a, unsigned n, struct
 {
     const struct text_buf *buf = &builder_of(a[0])->buf;
     if (a[1].i < 0 || a[1].i >= (int64_t)buf->length)
-        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index %lld,length %zu", (long long)a[1].i, buf->length);
+        return run_throw(run, CLASS_STRING_INDEX_OUT_OF_BOUNDS_EXCEPTION, "index %lld,length %zu", (long long)a[1].i,
+                         buf->length);
     if (n == 2) {
         buf->units[a[1].i] = (uint16_t)a[2].i;
         builder_of(a[0])->buf.all |= (uint16_t)a[2].i;

@@ -2,12 +2,12 @@
 /* Methods of java.time's moments and zones. */
 #include "script/method_time.h"
 
-#define PARSE(name, id)                                                                                      \
-    static bool name##_parse(struct run *run, struct value *a, unsigned n, struct value *ret)                \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        NEED(1);                                                                                             \
-        return parse_iso(run, a[1], id, ret);                                                                \
+#define PARSE(name, id)                                                                       \
+    static bool name##_parse(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                         \
+        (void)n;                                                                              \
+        NEED(1);                                                                              \
+        return parse_iso(run, a[1], id, ret);                                                 \
     }
 
 PARSE(instant, CLASS_INSTANT)
@@ -19,11 +19,11 @@ PARSE(offset_time, CLASS_OFFSET_DATE_TIME)
 
 /* Fields */
 
-#define GETTER(name, part)                                                                                   \
-    static bool get_##name(struct run *run, struct value *a, unsigned n, struct value *ret)                  \
-    {                                                                                                        \
-        (void)run, (void)n;                                                                                  \
-        return give_int(ret, part_of(moment_of(a[0]), part));                                                \
+#define GETTER(name, part)                                                                  \
+    static bool get_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                       \
+        (void)run, (void)n;                                                                 \
+        return give_int(ret, part_of(moment_of(a[0]), part));                               \
     }
 
 GETTER(year, YEAR)
@@ -94,31 +94,20 @@ static bool get_field(struct run *run, struct value *a, unsigned n, struct value
     const struct moment *moment = moment_of(a[0]);
     NEED(1);
     int64_t day_seconds = floor_mod(moment->seconds, 86400);
-    static const int parts[] = {[3] = SECOND, [5] = MINUTE, [7] = HOUR, [9] = DAY_OF_MONTH, [10] = DAY_OF_YEAR,
-                                [12] = MONTH_VALUE, [13] = YEAR};
+    static const int parts[] = {[3] = SECOND,       [5] = MINUTE,       [7] = HOUR, [9] = DAY_OF_MONTH,
+                                [10] = DAY_OF_YEAR, [12] = MONTH_VALUE, [13] = YEAR};
     switch (((struct enumerator *)a[1].object)->ordinal) {
-    case 0:
-        return give_long(ret, moment->nanos);
-    case 1:
-        return give_long(ret, moment->nanos / 1000);
-    case 2:
-        return give_long(ret, moment->nanos / 1000000);
-    case 4:
-        return give_long(ret, day_seconds);
-    case 6:
-        return give_long(ret, day_seconds / 60);
-    case 8:
-        return give_long(ret, weekday_of(moment) + 1);
-    case 11:
-        return give_long(ret, floor_div(moment->seconds, 86400));
-    case 14:
-        return give_long(ret, instant_of(moment));
-    case 15:
-        return give_long(ret, moment->offset);
-    case 16:
-        return give_long(ret, day_seconds * 1000 + moment->nanos / 1000000);
-    case 17:
-        return give_long(ret, day_seconds * 1000000000 + moment->nanos);
+    case 0: return give_long(ret, moment->nanos);
+    case 1: return give_long(ret, moment->nanos / 1000);
+    case 2: return give_long(ret, moment->nanos / 1000000);
+    case 4: return give_long(ret, day_seconds);
+    case 6: return give_long(ret, day_seconds / 60);
+    case 8: return give_long(ret, weekday_of(moment) + 1);
+    case 11: return give_long(ret, floor_div(moment->seconds, 86400));
+    case 14: return give_long(ret, instant_of(moment));
+    case 15: return give_long(ret, moment->offset);
+    case 16: return give_long(ret, day_seconds * 1000 + moment->nanos / 1000000);
+    case 17: return give_long(ret, day_seconds * 1000000000 + moment->nanos);
     default:
         (void)run;
         return give_long(ret, part_of(moment, (enum part)parts[((struct enumerator *)a[1].object)->ordinal]));
@@ -149,26 +138,28 @@ static bool add_unit(struct run *run, const struct moment *moment, int64_t count
     return give(ret, moment_like(run, moment, moment->seconds + seconds, moment->nanos + rest));
 }
 
-static bool add_amount(struct run *run, const struct moment *moment, const struct moment *amount, int sign, struct value *ret)
+static bool add_amount(struct run *run, const struct moment *moment, const struct moment *amount, int sign,
+                       struct value *ret)
 {
     if (amount->object.class == CLASS_PERIOD) {
         if (!add_months(run, moment, sign * ((int64_t)amount->years * 12 + amount->months), ret))
             return false;
         return add_unit(run, moment_of(*ret), sign * (int64_t)amount->days, 7, ret);
     }
-    return give(ret, moment_like(run, moment, moment->seconds + sign * amount->seconds, moment->nanos + (int64_t)sign * amount->nanos));
+    return give(ret, moment_like(run, moment, moment->seconds + sign * amount->seconds,
+                                 moment->nanos + (int64_t)sign * amount->nanos));
 }
 
-#define ADDER(name, unit)                                                                                    \
-    static bool plus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)                 \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        return add_unit(run, moment_of(a[0]), a[1].i, unit, ret);                                            \
-    }                                                                                                        \
-    static bool minus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)                \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        return add_unit(run, moment_of(a[0]), -a[1].i, unit, ret);                                           \
+#define ADDER(name, unit)                                                                     \
+    static bool plus_##name(struct run *run, struct value *a, unsigned n, struct value *ret)  \
+    {                                                                                         \
+        (void)n;                                                                              \
+        return add_unit(run, moment_of(a[0]), a[1].i, unit, ret);                             \
+    }                                                                                         \
+    static bool minus_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                         \
+        (void)n;                                                                              \
+        return add_unit(run, moment_of(a[0]), -a[1].i, unit, ret);                            \
     }
 
 ADDER(nanos, 0)
@@ -202,45 +193,33 @@ static bool with_part(struct run *run, struct value *a, enum part part, int64_t 
     const struct moment *moment = moment_of(a[0]);
     struct civil civil = moment_civil(moment);
     switch (part) {
-    case YEAR:
-        civil.year = value;
-        break;
-    case MONTH_VALUE:
-        civil.month = (int)value;
-        break;
-    case DAY_OF_MONTH:
-        civil.day = (int)value;
-        break;
-    case HOUR:
-        civil.hour = (int)value;
-        break;
-    case MINUTE:
-        civil.minute = (int)value;
-        break;
-    case SECOND:
-        civil.second = (int)value;
-        break;
-    case NANO:
-        civil.nano = (int32_t)value;
-        break;
+    case YEAR: civil.year = value; break;
+    case MONTH_VALUE: civil.month = (int)value; break;
+    case DAY_OF_MONTH: civil.day = (int)value; break;
+    case HOUR: civil.hour = (int)value; break;
+    case MINUTE: civil.minute = (int)value; break;
+    case SECOND: civil.second = (int)value; break;
+    case NANO: civil.nano = (int32_t)value; break;
     case DAY_OF_YEAR:
         if (value < 1 || value > 365 + is_leap(civil.year))
             return out_of_range(run, "DayOfYear", value, "1 - 365/366");
-        return give(ret, moment_like(run, moment, moment->seconds + (value - part_of(moment, DAY_OF_YEAR)) * 86400, moment->nanos));
+        return give(ret, moment_like(run, moment, moment->seconds + (value - part_of(moment, DAY_OF_YEAR)) * 86400,
+                                     moment->nanos));
     }
     bool month = civil.month >= 1 && civil.month <= 12;
     if ((part == YEAR || part == MONTH_VALUE) && month && civil.day > month_length(civil.year, civil.month))
         civil.day = month_length(civil.year, civil.month);
-    if (!check_date(run, civil.year, civil.month, civil.day) || !check_time(run, civil.hour, civil.minute, civil.second, civil.nano))
+    if (!check_date(run, civil.year, civil.month, civil.day) ||
+        !check_time(run, civil.hour, civil.minute, civil.second, civil.nano))
         return false;
     return give(ret, moment_like(run, moment, civil_seconds(&civil), civil.nano));
 }
 
-#define SETTER(name, part)                                                                                   \
-    static bool with_##name(struct run *run, struct value *a, unsigned n, struct value *ret)                 \
-    {                                                                                                        \
-        (void)n;                                                                                             \
-        return with_part(run, a, part, a[1].i, ret);                                                         \
+#define SETTER(name, part)                                                                   \
+    static bool with_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                        \
+        (void)n;                                                                             \
+        return with_part(run, a, part, a[1].i, ret);                                         \
     }
 
 SETTER(year, YEAR)
@@ -283,7 +262,8 @@ static bool to_local_date(struct run *run, struct value *a, unsigned n, struct v
 static bool to_local_time(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    return give(ret, moment_new(run, CLASS_LOCAL_TIME, floor_mod(moment_of(a[0])->seconds, 86400), moment_of(a[0])->nanos));
+    return give(ret,
+                moment_new(run, CLASS_LOCAL_TIME, floor_mod(moment_of(a[0])->seconds, 86400), moment_of(a[0])->nanos));
 }
 
 static bool to_local_date_time(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -319,7 +299,8 @@ static bool zoned_of_instant(struct run *run, struct value *a, unsigned n, struc
     NEED(1);
     NEED(2);
     enum class_id id = type_class(((struct class_object *)a[0].object)->type);
-    struct moment *made = in_zone(run, moment_of(a[1]), moment_of(a[2]), id, moment_of(a[1])->object.class == CLASS_LOCAL_DATE_TIME);
+    struct moment *made =
+        in_zone(run, moment_of(a[1]), moment_of(a[2]), id, moment_of(a[1])->object.class == CLASS_LOCAL_DATE_TIME);
     return give(ret, made);
 }
 
@@ -327,14 +308,16 @@ static bool at_zone(struct run *run, struct value *a, unsigned n, struct value *
 {
     (void)n;
     NEED(1);
-    return give(ret, in_zone(run, moment_of(a[0]), moment_of(a[1]), CLASS_ZONED_DATE_TIME, moment_of(a[0])->object.class != CLASS_INSTANT));
+    return give(ret, in_zone(run, moment_of(a[0]), moment_of(a[1]), CLASS_ZONED_DATE_TIME,
+                             moment_of(a[0])->object.class != CLASS_INSTANT));
 }
 
 static bool at_offset(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     NEED(1);
-    return give(ret, in_zone(run, moment_of(a[0]), moment_of(a[1]), CLASS_OFFSET_DATE_TIME, moment_of(a[0])->object.class != CLASS_INSTANT));
+    return give(ret, in_zone(run, moment_of(a[0]), moment_of(a[1]), CLASS_OFFSET_DATE_TIME,
+                             moment_of(a[0])->object.class != CLASS_INSTANT));
 }
 
 static bool with_zone_same_instant(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -354,7 +337,8 @@ static bool with_zone_same_local(struct run *run, struct value *a, unsigned n, s
 static bool get_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    struct moment *zone = moment_as(run, moment_of(a[0]), moment_of(a[0])->utc_named ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
+    struct moment *zone =
+        moment_as(run, moment_of(a[0]), moment_of(a[0])->utc_named ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
     zone->nanos = 0;
     return give(ret, zone);
 }
@@ -369,11 +353,13 @@ static bool local_date_at_time(struct run *run, struct value *a, unsigned n, str
     int64_t seconds = moment_of(a[0])->seconds;
     if (n == 1) {
         NEED(1);
-        return give(ret, moment_new(run, CLASS_LOCAL_DATE_TIME, seconds + moment_of(a[1])->seconds, moment_of(a[1])->nanos));
+        return give(ret,
+                    moment_new(run, CLASS_LOCAL_DATE_TIME, seconds + moment_of(a[1])->seconds, moment_of(a[1])->nanos));
     }
     int64_t second = n > 2 ? a[3].i : 0, nano = n > 3 ? a[4].i : 0;
     return check_time(run, a[1].i, a[2].i, second, nano) &&
-           give(ret, moment_new(run, CLASS_LOCAL_DATE_TIME, seconds + a[1].i * 3600 + a[2].i * 60 + second, (int32_t)nano));
+           give(ret,
+                moment_new(run, CLASS_LOCAL_DATE_TIME, seconds + a[1].i * 3600 + a[2].i * 60 + second, (int32_t)nano));
 }
 
 /* Making */
@@ -381,7 +367,8 @@ static bool local_date_at_time(struct run *run, struct value *a, unsigned n, str
 static bool instant_of_milli(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    return give(ret, moment_new(run, CLASS_INSTANT, floor_div(a[1].i, 1000), (int32_t)floor_mod(a[1].i, 1000) * 1000000));
+    return give(ret,
+                moment_new(run, CLASS_INSTANT, floor_div(a[1].i, 1000), (int32_t)floor_mod(a[1].i, 1000) * 1000000));
 }
 
 static bool instant_of_second(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -405,10 +392,12 @@ static bool make_local(struct run *run, struct value *a, unsigned n, enum class_
     int64_t parts[7] = {1970, 1, 1, 0, 0, 0, 0};
     unsigned first = id == CLASS_LOCAL_TIME ? 3 : 0;
     for (unsigned i = 0; i < n && first + i < 7; i++)
-        parts[first + i] = value_is(a[i + 1], CLASS_MONTH) ? ((struct enumerator *)a[i + 1].object)->ordinal + 1 : a[i + 1].i;
+        parts[first + i] =
+            value_is(a[i + 1], CLASS_MONTH) ? ((struct enumerator *)a[i + 1].object)->ordinal + 1 : a[i + 1].i;
     if (!check_date(run, parts[0], parts[1], parts[2]) || !check_time(run, parts[3], parts[4], parts[5], parts[6]))
         return false;
-    struct civil civil = {parts[0], (int)parts[1], (int)parts[2], (int)parts[3], (int)parts[4], (int)parts[5], (int32_t)parts[6]};
+    struct civil civil = {parts[0],      (int)parts[1], (int)parts[2],    (int)parts[3],
+                          (int)parts[4], (int)parts[5], (int32_t)parts[6]};
     return give(ret, moment_new(run, id, civil_seconds(&civil), civil.nano));
 }
 
@@ -436,7 +425,8 @@ static bool local_date_time_of(struct run *run, struct value *a, unsigned n, str
         return make_local(run, a, n, CLASS_LOCAL_DATE_TIME, ret);
     NEED(1);
     NEED(2);
-    return give(ret, moment_new(run, CLASS_LOCAL_DATE_TIME, moment_of(a[1])->seconds + moment_of(a[2])->seconds, moment_of(a[2])->nanos));
+    return give(ret, moment_new(run, CLASS_LOCAL_DATE_TIME, moment_of(a[1])->seconds + moment_of(a[2])->seconds,
+                                moment_of(a[2])->nanos));
 }
 
 /* The last argument is the zone. */
@@ -539,40 +529,43 @@ static bool moment_until(struct run *run, struct value *a, unsigned n, struct va
     return moment_between(run, moment_of(a[0]), moment_of(a[1]), ((struct enumerator *)a[2].object)->ordinal, ret);
 }
 
-#define DATE_FIELDS                                                                                          \
-    M0("getYear", METHOD_BOTH, INT, get_year), M0("getMonthValue", METHOD_BOTH, INT, get_month_value),       \
+#define DATE_FIELDS                                                                                             \
+    M0("getYear", METHOD_BOTH, INT, get_year), M0("getMonthValue", METHOD_BOTH, INT, get_month_value),          \
         M0("getMonth", METHOD_BOTH, MONTH, get_month), M0("getDayOfMonth", METHOD_BOTH, INT, get_day_of_month), \
         M0("getDayOfYear", METHOD_BOTH, INT, get_day_of_year)
-#define TIME_FIELDS                                                                                          \
-    M0("getHour", METHOD_BOTH, INT, get_hour), M0("getMinute", METHOD_BOTH, INT, get_minute),                \
+#define TIME_FIELDS                                                                           \
+    M0("getHour", METHOD_BOTH, INT, get_hour), M0("getMinute", METHOD_BOTH, INT, get_minute), \
         M0("getSecond", METHOD_BOTH, INT, get_second), M0("getNano", METHOD_BOTH, INT, get_nano)
-#define COMPARISONS(self)                                                                                    \
+#define COMPARISONS(self)                                                                                       \
     M1("isBefore", METHOD_BOTH, BOOLEAN, self, is_before), M1("isAfter", METHOD_BOTH, BOOLEAN, self, is_after), \
-        M1("isEqual", METHOD_BOTH, BOOLEAN, self, is_equal), M1("compareTo", METHOD_BOTH, INT, self, moment_compare_to)
-#define ARITHMETIC(self)                                                                                     \
+        M1("isEqual", METHOD_BOTH, BOOLEAN, self, is_equal),                                                    \
+        M1("compareTo", METHOD_BOTH, INT, self, moment_compare_to)
+#define ARITHMETIC(self)                                                                                            \
     M1("plus", METHOD_BOTH, self, DEF, moment_plus), M2("plus", METHOD_BOTH, self, LONG, CHRONO_UNIT, moment_plus), \
-        M1("minus", METHOD_BOTH, self, DEF, moment_minus),                                                   \
-        M2("minus", METHOD_BOTH, self, LONG, CHRONO_UNIT, moment_minus),                                     \
+        M1("minus", METHOD_BOTH, self, DEF, moment_minus),                                                          \
+        M2("minus", METHOD_BOTH, self, LONG, CHRONO_UNIT, moment_minus),                                            \
         M2("until", METHOD_BOTH, LONG, TEMPORAL, CHRONO_UNIT, moment_until)
-#define DATE_ARITHMETIC(self)                                                                                \
-    M1("plusDays", METHOD_BOTH, self, LONG, plus_days), M1("minusDays", METHOD_BOTH, self, LONG, minus_days), \
+#define DATE_ARITHMETIC(self)                                                                                         \
+    M1("plusDays", METHOD_BOTH, self, LONG, plus_days), M1("minusDays", METHOD_BOTH, self, LONG, minus_days),         \
         M1("plusWeeks", METHOD_BOTH, self, LONG, plus_weeks), M1("minusWeeks", METHOD_BOTH, self, LONG, minus_weeks), \
-        M1("plusMonths", METHOD_BOTH, self, LONG, plus_months), M1("minusMonths", METHOD_BOTH, self, LONG, minus_months), \
+        M1("plusMonths", METHOD_BOTH, self, LONG, plus_months),                                                       \
+        M1("minusMonths", METHOD_BOTH, self, LONG, minus_months),                                                     \
         M1("plusYears", METHOD_BOTH, self, LONG, plus_years), M1("minusYears", METHOD_BOTH, self, LONG, minus_years), \
-        M1("withYear", METHOD_BOTH, self, INT, with_year), M1("withMonth", METHOD_BOTH, self, INT, with_month), \
-        M1("withDayOfMonth", METHOD_BOTH, self, INT, with_day_of_month),                                     \
+        M1("withYear", METHOD_BOTH, self, INT, with_year), M1("withMonth", METHOD_BOTH, self, INT, with_month),       \
+        M1("withDayOfMonth", METHOD_BOTH, self, INT, with_day_of_month),                                              \
         M1("withDayOfYear", METHOD_BOTH, self, INT, with_day_of_year)
-#define TIME_ARITHMETIC(self)                                                                                \
-    M1("plusHours", METHOD_BOTH, self, LONG, plus_hours), M1("minusHours", METHOD_BOTH, self, LONG, minus_hours), \
-        M1("plusMinutes", METHOD_BOTH, self, LONG, plus_minutes),                                            \
-        M1("minusMinutes", METHOD_BOTH, self, LONG, minus_minutes),                                          \
-        M1("plusSeconds", METHOD_BOTH, self, LONG, plus_seconds),                                            \
-        M1("minusSeconds", METHOD_BOTH, self, LONG, minus_seconds), M1("plusNanos", METHOD_BOTH, self, LONG, plus_nanos), \
-        M1("minusNanos", METHOD_BOTH, self, LONG, minus_nanos), M1("withHour", METHOD_BOTH, self, INT, with_hour), \
-        M1("withMinute", METHOD_BOTH, self, INT, with_minute), M1("withSecond", METHOD_BOTH, self, INT, with_second), \
-        M1("withNano", METHOD_BOTH, self, INT, with_nano), M1("truncatedTo", METHOD_BOTH, self, CHRONO_UNIT, truncated_to)
-#define PARSERS(self, parser)                                                                                \
-    M1("parse", STATIC, self, CHAR_SEQUENCE, parser),                                                        \
+#define TIME_ARITHMETIC(self)                                                                                         \
+    M1("plusHours", METHOD_BOTH, self, LONG, plus_hours), M1("minusHours", METHOD_BOTH, self, LONG, minus_hours),     \
+        M1("plusMinutes", METHOD_BOTH, self, LONG, plus_minutes),                                                     \
+        M1("minusMinutes", METHOD_BOTH, self, LONG, minus_minutes),                                                   \
+        M1("plusSeconds", METHOD_BOTH, self, LONG, plus_seconds),                                                     \
+        M1("minusSeconds", METHOD_BOTH, self, LONG, minus_seconds),                                                   \
+        M1("plusNanos", METHOD_BOTH, self, LONG, plus_nanos), M1("minusNanos", METHOD_BOTH, self, LONG, minus_nanos), \
+        M1("withHour", METHOD_BOTH, self, INT, with_hour), M1("withMinute", METHOD_BOTH, self, INT, with_minute),     \
+        M1("withSecond", METHOD_BOTH, self, INT, with_second), M1("withNano", METHOD_BOTH, self, INT, with_nano),     \
+        M1("truncatedTo", METHOD_BOTH, self, CHRONO_UNIT, truncated_to)
+#define PARSERS(self, parser)                         \
+    M1("parse", STATIC, self, CHAR_SEQUENCE, parser), \
         M2("parse", STATIC, self, CHAR_SEQUENCE, DATE_TIME_FORMATTER, moment_parse_by)
 
 static const struct method temporal_methods[] = {
@@ -604,7 +597,10 @@ static const struct method instant_methods[] = {
 };
 
 static const struct method local_date_methods[] = {
-    DATE_FIELDS, ARITHMETIC(LOCAL_DATE), DATE_ARITHMETIC(LOCAL_DATE), COMPARISONS(LOCAL_DATE),
+    DATE_FIELDS,
+    ARITHMETIC(LOCAL_DATE),
+    DATE_ARITHMETIC(LOCAL_DATE),
+    COMPARISONS(LOCAL_DATE),
     PARSERS(LOCAL_DATE, local_date_parse),
     M0("getDayOfWeek", METHOD_BOTH, DAY_OF_WEEK, get_day_of_week),
     M3("of", STATIC, LOCAL_DATE, INT, INT, INT, local_date_of),
@@ -620,19 +616,32 @@ static const struct method local_date_methods[] = {
 };
 
 static const struct method local_time_methods[] = {
-    TIME_FIELDS, ARITHMETIC(LOCAL_TIME), TIME_ARITHMETIC(LOCAL_TIME), COMPARISONS(LOCAL_TIME),
+    TIME_FIELDS,
+    ARITHMETIC(LOCAL_TIME),
+    TIME_ARITHMETIC(LOCAL_TIME),
+    COMPARISONS(LOCAL_TIME),
     PARSERS(LOCAL_TIME, local_time_parse),
     M2("of", STATIC, LOCAL_TIME, INT, INT, local_time_of),
     M3("of", STATIC, LOCAL_TIME, INT, INT, INT, local_time_of),
 };
 
 static const struct method local_date_time_methods[] = {
-    DATE_FIELDS, TIME_FIELDS, ARITHMETIC(LOCAL_DATE_TIME), DATE_ARITHMETIC(LOCAL_DATE_TIME), TIME_ARITHMETIC(LOCAL_DATE_TIME),
-    COMPARISONS(LOCAL_DATE_TIME), PARSERS(LOCAL_DATE_TIME, local_date_time_parse),
+    DATE_FIELDS,
+    TIME_FIELDS,
+    ARITHMETIC(LOCAL_DATE_TIME),
+    DATE_ARITHMETIC(LOCAL_DATE_TIME),
+    TIME_ARITHMETIC(LOCAL_DATE_TIME),
+    COMPARISONS(LOCAL_DATE_TIME),
+    PARSERS(LOCAL_DATE_TIME, local_date_time_parse),
     M0("getDayOfWeek", METHOD_BOTH, DAY_OF_WEEK, get_day_of_week),
     M2("of", STATIC, LOCAL_DATE_TIME, LOCAL_DATE, LOCAL_TIME, local_date_time_of),
     M5("of", STATIC, LOCAL_DATE_TIME, INT, INT, INT, INT, INT, local_date_time_of),
-    {"of", STATIC, 6, CLASS_LOCAL_DATE_TIME, {CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT}, local_date_time_of},
+    {"of",
+     STATIC,
+     6,
+     CLASS_LOCAL_DATE_TIME,
+     {CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT},
+     local_date_time_of},
     M2("ofInstant", STATIC, LOCAL_DATE_TIME, INSTANT, ZONE_ID, zoned_of_instant),
     M1("atZone", METHOD_BOTH, ZONED_DATE_TIME, ZONE_ID, at_zone),
     M1("atOffset", METHOD_BOTH, OFFSET_DATE_TIME, ZONE_OFFSET, at_offset),
@@ -640,14 +649,14 @@ static const struct method local_date_time_methods[] = {
     M0("toLocalTime", METHOD_BOTH, LOCAL_TIME, to_local_time),
 };
 
-#define ZONED(self, parser)                                                                                  \
-    DATE_FIELDS, TIME_FIELDS, ARITHMETIC(self), DATE_ARITHMETIC(self), TIME_ARITHMETIC(self), COMPARISONS(self), \
-        PARSERS(self, parser), M0("getDayOfWeek", METHOD_BOTH, DAY_OF_WEEK, get_day_of_week),                \
-        M2("ofInstant", STATIC, self, INSTANT, ZONE_ID, zoned_of_instant),                                   \
+#define ZONED(self, parser)                                                                                          \
+    DATE_FIELDS, TIME_FIELDS, ARITHMETIC(self), DATE_ARITHMETIC(self), TIME_ARITHMETIC(self), COMPARISONS(self),     \
+        PARSERS(self, parser), M0("getDayOfWeek", METHOD_BOTH, DAY_OF_WEEK, get_day_of_week),                        \
+        M2("ofInstant", STATIC, self, INSTANT, ZONE_ID, zoned_of_instant),                                           \
         M0("toInstant", METHOD_BOTH, INSTANT, to_instant), M0("toEpochSecond", METHOD_BOTH, LONG, get_epoch_second), \
-        M0("toLocalDate", METHOD_BOTH, LOCAL_DATE, to_local_date),                                           \
-        M0("toLocalTime", METHOD_BOTH, LOCAL_TIME, to_local_time),                                           \
-        M0("toLocalDateTime", METHOD_BOTH, LOCAL_DATE_TIME, to_local_date_time),                             \
+        M0("toLocalDate", METHOD_BOTH, LOCAL_DATE, to_local_date),                                                   \
+        M0("toLocalTime", METHOD_BOTH, LOCAL_TIME, to_local_time),                                                   \
+        M0("toLocalDateTime", METHOD_BOTH, LOCAL_DATE_TIME, to_local_date_time),                                     \
         M0("getOffset", METHOD_BOTH, ZONE_OFFSET, get_zone)
 
 static const struct method zoned_methods[] = {
@@ -671,7 +680,11 @@ static const struct method offset_time_methods[] = {
 
 /* What doc['date'].value is: a ZonedDateTime with Joda's methods beside it. */
 static const struct method doc_date_methods[] = {
-    DATE_FIELDS, TIME_FIELDS, ARITHMETIC(DOC_DATE_TIME), DATE_ARITHMETIC(DOC_DATE_TIME), TIME_ARITHMETIC(DOC_DATE_TIME),
+    DATE_FIELDS,
+    TIME_FIELDS,
+    ARITHMETIC(DOC_DATE_TIME),
+    DATE_ARITHMETIC(DOC_DATE_TIME),
+    TIME_ARITHMETIC(DOC_DATE_TIME),
     M1("isBefore", METHOD_BOTH, BOOLEAN, TEMPORAL, is_before),
     M1("isAfter", METHOD_BOTH, BOOLEAN, TEMPORAL, is_after),
     M1("isEqual", METHOD_BOTH, BOOLEAN, TEMPORAL, is_equal),

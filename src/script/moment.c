@@ -30,8 +30,11 @@ struct civil moment_civil(const struct moment *moment)
     int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int month = (int)((5 * of_year + 2) / 153);
-    struct civil civil = {.day = (int)(of_year - (153 * month + 2) / 5 + 1), .month = month < 10 ? month + 3 : month - 9,
-                          .hour = (int)(seconds / 3600), .minute = (int)(seconds / 60 % 60), .second = (int)(seconds % 60),
+    struct civil civil = {.day = (int)(of_year - (153 * month + 2) / 5 + 1),
+                          .month = month < 10 ? month + 3 : month - 9,
+                          .hour = (int)(seconds / 3600),
+                          .minute = (int)(seconds / 60 % 60),
+                          .second = (int)(seconds % 60),
                           .nano = moment->nanos};
     civil.year = year_of_era + era * 400 + (civil.month <= 2);
     return civil;
@@ -50,31 +53,46 @@ struct moment *moment_new(struct run *run, enum class_id id, int64_t seconds, in
 static const char *const days[] = {"MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"};
 static const char *const months[] = {"JANUARY", "FEBRUARY", "MARCH",     "APRIL",   "MAY",      "JUNE",
                                      "JULY",    "AUGUST",   "SEPTEMBER", "OCTOBER", "NOVEMBER", "DECEMBER"};
-static const char *const units[] = {"NANOS", "MICROS", "MILLIS", "SECONDS", "MINUTES", "HOURS",     "HALF_DAYS", "DAYS",
-                                    "WEEKS", "MONTHS", "YEARS",  "DECADES", "CENTURIES", "MILLENNIA", "ERAS",      "FOREVER"};
-static const char *const unit_texts[] = {"Nanos", "Micros", "Millis", "Seconds", "Minutes",   "Hours",     "HalfDays", "Days",
-                                         "Weeks", "Months", "Years",  "Decades", "Centuries", "Millennia", "Eras",     "Forever"};
-static const char *const fields[] = {"NANO_OF_SECOND", "MICRO_OF_SECOND", "MILLI_OF_SECOND", "SECOND_OF_MINUTE",
-                                     "SECOND_OF_DAY", "MINUTE_OF_HOUR", "MINUTE_OF_DAY", "HOUR_OF_DAY", "DAY_OF_WEEK",
-                                     "DAY_OF_MONTH", "DAY_OF_YEAR", "EPOCH_DAY", "MONTH_OF_YEAR", "YEAR", "INSTANT_SECONDS",
-                                     "OFFSET_SECONDS", "MILLI_OF_DAY", "NANO_OF_DAY"};
-static const char *const field_texts[] = {"NanoOfSecond", "MicroOfSecond", "MilliOfSecond", "SecondOfMinute",
-                                          "SecondOfDay", "MinuteOfHour", "MinuteOfDay", "HourOfDay", "DayOfWeek",
-                                          "DayOfMonth", "DayOfYear", "EpochDay", "MonthOfYear", "Year", "InstantSeconds",
-                                          "OffsetSeconds", "MilliOfDay", "NanoOfDay"};
-static const char *const roundings[] = {"UP", "DOWN", "CEILING", "FLOOR", "HALF_UP", "HALF_DOWN", "HALF_EVEN", "UNNECESSARY"};
-static const char *const time_units[] = {"NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"};
+static const char *const units[] = {"NANOS",     "MICROS",    "MILLIS", "SECONDS", "MINUTES", "HOURS",
+                                    "HALF_DAYS", "DAYS",      "WEEKS",  "MONTHS",  "YEARS",   "DECADES",
+                                    "CENTURIES", "MILLENNIA", "ERAS",   "FOREVER"};
+static const char *const unit_texts[] = {"Nanos",     "Micros",    "Millis", "Seconds", "Minutes", "Hours",
+                                         "HalfDays",  "Days",      "Weeks",  "Months",  "Years",   "Decades",
+                                         "Centuries", "Millennia", "Eras",   "Forever"};
+static const char *const fields[] = {"NANO_OF_SECOND",  "MICRO_OF_SECOND",
+                                     "MILLI_OF_SECOND", "SECOND_OF_MINUTE",
+                                     "SECOND_OF_DAY",   "MINUTE_OF_HOUR",
+                                     "MINUTE_OF_DAY",   "HOUR_OF_DAY",
+                                     "DAY_OF_WEEK",     "DAY_OF_MONTH",
+                                     "DAY_OF_YEAR",     "EPOCH_DAY",
+                                     "MONTH_OF_YEAR",   "YEAR",
+                                     "INSTANT_SECONDS", "OFFSET_SECONDS",
+                                     "MILLI_OF_DAY",    "NANO_OF_DAY"};
+static const char *const field_texts[] = {
+    "NanoOfSecond", "MicroOfSecond", "MilliOfSecond",  "SecondOfMinute", "SecondOfDay", "MinuteOfHour",
+    "MinuteOfDay",  "HourOfDay",     "DayOfWeek",      "DayOfMonth",     "DayOfYear",   "EpochDay",
+    "MonthOfYear",  "Year",          "InstantSeconds", "OffsetSeconds",  "MilliOfDay",  "NanoOfDay"};
+static const char *const roundings[] = {"UP",      "DOWN",      "CEILING",   "FLOOR",
+                                        "HALF_UP", "HALF_DOWN", "HALF_EVEN", "UNNECESSARY"};
+static const char *const time_units[] = {"NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
+                                         "MINUTES",     "HOURS",        "DAYS"};
 
-#define ENUM_ROW(id, names, texts) {CLASS_##id, sizeof names / sizeof *names, names, texts}
+#define ENUM_ROW(id, names, texts)                             \
+    {                                                          \
+        CLASS_##id, sizeof names / sizeof *names, names, texts \
+    }
 
 static const struct {
     uint16_t id;
     unsigned count;
     const char *const *names;
     const char *const *texts;
-} enums[] = {ENUM_ROW(DAY_OF_WEEK, days, days),           ENUM_ROW(MONTH, months, months),
-             ENUM_ROW(CHRONO_UNIT, units, unit_texts),    ENUM_ROW(CHRONO_FIELD, fields, field_texts),
-             ENUM_ROW(ROUNDING_MODE, roundings, roundings), ENUM_ROW(TIME_UNIT, time_units, time_units)};
+} enums[] = {ENUM_ROW(DAY_OF_WEEK, days, days),
+             ENUM_ROW(MONTH, months, months),
+             ENUM_ROW(CHRONO_UNIT, units, unit_texts),
+             ENUM_ROW(CHRONO_FIELD, fields, field_texts),
+             ENUM_ROW(ROUNDING_MODE, roundings, roundings),
+             ENUM_ROW(TIME_UNIT, time_units, time_units)};
 
 #define ENUM_COUNT (sizeof enums / sizeof *enums)
 
@@ -224,12 +242,8 @@ void moment_write(const struct moment *moment, struct text_buf *out)
 {
     struct civil civil = moment_civil(moment);
     switch (moment->object.class) {
-    case CLASS_DURATION:
-        write_duration(moment, out);
-        return;
-    case CLASS_PERIOD:
-        write_period(moment, out);
-        return;
+    case CLASS_DURATION: write_duration(moment, out); return;
+    case CLASS_PERIOD: write_period(moment, out); return;
     case CLASS_ZONE_ID:
     case CLASS_ZONE_OFFSET:
         if (moment->utc_named)
@@ -237,11 +251,8 @@ void moment_write(const struct moment *moment, struct text_buf *out)
         else
             write_offset(moment->offset, out);
         return;
-    case CLASS_LOCAL_TIME:
-        write_time(&civil, false, out);
-        return;
-    default:
-        break;
+    case CLASS_LOCAL_TIME: write_time(&civil, false, out); return;
+    default: break;
     }
     write_date(&civil, out);
     if (moment->object.class == CLASS_LOCAL_DATE)
@@ -262,7 +273,8 @@ void moment_write(const struct moment *moment, struct text_buf *out)
 }
 
 static const char *const short_days[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
-static const char *const short_months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+static const char *const short_months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 static int weekday(int64_t epoch_day)
 {
@@ -273,7 +285,8 @@ void moment_write_date(const struct moment *moment, struct text_buf *out)
 {
     struct civil civil = moment_civil(moment);
     write_format(out, "%s %s %02d %02d:%02d:%02d UTC %04lld", short_days[weekday(floor_div(moment->seconds, 86400))],
-                 short_months[civil.month - 1], civil.day, civil.hour, civil.minute, civil.second, (long long)civil.year);
+                 short_months[civil.month - 1], civil.day, civil.hour, civil.minute, civil.second,
+                 (long long)civil.year);
 }
 
 void moment_write_json(const struct moment *moment, struct text_buf *out)
@@ -314,13 +327,14 @@ int moment_compare(const struct moment *a, const struct moment *b)
 
 bool moment_equal(const struct moment *a, const struct moment *b)
 {
-    return a->object.class == b->object.class && a->seconds == b->seconds && a->nanos == b->nanos && a->offset == b->offset &&
-           a->years == b->years && a->months == b->months && a->days == b->days && a->utc_named == b->utc_named;
+    return a->object.class == b->object.class && a->seconds == b->seconds && a->nanos == b->nanos &&
+           a->offset == b->offset && a->years == b->years && a->months == b->months && a->days == b->days &&
+           a->utc_named == b->utc_named;
 }
 
 int32_t moment_hash(const struct moment *moment)
 {
     uint64_t seconds = (uint64_t)moment->seconds;
-    return (int32_t)((uint32_t)(seconds ^ seconds >> 32) + 51u * (uint32_t)moment->nanos + 7u * (uint32_t)moment->offset +
-                     31u * (uint32_t)moment->months + (uint32_t)moment->days);
+    return (int32_t)((uint32_t)(seconds ^ seconds >> 32) + 51u * (uint32_t)moment->nanos +
+                     7u * (uint32_t)moment->offset + 31u * (uint32_t)moment->months + (uint32_t)moment->days);
 }

@@ -13,11 +13,11 @@
 /* One struct for all classes of time; which fields count depends on the class. */
 struct moment {
     struct object object;
-    int64_t seconds;   /* since the epoch, local for LOCAL_… and with a zone; of a DURATION its length */
-    int32_t nanos;     /* 0 to 999,999,999 */
-    int32_t offset;    /* of the zone, seconds; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
-    bool utc_named;    /* the zone is called UTC, GMT or so, not Z */
-    char zone[10];     /* its name where utc_named */
+    int64_t seconds;             /* since the epoch, local for LOCAL_… and with a zone; of a DURATION its length */
+    int32_t nanos;               /* 0 to 999,999,999 */
+    int32_t offset;              /* of the zone, seconds; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
+    bool utc_named;              /* the zone is called UTC, GMT or so, not Z */
+    char zone[10];               /* its name where utc_named */
     int32_t years, months, days; /* PERIOD */
 };
 
@@ -35,12 +35,12 @@ struct date_formatter {
 
 const char *enumerator_name(enum class_id id, int ordinal);
 const char *enumerator_text(enum class_id id, int ordinal); /* its toString: "Days" for ChronoUnit.DAYS */
-unsigned enumerator_count(enum class_id id); /* 0 for a class that is no enumeration */
+unsigned enumerator_count(enum class_id id);                /* 0 for a class that is no enumeration */
 struct value enumerator_value(struct run *run, enum class_id id, int ordinal);
 
 struct civil {
     int64_t year;
-    int month, day;           /* from 1 */
+    int month, day; /* from 1 */
     int hour, minute, second;
     int32_t nano;
 };

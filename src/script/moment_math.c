@@ -3,8 +3,8 @@
 #include "script/method_time.h"
 
 /* Nanoseconds of ChronoUnit's first nine; the larger ones are months. */
-const int64_t unit_nanos[9] = {1, 1000, 1000000, 1000000000, 60000000000, 3600000000000, 43200000000000, 86400000000000,
-                                     604800000000000};
+const int64_t unit_nanos[9] = {
+    1, 1000, 1000000, 1000000000, 60000000000, 3600000000000, 43200000000000, 86400000000000, 604800000000000};
 const int64_t unit_months[14] = {[9] = 1, [10] = 12, [11] = 120, [12] = 1200, [13] = 12000};
 
 struct moment *moment_like(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos)
@@ -76,29 +76,22 @@ bool check_time(struct run *run, int64_t hour, int64_t minute, int64_t second, i
 
 int64_t civil_seconds(const struct civil *civil)
 {
-    return days_from_civil(civil->year, civil->month, civil->day) * 86400 + civil->hour * 3600 + civil->minute * 60 + civil->second;
+    return days_from_civil(civil->year, civil->month, civil->day) * 86400 + civil->hour * 3600 + civil->minute * 60 +
+           civil->second;
 }
 
 int64_t part_of(const struct moment *moment, enum part part)
 {
     struct civil civil = moment_civil(moment);
     switch (part) {
-    case YEAR:
-        return civil.year;
-    case MONTH_VALUE:
-        return civil.month;
-    case DAY_OF_MONTH:
-        return civil.day;
-    case HOUR:
-        return civil.hour;
-    case MINUTE:
-        return civil.minute;
-    case SECOND:
-        return civil.second;
-    case NANO:
-        return civil.nano;
-    case DAY_OF_YEAR:
-        return floor_div(moment->seconds, 86400) - days_from_civil(civil.year, 1, 1) + 1;
+    case YEAR: return civil.year;
+    case MONTH_VALUE: return civil.month;
+    case DAY_OF_MONTH: return civil.day;
+    case HOUR: return civil.hour;
+    case MINUTE: return civil.minute;
+    case SECOND: return civil.second;
+    case NANO: return civil.nano;
+    case DAY_OF_YEAR: return floor_div(moment->seconds, 86400) - days_from_civil(civil.year, 1, 1) + 1;
     }
     return 0;
 }

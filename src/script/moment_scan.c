@@ -17,7 +17,8 @@ int64_t scan_digits(struct scan *scan, unsigned min, unsigned max)
 {
     int64_t value = 0;
     unsigned count = 0;
-    while (count < max && scan->at < scan->text.len && scan->text.data[scan->at] >= '0' && scan->text.data[scan->at] <= '9') {
+    while (count < max && scan->at < scan->text.len && scan->text.data[scan->at] >= '0' &&
+           scan->text.data[scan->at] <= '9') {
         value = value * 10 + (scan->text.data[scan->at++] - '0');
         count++;
     }
@@ -89,10 +90,11 @@ bool scan_offset(struct scan *scan, int32_t *ret_offset)
 bool parse_failed(struct run *run, const struct scan *scan)
 {
     if (!scan->failed)
-        return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed, unparsed text found at index %zu",
-                         SLICE_ARG(scan->text), scan->at);
-    return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed at index %zu", SLICE_ARG(scan->text),
-                     scan->at);
+        return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION,
+                         "Text '%.*s' could not be parsed, unparsed text found at index %zu", SLICE_ARG(scan->text),
+                         scan->at);
+    return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed at index %zu",
+                     SLICE_ARG(scan->text), scan->at);
 }
 
 bool check_civil(struct run *run, struct slice text, const struct civil *civil)
@@ -102,7 +104,8 @@ bool check_civil(struct run *run, struct slice text, const struct civil *civil)
     if (ok)
         return true;
     struct slice why = text_slice(run->arena, run->thrown->message);
-    return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed: %.*s", SLICE_ARG(text), SLICE_ARG(why));
+    return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed: %.*s", SLICE_ARG(text),
+                     SLICE_ARG(why));
 }
 
 bool known_zone(struct slice name)
@@ -124,8 +127,8 @@ bool set_zone(struct run *run, struct moment *moment, struct slice name)
     }
     if (scan_offset(&scan, &moment->offset) && scan.at == name.len)
         return true;
-    return run_throw(run, CLASS_DATE_TIME_EXCEPTION, "the rules of the zone [%.*s] are not at hand: only UTC and fixed offsets are",
-                     SLICE_ARG(name));
+    return run_throw(run, CLASS_DATE_TIME_EXCEPTION,
+                     "the rules of the zone [%.*s] are not at hand: only UTC and fixed offsets are", SLICE_ARG(name));
 }
 
 bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret)

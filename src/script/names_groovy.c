@@ -112,8 +112,8 @@ struct slice closure_class_name(struct run *run, struct value v)
     return run_printf(run, "%.*s$%.*s", SLICE_ARG(script), SLICE_ARG(closure->body->name));
 }
 
-static bool wrong_arguments(struct run *run, const struct closure *closure, struct slice called, struct value *arguments,
-                            unsigned count)
+static bool wrong_arguments(struct run *run, const struct closure *closure, struct slice called,
+                            struct value *arguments, unsigned count)
 {
     struct slice types, values, name = closure_class_name(run, value_of(closure));
     if (!groovy_show_arguments(run, arguments, count, &types, &values))
@@ -159,8 +159,8 @@ bool groovy_invoke(struct run *run, struct closure *closure, struct value *argum
     return invoke_body(run, closure, SLICE_LIT("doCall"), arguments, count, ret);
 }
 
-bool groovy_invoke_as(struct run *run, struct value function, struct slice called, struct value *arguments, unsigned count,
-                      struct value *ret)
+bool groovy_invoke_as(struct run *run, struct value function, struct slice called, struct value *arguments,
+                      unsigned count, struct value *ret)
 {
     const struct closure *closure = (const struct closure *)function.object;
     return closure->kind == CLOSURE_BODY ? run_step(run, 1) && invoke_body(run, closure, called, arguments, count, ret)

@@ -15,80 +15,80 @@ struct function;
 
 enum node_kind {
     /* Expressions. `list` is a chain of nodes by `next`. */
-    NODE_CONST,        /* value */
-    NODE_NAME,         /* text: a name nobody resolved yet */
-    NODE_LOCAL,        /* slot; NODE_BOXED: through a box that closures share */
-    NODE_PARAM,        /* text: a parameter by bare name; value: the text */
-    NODE_BINDING,      /* text, value: Groovy's names without a declaration */
-    NODE_TYPE,         /* target: a class as such */
-    NODE_ASSIGN,       /* a = b */
-    NODE_COMPOUND,     /* a op= b */
-    NODE_STEP,         /* ++a, a--: op OP_ADD or OP_SUB; NODE_POSTFIX */
-    NODE_BINARY,       /* a op b */
-    NODE_COMPARE,      /* a op b, op a comparison */
-    NODE_AND,          /* a && b */
+    NODE_CONST,    /* value */
+    NODE_NAME,     /* text: a name nobody resolved yet */
+    NODE_LOCAL,    /* slot; NODE_BOXED: through a box that closures share */
+    NODE_PARAM,    /* text: a parameter by bare name; value: the text */
+    NODE_BINDING,  /* text, value: Groovy's names without a declaration */
+    NODE_TYPE,     /* target: a class as such */
+    NODE_ASSIGN,   /* a = b */
+    NODE_COMPOUND, /* a op= b */
+    NODE_STEP,     /* ++a, a--: op OP_ADD or OP_SUB; NODE_POSTFIX */
+    NODE_BINARY,   /* a op b */
+    NODE_COMPARE,  /* a op b, op a comparison */
+    NODE_AND,      /* a && b */
     NODE_OR,
-    NODE_NOT,          /* !a */
-    NODE_NEGATE,       /* -a */
-    NODE_PLUS,         /* +a */
-    NODE_INVERT,       /* ~a */
-    NODE_CAST,         /* a as target; NODE_EXPLICIT: written in the source */
-    NODE_COERCE,       /* Groovy's a as target */
-    NODE_INSTANCEOF,   /* a instanceof target */
-    NODE_CONDITIONAL,  /* a ? b : c */
-    NODE_ELVIS,        /* a ?: b */
-    NODE_LIST,         /* list */
-    NODE_MAP,          /* list of keys and values in turn */
-    NODE_NEW,          /* new target(list) */
-    NODE_NEW_ARRAY,    /* new target[list]: target the whole type */
-    NODE_ARRAY_INIT,   /* new target[] {list} */
-    NODE_DOT,          /* a.text; NODE_SAFE, NODE_SPREAD; value: the text; b: a computed name (Groovy) */
-    NODE_BRACE,        /* a[b] */
-    NODE_CALL,         /* a.text(list); NODE_SAFE, NODE_SPREAD; method when known; b: a computed name */
-    NODE_CALL_LOCAL,   /* text(list); function when known */
-    NODE_LAMBDA,       /* function */
-    NODE_REFERENCE,    /* target::text, this::text; function or method when known; a: Groovy's a.&text */
-    NODE_PATTERN,      /* /text/ */
-    NODE_FIND,         /* a =~ b */
-    NODE_MATCH,        /* a ==~ b */
-    NODE_GSTRING,      /* list of parts */
-    NODE_RANGE,        /* a..b; NODE_EXCLUSIVE */
-    NODE_IN,           /* a in b */
-    NODE_SPACESHIP,    /* a <=> b */
+    NODE_NOT,             /* !a */
+    NODE_NEGATE,          /* -a */
+    NODE_PLUS,            /* +a */
+    NODE_INVERT,          /* ~a */
+    NODE_CAST,            /* a as target; NODE_EXPLICIT: written in the source */
+    NODE_COERCE,          /* Groovy's a as target */
+    NODE_INSTANCEOF,      /* a instanceof target */
+    NODE_CONDITIONAL,     /* a ? b : c */
+    NODE_ELVIS,           /* a ?: b */
+    NODE_LIST,            /* list */
+    NODE_MAP,             /* list of keys and values in turn */
+    NODE_NEW,             /* new target(list) */
+    NODE_NEW_ARRAY,       /* new target[list]: target the whole type */
+    NODE_ARRAY_INIT,      /* new target[] {list} */
+    NODE_DOT,             /* a.text; NODE_SAFE, NODE_SPREAD; value: the text; b: a computed name (Groovy) */
+    NODE_BRACE,           /* a[b] */
+    NODE_CALL,            /* a.text(list); NODE_SAFE, NODE_SPREAD; method when known; b: a computed name */
+    NODE_CALL_LOCAL,      /* text(list); function when known */
+    NODE_LAMBDA,          /* function */
+    NODE_REFERENCE,       /* target::text, this::text; function or method when known; a: Groovy's a.&text */
+    NODE_PATTERN,         /* /text/ */
+    NODE_FIND,            /* a =~ b */
+    NODE_MATCH,           /* a ==~ b */
+    NODE_GSTRING,         /* list of parts */
+    NODE_RANGE,           /* a..b; NODE_EXCLUSIVE */
+    NODE_IN,              /* a in b */
+    NODE_SPACESHIP,       /* a <=> b */
     NODE_SPREAD_ARGUMENT, /* *a in a list or in arguments */
     NODE_NAMED_ARGUMENT,  /* b: a in arguments */
     NODE_THIS,
-    NODE_CONCAT,       /* list: parts of a text joined by + (Painless) */
+    NODE_CONCAT, /* list: parts of a text joined by + (Painless) */
 
     /* Statements. */
-    NODE_BLOCK,        /* list */
-    NODE_EXPRESSION,   /* a */
-    NODE_DECLARE,      /* slot, target, a: first value or NULL */
-    NODE_DECLARE_ALL,  /* list of NODE_DECLARE */
-    NODE_IF,           /* a, b, c or NULL */
-    NODE_WHILE,        /* a, b or NULL; of all loops and jumps: value, Groovy's label or null */
-    NODE_DO,           /* b, a */
-    NODE_FOR,          /* list: initialiser or NULL; a condition, c afterthought, b body; each may be NULL */
-    NODE_EACH,         /* slot, target: the variable; a: what is walked; b: body */
-    NODE_RETURN,       /* a or NULL */
-    NODE_THROW,        /* a */
-    NODE_TRY,          /* b; list of NODE_CATCH; c: finally (Groovy) */
-    NODE_CATCH,        /* slot, target; b */
+    NODE_BLOCK,       /* list */
+    NODE_EXPRESSION,  /* a */
+    NODE_DECLARE,     /* slot, target, a: first value or NULL */
+    NODE_DECLARE_ALL, /* list of NODE_DECLARE */
+    NODE_IF,          /* a, b, c or NULL */
+    NODE_WHILE,       /* a, b or NULL; of all loops and jumps: value, Groovy's label or null */
+    NODE_DO,          /* b, a */
+    NODE_FOR,         /* list: initialiser or NULL; a condition, c afterthought, b body; each may be NULL */
+    NODE_EACH,        /* slot, target: the variable; a: what is walked; b: body */
+    NODE_RETURN,      /* a or NULL */
+    NODE_THROW,       /* a */
+    NODE_TRY,         /* b; list of NODE_CATCH; c: finally (Groovy) */
+    NODE_CATCH,       /* slot, target; b */
     NODE_BREAK,
     NODE_CONTINUE,
-    NODE_ASSERT,       /* a; b: a message; text: the source of the statement */
-    NODE_SWITCH,       /* a; list of NODE_CASE */
-    NODE_CASE,         /* a, NULL for default; b */
+    NODE_ASSERT, /* a; b: a message; text: the source of the statement */
+    NODE_SWITCH, /* a; list of NODE_CASE */
+    NODE_CASE,   /* a, NULL for default; b */
     NODE_EMPTY,
     NODE_KIND_COUNT
 };
 
 enum node_flag {
     NODE_POSTFIX = 1,
-    NODE_SAFE = 2,       /* ?. */
-    NODE_SPREAD = 4,     /* *. */
+    NODE_SAFE = 2,   /* ?. */
+    NODE_SPREAD = 4, /* *. */
     NODE_EXPLICIT = 8,
-    NODE_INTERNAL = 16,  /* a cast where boxing is allowed: arguments, returns; a step of what is not written to */
+    NODE_INTERNAL = 16, /* a cast where boxing is allowed: arguments, returns; a step of what is not written to */
     NODE_BOXED = 32,
     NODE_EXCLUSIVE = 64, /* ..< */
     NODE_USED = 128,     /* somebody reads the result */
@@ -99,23 +99,32 @@ enum node_flag {
     NODE_PARENTHESES = 4096,
     NODE_OPTIMIZED = 8192, /* of a `def`, converted as the call site does it, not by a cast */
     NODE_STATEMENT = 16384,
-    NODE_COMMAND = 32768,  /* Groovy: f x, without parentheses */
+    NODE_COMMAND = 32768, /* Groovy: f x, without parentheses */
 };
 
-enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE, COMPARE_SAME, COMPARE_NOT_SAME };
+enum comparison {
+    COMPARE_EQ,
+    COMPARE_NE,
+    COMPARE_LT,
+    COMPARE_LE,
+    COMPARE_GT,
+    COMPARE_GE,
+    COMPARE_SAME,
+    COMPARE_NOT_SAME
+};
 
 /* Of a NODE_DOT whose object is a `def`: whether any class has a getter of that name, or it can only be a key. */
 enum dot { DOT_ANY, DOT_KEY };
 
 struct node {
-    uint8_t kind;       /* enum node_kind */
-    uint8_t op;         /* enum operator or enum comparison; NODE_DOT: enum dot */
+    uint8_t kind; /* enum node_kind */
+    uint8_t op;   /* enum operator or enum comparison; NODE_DOT: enum dot */
     uint16_t flags;
-    type_id type;       /* of the value, in Painless */
-    type_id target;     /* a type the source or a resolver names */
-    int32_t offset;     /* in the source, UTF-16 units */
-    int32_t fault;      /* where a throwable that arises here is said to be (place.c) */
-    uint32_t slot;      /* of a local; of a call site's cache */
+    type_id type;   /* of the value, in Painless */
+    type_id target; /* a type the source or a resolver names */
+    int32_t offset; /* in the source, UTF-16 units */
+    int32_t fault;  /* where a throwable that arises here is said to be (place.c) */
+    uint32_t slot;  /* of a local; of a call site's cache */
     struct node *a, *b, *c;
     struct node *list;
     struct node *next;
@@ -129,7 +138,7 @@ struct node {
 struct parameter {
     struct slice name;
     type_id type;
-    bool boxed;          /* Groovy: shared with a closure */
+    bool boxed;           /* Groovy: shared with a closure */
     struct node *initial; /* Groovy: its default */
 };
 
@@ -147,12 +156,12 @@ struct function {
     struct parameter *parameters;
     unsigned capture_count;
     struct capture *captures;
-    unsigned slot_count;    /* parameters, captures, locals */
-    unsigned nesting;       /* C frames a call may take */
+    unsigned slot_count; /* parameters, captures, locals */
+    unsigned nesting;    /* C frames a call may take */
     struct node *body;
-    bool implicit_it;       /* a closure without a list of parameters */
+    bool implicit_it; /* a closure without a list of parameters */
     bool lambda;
-    bool returns_last;      /* the value of the last statement is the result */
+    bool returns_last; /* the value of the last statement is the result */
     int32_t offset;
     struct function *next;
 };

@@ -11,11 +11,12 @@
 static const struct {
     const char *symbol, *name;
 } operators[OP_COUNT] = {
-    [OP_ADD] = {"+", "addition"},         [OP_SUB] = {"-", "subtraction"},   [OP_MUL] = {"*", "multiplication"},
-    [OP_DIV] = {"/", "division"},         [OP_REM] = {"%", "remainder"},     [OP_SHL] = {"<<", "left shift"},
-    [OP_SHR] = {">>", "right shift"},     [OP_USHR] = {">>>", "unsigned right shift"},
-    [OP_AND] = {"&", "bitwise and"},      [OP_OR] = {"|", "bitwise or"},      [OP_XOR] = {"^", "bitwise xor"},
-    [OP_POW] = {"**", "power"},
+    [OP_ADD] = {"+", "addition"},       [OP_SUB] = {"-", "subtraction"},
+    [OP_MUL] = {"*", "multiplication"}, [OP_DIV] = {"/", "division"},
+    [OP_REM] = {"%", "remainder"},      [OP_SHL] = {"<<", "left shift"},
+    [OP_SHR] = {">>", "right shift"},   [OP_USHR] = {">>>", "unsigned right shift"},
+    [OP_AND] = {"&", "bitwise and"},    [OP_OR] = {"|", "bitwise or"},
+    [OP_XOR] = {"^", "bitwise xor"},    [OP_POW] = {"**", "power"},
 };
 
 const char *operator_symbol(enum operator op)
@@ -183,23 +184,14 @@ double number_to_double(struct run *run, struct value v)
 struct value number_cast(struct run *run, struct value v, enum value_kind kind)
 {
     switch (kind) {
-    case VALUE_BYTE:
-        return (struct value){.kind = kind, .i = (int8_t)(uint8_t)(uint32_t)number_to_i32(v)};
-    case VALUE_SHORT:
-        return (struct value){.kind = kind, .i = (int16_t)(uint16_t)(uint32_t)number_to_i32(v)};
-    case VALUE_CHAR:
-        return value_char((uint16_t)(uint32_t)number_to_i32(v));
-    case VALUE_INT:
-        return value_int(number_to_i32(v));
-    case VALUE_LONG:
-        return value_long(number_to_i64(v));
-    case VALUE_FLOAT:
-        return value_float(number_to_double(run, v));
-    case VALUE_DOUBLE:
-        return value_double(number_to_double(run, v));
-    default:
-        UNREACHABLE();
-        return VALUE_NONE;
+    case VALUE_BYTE: return (struct value){.kind = kind, .i = (int8_t)(uint8_t)(uint32_t)number_to_i32(v)};
+    case VALUE_SHORT: return (struct value){.kind = kind, .i = (int16_t)(uint16_t)(uint32_t)number_to_i32(v)};
+    case VALUE_CHAR: return value_char((uint16_t)(uint32_t)number_to_i32(v));
+    case VALUE_INT: return value_int(number_to_i32(v));
+    case VALUE_LONG: return value_long(number_to_i64(v));
+    case VALUE_FLOAT: return value_float(number_to_double(run, v));
+    case VALUE_DOUBLE: return value_double(number_to_double(run, v));
+    default: UNREACHABLE(); return VALUE_NONE;
     }
 }
 
@@ -242,65 +234,40 @@ static bool integral_binary(struct run *run, enum operator op, int64_t a, int64_
 {
     unsigned distance = (unsigned)wide(b) & (is_long ? 63u : 31u);
     switch (op) {
-    case OP_ADD:
-        *ret = (int64_t)(wide(a) + wide(b));
-        return true;
-    case OP_SUB:
-        *ret = (int64_t)(wide(a) - wide(b));
-        return true;
-    case OP_MUL:
-        *ret = (int64_t)(wide(a) * wide(b));
-        return true;
+    case OP_ADD: *ret = (int64_t)(wide(a) + wide(b)); return true;
+    case OP_SUB: *ret = (int64_t)(wide(a) - wide(b)); return true;
+    case OP_MUL: *ret = (int64_t)(wide(a) * wide(b)); return true;
     case OP_DIV:
     case OP_REM:
         if (b == 0)
-            return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, run->groovy && op == OP_DIV ? "Division by zero"
-                                                                                          : "/ by zero");
+            return run_throw(run, CLASS_ARITHMETIC_EXCEPTION,
+                             run->groovy && op == OP_DIV ? "Division by zero" : "/ by zero");
         if (b == -1)
             *ret = op == OP_DIV ? (int64_t)(0 - wide(a)) : 0;
         else
             *ret = op == OP_DIV ? a / b : a % b;
         return true;
-    case OP_SHL:
-        *ret = (int64_t)(wide(a) << distance);
-        return true;
-    case OP_SHR:
-        *ret = a >> distance;
-        return true;
+    case OP_SHL: *ret = (int64_t)(wide(a) << distance); return true;
+    case OP_SHR: *ret = a >> distance; return true;
     case OP_USHR:
         *ret = is_long ? (int64_t)(wide(a) >> distance) : (int64_t)((uint32_t)wide(a) >> distance);
         return true;
-    case OP_AND:
-        *ret = a & b;
-        return true;
-    case OP_OR:
-        *ret = a | b;
-        return true;
-    case OP_XOR:
-        *ret = a ^ b;
-        return true;
-    default:
-        UNREACHABLE();
-        return false;
+    case OP_AND: *ret = a & b; return true;
+    case OP_OR: *ret = a | b; return true;
+    case OP_XOR: *ret = a ^ b; return true;
+    default: UNREACHABLE(); return false;
     }
 }
 
 static double floating_binary(enum operator op, double a, double b)
 {
     switch (op) {
-    case OP_ADD:
-        return a + b;
-    case OP_SUB:
-        return a - b;
-    case OP_MUL:
-        return a * b;
-    case OP_DIV:
-        return a / b;
-    case OP_REM:
-        return fmod(a, b);
-    default:
-        UNREACHABLE();
-        return 0;
+    case OP_ADD: return a + b;
+    case OP_SUB: return a - b;
+    case OP_MUL: return a * b;
+    case OP_DIV: return a / b;
+    case OP_REM: return fmod(a, b);
+    default: UNREACHABLE(); return 0;
     }
 }
 
@@ -409,9 +376,9 @@ bool number_not_on_fractions(struct run *run, const char *method, struct value v
 
 bool number_binary_groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
-    static const char *const methods[OP_COUNT] = {[OP_SHL] = "leftShift", [OP_SHR] = "rightShift",
-                                                  [OP_USHR] = "rightShiftUnsigned", [OP_AND] = "and", [OP_OR] = "or",
-                                                  [OP_XOR] = "xor"};
+    static const char *const methods[OP_COUNT] = {
+        [OP_SHL] = "leftShift", [OP_SHR] = "rightShift", [OP_USHR] = "rightShiftUnsigned",
+        [OP_AND] = "and",       [OP_OR] = "or",          [OP_XOR] = "xor"};
     if (op == OP_POW)
         return power(run, a, b, ret);
     if (op > OP_REM && (value_floating(a) || value_floating(b)))
@@ -543,17 +510,10 @@ int32_t number_hash(struct value v)
         uint32_t bits;
     } as_float;
     switch (v.kind) {
-    case VALUE_BOOLEAN:
-        return v.i ? 1231 : 1237;
-    case VALUE_LONG:
-        return fold((uint64_t)v.i);
-    case VALUE_FLOAT:
-        as_float.f = (float)v.d;
-        return isnan(v.d) ? 0x7fc00000 : (int32_t)as_float.bits;
-    case VALUE_DOUBLE:
-        as_double.d = v.d;
-        return isnan(v.d) ? 0x7ff80000 : fold(as_double.bits);
-    default:
-        return (int32_t)v.i;
+    case VALUE_BOOLEAN: return v.i ? 1231 : 1237;
+    case VALUE_LONG: return fold((uint64_t)v.i);
+    case VALUE_FLOAT: as_float.f = (float)v.d; return isnan(v.d) ? 0x7fc00000 : (int32_t)as_float.bits;
+    case VALUE_DOUBLE: as_double.d = v.d; return isnan(v.d) ? 0x7ff80000 : fold(as_double.bits);
+    default: return (int32_t)v.i;
     }
 }

@@ -7,7 +7,7 @@
 
 #include "script/big.h"
 
-enum operator {
+enum operator{
     OP_ADD,
     OP_SUB,
     OP_MUL,

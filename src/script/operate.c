@@ -22,7 +22,8 @@ static bool is_numeric(struct value v)
 
 static bool npe(struct run *run, const char *side)
 {
-    return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"Object.getClass()\" because \"%s\" is null", side);
+    return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke \"Object.getClass()\" because \"%s\" is null",
+                     side);
 }
 
 static bool does_not_apply(struct run *run, const char *symbol, struct value a, struct value b)
@@ -43,16 +44,17 @@ static enum value_kind meet(struct value a, struct value b)
 
 static bool boolean_meets_number(struct run *run, struct value a, struct value b)
 {
-    static const char *const names[] = {[VALUE_INT] = "Integer", [VALUE_LONG] = "Long", [VALUE_FLOAT] = "Float",
-                                        [VALUE_DOUBLE] = "Double"};
-    return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot cast java.lang.Boolean to java.lang.%s", names[meet(a, b)]);
+    static const char *const names[] = {
+        [VALUE_INT] = "Integer", [VALUE_LONG] = "Long", [VALUE_FLOAT] = "Float", [VALUE_DOUBLE] = "Double"};
+    return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot cast java.lang.Boolean to java.lang.%s",
+                     names[meet(a, b)]);
 }
 
 static bool concat(struct run *run, struct value a, struct value b, struct value *ret)
 {
     struct text *left = value_to_text(run, a), *right = left == NULL ? NULL : value_to_text(run, b);
-    struct text *both = right == NULL || !run_step(run, (left->length + right->length) / 64) ? NULL
-                                                                                               : text_concat(run, left, right);
+    struct text *both =
+        right == NULL || !run_step(run, (left->length + right->length) / 64) ? NULL : text_concat(run, left, right);
     *ret = value_of(both);
     return both != NULL;
 }
@@ -70,7 +72,8 @@ static bool is_shift(enum operator op)
 static bool painless_booleans(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
 {
     if (op != OP_AND && op != OP_OR && op != OP_XOR)
-        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [boolean]", operator_symbol(op));
+        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [boolean]",
+                         operator_symbol(op));
     *ret = value_boolean(op == OP_AND ? a.i & b.i : op == OP_OR ? a.i | b.i : a.i ^ b.i);
     return true;
 }
@@ -82,13 +85,14 @@ static bool painless_primitives(struct run *run, enum operator op, struct value 
     if (a.kind == VALUE_BOOLEAN || b.kind == VALUE_BOOLEAN)
         return boolean_meets_number(run, a, b);
     if (is_shift(op) && value_floating(a))
-        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [%s]", operator_symbol(op),
-                         a.kind == VALUE_FLOAT ? "float" : "double");
+        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [%s]",
+                         operator_symbol(op), a.kind == VALUE_FLOAT ? "float" : "double");
     if (is_shift(op) && value_floating(b))
         return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot cast java.lang.%s to java.lang.Long",
                          b.kind == VALUE_FLOAT ? "Float" : "Double");
     if (is_bitwise(op) && (value_floating(a) || value_floating(b)))
-        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [float]", operator_symbol(op));
+        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [float]",
+                         operator_symbol(op));
     return number_binary(run, op, a, b, ret);
 }
 
@@ -227,7 +231,8 @@ bool operate_invert(struct run *run, struct value v, struct value *ret)
         return ret->kind != VALUE_NULL;
     }
     if (!is_numeric(v))
-        return run->groovy ? groovy_unary_fails(run, "bitwiseNegate", v) : unary_fails(run, "~", v, v.kind == VALUE_BOOLEAN);
+        return run->groovy ? groovy_unary_fails(run, "bitwiseNegate", v)
+                           : unary_fails(run, "~", v, v.kind == VALUE_BOOLEAN);
     *ret = v.kind == VALUE_LONG ? value_long(~v.i) : value_int(~v.i);
     return true;
 }
@@ -292,7 +297,8 @@ bool operate_equal(struct run *run, struct value a, struct value b, bool *ret)
             return groovy_equal_maps(run, a, b, ret);
     }
     /* A text of one character is that character. */
-    bool text_and_number = run->groovy && ((a_number && value_is(b, CLASS_STRING)) || (b_number && value_is(a, CLASS_STRING)));
+    bool text_and_number =
+        run->groovy && ((a_number && value_is(b, CLASS_STRING)) || (b_number && value_is(a, CLASS_STRING)));
     if (text_and_number && ((const struct text *)(a_number ? b : a).object)->length == 1) {
         int order;
         bool ok = operate_order(run, a, b, &order);
@@ -305,24 +311,19 @@ bool operate_equal(struct run *run, struct value a, struct value b, bool *ret)
 static bool order_to_bool(enum comparison op, int order)
 {
     switch (op) {
-    case COMPARE_LT:
-        return order < 0;
-    case COMPARE_LE:
-        return order <= 0;
-    case COMPARE_GT:
-        return order > 0;
-    case COMPARE_GE:
-        return order >= 0;
-    default:
-        UNREACHABLE();
-        return false;
+    case COMPARE_LT: return order < 0;
+    case COMPARE_LE: return order <= 0;
+    case COMPARE_GT: return order > 0;
+    case COMPARE_GE: return order >= 0;
+    default: UNREACHABLE(); return false;
     }
 }
 
 static bool painless_order(struct run *run, enum comparison op, struct value a, struct value b, bool *ret)
 {
     if (a.kind == VALUE_BOOLEAN && b.kind == VALUE_BOOLEAN)
-        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [boolean]", comparisons[op]);
+        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "Cannot apply [%s] operation to type [boolean]",
+                         comparisons[op]);
     if (is_primitive(a) && is_primitive(b) && (a.kind == VALUE_BOOLEAN || b.kind == VALUE_BOOLEAN))
         return boolean_meets_number(run, a, b);
     bool numbers = (is_numeric(a) || value_number(a)) && (is_numeric(b) || value_number(b));
@@ -367,7 +368,9 @@ bool operate_order(struct run *run, struct value a, struct value b, int *ret_ord
 bool operate_compare(struct run *run, enum comparison op, struct value a, struct value b, bool *ret)
 {
     if (a.kind == VALUE_INT && b.kind == VALUE_INT && op <= COMPARE_GE) {
-        *ret = op == COMPARE_EQ ? a.i == b.i : op == COMPARE_NE ? a.i != b.i : order_to_bool(op, (a.i > b.i) - (a.i < b.i));
+        *ret = op == COMPARE_EQ   ? a.i == b.i
+               : op == COMPARE_NE ? a.i != b.i
+                                  : order_to_bool(op, (a.i > b.i) - (a.i < b.i));
         return true;
     }
     int order;
@@ -380,7 +383,9 @@ bool operate_compare(struct run *run, enum comparison op, struct value a, struct
         return true;
     case COMPARE_SAME:
     case COMPARE_NOT_SAME:
-        *ret = a.kind == b.kind && (a.kind == VALUE_OBJECT ? a.object == b.object : value_floating(a) ? a.d == b.d : a.i == b.i);
+        *ret = a.kind == b.kind && (a.kind == VALUE_OBJECT ? a.object == b.object
+                                    : value_floating(a)    ? a.d == b.d
+                                                           : a.i == b.i);
         *ret = (*ret || (a.kind == VALUE_NULL && b.kind == VALUE_NULL)) == (op == COMPARE_SAME);
         return true;
     default:

@@ -8,8 +8,9 @@
 #include "script/moment.h"
 #include "script/regex.h"
 
-static const char *const names[OP_COUNT] = {"plus",      "minus",      "multiply",          "div", "mod", "leftShift",
-                                            "rightShift", "rightShiftUnsigned", "and", "or",  "xor", "power"};
+static const char *const names[OP_COUNT] = {"plus", "minus",     "multiply",   "div",
+                                            "mod",  "leftShift", "rightShift", "rightShiftUnsigned",
+                                            "and",  "or",        "xor",        "power"};
 
 /* Groovy cannot tell which of the methods of a number takes the null, or takes the only one and trips over it. */
 static bool number_and_null(struct run *run, enum operator op, struct value a)
@@ -17,10 +18,11 @@ static bool number_and_null(struct run *run, enum operator op, struct value a)
     char name[TYPE_NAME_MAX];
     if (op > OP_DIV)
         return run_throw_npe(run, op == OP_POW ? "java.lang.Number.doubleValue()" : "java.lang.Number.intValue()");
-    return run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION,
-                     "Ambiguous method overloading for method %s#%s.\nCannot resolve which method to invoke for [null] due to "
-                     "overlapping prototypes between:\n\t[class java.lang.Character]%s\n\t[class java.lang.Number]",
-                     type_java_name(value_type(a), name), names[op], op == OP_ADD ? "\n\t[class java.lang.String]" : "");
+    return run_throw(
+        run, CLASS_GROOVY_RUNTIME_EXCEPTION,
+        "Ambiguous method overloading for method %s#%s.\nCannot resolve which method to invoke for [null] due to "
+        "overlapping prototypes between:\n\t[class java.lang.Character]%s\n\t[class java.lang.Number]",
+        type_java_name(value_type(a), name), names[op], op == OP_ADD ? "\n\t[class java.lang.String]" : "");
 }
 
 static bool missing(struct run *run, enum operator op, struct value a, struct value b)
@@ -46,8 +48,8 @@ static bool missing(struct run *run, enum operator op, struct value a, struct va
 static bool concat(struct run *run, struct value a, struct value b, struct value *ret)
 {
     struct text *left = value_to_text(run, a), *right = left == NULL ? NULL : value_to_text(run, b);
-    struct text *both = right == NULL || !run_step(run, (left->length + right->length) / 64) ? NULL
-                                                                                               : text_concat(run, left, right);
+    struct text *both =
+        right == NULL || !run_step(run, (left->length + right->length) / 64) ? NULL : text_concat(run, left, right);
     *ret = value_of(both);
     return both != NULL;
 }
@@ -70,8 +72,8 @@ static bool text_times(struct run *run, struct text *text, int64_t count, struct
 {
     struct text_buf out;
     if (count < 0)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "multiply() should be called with a number of 0 or greater not: %lld",
-                         (long long)count);
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                         "multiply() should be called with a number of 0 or greater not: %lld", (long long)count);
     text_buf_init(&out, run);
     for (int64_t i = 0; i < count && !out.failed; i++) {
         if (!run_step(run, 1))
@@ -269,7 +271,8 @@ bool operate__groovy(struct run *run, enum operator op, struct value a, struct v
         return number_binary_groovy(run, op, a, b, ret);
     if (value_is(a, CLASS_STRING))
         return text_binary(run, op, a, b, ret);
-    bool joins = a.kind == VALUE_NULL || value_number(a) || value_is(a, CLASS_STRING_BUILDER) || value_is(a, CLASS_STRING_BUFFER);
+    bool joins = a.kind == VALUE_NULL || value_number(a) || value_is(a, CLASS_STRING_BUILDER) ||
+                 value_is(a, CLASS_STRING_BUFFER);
     if (op == OP_ADD && joins && value_is(b, CLASS_STRING))
         return concat(run, a, b, ret);
     if (value_is(a, CLASS_CLOSURE) && value_is(b, CLASS_CLOSURE) && (op == OP_SHL || op == OP_SHR)) {

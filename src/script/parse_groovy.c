@@ -45,7 +45,8 @@ void *parse__unexpected(struct parser *parser)
 static bool expected(struct parser *parser, const char *what)
 {
     const struct token *token = parse__peek(parser, 0);
-    struct slice message = arena_printf(parser->compiler->scratch, "expecting %s, found '%.*s'", what, SLICE_ARG(token->text));
+    struct slice message =
+        arena_printf(parser->compiler->scratch, "expecting %s, found '%.*s'", what, SLICE_ARG(token->text));
     return parse__refuse(parser, token, message.data) != NULL;
 }
 
@@ -164,12 +165,8 @@ void parse__return_last(struct parser *parser, struct node *block)
     if (last == NULL)
         return;
     switch (last->kind) {
-    case NODE_EXPRESSION:
-        last->kind = NODE_RETURN;
-        break;
-    case NODE_DECLARE_ALL:
-        return_declared(parser, last);
-        break;
+    case NODE_EXPRESSION: last->kind = NODE_RETURN; break;
+    case NODE_DECLARE_ALL: return_declared(parser, last); break;
     case NODE_IF:
         if (last->b != NULL)
             parse__return_last(parser, last->b);
@@ -184,8 +181,7 @@ void parse__return_last(struct parser *parser, struct node *block)
         if (last != block)
             parse__return_last(parser, last);
         break;
-    default:
-        break;
+    default: break;
     }
     if (last->kind == NODE_SWITCH)
         return_cases(parser, last->list);
@@ -407,12 +403,16 @@ static struct node *parse_expression_statement(struct parser *parser, bool after
         return parse__refuse(
             parser, token,
             after_newline
-                ? "Ambiguous expression could be a parameterless closure expression, an isolated open code block, or it may "
-                  "continue a previous statement;\n   solution: Add an explicit parameter list, e.g. {it -> ...}, or force it "
-                  "to be treated as an open block by giving it a label, e.g. L:{...}, and also either remove the previous "
+                ? "Ambiguous expression could be a parameterless closure expression, an isolated open code block, or "
+                  "it may "
+                  "continue a previous statement;\n   solution: Add an explicit parameter list, e.g. {it -> ...}, or "
+                  "force it "
+                  "to be treated as an open block by giving it a label, e.g. L:{...}, and also either remove the "
+                  "previous "
                   "newline, or add an explicit semicolon ';'"
                 : "Ambiguous expression could be either a parameterless closure expression or an isolated open code "
-                  "block;\n   solution: Add an explicit closure parameter list, e.g. {it -> ...}, or force it to be treated as "
+                  "block;\n   solution: Add an explicit closure parameter list, e.g. {it -> ...}, or force it to be "
+                  "treated as "
                   "an open block by giving it a label, e.g. L:{...}");
     if (several_ahead(parser)) {
         parser->at++;

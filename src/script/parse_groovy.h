@@ -17,11 +17,13 @@
 struct parser {
     struct compiler *compiler;
     size_t at;
-    size_t statement; /* where an expression began that stands alone: a block on the next line may belong to its first path */
+    size_t
+        statement; /* where an expression began that stands alone: a block on the next line may belong to its first path */
     unsigned depth;
-    unsigned hidden_count;        /* variables without a name in the source */
+    unsigned hidden_count; /* variables without a name in the source */
     bool failed;
-    const struct node *last_path; /* the last name, call or the like without operators; may take a command's arguments */
+    const struct node
+        *last_path; /* the last name, call or the like without operators; may take a command's arguments */
 };
 
 /* Tokens: parse_groovy.c. */

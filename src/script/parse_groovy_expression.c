@@ -4,10 +4,11 @@
 
 bool parse__expression_ahead(const struct parser *parser)
 {
-    static const char *const starts[] = {"new", "this", "super", "true", "false", "null", "(", "[", "{", "!", "~",
-                                         "+",   "-",    "++",    "--"};
+    static const char *const starts[] = {"new", "this", "super", "true", "false", "null", "(", "[",
+                                         "{",   "!",    "~",     "+",    "-",     "++",   "--"};
     const struct token *token = parse__peek(parser, 0);
-    if (token->kind == TOKEN_ID || token->kind == TOKEN_PRIMITIVE || (token->kind >= TOKEN_OCTAL && token->kind <= TOKEN_GSTRING_BEGIN))
+    if (token->kind == TOKEN_ID || token->kind == TOKEN_PRIMITIVE ||
+        (token->kind >= TOKEN_OCTAL && token->kind <= TOKEN_GSTRING_BEGIN))
         return true;
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (token_is(token, starts[i]))
@@ -67,7 +68,10 @@ struct node *parse__number(struct parser *parser, const struct token *token, boo
     char suffix = (char)(text.data[text.len - 1] | 0x20);
     bool suffixed = strchr(token->kind == TOKEN_HEX ? "lig" : "ligfd", suffix) != NULL;
     struct node *node = parse__make(parser, NODE_CONST, token);
-    unsigned radix = token->kind == TOKEN_OCTAL ? 8 : token->kind != TOKEN_HEX ? 10 : (text.data[1] | 0x20) == 'x' ? 16 : 2;
+    unsigned radix = token->kind == TOKEN_OCTAL     ? 8
+                     : token->kind != TOKEN_HEX     ? 10
+                     : (text.data[1] | 0x20) == 'x' ? 16
+                                                    : 2;
     node->text = token->text;
     text.len -= suffixed;
     if (radix != 10)
@@ -347,32 +351,44 @@ struct node *parse__conditional(struct parser *parser)
 static const struct {
     const char *symbol;
     enum operator op;
-} assignments[] = {{"+=", OP_ADD},  {"-=", OP_SUB},  {"*=", OP_MUL},   {"/=", OP_DIV}, {"%=", OP_REM},  {"**=", OP_POW},
+} assignments[] = {{"+=", OP_ADD},  {"-=", OP_SUB},  {"*=", OP_MUL},    {"/=", OP_DIV}, {"%=", OP_REM}, {"**=", OP_POW},
                    {"<<=", OP_SHL}, {">>=", OP_SHR}, {">>>=", OP_USHR}, {"&=", OP_AND}, {"^=", OP_XOR}, {"|=", OP_OR}};
 
 /* How groovyc calls what cannot be written, and its class. */
 static struct slice describe(struct parser *parser, const struct node *target)
 {
-    static const char *const classes[NODE_KIND_COUNT] = {
-        [NODE_RANGE] = "RangeExpression",       [NODE_NEGATE] = "UnaryMinusExpression", [NODE_PLUS] = "UnaryPlusExpression",
-        [NODE_NOT] = "NotExpression",           [NODE_INVERT] = "BitwiseNegationExpression", [NODE_LIST] = "ListExpression",
-        [NODE_MAP] = "MapExpression",           [NODE_CAST] = "CastExpression",         [NODE_COERCE] = "CastExpression",
-        [NODE_LAMBDA] = "ClosureExpression",    [NODE_GSTRING] = "GStringExpression",   [NODE_CONDITIONAL] = "TernaryExpression",
-        [NODE_ELVIS] = "ElvisOperatorExpression", [NODE_NEW] = "ConstructorCallExpression", [NODE_STEP] = "PostfixExpression"};
+    static const char *const classes[NODE_KIND_COUNT] = {[NODE_RANGE] = "RangeExpression",
+                                                         [NODE_NEGATE] = "UnaryMinusExpression",
+                                                         [NODE_PLUS] = "UnaryPlusExpression",
+                                                         [NODE_NOT] = "NotExpression",
+                                                         [NODE_INVERT] = "BitwiseNegationExpression",
+                                                         [NODE_LIST] = "ListExpression",
+                                                         [NODE_MAP] = "MapExpression",
+                                                         [NODE_CAST] = "CastExpression",
+                                                         [NODE_COERCE] = "CastExpression",
+                                                         [NODE_LAMBDA] = "ClosureExpression",
+                                                         [NODE_GSTRING] = "GStringExpression",
+                                                         [NODE_CONDITIONAL] = "TernaryExpression",
+                                                         [NODE_ELVIS] = "ElvisOperatorExpression",
+                                                         [NODE_NEW] = "ConstructorCallExpression",
+                                                         [NODE_STEP] = "PostfixExpression"};
     struct arena *arena = parser->compiler->scratch;
     bool sign = target->kind == NODE_NEGATE || target->kind == NODE_PLUS;
     struct slice shown = explain_groovy_text(parser->compiler, sign ? target->a : target);
     if (target->kind == NODE_CONST)
-        return arena_printf(arena, "[%.*s] is a constant expression, but it should be a variable expression", SLICE_ARG(shown));
+        return arena_printf(arena, "[%.*s] is a constant expression, but it should be a variable expression",
+                            SLICE_ARG(shown));
     if (target->kind == NODE_CALL || target->kind == NODE_CALL_LOCAL)
         return arena_printf(arena, "\"%.*s\" is a method call expression, but it should be a variable expression",
                             SLICE_ARG(shown));
     if (classes[target->kind] == NULL)
-        return arena_printf(arena, "%.*s is a binary expression, but it should be a variable expression", SLICE_ARG(shown));
-    return arena_printf(arena,
-                        "class org.codehaus.groovy.ast.expr.%s, with its value '%.*s', is a bad expression as the left hand "
-                        "side of an assignment operator",
-                        classes[target->kind], SLICE_ARG(shown));
+        return arena_printf(arena, "%.*s is a binary expression, but it should be a variable expression",
+                            SLICE_ARG(shown));
+    return arena_printf(
+        arena,
+        "class org.codehaus.groovy.ast.expr.%s, with its value '%.*s', is a bad expression as the left hand "
+        "side of an assignment operator",
+        classes[target->kind], SLICE_ARG(shown));
 }
 
 /* Only names, members and elements can be written. */
@@ -381,8 +397,8 @@ static struct node *check_target(struct parser *parser, const struct token *toke
     if (target->kind == NODE_NAME || target->kind == NODE_DOT || target->kind == NODE_BRACE)
         return target;
     struct slice what = describe(parser, target);
-    struct slice message = arena_printf(parser->compiler->scratch, "\n%.*s at line: %u column: %u. File: %.*s", SLICE_ARG(what),
-                                        token->line, token->column, SLICE_ARG(parser->compiler->name));
+    struct slice message = arena_printf(parser->compiler->scratch, "\n%.*s at line: %u column: %u. File: %.*s",
+                                        SLICE_ARG(what), token->line, token->column, SLICE_ARG(parser->compiler->name));
     return parse__refuse(parser, token, message.data);
 }
 

@@ -91,7 +91,8 @@ static bool three_parts(const struct parser *parser)
         const struct token *token = parse__peek(parser, ahead);
         if (token->kind == TOKEN_EOF || token->kind == TOKEN_ERROR)
             return false;
-        if (depth == 0 && (token_is(token, ";") || token_is(token, ")") || token_is(token, ",") || token_is(token, "in")))
+        if (depth == 0 &&
+            (token_is(token, ";") || token_is(token, ")") || token_is(token, ",") || token_is(token, "in")))
             return token_is(token, ";");
         depth += token_is(token, "(") || token_is(token, "[") || token_is(token, "{");
         depth -= token_is(token, ")") || token_is(token, "]") || token_is(token, "}");
@@ -127,9 +128,10 @@ static struct node *parse_each(struct parser *parser, const struct token *token)
         node->a = parse__shift(parser);
     } else if (parse__at(parser, ":")) {
         if (!declared)
-            return parse__refuse(parser, parse__peek(parser, 0),
-                                 "Java-style for-each statement requires a type declaration.;\n   solution: Use the 'in' "
-                                 "keyword, as for (x in y) {...}");
+            return parse__refuse(
+                parser, parse__peek(parser, 0),
+                "Java-style for-each statement requires a type declaration.;\n   solution: Use the 'in' "
+                "keyword, as for (x in y) {...}");
         parser->at++;
         node->a = parse__expression(parser);
     } else {
@@ -256,10 +258,11 @@ static struct node *parse_try(struct parser *parser, const struct token *token)
         node->c = parse__block(parser);
     }
     if (!parser->failed && node->list == NULL && node->c == NULL) {
-        struct slice message = arena_printf(parser->compiler->scratch,
-                                            "A try statement must have at least one catch or finally block. at line: %u "
-                                            "column: %u. File: %.*s",
-                                            token->line, token->column, SLICE_ARG(parser->compiler->name));
+        struct slice message =
+            arena_printf(parser->compiler->scratch,
+                         "A try statement must have at least one catch or finally block. at line: %u "
+                         "column: %u. File: %.*s",
+                         token->line, token->column, SLICE_ARG(parser->compiler->name));
         return parse__refuse(parser, token, message.data);
     }
     return parser->failed ? NULL : node;
@@ -278,8 +281,8 @@ static struct node *parse_import(struct parser *parser, const struct token *toke
         }
         if (!parse__expect_name(parser, &name))
             return NULL;
-        full = full.len == 0 ? name
-                             : arena_printf(parser->compiler->arena, "%.*s.%.*s", SLICE_ARG(full), SLICE_ARG(name));
+        full =
+            full.len == 0 ? name : arena_printf(parser->compiler->arena, "%.*s.%.*s", SLICE_ARG(full), SLICE_ARG(name));
     } while (parse__accept(parser, "."));
     if (parse__accept(parser, "as"))
         parse__expect_name(parser, &name);
@@ -322,7 +325,8 @@ static struct node *parse_compound(struct parser *parser)
         return parse_import(parser, token);
     if (parse__accept(parser, "package"))
         return parse__type(parser) == NULL ? NULL : parse__make(parser, NODE_EMPTY, token);
-    if (parse__at(parser, "class") || parse__at(parser, "interface") || parse__at(parser, "enum") || parse__at(parser, "trait"))
+    if (parse__at(parser, "class") || parse__at(parser, "interface") || parse__at(parser, "enum") ||
+        parse__at(parser, "trait"))
         return parse__refuse(parser, token, "classes are not supported in scripts");
     return NULL;
 }
@@ -355,8 +359,9 @@ void flow__statements(struct parser *parser, struct node **end, const char *clos
             after_newline = parse__peek(parser, 0)->kind == TOKEN_NEWLINE;
         first = false;
         const struct token *token = parse__peek(parser, 0);
-        bool done = token->kind == TOKEN_EOF ||
-                    (close != NULL && (token_is(token, close) || token_is(token, "case") || token_is(token, "default")));
+        bool done =
+            token->kind == TOKEN_EOF ||
+            (close != NULL && (token_is(token, close) || token_is(token, "case") || token_is(token, "default")));
         if (done)
             return;
         *end = parse_statement(parser, after_newline);

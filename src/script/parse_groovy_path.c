@@ -101,8 +101,10 @@ static bool label_ahead(const struct parser *parser)
     size_t ahead = 0;
     for (unsigned depth = 0;; ahead++) {
         token = parse__peek(parser, ahead);
-        depth += token_is(token, "(") || token_is(token, "[") || token_is(token, "{") || token->kind == TOKEN_GSTRING_BEGIN;
-        depth -= token_is(token, ")") || token_is(token, "]") || token_is(token, "}") || token->kind == TOKEN_GSTRING_END;
+        depth +=
+            token_is(token, "(") || token_is(token, "[") || token_is(token, "{") || token->kind == TOKEN_GSTRING_BEGIN;
+        depth -=
+            token_is(token, ")") || token_is(token, "]") || token_is(token, "}") || token->kind == TOKEN_GSTRING_END;
         if (depth == 0 || token->kind == TOKEN_EOF || token->kind == TOKEN_ERROR)
             break;
     }
@@ -143,9 +145,10 @@ static struct node *parse_argument(struct parser *parser, bool *ret_labels)
     }
     struct node *value = parse__strict(parser);
     if (value != NULL && parse__at(parser, ":"))
-        return parse__refuse(parser, parse__peek(parser, 0),
-                             "illegal colon after argument expression;\n   solution: a complex label expression before a colon "
-                             "must be parenthesized");
+        return parse__refuse(
+            parser, parse__peek(parser, 0),
+            "illegal colon after argument expression;\n   solution: a complex label expression before a colon "
+            "must be parenthesized");
     if (node == NULL || value == NULL)
         return value;
     node->a = value;
@@ -197,10 +200,11 @@ static struct node *refuse_element(struct parser *parser, const struct node *ele
     const struct token *token = parser->compiler->tokens;
     while (token->start < element->offset)
         token++;
-    struct slice message = arena_printf(parser->compiler->scratch,
-                                        "Unexpected node type: EXPR found when expecting type: LABELED_ARG at line: %u column: "
-                                        "%u. File: %.*s",
-                                        token->line, token->column, SLICE_ARG(parser->compiler->name));
+    struct slice message =
+        arena_printf(parser->compiler->scratch,
+                     "Unexpected node type: EXPR found when expecting type: LABELED_ARG at line: %u column: "
+                     "%u. File: %.*s",
+                     token->line, token->column, SLICE_ARG(parser->compiler->name));
     return parse__refuse(parser, token, message.data);
 }
 
@@ -292,16 +296,10 @@ static struct node *parse_primary(struct parser *parser)
     case TOKEN_INTEGER:
     case TOKEN_DECIMAL:
     case TOKEN_HEX:
-    case TOKEN_OCTAL:
-        parser->at++;
-        return parse__number(parser, token, false);
-    case TOKEN_STRING:
-        parser->at++;
-        return parse__text(parser, token, token->text);
-    case TOKEN_GSTRING_BEGIN:
-        return parse_gstring(parser);
-    default:
-        break;
+    case TOKEN_OCTAL: parser->at++; return parse__number(parser, token, false);
+    case TOKEN_STRING: parser->at++; return parse__text(parser, token, token->text);
+    case TOKEN_GSTRING_BEGIN: return parse_gstring(parser);
+    default: break;
     }
     if (parse__at(parser, "("))
         return parse_parentheses(parser);

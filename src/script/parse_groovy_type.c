@@ -50,7 +50,8 @@ static size_t name_tokens(const struct parser *parser, size_t ahead)
     if (kind != TOKEN_ID)
         return 0;
     size_t count = 1;
-    while (token_is(parse__peek(parser, ahead + count), ".") && parse__peek(parser, ahead + count + 1)->kind == TOKEN_ID)
+    while (token_is(parse__peek(parser, ahead + count), ".") &&
+           parse__peek(parser, ahead + count + 1)->kind == TOKEN_ID)
         count += 2;
     return count;
 }
@@ -134,9 +135,9 @@ bool parse__parameters_ahead(const struct parser *parser, size_t ahead)
             return false;
         if (depth == 0 && token_is(token, "->"))
             return true;
-        if (depth == 0 && (token_is(token, ";") ||
-                           (token->kind == TOKEN_NEWLINE && !token_is(parse__peek(parser, ahead + 1), "->") &&
-                            !token_is(parse__peek(parser, ahead - 1), ","))))
+        if (depth == 0 &&
+            (token_is(token, ";") || (token->kind == TOKEN_NEWLINE && !token_is(parse__peek(parser, ahead + 1), "->") &&
+                                      !token_is(parse__peek(parser, ahead - 1), ","))))
             return false;
         depth += opens;
         depth -= closes;
@@ -147,7 +148,8 @@ bool parse__parameters_ahead(const struct parser *parser, size_t ahead)
 static struct node *rest_type(struct parser *parser, struct node *type)
 {
     struct node *rest = parse__make(parser, NODE_NAME, parse__peek(parser, 0));
-    rest->text = arena_printf(parser->compiler->arena, "%.*s[]", SLICE_ARG(type == NULL ? SLICE_LIT("Object") : type->text));
+    rest->text =
+        arena_printf(parser->compiler->arena, "%.*s[]", SLICE_ARG(type == NULL ? SLICE_LIT("Object") : type->text));
     return rest;
 }
 

@@ -296,7 +296,10 @@ static struct node *parse_constant(struct parser *parser)
     case TOKEN_INTEGER:
     case TOKEN_DECIMAL:
         /* The value depends on what is asked for: resolve.c. `slot` tells the radix, 0 for a decimal fraction. */
-        node->slot = token->kind == TOKEN_OCTAL ? 8 : token->kind == TOKEN_HEX ? 16 : token->kind == TOKEN_INTEGER ? 10 : 0;
+        node->slot = token->kind == TOKEN_OCTAL     ? 8
+                     : token->kind == TOKEN_HEX     ? 16
+                     : token->kind == TOKEN_INTEGER ? 10
+                                                    : 0;
         node->value.kind = VALUE_INT;
         break;
     case TOKEN_STRING:
@@ -385,14 +388,10 @@ static struct node *parse_primary(struct parser *parser)
     case TOKEN_HEX:
     case TOKEN_INTEGER:
     case TOKEN_DECIMAL:
-    case TOKEN_STRING:
-        return parse_constant(parser);
-    case TOKEN_REGEX:
-        return parse_pattern(parser);
-    case TOKEN_ID:
-        return parse_name(parser);
-    default:
-        break;
+    case TOKEN_STRING: return parse_constant(parser);
+    case TOKEN_REGEX: return parse_pattern(parser);
+    case TOKEN_ID: return parse_name(parser);
+    default: break;
     }
     if (at(parser, "true") || at(parser, "false") || at(parser, "null"))
         return parse_constant(parser);
@@ -481,10 +480,8 @@ static bool cast_ahead(const struct parser *parser, size_t *ret_type)
     case TOKEN_INTEGER:
     case TOKEN_DECIMAL:
     case TOKEN_STRING:
-    case TOKEN_REGEX:
-        return true;
-    default:
-        return false;
+    case TOKEN_REGEX: return true;
+    default: return false;
     }
 }
 
@@ -542,18 +539,30 @@ static const struct {
     unsigned char kind; /* enum node_kind */
     unsigned char op;
 } binaries[] = {
-    {"*", 13, NODE_BINARY, OP_MUL},          {"/", 13, NODE_BINARY, OP_DIV},
-    {"%", 13, NODE_BINARY, OP_REM},          {"+", 12, NODE_BINARY, OP_ADD},
-    {"-", 12, NODE_BINARY, OP_SUB},          {"=~", 11, NODE_FIND, 0},
-    {"==~", 11, NODE_MATCH, 0},              {"<<", 10, NODE_BINARY, OP_SHL},
-    {">>", 10, NODE_BINARY, OP_SHR},         {">>>", 10, NODE_BINARY, OP_USHR},
-    {"<", 9, NODE_COMPARE, COMPARE_LT},      {"<=", 9, NODE_COMPARE, COMPARE_LE},
-    {">", 9, NODE_COMPARE, COMPARE_GT},      {">=", 9, NODE_COMPARE, COMPARE_GE},
-    {"instanceof", 8, NODE_INSTANCEOF, 0},   {"==", 7, NODE_COMPARE, COMPARE_EQ},
-    {"===", 7, NODE_COMPARE, COMPARE_SAME},  {"!=", 7, NODE_COMPARE, COMPARE_NE},
-    {"!==", 7, NODE_COMPARE, COMPARE_NOT_SAME}, {"&", 6, NODE_BINARY, OP_AND},
-    {"^", 5, NODE_BINARY, OP_XOR},           {"|", 4, NODE_BINARY, OP_OR},
-    {"&&", 3, NODE_AND, 0},                  {"||", 2, NODE_OR, 0},
+    {"*", 13, NODE_BINARY, OP_MUL},
+    {"/", 13, NODE_BINARY, OP_DIV},
+    {"%", 13, NODE_BINARY, OP_REM},
+    {"+", 12, NODE_BINARY, OP_ADD},
+    {"-", 12, NODE_BINARY, OP_SUB},
+    {"=~", 11, NODE_FIND, 0},
+    {"==~", 11, NODE_MATCH, 0},
+    {"<<", 10, NODE_BINARY, OP_SHL},
+    {">>", 10, NODE_BINARY, OP_SHR},
+    {">>>", 10, NODE_BINARY, OP_USHR},
+    {"<", 9, NODE_COMPARE, COMPARE_LT},
+    {"<=", 9, NODE_COMPARE, COMPARE_LE},
+    {">", 9, NODE_COMPARE, COMPARE_GT},
+    {">=", 9, NODE_COMPARE, COMPARE_GE},
+    {"instanceof", 8, NODE_INSTANCEOF, 0},
+    {"==", 7, NODE_COMPARE, COMPARE_EQ},
+    {"===", 7, NODE_COMPARE, COMPARE_SAME},
+    {"!=", 7, NODE_COMPARE, COMPARE_NE},
+    {"!==", 7, NODE_COMPARE, COMPARE_NOT_SAME},
+    {"&", 6, NODE_BINARY, OP_AND},
+    {"^", 5, NODE_BINARY, OP_XOR},
+    {"|", 4, NODE_BINARY, OP_OR},
+    {"&&", 3, NODE_AND, 0},
+    {"||", 2, NODE_OR, 0},
     {"?:", 1, NODE_ELVIS, 0},
 };
 
@@ -596,9 +605,8 @@ static struct node *parse_binary(struct parser *parser, unsigned lowest)
 static const struct {
     const char *symbol;
     enum operator op;
-} assignments[] = {{"+=", OP_ADD}, {"-=", OP_SUB},  {"*=", OP_MUL},  {"/=", OP_DIV},   {"%=", OP_REM},
-                   {"&=", OP_AND}, {"^=", OP_XOR}, {"|=", OP_OR},   {"<<=", OP_SHL}, {">>=", OP_SHR},
-                   {">>>=", OP_USHR}};
+} assignments[] = {{"+=", OP_ADD}, {"-=", OP_SUB}, {"*=", OP_MUL},  {"/=", OP_DIV},  {"%=", OP_REM},   {"&=", OP_AND},
+                   {"^=", OP_XOR}, {"|=", OP_OR},  {"<<=", OP_SHL}, {">>=", OP_SHR}, {">>>=", OP_USHR}};
 
 static struct node *parse_tail(struct parser *parser, struct node *left, int32_t start)
 {

@@ -8,11 +8,16 @@
 #include "script/fault.h"
 #include "script/interp.h"
 
-static void run_init(struct run *run, const struct script *script, const struct script_limits *limits, struct arena *arena)
+static void run_init(struct run *run, const struct script *script, const struct script_limits *limits,
+                     struct arena *arena)
 {
     limits = limits == NULL ? &script->limits : limits;
-    *run = (struct run){.script = script, .arena = arena, .limits = limits, .steps_left = limits->steps_max,
-                        .memory_left = limits->memory_bytes_max, .groovy = script->lang == SCRIPT_GROOVY};
+    *run = (struct run){.script = script,
+                        .arena = arena,
+                        .limits = limits,
+                        .steps_left = limits->steps_max,
+                        .memory_left = limits->memory_bytes_max,
+                        .groovy = script->lang == SCRIPT_GROOVY};
     size_t size = (script->program.cache_count + 1) * sizeof *run->caches;
     run->caches = arena_zalloc(arena, size);
     run_charge(run, size);
@@ -79,7 +84,8 @@ static bool put_update_keys(struct run *run, struct dict *ctx, const struct scri
                dict_put_ascii(run, ctx, "_timestamp", VALUE_NONE) && dict_put_ascii(run, ctx, "_ttl", VALUE_NONE) &&
                dict_put_ascii(run, ctx, "_now", value_long(update->now_ms));
     ok = ok && dict_put_ascii(run, ctx, "op",
-                              update->op.data == NULL ? value_of(text_new(run, slice_from(op))) : text_or_null(run, update->op));
+                              update->op.data == NULL ? value_of(text_new(run, slice_from(op)))
+                                                      : text_or_null(run, update->op));
     return ok && (by_query || dict_put_ascii(run, ctx, "_now", value_long(update->now_ms)));
 }
 
@@ -112,7 +118,8 @@ static void read_meta(struct run *run, struct dict *ctx, struct script_update *u
     update->index_changed = !same_text(ctx_value(run, ctx, "_index"), update->index, arena, &update->index_after);
     update->type_changed = !same_text(ctx_value(run, ctx, "_type"), update->type, arena, &update->type_after);
     update->id_changed = !same_text(ctx_value(run, ctx, "_id"), update->id, arena, &update->id_after);
-    update->routing_changed = !same_text(ctx_value(run, ctx, "_routing"), update->routing, arena, &update->routing_after);
+    update->routing_changed =
+        !same_text(ctx_value(run, ctx, "_routing"), update->routing, arena, &update->routing_after);
     update->version_after = value_integral(version) ? version.i : -1;
     update->version_changed = update->version_after != (update->version < 0 ? -1 : update->version);
 }
@@ -124,8 +131,11 @@ static int read_op(struct run *run, struct dict *ctx, struct script_update *upda
     static const struct {
         const char *text;
         enum script_op op;
-    } ops[] = {{"index", SCRIPT_OP_INDEX}, {"create", SCRIPT_OP_CREATE}, {"delete", SCRIPT_OP_DELETE},
-               {"none", SCRIPT_OP_NONE},   {"noop", SCRIPT_OP_NONE}};
+    } ops[] = {{"index", SCRIPT_OP_INDEX},
+               {"create", SCRIPT_OP_CREATE},
+               {"delete", SCRIPT_OP_DELETE},
+               {"none", SCRIPT_OP_NONE},
+               {"noop", SCRIPT_OP_NONE}};
     if (op.kind == VALUE_NULL && update->ctx == SCRIPT_CTX_UPDATE_TYPED) {
         update->op_after = SCRIPT_OP_INDEX;
         update->op_text = SLICE_LIT("index");

@@ -71,9 +71,7 @@ static void place_expression(struct placer *placer, struct node *node)
         place(placer, node->a);
         placer->last = node->offset;
         break;
-    case NODE_INSTANCEOF:
-        place(placer, node->a);
-        break;
+    case NODE_INSTANCEOF: place(placer, node->a); break;
     case NODE_ASSIGN:
         place_target(placer, node->a);
         place(placer, node->b);
@@ -93,9 +91,7 @@ static void place_expression(struct placer *placer, struct node *node)
         place(placer, node->a);
         placer->last = node->offset;
         break;
-    case NODE_BRACE:
-        place_brace(placer, node);
-        return;
+    case NODE_BRACE: place_brace(placer, node); return;
     case NODE_CALL:
         place(placer, node->a);
         placer->last = node->offset;
@@ -103,8 +99,7 @@ static void place_expression(struct placer *placer, struct node *node)
         break;
     case NODE_CONST:
     case NODE_LOCAL:
-    case NODE_TYPE:
-        break;
+    case NODE_TYPE: break;
     default: /* notes its own place, then its operands' */
         placer->last = node->offset;
         place(placer, node->a);
@@ -145,19 +140,14 @@ static void place(struct placer *placer, struct node *node)
         return;
     switch (node->kind) {
     case NODE_BLOCK:
-    case NODE_DECLARE_ALL:
-        place_list(placer, node->list);
-        break;
+    case NODE_DECLARE_ALL: place_list(placer, node->list); break;
     case NODE_WHILE:
     case NODE_DO:
     case NODE_FOR:
-    case NODE_EACH:
-        place_loop(placer, node);
-        break;
+    case NODE_EACH: place_loop(placer, node); break;
     case NODE_BREAK:
     case NODE_CONTINUE:
-    case NODE_EMPTY:
-        break;
+    case NODE_EMPTY: break;
     case NODE_EXPRESSION:
     case NODE_DECLARE:
     case NODE_IF:
@@ -177,8 +167,7 @@ static void place(struct placer *placer, struct node *node)
         placer->last = node->fault = node->offset;
         place_function(placer, node->function, -1);
         break;
-    default:
-        place_expression(placer, node);
+    default: place_expression(placer, node);
     }
 }
 

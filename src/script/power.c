@@ -35,10 +35,8 @@ static bool worth_showing(const struct node *node)
     case NODE_CONDITIONAL:
     case NODE_ELVIS:
     case NODE_RANGE:
-    case NODE_GSTRING:
-        return false;
-    default:
-        return true;
+    case NODE_GSTRING: return false;
+    default: return true;
     }
 }
 
@@ -123,7 +121,8 @@ static struct slice render(struct run *run, const struct cell *cells, size_t cou
     struct slice all = SLICE_LIT("");
     for (size_t i = 0; i < used; i++) {
         if (count > 0)
-            all = arena_printf(run->arena, "%.*s%s%.*s", SLICE_ARG(all), i > 0 ? "\n" : "", SLICE_ARG(buf_view(&lines[i])));
+            all = arena_printf(run->arena, "%.*s%s%.*s", SLICE_ARG(all), i > 0 ? "\n" : "",
+                               SLICE_ARG(buf_view(&lines[i])));
         buf_deinit(&lines[i]);
     }
     run_charge(run, all.len);
@@ -147,8 +146,7 @@ static bool append_values(struct run *run, struct frame *frame, const struct nod
 {
     struct value value;
     switch (node->kind) {
-    case NODE_NOT:
-        return append_values(run, frame, node->a, all);
+    case NODE_NOT: return append_values(run, frame, node->a, all);
     case NODE_BINARY:
     case NODE_COMPARE:
     case NODE_AND:
@@ -157,13 +155,10 @@ static bool append_values(struct run *run, struct frame *frame, const struct nod
     case NODE_MATCH:
     case NODE_IN:
     case NODE_SPACESHIP:
-    case NODE_BRACE:
-        return append_values(run, frame, node->a, all) && append_values(run, frame, node->b, all);
+    case NODE_BRACE: return append_values(run, frame, node->a, all) && append_values(run, frame, node->b, all);
     case NODE_LOCAL:
-    case NODE_BINDING:
-        break;
-    default:
-        return true;
+    case NODE_BINDING: break;
+    default: return true;
     }
     if (!interp__eval(run, frame, node, &value))
         return false;

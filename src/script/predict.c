@@ -51,11 +51,9 @@ struct decision {
     size_t stamp;
 };
 
-static void items_add(struct decision *decision, struct items *items, uint16_t state,
-                      struct activation *activation)
+static void items_add(struct decision *decision, struct items *items, uint16_t state, struct activation *activation)
 {
-    items->data =
-        arena_grow(&decision->arena, items->data, items->count, &items->capacity, sizeof *items->data);
+    items->data = arena_grow(&decision->arena, items->data, items->count, &items->capacity, sizeof *items->data);
     items->data[items->count++] = (struct item){state, activation};
 }
 
@@ -72,8 +70,7 @@ static bool visit(struct decision *decision, const struct item *item)
     return first;
 }
 
-static void call(struct decision *decision, struct run *run, const struct grammar_state *state,
-                 struct activation *from)
+static void call(struct decision *decision, struct run *run, const struct grammar_state *state, struct activation *from)
 {
     uint16_t rule = state->rule;
     if (run->begun_stamp[rule] != decision->stamp) {
@@ -106,18 +103,10 @@ static void follow(struct decision *decision, struct run *run)
         if (decision->predictor->steps_left > 0)
             decision->predictor->steps_left--;
         switch (state->kind) {
-        case GRAMMAR_STOP:
-            end_rule(decision, run, item.activation);
-            break;
-        case GRAMMAR_PASS:
-            items_add(decision, &run->pending, state->next, item.activation);
-            break;
-        case GRAMMAR_MATCH:
-            items_add(decision, &run->words, item.state, item.activation);
-            break;
-        case GRAMMAR_CALL:
-            call(decision, run, state, item.activation);
-            break;
+        case GRAMMAR_STOP: end_rule(decision, run, item.activation); break;
+        case GRAMMAR_PASS: items_add(decision, &run->pending, state->next, item.activation); break;
+        case GRAMMAR_MATCH: items_add(decision, &run->words, item.state, item.activation); break;
+        case GRAMMAR_CALL: call(decision, run, state, item.activation); break;
         case GRAMMAR_CHOICE:
         case GRAMMAR_OPTION:
             for (unsigned i = 0; i < state->choice_count; i++)
@@ -170,8 +159,8 @@ static bool tells_at_once(const struct decision *decision)
 }
 
 /* What to do with a word that fits nowhere. Returns: as predict(). */
-static int fall_back(const struct decision *decision, bool first, bool option, size_t at,
-                     unsigned *ret_choice, size_t *ret_at)
+static int fall_back(const struct decision *decision, bool first, bool option, size_t at, unsigned *ret_choice,
+                     size_t *ret_at)
 {
     for (unsigned i = 0; i < decision->count; i++)
         if (decision->runs[i].ended) {

@@ -34,7 +34,6 @@ enum predict_outcome {
  * Requires: a choice or an option.
  * Returns: 0 with *ret_choice; PREDICT_NONE with *ret_at, the word; PREDICT_UNKNOWN, PREDICT_TOO_LONG.
  */
-TL_MUST_USE int predict(struct predictor *predictor, uint16_t state, size_t at, unsigned *ret_choice,
-                        size_t *ret_at);
+TL_MUST_USE int predict(struct predictor *predictor, uint16_t state, size_t at, unsigned *ret_choice, size_t *ret_at);
 
 #endif

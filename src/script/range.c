@@ -62,7 +62,8 @@ static bool fill(struct run *run, struct seq *seq, struct value from, struct val
         if (!operate_order(run, at, to, &order))
             return false;
         bool past = direction <= 0 ? order > 0 : order < 0;
-        if (past || (order == 0 && !inclusive) || (texts && ((struct text *)at.object)->length > longest && direction <= 0))
+        if (past || (order == 0 && !inclusive) ||
+            (texts && ((struct text *)at.object)->length > longest && direction <= 0))
             return true;
         if (!run_step(run, 1) || !seq_add(run, seq, at))
             return false;
@@ -76,7 +77,8 @@ static bool fill(struct run *run, struct seq *seq, struct value from, struct val
 bool range_new(struct run *run, struct value from, struct value to, bool exclusive, struct value *ret)
 {
     if (from.kind == VALUE_NULL || to.kind == VALUE_NULL)
-        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Must specify a non-null value for the '%s' index in a Range",
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                         "Must specify a non-null value for the '%s' index in a Range",
                          from.kind == VALUE_NULL ? "from" : "to");
     from = beside(from, to);
     to = beside(to, from);

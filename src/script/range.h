@@ -9,7 +9,7 @@
 #include "script/seq.h"
 
 struct range {
-    struct seq seq; /* CLASS_INT_RANGE or CLASS_OBJECT_RANGE: the elements */
+    struct seq seq;        /* CLASS_INT_RANGE or CLASS_OBJECT_RANGE: the elements */
     struct value from, to; /* as written */
     bool exclusive;        /* ..< */
 };

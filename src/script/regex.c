@@ -86,10 +86,26 @@ static struct regex_set *set_of(struct regex_parser *parser, const char *pairs, 
 static const struct {
     const char *name, *pairs;
 } properties[] = {
-    {"Lower", "az"}, {"Upper", "AZ"}, {"Alpha", "azAZ"}, {"Digit", "09"}, {"Alnum", "azAZ09"}, {"Punct", "!/:@[`{~"},
-    {"Graph", "!~"}, {"Print", " ~"}, {"Blank", "  \t\t"}, {"XDigit", "09afAF"}, {"Space", "  \t\r"}, {"ASCII", "\001\177"},
-    {"L", "azAZ\xc0\xd6\xd8\xf6\xf8\xff"}, {"IsAlphabetic", "azAZ\xc0\xd6\xd8\xf6\xf8\xff"}, {"Lu", "AZ\xc0\xd6\xd8\xde"},
-    {"Ll", "az\xdf\xf6\xf8\xff"}, {"N", "09"}, {"Nd", "09"}, {"IsDigit", "09"}, {"P", "!#%*,/:;?@[]__{{}}"},
+    {"Lower", "az"},
+    {"Upper", "AZ"},
+    {"Alpha", "azAZ"},
+    {"Digit", "09"},
+    {"Alnum", "azAZ09"},
+    {"Punct", "!/:@[`{~"},
+    {"Graph", "!~"},
+    {"Print", " ~"},
+    {"Blank", "  \t\t"},
+    {"XDigit", "09afAF"},
+    {"Space", "  \t\r"},
+    {"ASCII", "\001\177"},
+    {"L", "azAZ\xc0\xd6\xd8\xf6\xf8\xff"},
+    {"IsAlphabetic", "azAZ\xc0\xd6\xd8\xf6\xf8\xff"},
+    {"Lu", "AZ\xc0\xd6\xd8\xde"},
+    {"Ll", "az\xdf\xf6\xf8\xff"},
+    {"N", "09"},
+    {"Nd", "09"},
+    {"IsDigit", "09"},
+    {"P", "!#%*,/:;?@[]__{{}}"},
 };
 
 static struct regex_set *parse_property(struct regex_parser *parser, bool negated)
@@ -111,7 +127,8 @@ static struct regex_set *parse_property(struct regex_parser *parser, bool negate
             struct regex_set *set = set_of(parser, properties[i].pairs, negated);
             bool letters = slice_is(slice_make(name, len), "L") || slice_is(slice_make(name, len), "IsAlphabetic");
             if (letters)
-                add_range(parser, set, 0x100, 0x2af), add_range(parser, set, 0x370, 0x52f), add_range(parser, set, 0x3040, 0x9fff);
+                add_range(parser, set, 0x100, 0x2af), add_range(parser, set, 0x370, 0x52f),
+                    add_range(parser, set, 0x3040, 0x9fff);
             return set;
         }
     return refuse(parser, "Unknown character property");
@@ -122,21 +139,15 @@ static struct regex_set *parse_class_escape(struct regex_parser *parser, int32_t
 {
     switch (c) {
     case 'd':
-    case 'D':
-        return set_of(parser, "09", c == 'D');
+    case 'D': return set_of(parser, "09", c == 'D');
     case 'w':
-    case 'W':
-        return set_of(parser, "azAZ09__", c == 'W');
+    case 'W': return set_of(parser, "azAZ09__", c == 'W');
     case 's':
-    case 'S':
-        return set_of(parser, "  \t\r", c == 'S');
-    case 'h':
-        return set_of(parser, "  \t\t\xa0\xa0", false);
+    case 'S': return set_of(parser, "  \t\r", c == 'S');
+    case 'h': return set_of(parser, "  \t\t\xa0\xa0", false);
     case 'p':
-    case 'P':
-        return parse_property(parser, c == 'P');
-    default:
-        return NULL;
+    case 'P': return parse_property(parser, c == 'P');
+    default: return NULL;
     }
 }
 
@@ -165,22 +176,14 @@ static int32_t parse_unit_escape(struct regex_parser *parser)
     }
     parser->at++;
     switch (c) {
-    case 'n':
-        return '\n';
-    case 't':
-        return '\t';
-    case 'r':
-        return '\r';
-    case 'f':
-        return '\f';
-    case 'a':
-        return 7;
-    case 'e':
-        return 27;
-    case 'x':
-        return parse_hex(parser, 2);
-    case 'u':
-        return parse_hex(parser, 4);
+    case 'n': return '\n';
+    case 't': return '\t';
+    case 'r': return '\r';
+    case 'f': return '\f';
+    case 'a': return 7;
+    case 'e': return 27;
+    case 'x': return parse_hex(parser, 2);
+    case 'u': return parse_hex(parser, 4);
     default:
         if (c < 128 && isalpha(c))
             refuse(parser, "Illegal/unsupported escape sequence");
@@ -222,8 +225,8 @@ static void parse_member(struct regex_parser *parser, struct regex_set *set)
         low = parse_unit_escape(parser);
     }
     high = low;
-    bool range = peek(parser) == '-' && parser->at + 1 < parser->source->length && text_at(parser->source, parser->at + 1) != ']' &&
-                 text_at(parser->source, parser->at + 1) != '[';
+    bool range = peek(parser) == '-' && parser->at + 1 < parser->source->length &&
+                 text_at(parser->source, parser->at + 1) != ']' && text_at(parser->source, parser->at + 1) != '[';
     if (range) {
         parser->at++;
         high = peek(parser);
@@ -355,8 +358,12 @@ static void parse_flags(struct regex_parser *parser)
     bool on = true;
     for (;; parser->at++) {
         int32_t c = peek(parser);
-        int flag = c == 'i' ? REGEX_IGNORE_CASE : c == 'm' ? REGEX_MULTILINE : c == 's' ? REGEX_DOTALL : c == 'x' ? REGEX_COMMENTS
-                   : c == 'u' ? REGEX_UNICODE_CASE : 0;
+        int flag = c == 'i'   ? REGEX_IGNORE_CASE
+                   : c == 'm' ? REGEX_MULTILINE
+                   : c == 's' ? REGEX_DOTALL
+                   : c == 'x' ? REGEX_COMMENTS
+                   : c == 'u' ? REGEX_UNICODE_CASE
+                              : 0;
         if (c == '-')
             on = false;
         else if (flag == 0)
@@ -416,7 +423,10 @@ static struct fragment parse_escape(struct regex_parser *parser)
     static const struct {
         char letter;
         enum regex_kind kind;
-    } edges[] = {{'b', REGEX_WORD_EDGE}, {'B', REGEX_NOT_WORD_EDGE}, {'A', REGEX_INPUT_START}, {'z', REGEX_INPUT_END},
+    } edges[] = {{'b', REGEX_WORD_EDGE},
+                 {'B', REGEX_NOT_WORD_EDGE},
+                 {'A', REGEX_INPUT_START},
+                 {'z', REGEX_INPUT_END},
                  {'Z', REGEX_INPUT_END_LINE}};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         if (c == edges[i].letter) {
@@ -448,15 +458,12 @@ static struct fragment parse_atom(struct regex_parser *parser)
     parser->at++;
     switch (c) {
     case '.':
-        return set_node(parser, parser->flags & REGEX_DOTALL ? set_of(parser, "", true) : set_of(parser, "\n\n\r\r", true));
-    case '^':
-        return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_START : REGEX_INPUT_START));
-    case '$':
-        return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_END : REGEX_INPUT_END_LINE));
-    case '[':
-        return set_node(parser, parse_set(parser));
-    case '\\':
-        return parse_escape(parser);
+        return set_node(parser,
+                        parser->flags & REGEX_DOTALL ? set_of(parser, "", true) : set_of(parser, "\n\n\r\r", true));
+    case '^': return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_START : REGEX_INPUT_START));
+    case '$': return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_END : REGEX_INPUT_END_LINE));
+    case '[': return set_node(parser, parse_set(parser));
+    case '\\': return parse_escape(parser);
     case '(':
         if (++parser->depth > 50)
             refuse(parser, "nested too deep");
@@ -467,11 +474,8 @@ static struct fragment parse_atom(struct regex_parser *parser)
         return inner;
     case '*':
     case '+':
-    case '?':
-        refuse(parser, "Dangling meta character");
-        return (struct fragment){NULL, NULL};
-    default:
-        return unit_node(parser, c);
+    case '?': refuse(parser, "Dangling meta character"); return (struct fragment){NULL, NULL};
+    default: return unit_node(parser, c);
     }
 }
 
@@ -515,7 +519,9 @@ static struct fragment repeat(struct regex_parser *parser, struct fragment atom)
     uint32_t min, max;
     if (parser->error != NULL || !parse_bounds(parser, &min, &max))
         return atom;
-    enum regex_greed greed = accept(parser, '?') ? REGEX_RELUCTANT : accept(parser, '+') ? REGEX_POSSESSIVE : REGEX_GREEDY;
+    enum regex_greed greed = accept(parser, '?')   ? REGEX_RELUCTANT
+                             : accept(parser, '+') ? REGEX_POSSESSIVE
+                                                   : REGEX_GREEDY;
     bool narrow = atom.first == atom.last && (atom.first->kind == REGEX_CHAR || atom.first->kind == REGEX_SET);
     struct regex_node *node = make(parser, narrow ? REGEX_MANY : REGEX_LOOP);
     node->min = min;
@@ -600,30 +606,15 @@ bool regex_flags(struct slice letters, int *ret_flags, char *ret_letter)
     int flags = 0;
     for (size_t i = 0; i < letters.len; i++) {
         switch (letters.data[i]) {
-        case 'i':
-            flags |= REGEX_IGNORE_CASE;
-            break;
-        case 'l':
-            flags |= REGEX_LITERAL;
-            break;
-        case 'm':
-            flags |= REGEX_MULTILINE;
-            break;
-        case 's':
-            flags |= REGEX_DOTALL;
-            break;
+        case 'i': flags |= REGEX_IGNORE_CASE; break;
+        case 'l': flags |= REGEX_LITERAL; break;
+        case 'm': flags |= REGEX_MULTILINE; break;
+        case 's': flags |= REGEX_DOTALL; break;
         case 'U':
-        case 'u':
-            flags |= REGEX_UNICODE_CASE;
-            break;
-        case 'x':
-            flags |= REGEX_COMMENTS;
-            break;
-        case 'c':
-            break;
-        default:
-            *ret_letter = letters.data[i];
-            return false;
+        case 'u': flags |= REGEX_UNICODE_CASE; break;
+        case 'x': flags |= REGEX_COMMENTS; break;
+        case 'c': break;
+        default: *ret_letter = letters.data[i]; return false;
         }
     }
     *ret_flags = flags;
@@ -641,7 +632,8 @@ static struct fragment parse_literal(struct regex_parser *parser)
     return all;
 }
 
-struct pattern *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error, size_t *ret_index)
+struct pattern *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
+                              size_t *ret_index)
 {
     struct regex_parser parser = {.arena = arena, .source = source, .flags = flags};
     struct fragment all = flags & REGEX_LITERAL ? parse_literal(&parser) : parse_choice(&parser);

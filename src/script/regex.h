@@ -46,9 +46,9 @@ struct matcher {
     struct object object; /* CLASS_MATCHER */
     const struct pattern *pattern;
     struct text *input;
-    int64_t from, to;      /* the region */
-    int64_t append;        /* where the next appended piece starts */
-    int64_t last_end;      /* where the last find ended; -1 before the first */
+    int64_t from, to; /* the region */
+    int64_t append;   /* where the next appended piece starts */
+    int64_t last_end; /* where the last find ended; -1 before the first */
     bool matched;
     int32_t groups[(REGEX_GROUPS_MAX + 1) * 2]; /* begin and end of each; -1: none */
     int32_t open[REGEX_GROUPS_MAX + 1];         /* where a group that is not closed yet began */

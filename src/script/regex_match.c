@@ -16,8 +16,8 @@ struct attempt {
     struct run *run;
     struct matcher *matcher;
     struct loop_state *loops;
-    bool whole;   /* must end where the region does */
-    int64_t end;  /* where the accepted match ended; a look behind must end there */
+    bool whole;       /* must end where the region does */
+    int64_t end;      /* where the accepted match ended; a look behind must end there */
     int64_t must_end; /* -1, or the only place a look behind may end at */
 };
 
@@ -48,24 +48,16 @@ static bool holds_at(const struct attempt *attempt, const struct regex_node *nod
 {
     const struct matcher *matcher = attempt->matcher;
     switch (node->kind) {
-    case REGEX_INPUT_START:
-        return at == matcher->from;
-    case REGEX_INPUT_END:
-        return at == matcher->to;
+    case REGEX_INPUT_START: return at == matcher->from;
+    case REGEX_INPUT_END: return at == matcher->to;
     case REGEX_INPUT_END_LINE:
         return at == matcher->to || (at == matcher->to - 1 && is_break(unit(attempt, at))) ||
                (at == matcher->to - 2 && unit(attempt, at) == '\r' && unit(attempt, at + 1) == '\n');
-    case REGEX_LINE_START:
-        return at == matcher->from || (at < matcher->to && is_break(unit(attempt, at - 1)));
-    case REGEX_LINE_END:
-        return at == matcher->to || is_break(unit(attempt, at));
-    case REGEX_WORD_EDGE:
-        return is_word(attempt, at - 1) != is_word(attempt, at);
-    case REGEX_NOT_WORD_EDGE:
-        return is_word(attempt, at - 1) == is_word(attempt, at);
-    default:
-        UNREACHABLE();
-        return false;
+    case REGEX_LINE_START: return at == matcher->from || (at < matcher->to && is_break(unit(attempt, at - 1)));
+    case REGEX_LINE_END: return at == matcher->to || is_break(unit(attempt, at));
+    case REGEX_WORD_EDGE: return is_word(attempt, at - 1) != is_word(attempt, at);
+    case REGEX_NOT_WORD_EDGE: return is_word(attempt, at - 1) == is_word(attempt, at);
+    default: UNREACHABLE(); return false;
     }
 }
 
@@ -214,8 +206,7 @@ static enum outcome match(struct attempt *attempt, const struct regex_node *node
             at++;
             break;
         case REGEX_OPEN:
-        case REGEX_CLOSE:
-            return match_group(attempt, node, at);
+        case REGEX_CLOSE: return match_group(attempt, node, at);
         case REGEX_BACK:
             if (!back_reference(attempt, node, &at))
                 return NO_MATCH;
@@ -228,14 +219,10 @@ static enum outcome match(struct attempt *attempt, const struct regex_node *node
                 return outcome;
             node = node->other;
             continue;
-        case REGEX_MANY:
-            return match_many(attempt, node, at);
-        case REGEX_LOOP:
-            return match_loop(attempt, node, at);
-        case REGEX_LOOP_END:
-            return match_turn(attempt, node->other, at);
-        case REGEX_LOOK:
-            return match_look(attempt, node, at);
+        case REGEX_MANY: return match_many(attempt, node, at);
+        case REGEX_LOOP: return match_loop(attempt, node, at);
+        case REGEX_LOOP_END: return match_turn(attempt, node->other, at);
+        case REGEX_LOOK: return match_look(attempt, node, at);
         case REGEX_ATOMIC:
             outcome = match_apart(attempt, node->body, at, -1, &at);
             if (outcome != MATCH)

@@ -16,15 +16,15 @@ enum regex_kind {
     REGEX_INPUT_END_LINE, /* \Z: before a last line break, too */
     REGEX_WORD_EDGE,
     REGEX_NOT_WORD_EDGE,
-    REGEX_OPEN,      /* group `index` begins */
+    REGEX_OPEN, /* group `index` begins */
     REGEX_CLOSE,
-    REGEX_BACK,      /* what group `index` matched */
-    REGEX_EITHER,    /* body, or `other` */
-    REGEX_MANY,      /* body (one unit wide) min to max times */
-    REGEX_LOOP,      /* body min to max times; counter `index` */
-    REGEX_LOOP_END,  /* back to `other`, the loop */
-    REGEX_LOOK,      /* body must match here (ahead) or end here (behind); negated */
-    REGEX_ATOMIC,    /* body, without coming back to it */
+    REGEX_BACK,     /* what group `index` matched */
+    REGEX_EITHER,   /* body, or `other` */
+    REGEX_MANY,     /* body (one unit wide) min to max times */
+    REGEX_LOOP,     /* body min to max times; counter `index` */
+    REGEX_LOOP_END, /* back to `other`, the loop */
+    REGEX_LOOK,     /* body must match here (ahead) or end here (behind); negated */
+    REGEX_ATOMIC,   /* body, without coming back to it */
 };
 
 enum regex_greed { REGEX_GREEDY, REGEX_RELUCTANT, REGEX_POSSESSIVE };
@@ -48,7 +48,7 @@ struct regex_node {
     bool ignore_case, multiline, negated, behind;
     enum regex_greed greed;
     unsigned index;
-    uint32_t min, max;  /* max UINT32_MAX: no bound */
+    uint32_t min, max; /* max UINT32_MAX: no bound */
     const struct regex_set *set;
     struct regex_node *body;
     struct regex_node *other;

@@ -6,7 +6,11 @@
 #include "script/regex.h"
 
 /* An expression that is false; compile_fail() returns NULL. */
-#define FAIL(type, offset, ...) __extension__({ compile_fail(r->compiler, CLASS_##type, offset, __VA_ARGS__); false; })
+#define FAIL(type, offset, ...)                                       \
+    __extension__({                                                   \
+        compile_fail(r->compiler, CLASS_##type, offset, __VA_ARGS__); \
+        false;                                                        \
+    })
 #define ILLEGAL(node, ...) FAIL(ILLEGAL_ARGUMENT_EXCEPTION, (node)->offset, __VA_ARGS__)
 #define MISCAST(node, ...) FAIL(CLASS_CAST_EXCEPTION, (node)->offset, __VA_ARGS__)
 
@@ -44,7 +48,8 @@ static struct variable *find_in(struct resolver *r, struct scope *scope, struct 
     *last = copy;
     size_t capacity = function->capture_count;
     if ((capacity & (capacity - 1)) == 0) {
-        struct capture *captures = arena_alloc(r->compiler->arena, (capacity == 0 ? 1 : capacity * 2) * sizeof *captures);
+        struct capture *captures =
+            arena_alloc(r->compiler->arena, (capacity == 0 ? 1 : capacity * 2) * sizeof *captures);
         if (capacity > 0)
             memcpy(captures, function->captures, capacity * sizeof *captures);
         function->captures = captures;
@@ -95,7 +100,8 @@ bool resolve__as(struct resolver *r, struct node **place, struct want want)
 }
 
 /* Complaints that most expressions share: they can neither be assigned to nor stand alone. */
-static bool only_read(struct resolver *r, const struct node *node, struct want want, const char *what, const char *unused)
+static bool only_read(struct resolver *r, const struct node *node, struct want want, const char *what,
+                      const char *unused)
 {
     if (want.write)
         return ILLEGAL(node, "invalid assignment: cannot assign a value to %s", what);
@@ -191,7 +197,8 @@ static bool visit_constant(struct resolver *r, struct node *node, struct want wa
     }
     const char *kind = node->value.kind == VALUE_BOOLEAN ? "boolean" : "string";
     if (want.write)
-        return ILLEGAL(node, "invalid assignment: cannot assign a value to %s constant [%.*s]", kind, SLICE_ARG(node->text));
+        return ILLEGAL(node, "invalid assignment: cannot assign a value to %s constant [%.*s]", kind,
+                       SLICE_ARG(node->text));
     if (!want.read)
         return ILLEGAL(node, "not a statement: %s constant [%.*s] not used", kind, SLICE_ARG(node->text));
     node->type = node->value.kind == VALUE_BOOLEAN ? CLASS_BOOLEAN : CLASS_STRING;
@@ -217,8 +224,8 @@ static bool visit_pattern(struct resolver *r, struct node *node, struct want wan
         return FAIL(ILLEGAL_ARGUMENT_EXCEPTION, -1, "invalid regular expression: unknown flag [%c]", letter);
     const char *error;
     size_t index;
-    struct pattern *pattern = regex_compile(r->compiler->arena, text_constant(r->compiler->arena, node->text), bits,
-                                            &error, &index);
+    struct pattern *pattern =
+        regex_compile(r->compiler->arena, text_constant(r->compiler->arena, node->text), bits, &error, &index);
     if (pattern == NULL) {
         compile_fail(r->compiler, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, node->offset + 1 + (int32_t)index,
                      "invalid regular expression: could not compile %.*s", SLICE_ARG(what));
@@ -300,18 +307,14 @@ static bool visit_assign(struct resolver *r, struct node *node, struct want want
 static type_id compound_type(enum operator op, type_id left, type_id right)
 {
     switch (op) {
-    case OP_ADD:
-        return promote_add(left, right);
+    case OP_ADD: return promote_add(left, right);
     case OP_SHL:
     case OP_SHR:
-    case OP_USHR:
-        return promote_unary(right, false) == TYPE_NONE ? TYPE_NONE : promote_unary(left, false);
+    case OP_USHR: return promote_unary(right, false) == TYPE_NONE ? TYPE_NONE : promote_unary(left, false);
     case OP_AND:
     case OP_OR:
-    case OP_XOR:
-        return promote_xor(left, right);
-    default:
-        return promote_numeric(left, right, true);
+    case OP_XOR: return promote_xor(left, right);
+    default: return promote_numeric(left, right, true);
     }
 }
 
@@ -341,13 +344,14 @@ static bool visit_compound(struct resolver *r, struct node *node, struct want wa
     } else if (!resolve__value(r, &node->b, WANT_READ)) {
         return false;
     }
-    enum operator op = (enum operator)node->op;
+    enum operator op =(enum operator) node->op;
     type_id left = node->a->type, type = compound_type(op, left, node->b->type);
     if (type == TYPE_NONE)
         return MISCAST(node, "invalid compound assignment: cannot apply [%s=] to types [%s] and [%s]",
                        operator_symbol(op), show_type(left).text, show_type(node->b->type).text);
-    bool ok = is_shift(op) && type != CLASS_DEF ? cast_distance(r, &node->b)
-                                                : type == CLASS_STRING || resolve__cast(r, &node->b, type, false, false);
+    bool ok = is_shift(op) && type != CLASS_DEF
+                  ? cast_distance(r, &node->b)
+                  : type == CLASS_STRING || resolve__cast(r, &node->b, type, false, false);
     if (!ok)
         return false;
     if (!cast_legal(left, type, false, false) || !cast_legal(type, left, true, false)) {
@@ -365,9 +369,10 @@ static bool visit_unary(struct resolver *r, struct node **place, struct want wan
     struct node *node = *place;
     static const struct {
         const char *name, *symbol;
-    } names[] = {
-        [NODE_NOT] = {"not", "!"}, [NODE_NEGATE] = {"subtraction", "-"}, [NODE_PLUS] = {"addition", "+"},
-        [NODE_INVERT] = {"bitwise not", "~"}};
+    } names[] = {[NODE_NOT] = {"not", "!"},
+                 [NODE_NEGATE] = {"subtraction", "-"},
+                 [NODE_PLUS] = {"addition", "+"},
+                 [NODE_INVERT] = {"bitwise not", "~"}};
     const char *name = names[node->kind].name, *symbol = names[node->kind].symbol;
     if (!only_read_operator(r, node, want, name, symbol))
         return false;
@@ -410,7 +415,7 @@ static void join_concat(struct node *node)
 
 static bool visit_binary(struct resolver *r, struct node *node, struct want want)
 {
-    enum operator op = (enum operator)node->op;
+    enum operator op =(enum operator) node->op;
     const char *name = operator_name(op), *symbol = operator_symbol(op);
     if (!only_read_operator(r, node, want, name, symbol) || !resolve__value(r, &node->a, WANT_READ) ||
         !resolve__value(r, &node->b, WANT_READ))
@@ -454,7 +459,7 @@ static bool visit_logic(struct resolver *r, struct node *node, struct want want)
 {
     bool and = node->kind == NODE_AND;
     node->type = CLASS_BOOLEAN;
-    return only_read_operator(r, node, want, and ? "boolean and" : "boolean or", and ? "&&" : "||") &&
+    return only_read_operator(r, node, want, and? "boolean and" : "boolean or", and? "&&" : "||") &&
            resolve__as(r, &node->a, want_type(CLASS_BOOLEAN)) && resolve__as(r, &node->b, want_type(CLASS_BOOLEAN));
 }
 
@@ -501,9 +506,10 @@ static bool visit_compare(struct resolver *r, struct node *node, struct want wan
 static bool visit_cast(struct resolver *r, struct node **place, struct want want)
 {
     struct node *node = *place;
-    struct slice what = arena_printf(r->compiler->scratch, "an explicit cast with target type [%.*s]", SLICE_ARG(node->text));
-    struct slice unused = arena_printf(r->compiler->scratch, "result not used from explicit cast with target type [%.*s]",
-                                       SLICE_ARG(node->text));
+    struct slice what =
+        arena_printf(r->compiler->scratch, "an explicit cast with target type [%.*s]", SLICE_ARG(node->text));
+    struct slice unused = arena_printf(
+        r->compiler->scratch, "result not used from explicit cast with target type [%.*s]", SLICE_ARG(node->text));
     if (!only_read(r, node, want, what.data, unused.data))
         return false;
     type_id type = resolve__type(node->text);
@@ -602,62 +608,37 @@ bool resolve__visit(struct resolver *r, struct node **place, struct want want)
 {
     struct node *node = *place;
     switch (node->kind) {
-    case NODE_CONST:
-        return visit_constant(r, node, want);
-    case NODE_PATTERN:
-        return visit_pattern(r, node, want);
-    case NODE_NAME:
-        return visit_name(r, node, want);
-    case NODE_ASSIGN:
-        return visit_assign(r, node, want);
+    case NODE_CONST: return visit_constant(r, node, want);
+    case NODE_PATTERN: return visit_pattern(r, node, want);
+    case NODE_NAME: return visit_name(r, node, want);
+    case NODE_ASSIGN: return visit_assign(r, node, want);
     case NODE_COMPOUND:
-    case NODE_STEP:
-        return visit_compound(r, node, want);
+    case NODE_STEP: return visit_compound(r, node, want);
     case NODE_NOT:
     case NODE_NEGATE:
     case NODE_PLUS:
-    case NODE_INVERT:
-        return visit_unary(r, place, want);
-    case NODE_BINARY:
-        return visit_binary(r, node, want);
+    case NODE_INVERT: return visit_unary(r, place, want);
+    case NODE_BINARY: return visit_binary(r, node, want);
     case NODE_FIND:
-    case NODE_MATCH:
-        return visit_find(r, node, want);
+    case NODE_MATCH: return visit_find(r, node, want);
     case NODE_AND:
-    case NODE_OR:
-        return visit_logic(r, node, want);
-    case NODE_COMPARE:
-        return visit_compare(r, node, want);
-    case NODE_CAST:
-        return visit_cast(r, place, want);
-    case NODE_INSTANCEOF:
-        return visit_instanceof(r, node, want);
-    case NODE_CONDITIONAL:
-        return visit_conditional(r, node, want);
-    case NODE_ELVIS:
-        return visit_elvis(r, node, want);
+    case NODE_OR: return visit_logic(r, node, want);
+    case NODE_COMPARE: return visit_compare(r, node, want);
+    case NODE_CAST: return visit_cast(r, place, want);
+    case NODE_INSTANCEOF: return visit_instanceof(r, node, want);
+    case NODE_CONDITIONAL: return visit_conditional(r, node, want);
+    case NODE_ELVIS: return visit_elvis(r, node, want);
     case NODE_LIST:
-    case NODE_MAP:
-        return visit_list(r, node, want);
+    case NODE_MAP: return visit_list(r, node, want);
     case NODE_NEW_ARRAY:
-    case NODE_ARRAY_INIT:
-        return visit_new_array(r, node, want);
-    case NODE_NEW:
-        return resolve__new(r, node, want);
-    case NODE_DOT:
-        return resolve__dot(r, place, want);
-    case NODE_BRACE:
-        return resolve__brace(r, node, want);
-    case NODE_CALL:
-        return resolve__call(r, node, want);
-    case NODE_CALL_LOCAL:
-        return resolve__call_local(r, node, want);
-    case NODE_LAMBDA:
-        return resolve__lambda(r, node, want);
-    case NODE_REFERENCE:
-        return resolve__reference(r, node, want);
-    default:
-        UNREACHABLE();
-        return false;
+    case NODE_ARRAY_INIT: return visit_new_array(r, node, want);
+    case NODE_NEW: return resolve__new(r, node, want);
+    case NODE_DOT: return resolve__dot(r, place, want);
+    case NODE_BRACE: return resolve__brace(r, node, want);
+    case NODE_CALL: return resolve__call(r, node, want);
+    case NODE_CALL_LOCAL: return resolve__call_local(r, node, want);
+    case NODE_LAMBDA: return resolve__lambda(r, node, want);
+    case NODE_REFERENCE: return resolve__reference(r, node, want);
+    default: UNREACHABLE(); return false;
     }
 }

@@ -8,7 +8,11 @@
 #include <ctype.h>
 
 /* An expression that is false; compile_fail() returns NULL. */
-#define FAIL(type, offset, ...) __extension__({ compile_fail(r->compiler, CLASS_##type, offset, __VA_ARGS__); false; })
+#define FAIL(type, offset, ...)                                       \
+    __extension__({                                                   \
+        compile_fail(r->compiler, CLASS_##type, offset, __VA_ARGS__); \
+        false;                                                        \
+    })
 #define ILLEGAL(node, ...) FAIL(ILLEGAL_ARGUMENT_EXCEPTION, (node)->offset, __VA_ARGS__)
 
 static unsigned count_nodes(const struct node *list)
@@ -66,8 +70,8 @@ bool resolve__call(struct resolver *r, struct node *node, struct want want)
 {
     unsigned count = count_nodes(node->list);
     if (want.write)
-        return ILLEGAL(node, "invalid assignment: cannot assign a value to method call [%.*s/%u]", SLICE_ARG(node->text),
-                       count);
+        return ILLEGAL(node, "invalid assignment: cannot assign a value to method call [%.*s/%u]",
+                       SLICE_ARG(node->text), count);
     if (!resolve__visit(r, &node->a, WANT_READ))
         return false;
     if (node->a->kind == NODE_NAME)
@@ -93,8 +97,8 @@ bool resolve__call_local(struct resolver *r, struct node *node, struct want want
 {
     unsigned count = count_nodes(node->list), i = 0;
     if (want.write)
-        return ILLEGAL(node, "invalid assignment: cannot assign a value to function call [%.*s/%u]", SLICE_ARG(node->text),
-                       count);
+        return ILLEGAL(node, "invalid assignment: cannot assign a value to function call [%.*s/%u]",
+                       SLICE_ARG(node->text), count);
     struct function *function = r->compiler->functions;
     while (function != NULL && !(slice_equal(function->name, node->text) && function->parameter_count == count))
         function = function->next;
@@ -130,7 +134,8 @@ bool resolve__new(struct resolver *r, struct node *node, struct want want)
 
 /* Fields */
 
-static const struct method *find_accessor(type_id type, const char *prefix, struct slice field, unsigned count, unsigned kind)
+static const struct method *find_accessor(type_id type, const char *prefix, struct slice field, unsigned count,
+                                          unsigned kind)
 {
     char name[80];
     size_t len = strlen(prefix);
@@ -164,7 +169,8 @@ static bool dot_array(struct resolver *r, struct node *node, struct want want)
         return ILLEGAL(node, "Field [%.*s] does not exist for type [%s].", SLICE_ARG(node->text),
                        show_type(node->a->type).text);
     if (want.write)
-        return ILLEGAL(node, "invalid assignment: cannot assign a value write to read-only field [length] for an array.");
+        return ILLEGAL(node,
+                       "invalid assignment: cannot assign a value write to read-only field [length] for an array.");
     node->flags |= NODE_LENGTH;
     node->type = CLASS_INT;
     return true;
@@ -214,7 +220,8 @@ static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool 
     node->flags |= is_static ? NODE_STATIC : 0;
     if (field != NULL) {
         if (want.write)
-            return ILLEGAL(node, "invalid assignment: cannot assign a value to read-only field [%.*s]", SLICE_ARG(node->text));
+            return ILLEGAL(node, "invalid assignment: cannot assign a value to read-only field [%.*s]",
+                           SLICE_ARG(node->text));
         node->method = field;
         node->type = field->result;
         return true;
@@ -244,7 +251,8 @@ static bool dot_typed(struct resolver *r, struct node *node, type_id type, bool 
 /* The beginning of a class's name, and one more part of it. */
 static bool dot_name(struct resolver *r, struct node *node, struct want want)
 {
-    struct slice name = arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(node->a->text), SLICE_ARG(node->text));
+    struct slice name =
+        arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(node->a->text), SLICE_ARG(node->text));
     type_id type = resolve__type(name);
     node->text = name;
     node->kind = type == TYPE_NONE ? NODE_NAME : NODE_TYPE;
@@ -365,7 +373,8 @@ bool resolve__lambda(struct resolver *r, struct node *node, struct want want)
 static struct function *find_function(struct resolver *r, struct slice name, unsigned count, bool any_count)
 {
     struct function *function = r->compiler->functions;
-    while (function != NULL && !(slice_equal(function->name, name) && (any_count || function->parameter_count == count)))
+    while (function != NULL &&
+           !(slice_equal(function->name, name) && (any_count || function->parameter_count == count)))
         function = function->next;
     return function;
 }
@@ -390,9 +399,9 @@ bool resolve__reference(struct resolver *r, struct node *node, struct want want)
         node->function = find_function(r, node->text, count, wanted == NULL);
         node->a = NULL;
         if (node->function == NULL)
-            return ILLEGAL(node, "function reference [this::%.*s/%u] matching [%s, %s/%u] not found", SLICE_ARG(node->text),
-                           count, wanted == NULL ? "def" : show_type(want.target).text, wanted == NULL ? "" : wanted->name,
-                           count);
+            return ILLEGAL(node, "function reference [this::%.*s/%u] matching [%s, %s/%u] not found",
+                           SLICE_ARG(node->text), count, wanted == NULL ? "def" : show_type(want.target).text,
+                           wanted == NULL ? "" : wanted->name, count);
         return true;
     }
     if (type == TYPE_NONE) {

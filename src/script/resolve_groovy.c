@@ -79,8 +79,7 @@ void resolve_groovy__use(struct groovy_resolver *r, struct node *node, const str
 static struct local *add_local(struct groovy_resolver *r, struct local_scope *scope, struct slice name, type_id type)
 {
     struct local *local = arena_zalloc(r->compiler->scratch, sizeof *local);
-    *local = (struct local){.name = name, .type = type, .slot = scope->function->slot_count++,
-                            .outer = scope->locals};
+    *local = (struct local){.name = name, .type = type, .slot = scope->function->slot_count++, .outer = scope->locals};
     scope->locals = local;
     return local;
 }
@@ -114,7 +113,10 @@ static struct local *capture(struct groovy_resolver *r, struct local_scope *scop
 {
     struct function *function = scope->function;
     struct local *copy = arena_zalloc(r->compiler->scratch, sizeof *copy);
-    *copy = (struct local){.name = outer->name, .type = outer->type, .slot = function->slot_count++, .shared = true,
+    *copy = (struct local){.name = outer->name,
+                           .type = outer->type,
+                           .slot = function->slot_count++,
+                           .shared = true,
                            .outer = scope->copies};
     outer->shared = true;
     scope->copies = copy;
@@ -198,8 +200,9 @@ bool resolve_groovy(struct compiler *compiler, struct function *main)
             return false;
     for (const struct node *import = compiler->imports; import != NULL; import = import->next)
         if (import->text.len > 0 && resolve_groovy__class(&r, import->text) == CLASS_COUNT)
-            return resolve_groovy__refuse(&r, import->offset, "unable to resolve class %.*s\n",
-                                          SLICE_ARG(text_slice(compiler->scratch, (const struct text *)import->value.object)));
+            return resolve_groovy__refuse(
+                &r, import->offset, "unable to resolve class %.*s\n",
+                SLICE_ARG(text_slice(compiler->scratch, (const struct text *)import->value.object)));
     if (!resolve_in(&r, main))
         return false;
     for (const struct local_use *use = r.uses; use != NULL; use = use->next) {

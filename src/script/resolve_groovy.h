@@ -10,7 +10,7 @@ struct local {
     struct slice name;
     type_id type;
     uint32_t slot;
-    bool shared; /* some closure uses it: it lives in a box */
+    bool shared;   /* some closure uses it: it lives in a box */
     bool implicit; /* `it`, which closures in closures have each their own */
     struct local *outer;
 };

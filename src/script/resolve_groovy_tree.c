@@ -57,7 +57,8 @@ static struct slice dotted(struct groovy_resolver *r, const struct node *node)
     if (node->kind != NODE_DOT || node->b != NULL || node->flags != 0)
         return SLICE_NONE;
     struct slice left = dotted(r, node->a);
-    return left.len == 0 ? left : arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(left), SLICE_ARG(node->text));
+    return left.len == 0 ? left
+                         : arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(left), SLICE_ARG(node->text));
 }
 
 /* Only names that begin as a package does are worth the look. */
@@ -102,7 +103,8 @@ static bool visit_dot(struct groovy_resolver *r, struct node *node)
 static bool is_plain(const struct parameter *parameter)
 {
     const struct node *both = parameter->initial;
-    return parameter->type == TYPE_NONE && (both == NULL || (both->kind == NODE_DECLARE && both->a == NULL && both->c == NULL));
+    return parameter->type == TYPE_NONE &&
+           (both == NULL || (both->kind == NODE_DECLARE && both->a == NULL && both->c == NULL));
 }
 
 /* The function that a call means for sure: the only one of its name, and no argument decides whether it fits. */
@@ -219,28 +221,19 @@ static bool can_be_written(const struct node *node)
 bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)
 {
     switch (node->kind) {
-    case NODE_CONST:
-        return true;
-    case NODE_NAME:
-        return visit_name(r, node);
-    case NODE_DOT:
-        return visit_dot(r, node);
-    case NODE_CALL:
-        return visit_call(r, node);
-    case NODE_CALL_LOCAL:
-        return visit_call_local(r, node);
+    case NODE_CONST: return true;
+    case NODE_NAME: return visit_name(r, node);
+    case NODE_DOT: return visit_dot(r, node);
+    case NODE_CALL: return visit_call(r, node);
+    case NODE_CALL_LOCAL: return visit_call_local(r, node);
     case NODE_CAST:
     case NODE_COERCE:
     case NODE_INSTANCEOF:
     case NODE_NEW:
-    case NODE_NEW_ARRAY:
-        return visit_typed(r, node);
-    case NODE_REFERENCE:
-        return visit_reference(r, node);
-    case NODE_LAMBDA:
-        return visit_closure(r, node);
-    case NODE_NAMED_ARGUMENT:
-        return visit(r, node->b) && visit(r, node->a);
+    case NODE_NEW_ARRAY: return visit_typed(r, node);
+    case NODE_REFERENCE: return visit_reference(r, node);
+    case NODE_LAMBDA: return visit_closure(r, node);
+    case NODE_NAMED_ARGUMENT: return visit(r, node->b) && visit(r, node->a);
     case NODE_STEP:
         /* What is no place gives its successor all the same. */
         if (!visit(r, node->a))
@@ -252,8 +245,7 @@ bool resolve_groovy__expression(struct groovy_resolver *r, struct node *node)
         if (!visit(r, node->a) || !visit(r, node->b))
             return false;
         return can_be_written(node->a) || resolve_groovy__refuse(r, node->offset, "this cannot be assigned to");
-    case NODE_THIS:
-        return resolve_groovy__refuse(r, node->offset, "the script as an object is not supported");
+    case NODE_THIS: return resolve_groovy__refuse(r, node->offset, "the script as an object is not supported");
     default:
         if (node->kind >= NODE_BLOCK)
             return resolve_groovy__refuse(r, node->offset, "a statement as a value is not supported");
@@ -360,7 +352,8 @@ static bool visit_jump(struct groovy_resolver *r, const struct node *node)
 static bool visit_loop(struct groovy_resolver *r, struct node *node)
 {
     if (node->kind == NODE_FOR) {
-        bool ok = node->list == NULL || (node->list->kind == NODE_DECLARE ? visit_declare(r, node->list) : visit(r, node->list));
+        bool ok = node->list == NULL ||
+                  (node->list->kind == NODE_DECLARE ? visit_declare(r, node->list) : visit(r, node->list));
         return ok && visit(r, node->a) && visit(r, node->c) && visit_inside(r, node, node->b);
     }
     if (node->kind == NODE_WHILE)
@@ -386,36 +379,25 @@ bool resolve_groovy__statement(struct groovy_resolver *r, struct node *node)
     struct local *outer = r->scope->locals;
     bool ok;
     switch (node->kind) {
-    case NODE_BLOCK:
-        return visit_block(r, node->list);
-    case NODE_DECLARE_ALL:
-        return visit_statements(r, node->list);
-    case NODE_DECLARE:
-        return visit_declare(r, node);
+    case NODE_BLOCK: return visit_block(r, node->list);
+    case NODE_DECLARE_ALL: return visit_statements(r, node->list);
+    case NODE_DECLARE: return visit_declare(r, node);
     case NODE_EXPRESSION:
     case NODE_RETURN:
-    case NODE_THROW:
-        return visit(r, node->a);
-    case NODE_ASSERT:
-        return visit(r, node->a) && visit(r, node->b);
-    case NODE_IF:
-        return visit(r, node->a) && visit_body(r, node->b) && visit_body(r, node->c);
+    case NODE_THROW: return visit(r, node->a);
+    case NODE_ASSERT: return visit(r, node->a) && visit(r, node->b);
+    case NODE_IF: return visit(r, node->a) && visit_body(r, node->b) && visit_body(r, node->c);
     case NODE_FOR:
     case NODE_WHILE:
     case NODE_EACH:
         ok = visit_loop(r, node);
         r->scope->locals = outer;
         return ok;
-    case NODE_TRY:
-        return visit_try(r, node);
-    case NODE_SWITCH:
-        return visit_switch(r, node);
+    case NODE_TRY: return visit_try(r, node);
+    case NODE_SWITCH: return visit_switch(r, node);
     case NODE_BREAK:
-    case NODE_CONTINUE:
-        return visit_jump(r, node);
-    case NODE_EMPTY:
-        return true;
-    default:
-        return resolve_groovy__refuse(r, node->offset, "this statement is not supported");
+    case NODE_CONTINUE: return visit_jump(r, node);
+    case NODE_EMPTY: return true;
+    default: return resolve_groovy__refuse(r, node->offset, "this statement is not supported");
     }
 }

@@ -7,14 +7,18 @@
 #include "base/check.h"
 
 /* An expression that is false; compile_fail() returns NULL. */
-#define FAIL(type, offset, ...) __extension__({ compile_fail(r->compiler, CLASS_##type, offset, __VA_ARGS__); false; })
+#define FAIL(type, offset, ...)                                       \
+    __extension__({                                                   \
+        compile_fail(r->compiler, CLASS_##type, offset, __VA_ARGS__); \
+        false;                                                        \
+    })
 #define ILLEGAL(node, ...) FAIL(ILLEGAL_ARGUMENT_EXCEPTION, (node)->offset, __VA_ARGS__)
 
 /* Where a statement stands. */
 struct place {
     bool last_source; /* last of the function: an expression there is its result */
     bool in_loop;
-    bool last_loop;   /* last of a loop's body */
+    bool last_loop; /* last of a loop's body */
 };
 
 /* How a statement may end. */
@@ -308,37 +312,27 @@ static bool visit_statement(struct resolver *r, struct node *node, struct place 
 {
     *flow = (struct flow){false, false, false, false, false};
     switch (node->kind) {
-    case NODE_IF:
-        return visit_if(r, node, place, flow);
+    case NODE_IF: return visit_if(r, node, place, flow);
     case NODE_WHILE:
     case NODE_DO:
     case NODE_FOR:
-    case NODE_EACH:
-        return visit_loop(r, node, flow);
+    case NODE_EACH: return visit_loop(r, node, flow);
     case NODE_DECLARE_ALL:
         for (struct node *one = node->list; one != NULL; one = one->next)
             if (!visit_declare(r, one))
                 return false;
         return true;
-    case NODE_RETURN:
-        return visit_return(r, node, flow);
-    case NODE_EXPRESSION:
-        return visit_expression(r, node, place, flow);
-    case NODE_TRY:
-        return visit_try(r, node, place, flow);
+    case NODE_RETURN: return visit_return(r, node, flow);
+    case NODE_EXPRESSION: return visit_expression(r, node, place, flow);
+    case NODE_TRY: return visit_try(r, node, place, flow);
     case NODE_THROW:
         flow->method_escape = flow->loop_escape = flow->all_escape = true;
         return resolve__as(r, &node->a, want_type(CLASS_EXCEPTION));
     case NODE_BREAK:
-    case NODE_CONTINUE:
-        return visit_jump(r, node, place, flow);
-    case NODE_ASSERT:
-        return resolve__as(r, &node->a, want_type(CLASS_BOOLEAN));
-    case NODE_EMPTY:
-        return true;
-    default:
-        UNREACHABLE();
-        return false;
+    case NODE_CONTINUE: return visit_jump(r, node, place, flow);
+    case NODE_ASSERT: return resolve__as(r, &node->a, want_type(CLASS_BOOLEAN));
+    case NODE_EMPTY: return true;
+    default: UNREACHABLE(); return false;
     }
 }
 
@@ -386,7 +380,8 @@ static bool visit_function(struct resolver *r, struct function *function)
     struct scope scope = {.function = function};
     r->scope = &scope;
     for (unsigned i = 0; i < function->parameter_count; i++)
-        if (resolve__define(r, function->offset, function->parameters[i].type, function->parameters[i].name, false) == NULL)
+        if (resolve__define(r, function->offset, function->parameters[i].type, function->parameters[i].name, false) ==
+            NULL)
             return false;
     if (function->body->list == NULL)
         return FAIL(ILLEGAL_ARGUMENT_EXCEPTION, function->offset,
@@ -417,11 +412,13 @@ static const struct {
     [SCRIPT_FOR_TEST] = {{"params", CLASS_MAP}},
 };
 
-static const type_id results[SCRIPT_CONTEXT_COUNT] = {
-    [SCRIPT_FOR_UPDATE] = CLASS_VOID,          [SCRIPT_FOR_FILTER] = CLASS_BOOLEAN,
-    [SCRIPT_FOR_FIELD] = CLASS_DEF,            [SCRIPT_FOR_NUMBER_SORT] = CLASS_DOUBLE,
-    [SCRIPT_FOR_STRING_SORT] = CLASS_STRING,   [SCRIPT_FOR_SCORE] = CLASS_DOUBLE,
-    [SCRIPT_FOR_TEST] = CLASS_DEF};
+static const type_id results[SCRIPT_CONTEXT_COUNT] = {[SCRIPT_FOR_UPDATE] = CLASS_VOID,
+                                                      [SCRIPT_FOR_FILTER] = CLASS_BOOLEAN,
+                                                      [SCRIPT_FOR_FIELD] = CLASS_DEF,
+                                                      [SCRIPT_FOR_NUMBER_SORT] = CLASS_DOUBLE,
+                                                      [SCRIPT_FOR_STRING_SORT] = CLASS_STRING,
+                                                      [SCRIPT_FOR_SCORE] = CLASS_DOUBLE,
+                                                      [SCRIPT_FOR_TEST] = CLASS_DEF};
 
 bool resolve_painless(struct compiler *compiler, struct function *main)
 {

@@ -24,21 +24,14 @@ type_id resolve__type(struct slice name)
 static int rank(type_id type)
 {
     switch (type) {
-    case CLASS_BYTE:
-        return 1;
+    case CLASS_BYTE: return 1;
     case CLASS_SHORT:
-    case CLASS_CHAR:
-        return 2;
-    case CLASS_INT:
-        return 3;
-    case CLASS_LONG:
-        return 4;
-    case CLASS_FLOAT:
-        return 5;
-    case CLASS_DOUBLE:
-        return 6;
-    default:
-        return 0;
+    case CLASS_CHAR: return 2;
+    case CLASS_INT: return 3;
+    case CLASS_LONG: return 4;
+    case CLASS_FLOAT: return 5;
+    case CLASS_DOUBLE: return 6;
+    default: return 0;
     }
 }
 
@@ -62,7 +55,8 @@ static bool primitive_cast(type_id actual, type_id expected, bool explicit, bool
     type_id unboxed = type_unboxed(expected);
     if (unboxed == expected)
         return false;
-    return internal && (unboxed == actual || widens(actual, unboxed) || (explicit && rank(actual) > 0 && rank(unboxed) > 0));
+    return internal &&
+           (unboxed == actual || widens(actual, unboxed) || (explicit && rank(actual) > 0 && rank(unboxed) > 0));
 }
 
 bool cast_legal(type_id actual, type_id expected, bool explicit, bool internal)
@@ -82,7 +76,8 @@ bool cast_legal(type_id actual, type_id expected, bool explicit, bool internal)
         if (actual == CLASS_OBJECT || actual == CLASS_NUMBER)
             return explicit && internal;
         return unboxed != actual && internal &&
-               (unboxed == expected || widens(unboxed, expected) || (explicit && rank(unboxed) > 0 && rank(expected) > 0));
+               (unboxed == expected || widens(unboxed, expected) ||
+                (explicit && rank(unboxed) > 0 && rank(expected) > 0));
     }
     return type_assignable(expected, actual) || (explicit && type_assignable(actual, expected));
 }
@@ -97,7 +92,8 @@ type_id promote_unary(type_id type, bool decimal)
 /* The wider of the two decides, even where the other is no number: its conversion fails then. */
 type_id promote_numeric(type_id a, type_id b, bool decimal)
 {
-    static const type_id order[] = {CLASS_DOUBLE, CLASS_FLOAT, CLASS_LONG, CLASS_INT, CLASS_CHAR, CLASS_SHORT, CLASS_BYTE};
+    static const type_id order[] = {CLASS_DOUBLE, CLASS_FLOAT, CLASS_LONG, CLASS_INT,
+                                    CLASS_CHAR,   CLASS_SHORT, CLASS_BYTE};
     if (a == CLASS_DEF || b == CLASS_DEF)
         return CLASS_DEF;
     for (size_t i = decimal ? 0 : 2; i < sizeof order / sizeof *order; i++)

@@ -15,8 +15,9 @@ bool run_spent(struct run *run)
     bool memory = run->spent == RUN_SPENT_MEMORY;
     run->spent = memory ? RUN_SPENT_MEMORY : RUN_SPENT_STEPS;
     unsigned long long bound = memory ? run->limits->memory_bytes_max : run->limits->steps_max;
-    return run_throw(run, CLASS_LIMIT_EXCEEDED, memory ? "the script needs more than %llu bytes of memory"
-                                                       : "the script takes more than %llu steps", bound);
+    return run_throw(
+        run, CLASS_LIMIT_EXCEEDED,
+        memory ? "the script needs more than %llu bytes of memory" : "the script takes more than %llu steps", bound);
 }
 
 void run_charge(struct run *run, size_t size)

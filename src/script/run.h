@@ -34,22 +34,22 @@ struct run {
     const struct script_limits *limits;
     uint64_t steps_left;
     size_t memory_left;
-    unsigned depth;           /* calls */
-    unsigned nesting;         /* C frames that the current calls may take, see function->nesting */
-    enum run_spent spent;     /* which budget ended the run */
-    struct throwable *thrown; /* NULL while all is well */
-    bool groovy;              /* the dialect of the script */
-    struct call_cache *caches; /* one a call site; what it found last */
+    unsigned depth;                     /* calls */
+    unsigned nesting;                   /* C frames that the current calls may take, see function->nesting */
+    enum run_spent spent;               /* which budget ended the run */
+    struct throwable *thrown;           /* NULL while all is well */
+    bool groovy;                        /* the dialect of the script */
+    struct call_cache *caches;          /* one a call site; what it found last */
     const struct method_rows **methods; /* Groovy: what was looked for, see run_methods; NULL before the first */
-    struct value *stack;       /* of locals */
+    struct value *stack;                /* of locals */
     struct value *stack_next;
     struct value *stack_end;
-    const struct node *jump;   /* Groovy: a break or continue with a label, on its way */
+    const struct node *jump; /* Groovy: a break or continue with a label, on its way */
     int64_t now_ms;
     struct recorder *record; /* notes values of an assertion's parts, see power.c; NULL elsewhere */
-    struct dict *params;   /* bare names in SCRIPT_DEFAULT and Groovy */
-    uint32_t as_object;    /* Groovy: of the call that is about to be made, see struct method_query */
-    struct dict *binding;  /* Groovy: ctx, params and what the script assigned without declaring */
+    struct dict *params;     /* bare names in SCRIPT_DEFAULT and Groovy */
+    uint32_t as_object;      /* Groovy: of the call that is about to be made, see struct method_query */
+    struct dict *binding;    /* Groovy: ctx, params and what the script assigned without declaring */
     script_doc_function *doc;
     void *doc_user;
 };
@@ -96,14 +96,13 @@ static inline void run_leave(struct run *run, unsigned frames)
 
 /* Throws; returns false, for `return run_throw(...)`. */
 bool run_throw(struct run *run, enum class_id id, const char *format, ...) TL_PRINTF(3, 4);
-bool run_throw_null(struct run *run, enum class_id id);           /* without a message */
+bool run_throw_null(struct run *run, enum class_id id); /* without a message */
 bool run_throw_text(struct run *run, enum class_id id, struct text *message);
 /* A null pointer where Java's virtual machine would throw one; its wording there differs from release to release. */
 bool run_throw_npe(struct run *run, const char *what);
 
 /* Calls a function value (lambda, closure, method reference, comparator) with arguments. */
-bool run_invoke(struct run *run, struct value function, struct value *arguments, unsigned count,
-                struct value *ret);
+bool run_invoke(struct run *run, struct value function, struct value *arguments, unsigned count, struct value *ret);
 
 /* The number of parameters a function value takes; 1 for a closure without a list of them. */
 unsigned function_arity(struct value function);

@@ -117,9 +117,13 @@ static int compile_as(struct script *script, bool bare_names, struct slice missi
                       struct problem *ret_problem)
 {
     tl_cleanup(arena_release) struct arena scratch = ARENA_INIT;
-    struct compiler compiler = {.lang = script->lang, .context = script->context, .bare_names = bare_names,
+    struct compiler compiler = {.lang = script->lang,
+                                .context = script->context,
+                                .bare_names = bare_names,
                                 .missing = missing,
-                                .arena = &script->arena, .scratch = &scratch, .source = script->source,
+                                .arena = &script->arena,
+                                .scratch = &scratch,
+                                .source = script->source,
                                 .name = script->hash};
     bool groovy = script->lang == SCRIPT_GROOVY;
     bool ok = groovy ? compile_groovy(&compiler, &script->program) : compile_painless(&compiler, &script->program);

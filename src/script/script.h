@@ -57,8 +57,7 @@ struct script_limits {
 #define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000)
 #define SCRIPT_MEMORY_BYTES_MAX ((size_t)64 << 20)
 #define SCRIPT_DEPTH_MAX 256u
-#define SCRIPT_LIMITS_DEFAULT                                                                                \
-    ((struct script_limits){SCRIPT_STEPS_MAX, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_DEPTH_MAX})
+#define SCRIPT_LIMITS_DEFAULT ((struct script_limits){SCRIPT_STEPS_MAX, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_DEPTH_MAX})
 
 /* Bytes of source, Elasticsearch's script.max_size_in_bytes. */
 #define SCRIPT_SOURCE_BYTES_MAX ((size_t)65535)
@@ -139,9 +138,8 @@ struct script_update {
  * Ensures: *update's outputs are written on success only.
  * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT.
  */
-TL_MUST_USE int script_run_update(const struct script *script, const struct script_limits *limits,
-                                  struct arena *arena, struct script_update *update,
-                                  struct problem *ret_problem);
+TL_MUST_USE int script_run_update(const struct script *script, const struct script_limits *limits, struct arena *arena,
+                                  struct script_update *update, struct problem *ret_problem);
 
 enum script_doc_kind { SCRIPT_DOC_LONG, SCRIPT_DOC_DOUBLE, SCRIPT_DOC_BOOLEAN, SCRIPT_DOC_DATE, SCRIPT_DOC_STRING };
 
@@ -183,8 +181,8 @@ struct script_value {
  * Requires: `limits` as above.
  * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT for a value that has no JSON form.
  */
-TL_MUST_USE int script_run_value(const struct script *script, const struct script_limits *limits,
-                                 struct arena *arena, struct script_value *value, struct problem *ret_problem);
+TL_MUST_USE int script_run_value(const struct script *script, const struct script_limits *limits, struct arena *arena,
+                                 struct script_value *value, struct problem *ret_problem);
 
 /*
  * Compiled scripts, the least recently used dropped beyond a bound. Not for use from two threads at once;
@@ -199,8 +197,8 @@ struct script_cache *script_cache_new(size_t count_max, const struct script_limi
 struct script_cache *script_cache_free(struct script_cache *cache);
 
 /* As script_compile, but asks the cache first. Owns: the caller gets a share of its own; script_unref. */
-TL_MUST_USE int script_cache_compile(struct script_cache *cache, enum script_lang lang,
-                                     enum script_context context, struct slice source, struct slice name,
-                                     struct script **ret_script, struct arena *arena, struct problem *ret_problem);
+TL_MUST_USE int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum script_context context,
+                                     struct slice source, struct slice name, struct script **ret_script,
+                                     struct arena *arena, struct problem *ret_problem);
 
 #endif

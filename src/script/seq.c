@@ -202,24 +202,15 @@ struct value value_default(type_id type)
     if (type_dims(type) > 0)
         return VALUE_NONE;
     switch (type_class(type)) {
-    case CLASS_BOOLEAN:
-        return value_boolean(false);
-    case CLASS_BYTE:
-        return (struct value){.kind = VALUE_BYTE};
-    case CLASS_SHORT:
-        return (struct value){.kind = VALUE_SHORT};
-    case CLASS_CHAR:
-        return value_char(0);
-    case CLASS_INT:
-        return value_int(0);
-    case CLASS_LONG:
-        return value_long(0);
-    case CLASS_FLOAT:
-        return value_float(0);
-    case CLASS_DOUBLE:
-        return value_double(0);
-    default:
-        return VALUE_NONE;
+    case CLASS_BOOLEAN: return value_boolean(false);
+    case CLASS_BYTE: return (struct value){.kind = VALUE_BYTE};
+    case CLASS_SHORT: return (struct value){.kind = VALUE_SHORT};
+    case CLASS_CHAR: return value_char(0);
+    case CLASS_INT: return value_int(0);
+    case CLASS_LONG: return value_long(0);
+    case CLASS_FLOAT: return value_float(0);
+    case CLASS_DOUBLE: return value_double(0);
+    default: return VALUE_NONE;
     }
 }
 

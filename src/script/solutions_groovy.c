@@ -16,7 +16,8 @@ bool groovy_show_arguments(struct run *run, struct value *arguments, unsigned co
         bool shown = types.len <= SHOWN_UNITS_MAX;
         struct slice type = closure_class_name(run, arguments[i]);
         if (type.len == 0)
-            type = slice_from(arguments[i].kind == VALUE_NULL ? "null" : type_java_name(value_type(arguments[i]), name));
+            type =
+                slice_from(arguments[i].kind == VALUE_NULL ? "null" : type_java_name(value_type(arguments[i]), name));
         types = run_printf(run, "%.*s%s%.*s", SLICE_ARG(types), shown && i > 0 ? ", " : "",
                            SLICE_ARG(shown ? type : SLICE_LIT("...")));
         if (!shown)

@@ -21,9 +21,9 @@ bool value_number(struct value v)
 type_id value_type(struct value v)
 {
     static const uint16_t boxes[] = {
-        [VALUE_NULL] = TYPE_NONE,          [VALUE_BOOLEAN] = CLASS_BOOLEAN_BOX, [VALUE_BYTE] = CLASS_BYTE_BOX,
-        [VALUE_SHORT] = CLASS_SHORT_BOX,   [VALUE_CHAR] = CLASS_CHAR_BOX,       [VALUE_INT] = CLASS_INT_BOX,
-        [VALUE_LONG] = CLASS_LONG_BOX,     [VALUE_FLOAT] = CLASS_FLOAT_BOX,     [VALUE_DOUBLE] = CLASS_DOUBLE_BOX};
+        [VALUE_NULL] = TYPE_NONE,        [VALUE_BOOLEAN] = CLASS_BOOLEAN_BOX, [VALUE_BYTE] = CLASS_BYTE_BOX,
+        [VALUE_SHORT] = CLASS_SHORT_BOX, [VALUE_CHAR] = CLASS_CHAR_BOX,       [VALUE_INT] = CLASS_INT_BOX,
+        [VALUE_LONG] = CLASS_LONG_BOX,   [VALUE_FLOAT] = CLASS_FLOAT_BOX,     [VALUE_DOUBLE] = CLASS_DOUBLE_BOX};
     if (v.kind != VALUE_OBJECT)
         return boxes[v.kind];
     if (v.object->class == CLASS_ARRAY) {
@@ -144,9 +144,9 @@ bool value_equals(struct run *run, struct value a, struct value b, bool *ret_equ
         return true;
     }
     if (a.kind != VALUE_OBJECT) {
-        *ret_equal = a.kind == VALUE_NULL || (value_floating(a) ? (a.d == b.d && signbit(a.d) == signbit(b.d)) ||
-                                                                      (isnan(a.d) && isnan(b.d))
-                                                                : a.i == b.i);
+        *ret_equal = a.kind == VALUE_NULL ||
+                     (value_floating(a) ? (a.d == b.d && signbit(a.d) == signbit(b.d)) || (isnan(a.d) && isnan(b.d))
+                                        : a.i == b.i);
         return true;
     }
     if (a.object == b.object) {
@@ -445,15 +445,9 @@ bool value_append(struct run *run, struct value v, struct text_buf *out)
 {
     char number[NUMBER_TEXT_MAX];
     switch (v.kind) {
-    case VALUE_NULL:
-        text_buf_ascii(out, "null");
-        break;
-    case VALUE_BOOLEAN:
-        text_buf_ascii(out, v.i ? "true" : "false");
-        break;
-    case VALUE_CHAR:
-        text_buf_unit(out, (uint16_t)v.i);
-        break;
+    case VALUE_NULL: text_buf_ascii(out, "null"); break;
+    case VALUE_BOOLEAN: text_buf_ascii(out, v.i ? "true" : "false"); break;
+    case VALUE_CHAR: text_buf_unit(out, (uint16_t)v.i); break;
     case VALUE_FLOAT:
         number_write_float((float)v.d, number);
         text_buf_ascii(out, number);
@@ -472,9 +466,7 @@ bool value_append(struct run *run, struct value v, struct text_buf *out)
         bool ok = append_any(run, v, out);
         run_leave(run, 3);
         return ok && !out->failed;
-    default:
-        snprintf(number, sizeof number, "%lld", (long long)v.i);
-        text_buf_ascii(out, number);
+    default: snprintf(number, sizeof number, "%lld", (long long)v.i); text_buf_ascii(out, number);
     }
     return !out->failed;
 }

@@ -6,7 +6,7 @@
 #include "script/iter.h"
 
 /* Runs its body for each element. Ends early on a throwable: the caller asks `run->thrown` after it. */
-#define walk(iter, item)                                                                                     \
+#define walk(iter, item) \
     for (struct value item = VALUE_NONE, *more_ = &item; more_ != NULL && walk_next(run, iter, &item, &more_);)
 
 static inline bool walk_next(struct run *run, struct iter *iter, struct value *item, struct value **more)

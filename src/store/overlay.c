@@ -25,11 +25,11 @@ struct undo {
 struct overlay {
     struct omap spaces[SPACE_COUNT];
     size_t bytes[SPACE_COUNT]; /* of keys and values, tags not counted */
-    bool marked;  /* there is a savepoint: changes are logged */
+    bool marked;               /* there is a savepoint: changes are logged */
     struct undo *undo;
     size_t undo_count;
     size_t undo_capacity;
-    struct buf tagged; /* scratch */
+    struct buf tagged;     /* scratch */
     atomic_uint more_refs; /* beside the first */
 };
 
@@ -124,8 +124,7 @@ static void set_tagged(struct overlay *overlay, enum store_space space, struct s
     overlay->bytes[space] += entry_bytes(omap_put(map, key, tagged));
 }
 
-static void change(struct overlay *overlay, enum store_space space, struct slice key, char tag,
-                   struct slice value)
+static void change(struct overlay *overlay, enum store_space space, struct slice key, char tag, struct slice value)
 {
     REQUIRE(space >= 0 && space < SPACE_COUNT);
     if (overlay->marked)
@@ -183,8 +182,7 @@ struct slice overlay__value(const struct omap_entry *entry)
     return tagged.data[0] == TAG_DELETED ? SLICE_NONE : slice_from_offset(tagged, 1);
 }
 
-int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key,
-                struct slice *ret_value)
+int overlay_get(const struct overlay *overlay, enum store_space space, struct slice key, struct slice *ret_value)
 {
     REQUIRE(space >= 0 && space < SPACE_COUNT);
     const struct omap_entry *entry = omap_get(&overlay->spaces[space], key);
@@ -196,8 +194,7 @@ int overlay_get(const struct overlay *overlay, enum store_space space, struct sl
 
 void overlay_each(const struct overlay *overlay, enum store_space space, overlay_visit *visit, void *context)
 {
-    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL;
-         entry = omap_next(entry))
+    for (const struct omap_entry *entry = omap_first(&overlay->spaces[space]); entry != NULL; entry = omap_next(entry))
         visit(context, omap_key(entry), overlay__value(entry));
 }
 

@@ -82,8 +82,7 @@ void rocks__batch_clear(struct store_batch *base)
     batch->batch = rocksdb_writebatch_create();
 }
 
-static void gather(struct store_batch *base, enum store_space space, struct slice key, struct slice value,
-                   bool deletes)
+static void gather(struct store_batch *base, enum store_space space, struct slice key, struct slice value, bool deletes)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
     if (batch->count == batch->capacity) {
@@ -91,8 +90,7 @@ static void gather(struct store_batch *base, enum store_space space, struct slic
         batch->places = mem_realloc(batch->places, batch->capacity * sizeof *batch->places);
         batch->sorted = mem_realloc(batch->sorted, batch->capacity * sizeof *batch->sorted);
     }
-    batch->places[batch->count++] =
-        (struct change_place){space, deletes, batch->bytes.len, key.len, value.len};
+    batch->places[batch->count++] = (struct change_place){space, deletes, batch->bytes.len, key.len, value.len};
     buf_slice(&batch->bytes, key);
     buf_slice(&batch->bytes, value);
 }
@@ -167,8 +165,8 @@ static void hand_over(struct rocks_batch *batch, const struct change *change, co
     if (versioned && change->deletes)
         rocksdb_writebatch_delete_cf_with_ts(batch->batch, family, key.data, key.len, ts, ROCKS_TS_BYTES);
     else if (versioned)
-        rocksdb_writebatch_put_cf_with_ts(batch->batch, family, key.data, key.len, ts, ROCKS_TS_BYTES,
-                                          value.data, value.len);
+        rocksdb_writebatch_put_cf_with_ts(batch->batch, family, key.data, key.len, ts, ROCKS_TS_BYTES, value.data,
+                                          value.len);
     else if (change->deletes)
         rocksdb_writebatch_delete_cf(batch->batch, family, key.data, key.len);
     else

@@ -33,8 +33,7 @@ struct rocks_dir {
  * Returns: 0; TL_ERR_BUSY, TL_ERR_VERSION, TL_ERR_CORRUPT, TL_ERR_IO, with *ret_reason set (mem_free).
  * Owns: the caller; rocks_dir_close.
  */
-int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir,
-                   char **ret_reason) TL_MUST_USE;
+int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir, char **ret_reason) TL_MUST_USE;
 void rocks_dir_close(struct rocks_dir *dir);
 
 /* Makes FORMAT in a fresh directory, once everything else is there. Returns: as rocks_dir_open. */

@@ -32,12 +32,11 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
     memcpy(families, options->families, sizeof families);
     char *error = NULL;
     if (read_only)
-        rocks->db = rocksdb_open_for_read_only_column_families(options->database, path, SPACE_COUNT,
-                                                               options->family_names, families,
-                                                               rocks->families, 0, &error);
+        rocks->db = rocksdb_open_for_read_only_column_families(
+            options->database, path, SPACE_COUNT, options->family_names, families, rocks->families, 0, &error);
     else
-        rocks->db = rocksdb_open_column_families(options->database, path, SPACE_COUNT, options->family_names,
-                                                 families, rocks->families, &error);
+        rocks->db = rocksdb_open_column_families(options->database, path, SPACE_COUNT, options->family_names, families,
+                                                 rocks->families, &error);
     if (error != NULL)
         rocks->db = NULL;
     return error;
@@ -49,8 +48,7 @@ static int check_synced(struct rocks_store *rocks, char **ret_reason)
     uint64_t found = rocksdb_get_latest_sequence_number(rocks->db);
     if (found >= expected)
         return 0;
-    rocks__say(ret_reason,
-               "acknowledged writes are missing: the log ends at change %llu, but was synced up to %llu",
+    rocks__say(ret_reason, "acknowledged writes are missing: the log ends at change %llu, but was synced up to %llu",
                (unsigned long long)found, (unsigned long long)expected);
     return TL_ERR_CORRUPT;
 }

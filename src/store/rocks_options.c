@@ -58,8 +58,7 @@ static int compare_without_ts(void *state, const char *a, size_t a_len, unsigned
                               size_t b_len, unsigned char b_has_ts)
 {
     (void)state;
-    return compare_bytes(a, a_len - (a_has_ts ? ROCKS_TS_BYTES : 0), b,
-                         b_len - (b_has_ts ? ROCKS_TS_BYTES : 0));
+    return compare_bytes(a, a_len - (a_has_ts ? ROCKS_TS_BYTES : 0), b, b_len - (b_has_ts ? ROCKS_TS_BYTES : 0));
 }
 
 /* RocksDB wants the newer version of a key first. */
@@ -108,8 +107,7 @@ static void set_table(rocksdb_options_t *options, const struct profile *profile,
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
     rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
     rocksdb_block_based_options_set_pin_top_level_index_and_filter(table, 1);
-    rocksdb_block_based_options_set_index_type(table,
-                                               rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_index_type(table, rocksdb_block_based_table_index_type_two_level_index_search);
     rocksdb_block_based_options_set_metadata_block_size(table, 4 * KIB);
     if (profile->filter) {
         rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10));
@@ -136,8 +134,7 @@ static void set_durability(rocksdb_options_t *options)
 
 static void set_memory(rocksdb_options_t *options, const struct store_options *settings)
 {
-    size_t write_buffer =
-        settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
+    size_t write_buffer = settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
     /* All families together; the one with the oldest data is flushed when it is reached. */
     rocksdb_options_set_db_write_buffer_size(options, write_buffer);
     rocksdb_options_set_write_buffer_size(options, write_buffer / 2);
@@ -175,8 +172,7 @@ static void set_log(rocksdb_options_t *options)
     rocksdb_options_set_stats_persist_period_sec(options, 0);
 }
 
-static rocksdb_options_t *database_options(const struct rocks_options *options,
-                                           const struct store_options *settings)
+static rocksdb_options_t *database_options(const struct rocks_options *options, const struct store_options *settings)
 {
     rocksdb_options_t *database = rocksdb_options_create();
     rocksdb_options_set_env(database, options->env);
@@ -192,10 +188,9 @@ static rocksdb_options_t *database_options(const struct rocks_options *options,
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings)
 {
     ret_options->env = settings->in_memory ? rocksdb_create_mem_env() : rocksdb_create_default_env();
-    ret_options->cache =
-        rocksdb_cache_create_lru(settings->cache_bytes ? settings->cache_bytes : CACHE_BYTES_DEFAULT);
-    ret_options->versioned = rocksdb_comparator_with_ts_create(
-        NULL, no_destructor, compare, compare_ts, compare_without_ts, comparator_name, ROCKS_TS_BYTES);
+    ret_options->cache = rocksdb_cache_create_lru(settings->cache_bytes ? settings->cache_bytes : CACHE_BYTES_DEFAULT);
+    ret_options->versioned = rocksdb_comparator_with_ts_create(NULL, no_destructor, compare, compare_ts,
+                                                               compare_without_ts, comparator_name, ROCKS_TS_BYTES);
     ret_options->database = database_options(ret_options, settings);
     for (int space = 0; space < SPACE_COUNT; space++) {
         rocksdb_options_t *family = rocksdb_options_create_copy(ret_options->database);
@@ -215,9 +210,8 @@ bool rocks_options_space_is_filtered(enum store_space space)
 
 void rocks_options_set_log_may_end_early(struct rocks_options *options, bool may)
 {
-    rocksdb_options_set_wal_recovery_mode(options->database,
-                                          may ? rocksdb_point_in_time_recovery
-                                              : rocksdb_tolerate_corrupted_tail_records_recovery);
+    rocksdb_options_set_wal_recovery_mode(options->database, may ? rocksdb_point_in_time_recovery
+                                                                 : rocksdb_tolerate_corrupted_tail_records_recovery);
 }
 
 void rocks_options_set_uncompressed(struct rocks_options *options)

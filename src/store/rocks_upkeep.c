@@ -190,9 +190,8 @@ static uint64_t property_sum(struct rocks_store *rocks, const char *name)
 void rocks__stats(struct store *store, struct store_stats *ret_stats)
 {
     struct rocks_store *rocks = rocks_of(store);
-    ret_stats->disk_bytes = rocks->dir.rocks_path != NULL
-                                ? rocks_dir_disk_bytes(&rocks->dir)
-                                : property_sum(rocks, "rocksdb.total-sst-files-size");
+    ret_stats->disk_bytes = rocks->dir.rocks_path != NULL ? rocks_dir_disk_bytes(&rocks->dir)
+                                                          : property_sum(rocks, "rocksdb.total-sst-files-size");
     ret_stats->memory_bytes = rocksdb_cache_get_usage(rocks->options.cache) +
                               property_sum(rocks, "rocksdb.size-all-mem-tables") +
                               property_sum(rocks, "rocksdb.estimate-table-readers-mem");

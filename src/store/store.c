@@ -91,8 +91,7 @@ int store_sync(struct store *store)
  * The cut-off is looked at after the read too: versions are dropped only after it was raised, so a read
  * that ends with its timestamp still above it has missed none (invariant 4).
  */
-int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key,
-              struct store_value *ret_value)
+int store_get(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value)
 {
     REQUIRE(space >= 0 && space < SPACE_COUNT);
     if (store__is_too_old(store, space, ts))

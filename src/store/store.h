@@ -56,8 +56,7 @@ struct store_options {
  *          TL_ERR_IO, TL_ERR_CORRUPT. `ret_reason` (may be NULL) then says why, to be freed by mem_free.
  * Owns: the caller; store_close.
  */
-int store_open_rocks(const struct store_options *options, struct store **ret_store,
-                     char **ret_reason) TL_MUST_USE;
+int store_open_rocks(const struct store_options *options, struct store **ret_store, char **ret_reason) TL_MUST_USE;
 
 /*
  * Opens an empty twin in memory. Writes since the last store_sync() are lost by store_mem_crash().

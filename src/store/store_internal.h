@@ -43,13 +43,11 @@ struct store_ops {
     struct store_batch *(*batch_new)(struct store *store);
     void (*batch_free)(struct store_batch *batch);
     void (*batch_clear)(struct store_batch *batch);
-    void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key,
-                      struct slice value);
+    void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
     int (*write)(struct store *store, struct store_batch *batch);
     int (*sync)(struct store *store);
-    int (*get)(struct store *store, enum store_space space, tl_ts ts, struct slice key,
-               struct store_value *ret_value);
+    int (*get)(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value);
     struct store_iter *(*iter_new)(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
                                    struct slice upper);
     void (*iter_free)(struct store_iter *iter);

@@ -181,8 +181,7 @@ static void batch_record(struct store_batch *base, enum store_space space, char 
     buf_slice(records, value);
 }
 
-static void mem_batch_put(struct store_batch *batch, enum store_space space, struct slice key,
-                          struct slice value)
+static void mem_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
 {
     batch_record(batch, space, TAG_PUT, key, value);
 }
@@ -356,13 +355,12 @@ static int mem_get(struct store *store, enum store_space space, tl_ts ts, struct
     return r;
 }
 
-static struct store_iter *mem_iter_new(struct store *store, enum store_space space, tl_ts ts,
-                                       struct slice lower, struct slice upper)
+static struct store_iter *mem_iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
+                                       struct slice upper)
 {
     struct mem_store *mem = mem_of(store);
     struct mem_iter *iter = mem_zalloc(sizeof *iter);
-    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped,
-                          &iter->key,   &iter->value, &iter->scratch};
+    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped, &iter->key, &iter->value, &iter->scratch};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         *bufs[i] = BUF_INIT(BUF_UNLIMITED);
     if (lower.len > 0)
@@ -383,8 +381,7 @@ static void mem_iter_free(struct store_iter *base)
     pthread_rwlock_wrlock(&mem->lock);
     mem->iter_count--;
     pthread_rwlock_unlock(&mem->lock);
-    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped,
-                          &iter->key,   &iter->value, &iter->scratch};
+    struct buf *bufs[] = {&iter->lower, &iter->upper, &iter->escaped, &iter->key, &iter->value, &iter->scratch};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++)
         buf_deinit(bufs[i]);
     mem_free(iter);

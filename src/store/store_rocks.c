@@ -148,14 +148,14 @@ static struct rocks_read_slot *slot_take(struct rocks_store *rocks)
     return NULL;
 }
 
-static rocksdb_pinnableslice_t *get_at(struct rocks_store *rocks, enum store_space space, tl_ts ts,
-                                       struct slice key, char **ret_error)
+static rocksdb_pinnableslice_t *get_at(struct rocks_store *rocks, enum store_space space, tl_ts ts, struct slice key,
+                                       char **ret_error)
 {
     struct rocks_read_slot *slot = slot_take(rocks);
     if (slot != NULL) {
         rocks_ts_encode(ts, slot->ts);
-        rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned_cf(
-            rocks->db, slot->options, rocks->families[space], key.data, key.len, ret_error);
+        rocksdb_pinnableslice_t *pinned =
+            rocksdb_get_pinned_cf(rocks->db, slot->options, rocks->families[space], key.data, key.len, ret_error);
         atomic_store_explicit(&slot->taken, false, memory_order_release);
         return pinned;
     }
@@ -179,11 +179,10 @@ static int rocks_get(struct store *store, enum store_space space, tl_ts ts, stru
     struct rocks_store *rocks = rocks_of(store);
     char *error = NULL;
     rocks__quiet();
-    rocksdb_pinnableslice_t *pinned =
-        store__space_is_versioned(space)
-            ? get_at(rocks, space, ts, key, &error)
-            : rocksdb_get_pinned_cf(rocks->db, rocks->plain_read_options, rocks->families[space], key.data,
-                                    key.len, &error);
+    rocksdb_pinnableslice_t *pinned = store__space_is_versioned(space)
+                                          ? get_at(rocks, space, ts, key, &error)
+                                          : rocksdb_get_pinned_cf(rocks->db, rocks->plain_read_options,
+                                                                  rocks->families[space], key.data, key.len, &error);
     if (error != NULL)
         return rocks__fail(rocks, error);
     if (pinned == NULL)

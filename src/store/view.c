@@ -40,8 +40,7 @@ int view_get(const struct view *view, enum store_space space, struct slice key, 
     return 0;
 }
 
-struct view_iter *view_iter_new(const struct view *view, enum store_space space, struct slice lower,
-                                struct slice upper)
+struct view_iter *view_iter_new(const struct view *view, enum store_space space, struct slice lower, struct slice upper)
 {
     struct view_iter *iter = mem_zalloc(sizeof *iter);
     iter->base = store_iter_new(view->store, space, view->ts, lower, upper);

@@ -40,8 +40,7 @@ static void check_catalog_form(const struct mapping *mapping)
 }
 
 /* Parses a document; takes over the mapping it grew. */
-static void try_document(struct arena *arena, struct mapping **mapping, struct slice source,
-                         enum dialect dialect)
+static void try_document(struct arena *arena, struct mapping **mapping, struct slice source, enum dialect dialect)
 {
     struct document document, stored;
     struct problem problem = {0};

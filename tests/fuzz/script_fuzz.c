@@ -36,9 +36,14 @@ static int run_value(const struct script *script, struct arena *arena, struct sl
 
 static int run_update(const struct script *script, struct arena *arena, struct slice *ret_shown)
 {
-    struct script_update update = {.ctx = SCRIPT_CTX_UPDATE, .index = SLICE_LIT("i"), .type = SLICE_LIT("_doc"),
-                                   .id = SLICE_LIT("1"), .version = 3, .now_ms = 1600000000000,
-                                   .source = slice_from(document), .params = slice_from(params)};
+    struct script_update update = {.ctx = SCRIPT_CTX_UPDATE,
+                                   .index = SLICE_LIT("i"),
+                                   .type = SLICE_LIT("_doc"),
+                                   .id = SLICE_LIT("1"),
+                                   .version = 3,
+                                   .now_ms = 1600000000000,
+                                   .source = slice_from(document),
+                                   .params = slice_from(params)};
     struct problem problem = {0};
     int r = script_run_update(script, &limits, arena, &update, &problem);
     if (r != 0)

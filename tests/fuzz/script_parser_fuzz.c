@@ -7,7 +7,8 @@
 
 #include "script/script.h"
 
-static struct slice compile(enum script_lang lang, enum script_context context, struct slice source, struct arena *arena)
+static struct slice compile(enum script_lang lang, enum script_context context, struct slice source,
+                            struct arena *arena)
 {
     struct script *script = NULL;
     struct problem problem = {0};

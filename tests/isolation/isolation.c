@@ -127,8 +127,8 @@ static void add_outcome(struct report *report, const struct stage *stage, const 
         i++;
     INSIST(i < OUTCOMES_MAX);
     if (i == report->outcome_count) {
-        report->outcomes[i] = (struct outcome){mem_strdup(outcome.data, outcome.len),
-                                               mem_strdup(story.data, story.len), 0};
+        report->outcomes[i] =
+            (struct outcome){mem_strdup(outcome.data, outcome.len), mem_strdup(story.data, story.len), 0};
         report->outcome_count++;
     }
     report->outcomes[i].count++;

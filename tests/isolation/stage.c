@@ -28,7 +28,7 @@
 #define STAGE_START ((tl_ts)1000 * TL_SECOND)
 #define STAGE_STEP (10 * TL_MS)
 
-/* --- The stage ------------------------------------------------------------------------------------------------ */
+/* --- The stage ---------------------------------------------------------------------------------------------------- */
 
 static void step(struct stage *stage, struct command *command);
 
@@ -112,7 +112,7 @@ static void tell_stories(struct stage *stage)
     }
 }
 
-/* --- Reading ---------------------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
 
 /* The value of "v" in a source; the whole when there is none. */
 static void print_source(struct slice source, struct actor *actor, struct buf *buf)
@@ -200,7 +200,8 @@ static void print_problem(const struct problem *problem, struct buf *buf)
 
 static void print_write(const struct write_command *write, struct buf *buf)
 {
-    static const char *const outcomes[WRITE_OUTCOME_COUNT] = {"created", "updated", "deleted", "not found", "noop", "failed"};
+    static const char *const outcomes[WRITE_OUTCOME_COUNT] = {"created",   "updated", "deleted",
+                                                              "not found", "noop",    "failed"};
     for (size_t i = 0; i < write->item_count; i++) {
         const struct write_result *result = &write->results[i];
         if (i > 0)
@@ -221,16 +222,12 @@ static void print_result(struct stage *stage, struct actor *actor, struct comman
         return;
     }
     switch (command->type) {
-    case COMMAND_WRITE:
-        print_write(&command->write, buf);
-        break;
+    case COMMAND_WRITE: print_write(&command->write, buf); break;
     case COMMAND_LOCK:
         actor->token = command->lock.fencing_token;
         buf_lit(buf, "granted");
         break;
-    case COMMAND_UNLOCK:
-        buf_printf(buf, "%zu released", command->lock.released);
-        break;
+    case COMMAND_UNLOCK: buf_printf(buf, "%zu released", command->lock.released); break;
     case COMMAND_TXN_COMMIT:
         buf_printf(buf, "committed at %lu, %" PRIu64 " changes", ms_of(command->txn.commit_ts), command->txn.changes);
         break;
@@ -241,8 +238,7 @@ static void print_result(struct stage *stage, struct actor *actor, struct comman
         core_overlay_unref(command->txn_lock.overlay);
         break;
     }
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -267,7 +263,8 @@ static void tell_waiting(struct stage *stage, struct actor *actor)
     struct lock_conflict conflicts[4];
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     actor->waited = true;
-    list_for_each(link, &stage->core->owners->waits) {
+    list_for_each(link, &stage->core->owners->waits)
+    {
         const struct wait *wait = list_entry(link, struct wait, of_all);
         if (wait->command != actor->command)
             continue;
@@ -304,15 +301,14 @@ static void step(struct stage *stage, struct command *command)
     INSIST(core_step(stage->core, command, &stage->effects) == 0);
     lock_table_check(&stage->core->owners->locks);
     bool waits = actor != NULL;
-    list_for_each(link, &stage->effects.completed)
-        waits = waits && list_entry(link, struct command, link) != command;
+    list_for_each(link, &stage->effects.completed) waits = waits && list_entry(link, struct command, link) != command;
     if (waits)
         tell_waiting(stage, actor);
     tell_stories(stage);
     drain(stage);
 }
 
-/* --- Statements ----------------------------------------------------------------------------------------------------- */
+/* --- Statements --------------------------------------------------------------------------------------------------- */
 
 /* The words of a statement; JSON is one word, whatever is in it. */
 struct words {
@@ -408,7 +404,8 @@ static struct words words_in(struct command *command, const char *statement)
     return (struct words){arena_copy(&command->arena, slice_from(statement))};
 }
 
-static struct lock_target *take_targets(struct command *command, struct words *words, enum lock_mode mode, size_t *ret_count)
+static struct lock_target *take_targets(struct command *command, struct words *words, enum lock_mode mode,
+                                        size_t *ret_count)
 {
     struct lock_target *targets = arena_zalloc(&command->arena, 8 * sizeof *targets);
     size_t count = 0;
@@ -471,8 +468,8 @@ static struct write_item take_item(struct command *command, struct words *words,
 {
     struct slice verb = next_word(words);
     struct lock_target target = target_of(next_word(words));
-    struct write_item item = {.op = WRITE_INDEX, .index = target.index, .id = target.id, .version = VERSION_ANY,
-                              .if_seq_no = SEQ_NO_ANY};
+    struct write_item item = {
+        .op = WRITE_INDEX, .index = target.index, .id = target.id, .version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY};
     if (slice_is(verb, "del"))
         item.op = WRITE_DELETE;
     else if (slice_is(verb, "create"))
@@ -546,8 +543,10 @@ static void do_txn(struct stage *stage, struct actor *actor, const char *stateme
 {
     bool commit = strncmp(statement, "commit", 6) == 0;
     bool begin = strncmp(statement, "begin", 5) == 0;
-    struct command *command =
-        new_command(begin ? COMMAND_TXN_BEGIN : commit ? COMMAND_TXN_COMMIT : COMMAND_TXN_ROLLBACK, actor);
+    struct command *command = new_command(begin    ? COMMAND_TXN_BEGIN
+                                          : commit ? COMMAND_TXN_COMMIT
+                                                   : COMMAND_TXN_ROLLBACK,
+                                          actor);
     struct words words = words_in(command, statement);
     struct slice word;
     next_word(&words);
@@ -572,9 +571,9 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
     static const struct {
         const char *verb;
         enum command_type type;
-    } verbs[] = {{"open", COMMAND_SESSION_OPEN},   {"close", COMMAND_SESSION_CLOSE}, {"kill", COMMAND_SESSION_CLOSE},
-                 {"keepalive", COMMAND_SESSION_KEEPALIVE}, {"attach", COMMAND_SESSION_ATTACH},
-                 {"detach", COMMAND_SESSION_DETACH}};
+    } verbs[] = {{"open", COMMAND_SESSION_OPEN},     {"close", COMMAND_SESSION_CLOSE},
+                 {"kill", COMMAND_SESSION_CLOSE},    {"keepalive", COMMAND_SESSION_KEEPALIVE},
+                 {"attach", COMMAND_SESSION_ATTACH}, {"detach", COMMAND_SESSION_DETACH}};
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         size_t len = strlen(verbs[i].verb);
         if (strncmp(statement, verbs[i].verb, len) != 0)
@@ -592,7 +591,8 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
             if (slice_is(word, "leave")) {
                 session->on_expire = arena_zalloc(&command->arena, sizeof *session->on_expire);
                 session->on_expire_count = 1;
-                session->on_expire[0] = (struct write_item){.op = WRITE_INDEX, .version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY};
+                session->on_expire[0] =
+                    (struct write_item){.op = WRITE_INDEX, .version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY};
                 struct lock_target target = target_of(next_word(&words));
                 session->on_expire[0].index = target.index;
                 session->on_expire[0].id = target.id;

@@ -29,7 +29,7 @@ struct stage {
     uint64_t requests;
     struct actor actors[STAGE_ACTORS_MAX];
     size_t actor_count;
-    size_t stories_told;     /* of the core's own */
+    size_t stories_told; /* of the core's own */
     struct buf story;
 };
 

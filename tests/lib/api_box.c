@@ -14,7 +14,7 @@
 
 #define RESPONSE_BYTES_MAX ((size_t)64 << 20)
 
-/* --- The server ---------------------------------------------------------------------------------------------------- */
+/* --- The server --------------------------------------------------------------------------------------------------- */
 
 void api_box_open(struct api_box *box)
 {
@@ -38,7 +38,7 @@ void api_box_close(struct api_box *box)
     store_close(box->store);
 }
 
-/* --- What http would provide ------------------------------------------------------------------------------------------ */
+/* --- What http would provide -------------------------------------------------------------------------------------- */
 
 static struct box_exchange *of(struct exchange *exchange)
 {
@@ -92,9 +92,9 @@ static void box_stream_close(struct exchange *exchange)
 }
 
 static const struct exchange_ops box_ops = {box_header,      box_forget_body,  box_respond,
-                                              box_stream_open, box_stream_write, box_stream_close};
+                                            box_stream_open, box_stream_write, box_stream_close};
 
-/* --- Exchanges ----------------------------------------------------------------------------------------------------------- */
+/* --- Exchanges ---------------------------------------------------------------------------------------------------- */
 
 static enum http_method method_of(const char *name)
 {
@@ -198,7 +198,7 @@ void box_exchange_break(struct box_exchange *sent)
         sent->exchange.on_disconnect(&sent->exchange);
 }
 
-/* --- Asking ---------------------------------------------------------------------------------------------------------------- */
+/* --- Asking ------------------------------------------------------------------------------------------------------- */
 
 int api_box_ask(struct api_box *box, const char *method, const char *target, const char *body, char **ret_body)
 {
@@ -219,7 +219,8 @@ void api_box_expect(struct api_box *box, const char *method, const char *target,
     char *got;
     int got_status = api_box_ask(box, method, target, body, &got);
     size_t len = strlen(expected);
-    bool equal = len > 0 && expected[len - 1] == '*' ? strncmp(got, expected, len - 1) == 0 : strcmp(got, expected) == 0;
+    bool equal =
+        len > 0 && expected[len - 1] == '*' ? strncmp(got, expected, len - 1) == 0 : strcmp(got, expected) == 0;
     if (got_status != status || !equal)
         fail_msg("%s %s: got %d %s, expected %d %s", method, target, got_status, got, status, expected);
     mem_free(got);

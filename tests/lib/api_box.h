@@ -30,7 +30,7 @@ struct box_exchange {
     pthread_cond_t wake;
     bool answered;
     bool streaming;
-    bool closed;                    /* the stream */
+    bool closed; /* the stream */
     struct buf stream;
 };
 

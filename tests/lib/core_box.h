@@ -19,7 +19,7 @@ struct core_box {
     struct effects effects;
     struct core_limits limits;
     tl_ts now;
-    enum dialect dialect;  /* of the commands that are made; DIALECT_7 at first */
+    enum dialect dialect; /* of the commands that are made; DIALECT_7 at first */
     struct command *last;
 };
 

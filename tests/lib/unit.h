@@ -12,12 +12,12 @@
 
 #include "base/slice.h"
 
-#define assert_slice_equal(actual, text)                                                                     \
-    do {                                                                                                     \
-        struct slice actual_ = (actual);                                                                     \
-        struct slice expected_ = slice_from(text);                                                           \
-        if (!slice_equal(actual_, expected_))                                                                \
-            fail_msg("got '%.*s', expected '%s'", SLICE_ARG(actual_), expected_.data);                       \
+#define assert_slice_equal(actual, text)                                               \
+    do {                                                                               \
+        struct slice actual_ = (actual);                                               \
+        struct slice expected_ = slice_from(text);                                     \
+        if (!slice_equal(actual_, expected_))                                          \
+            fail_msg("got '%.*s', expected '%s'", SLICE_ARG(actual_), expected_.data); \
     } while (0)
 
 #endif

@@ -7,7 +7,7 @@
 #include "mapping/mapping.h"
 #include "world.h"
 
-/* --- Commands ---------------------------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 static enum sim_outcome failure_of(const struct write_result *result)
 {
@@ -19,8 +19,9 @@ static enum sim_outcome failure_of(const struct write_result *result)
     case PROBLEM_INVALID_INDEX_NAME: return SIM_BAD_INDEX_NAME;
     case PROBLEM_INDEX_CLOSED: return SIM_CLOSED;
     case PROBLEM_ILLEGAL_ARGUMENT:
-        return slice_starts_with(result->problem.reason, SLICE_LIT("the version of")) ? SIM_EXHAUSTED : SIM_NO_WRITE_INDEX;
-    default: return (enum sim_outcome)-1;
+        return slice_starts_with(result->problem.reason, SLICE_LIT("the version of")) ? SIM_EXHAUSTED
+                                                                                      : SIM_NO_WRITE_INDEX;
+    default: return (enum sim_outcome) - 1;
     }
 }
 
@@ -50,8 +51,8 @@ static void check_result(struct world *world, const struct host *host, int item,
                    (long long)expected->seq_no);
 }
 
-void check_command(struct world *world, const struct host *host, const struct sim_op *op, const struct sim_expected *expected,
-                   const struct command *command)
+void check_command(struct world *world, const struct host *host, const struct sim_op *op,
+                   const struct sim_expected *expected, const struct command *command)
 {
     bool refused = command->problem.type != PROBLEM_NONE;
 
@@ -67,10 +68,10 @@ void check_command(struct world *world, const struct host *host, const struct si
         check_result(world, host, i, &expected->results[i], &command->write.results[i]);
 }
 
-/* --- State ----------------------------------------------------------------------------------------------------------- */
+/* --- State -------------------------------------------------------------------------------------------------------- */
 
-static void check_doc(struct world *world, const struct host *host, const struct view *view, const struct catalog_index *index,
-                      const struct model_doc *model_doc)
+static void check_doc(struct world *world, const struct host *host, const struct view *view,
+                      const struct catalog_index *index, const struct model_doc *model_doc)
 {
     const struct model_version *expected = model_version_at(model_doc, view->ts);
     const struct mapping_type *type = mapping_type(index->mapping, slice_from(model_doc->type));
@@ -81,16 +82,19 @@ static void check_doc(struct world *world, const struct host *host, const struct
 
     if ((r == 0) != exists)
         world_fail(world, "%s: %s/%s/%s as of %llu: result %d, the model says it %s", host->name, index->name.data,
-                   model_doc->type, model_doc->id, (unsigned long long)view->ts, r, exists ? "exists" : "does not exist");
+                   model_doc->type, model_doc->id, (unsigned long long)view->ts, r,
+                   exists ? "exists" : "does not exist");
     if (r != 0)
         return;
     model_print(&expected->source, source, sizeof(source));
     if (doc.version != expected->version || doc.seq_no != expected->seq_no || doc.ts != expected->ts ||
         !slice_is(doc.source, source))
-        world_fail(world, "%s: %s/%s/%s as of %llu: version %lld, seq_no %lld, ts %llu, %.*s; the model says %lld, %lld, %llu, %s",
-                   host->name, index->name.data, model_doc->type, model_doc->id, (unsigned long long)view->ts,
-                   (long long)doc.version, (long long)doc.seq_no, (unsigned long long)doc.ts, SLICE_ARG(doc.source),
-                   (long long)expected->version, (long long)expected->seq_no, (unsigned long long)expected->ts, source);
+        world_fail(
+            world,
+            "%s: %s/%s/%s as of %llu: version %lld, seq_no %lld, ts %llu, %.*s; the model says %lld, %lld, %llu, %s",
+            host->name, index->name.data, model_doc->type, model_doc->id, (unsigned long long)view->ts,
+            (long long)doc.version, (long long)doc.seq_no, (unsigned long long)doc.ts, SLICE_ARG(doc.source),
+            (long long)expected->version, (long long)expected->seq_no, (unsigned long long)expected->ts, source);
     doc_release(&doc);
 }
 
@@ -110,8 +114,8 @@ static void check_counts(struct world *world, const struct host *host, const str
     if (r != DOC_SCAN_END || doc_count(view, index->number, DOC_TYPE_ANY, &count) != 0)
         world_fail(world, "%s: %s cannot be read", host->name, index->name.data);
     if (scanned != live || count != (uint64_t)live)
-        world_fail(world, "%s: %s as of %llu: %d scanned, %llu counted, the model says %d", host->name, index->name.data,
-                   (unsigned long long)view->ts, scanned, (unsigned long long)count, live);
+        world_fail(world, "%s: %s as of %llu: %d scanned, %llu counted, the model says %d", host->name,
+                   index->name.data, (unsigned long long)view->ts, scanned, (unsigned long long)count, live);
 }
 
 static void check_index(struct world *world, const struct host *host, const struct view *view,
@@ -120,7 +124,8 @@ static void check_index(struct world *world, const struct host *host, const stru
     struct model_index *expected = model_index_at(&world->model, index->name.data, view->ts);
 
     if (expected == NULL)
-        world_fail(world, "%s: there is an index %s as of %llu", host->name, index->name.data, (unsigned long long)view->ts);
+        world_fail(world, "%s: there is an index %s as of %llu", host->name, index->name.data,
+                   (unsigned long long)view->ts);
     if (expected->five != (index->dialect == DIALECT_5) || index->shard_count != (uint32_t)expected->shards)
         world_fail(world, "%s: %s has %u shards, the model says %d", host->name, index->name.data, index->shard_count,
                    expected->shards);
@@ -135,8 +140,8 @@ static void check_present(struct world *world, const struct host *host, const st
     const struct model_index *expected = model_index_at(&world->model, index->name.data, SIM_NEVER - 1);
 
     if (expected->closed != index->closed || (uint32_t)expected->replicas != index->replica_count)
-        world_fail(world, "%s: %s is closed: %d, replicas %u; the model says %d, %d", host->name, index->name.data, index->closed,
-                   index->replica_count, expected->closed, expected->replicas);
+        world_fail(world, "%s: %s is closed: %d, replicas %u; the model says %d, %d", host->name, index->name.data,
+                   index->closed, index->replica_count, expected->closed, expected->replicas);
     for (int i = 0; i < SIM_ALIASES; i++)
         if (expected->alias[i] != (catalog_index_alias(index, slice_from(sim_alias_names[i])) != NULL))
             world_fail(world, "%s: %s and alias %s", host->name, index->name.data, sim_alias_names[i]);
@@ -168,7 +173,7 @@ void check_state(struct world *world, const struct host *host, uint64_t ts)
         check_present(world, host, catalog_index_at(present, i));
 }
 
-/* --- Entries --------------------------------------------------------------------------------------------------------- */
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
 
 /* How many live documents of an index have a value, by the model. */
 static int model_hits(const struct model_index *index, int field, int value)

@@ -42,7 +42,7 @@ static _Noreturn void fail(const char *what, long long at)
     exit(1);
 }
 
-/* --- The host --------------------------------------------------------------------------------- */
+/* --- The host ----------------------------------------------------------------------------------------------------- */
 
 static void open_host(struct host *host, const char *directory)
 {
@@ -97,7 +97,7 @@ static void tell(struct host *host, struct told *told, struct command *command)
     told->digests[told->count++] = digest(host);
 }
 
-/* --- What is done ----------------------------------------------------------------------------- */
+/* --- What is done ------------------------------------------------------------------------------------------------- */
 
 static struct command *write_accounts(const char *transaction, int value, bool atomic)
 {
@@ -162,15 +162,14 @@ static void do_transactions(struct host *host, struct told *told)
         tell(host, told, run(host, write_accounts(names[i], 10 * i + 1, false)));
         tell(host, told, run(host, write_accounts(names[i], 10 * i + 2, true)));
         told->committed[i] = i == 2 ? -1 : told->count;
-        tell(host, told,
-             run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
+        tell(host, told, run(host, txn_command(i == 2 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, names[i])));
         tell(host, told, run(host, write_accounts(NULL, 10 * i + 3, i % 2 == 0)));
         if (i == 1)
             tell(host, told, run(host, lock_accounts()));
     }
 }
 
-/* --- Files ------------------------------------------------------------------------------------ */
+/* --- Files -------------------------------------------------------------------------------------------------------- */
 
 static char log_name[NAME_MAX_BYTES];   /* the newest log found by nftw(), which hands nothing through */
 static char log_source[NAME_MAX_BYTES]; /* what the log of a copy is copied from */
@@ -251,7 +250,7 @@ static void remove_all(const char *directory)
         fail("a directory cannot be removed", 0);
 }
 
-/* --- Looking ---------------------------------------------------------------------------------- */
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
 
 /* Returns: after which step the host stands. */
 static int find_step(struct host *host, const struct told *told, int at_least, off_t bytes)
@@ -317,8 +316,7 @@ static void copy_all(const char *from, const char *to, off_t bytes, off_t zeros)
         fail("the directory cannot be copied", bytes);
 }
 
-static int look(const char *base, const char *cut, const struct told *told, int at_least, off_t bytes,
-                off_t zeros)
+static int look(const char *base, const char *cut, const struct told *told, int at_least, off_t bytes, off_t zeros)
 {
     struct host host;
 
@@ -368,8 +366,8 @@ int main(int argc, char **argv)
     step = look(base, cut, &told, step, high, 0);
     if (told.digests[step] != told.digests[told.count - 1])
         fail("the whole log is not the last state", high);
-    printf("commit_crash: %lld bytes of log, %lld cuts, %d steps, each whole or absent\n",
-           (long long)(high - low), (long long)cuts + 1, told.count);
+    printf("commit_crash: %lld bytes of log, %lld cuts, %d steps, each whole or absent\n", (long long)(high - low),
+           (long long)cuts + 1, told.count);
     close_host(&host);
     remove_all(directory);
     remove_all(base);

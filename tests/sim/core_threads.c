@@ -26,7 +26,7 @@ struct run {
     struct store *store;
     struct core *core;
     uint64_t steps;
-    pthread_mutex_t lock;      /* of `published` */
+    pthread_mutex_t lock; /* of `published` */
     struct catalog *published;
     _Atomic tl_ts newest;
     atomic_bool done;
@@ -57,7 +57,8 @@ static struct command *make_command(uint64_t number)
             .op = WRITE_INDEX,
             .index = SLICE_LIT("t"),
             .id = arena_printf(arena, "d%u", i),
-            .source = arena_printf(arena, "{\"n\":%llu,\"f%llu\":1}", (unsigned long long)number, (unsigned long long)number / 5 % 200),
+            .source = arena_printf(arena, "{\"n\":%llu,\"f%llu\":1}", (unsigned long long)number,
+                                   (unsigned long long)number / 5 % 200),
             .version = VERSION_ANY,
             .if_seq_no = SEQ_NO_ANY,
         };
@@ -117,7 +118,8 @@ static void read_docs(struct run *run, const struct view *view, const struct cat
             fail("a document is of another step", view->ts);
         doc_release(&doc);
     }
-    if (doc_count(view, index->number, DOC_TYPE_ANY, &count) != 0 || count != DOCS || catalog_index_documents(index) != DOCS)
+    if (doc_count(view, index->number, DOC_TYPE_ANY, &count) != 0 || count != DOCS ||
+        catalog_index_documents(index) != DOCS)
         fail("the count is wrong", view->ts);
     if (mapping_field(index->mapping, SLICE_LIT("n")) == NULL)
         fail("a field is missing", view->ts);
@@ -168,7 +170,8 @@ static void live(struct run *run)
     core_close(run->core);
     store_close(run->store);
     pthread_mutex_destroy(&run->lock);
-    printf("core_threads: %llu steps, %llu reads\n", (unsigned long long)run->steps, (unsigned long long)atomic_load(&run->reads));
+    printf("core_threads: %llu steps, %llu reads\n", (unsigned long long)run->steps,
+           (unsigned long long)atomic_load(&run->reads));
 }
 
 int main(int argc, char **argv)

@@ -23,7 +23,7 @@ static void name_alias(struct rng *rng, const struct sim_op *op, char *name)
     snprintf(name, SIM_NAME, "%s", sim_alias_names[op->five ? 3 : below(rng, 3)]);
 }
 
-/* --- Writes ------------------------------------------------------------------------------------------------- */
+/* --- Writes ------------------------------------------------------------------------------------------------------- */
 
 static void make_source(struct rng *rng, struct sim_source *source)
 {
@@ -119,7 +119,7 @@ static void gen_write(struct rng *rng, const struct model *model, struct sim_op 
         make_item(rng, model, op, &op->items[i]);
 }
 
-/* --- The catalog ------------------------------------------------------------------------------------------------ */
+/* --- The catalog -------------------------------------------------------------------------------------------------- */
 
 static void gen_index_create(struct rng *rng, const struct model *model, struct sim_op *op)
 {
@@ -278,7 +278,7 @@ void gen_op(struct rng *rng, const struct model *model, struct sim_op *op)
     }
 }
 
-/* --- Commands -------------------------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 static struct slice copy(struct arena *arena, const char *text)
 {
@@ -390,8 +390,9 @@ static void fill_object(const struct sim_op *op, struct command *command)
 
     object->name = copy(arena, op->name);
     if (op->kind == SIM_PUT_TEMPLATE)
-        object->body = arena_printf(arena, "{\"index_patterns\":[\"ix4\",\"ix5*\"],\"order\":%d,\"settings\":{\"number_of_shards\":%d}}",
-                                    op->action_count, op->number);
+        object->body = arena_printf(
+            arena, "{\"index_patterns\":[\"ix4\",\"ix5*\"],\"order\":%d,\"settings\":{\"number_of_shards\":%d}}",
+            op->action_count, op->number);
     else if (op->kind == SIM_PUT_SCRIPT)
         object->body = SLICE_LIT("{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n = 1\"}}");
     else if (op->kind == SIM_PUT_CLUSTER_SETTINGS)
@@ -457,11 +458,11 @@ void gen_describe(const struct sim_op *op, char *text, size_t size)
         const struct sim_item *item = &op->items[i];
         char source[512];
         model_print(&item->source, source, sizeof(source));
-        used += (size_t)snprintf(text + used, size - used, "\n    %s %s/%s/%s %s version %d:%lld seq_no %lld update %d%s%s%s",
-                                 actions[item->action], item->index, item->type, item->id, source, item->versioning,
-                                 (long long)item->version, (long long)item->if_seq_no, item->update,
-                                 item->broken ? " broken" : "", item->upsert ? " upsert" : "",
-                                 item->scripted_upsert ? " scripted" : "");
+        used += (size_t)snprintf(
+            text + used, size - used, "\n    %s %s/%s/%s %s version %d:%lld seq_no %lld update %d%s%s%s",
+            actions[item->action], item->index, item->type, item->id, source, item->versioning,
+            (long long)item->version, (long long)item->if_seq_no, item->update, item->broken ? " broken" : "",
+            item->upsert ? " upsert" : "", item->scripted_upsert ? " scripted" : "");
     }
     for (int i = 0; i < op->action_count && op->kind == SIM_UPDATE_ALIASES && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "\n    %s %s %s%s", op->actions[i].add ? "add" : "remove",

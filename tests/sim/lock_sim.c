@@ -18,8 +18,8 @@
 #include "core/lock.h"
 
 enum {
-    OWNERS = 12,         /* sessions, the first half; transactions of sessions or of none */
-    WRITES = 10,         /* of their own, each ends with its grant */
+    OWNERS = 12, /* sessions, the first half; transactions of sessions or of none */
+    WRITES = 10, /* of their own, each ends with its grant */
     ACTORS = OWNERS + WRITES,
     WANTS_MAX = 3,
     REQUESTS_MAX = 40,
@@ -31,7 +31,7 @@ enum {
 
 #define CHECK(sim, e) ((e) ? (void)0 : failed(sim, #e, __LINE__))
 
-/* --- The world: one index, a few directories, documents that move between them ----------------------------- */
+/* --- The world: one index, a few directories, documents that move between them ------------------------------------ */
 
 enum thing_kind { THING_ALL, THING_INDEX, THING_DIRECTORY, THING_DOCUMENT };
 
@@ -89,7 +89,7 @@ struct sim {
     size_t waiting_count;
     struct model_request *expected[REQUESTS_MAX]; /* granted by the model, to be granted by the table */
     size_t expected_count;
-    struct model_request *ended[REQUESTS_MAX];    /* by a deadlock */
+    struct model_request *ended[REQUESTS_MAX]; /* by a deadlock */
     size_t ended_count;
     uint64_t last_arrival;
     uint64_t last_born;
@@ -109,7 +109,7 @@ static int roll(struct sim *sim, int bound)
     return (int)rng_below(&sim->rng, (uint64_t)bound);
 }
 
-/* --- The rule --------------------------------------------------------------------------------------------- */
+/* --- The rule ----------------------------------------------------------------------------------------------------- */
 
 static bool go_together(enum lock_mode a, enum lock_mode b)
 {
@@ -126,18 +126,15 @@ static bool directory_covers(int above, int directory)
 static bool covers(const struct sim *sim, struct thing above, struct thing thing)
 {
     switch (above.kind) {
-    case THING_ALL:
-        return true;
-    case THING_INDEX:
-        return thing.kind != THING_ALL;
+    case THING_ALL: return true;
+    case THING_INDEX: return thing.kind != THING_ALL;
     case THING_DIRECTORY: {
         int at = thing.kind == THING_DIRECTORY ? thing.number : -1;
         if (thing.kind == THING_DOCUMENT)
             at = sim->places[thing.number];
         return at >= 0 && directory_covers(above.number, at);
     }
-    case THING_DOCUMENT:
-        return thing.kind == THING_DOCUMENT && thing.number == above.number;
+    case THING_DOCUMENT: return thing.kind == THING_DOCUMENT && thing.number == above.number;
     }
     return false;
 }
@@ -210,7 +207,7 @@ static bool model_is_upgrade(const struct sim *sim, const struct model_request *
     return false;
 }
 
-/* --- The model's state ---------------------------------------------------------------------------------------- */
+/* --- The model's state -------------------------------------------------------------------------------------------- */
 
 static bool same(struct thing a, struct thing b)
 {
@@ -297,8 +294,7 @@ static void model_settle(struct sim *sim)
 static void model_catch_up(struct sim *sim)
 {
     size_t granted = 0;
-    list_for_each(link, &sim->table.granted)
-        granted++;
+    list_for_each(link, &sim->table.granted) granted++;
     while (sim->expected_count < granted)
         CHECK(sim, model_settle_one(sim));
 }
@@ -363,7 +359,7 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     sim->deadlocks++;
 }
 
-/* --- Steps ---------------------------------------------------------------------------------------------------------- */
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 static struct resource_name name_of(const struct sim *sim, struct thing thing)
 {
@@ -495,10 +491,10 @@ static void make_real(struct sim *sim, struct model_request *request)
 {
     struct lock_want wants[WANTS_MAX];
     for (size_t i = 0; i < request->want_count; i++)
-        wants[i] = (struct lock_want){name_of(sim, request->wants[i].on), request->wants[i].mode,
-                                      request->wants[i].within};
-    request->real = lock_request_new(&sim->table, &sim->actors[request->owner].owner, wants, request->want_count,
-                                     request);
+        wants[i] =
+            (struct lock_want){name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
+    request->real =
+        lock_request_new(&sim->table, &sim->actors[request->owner].owner, wants, request->want_count, request);
 }
 
 /* The short path must agree with the rule. */
@@ -508,8 +504,7 @@ static void check_free_for(struct sim *sim, const struct model_request *request)
     struct lock_owner *owner = session < 0 ? NULL : &sim->actors[session].owner;
     bool free = true;
     for (size_t i = 0; i < request->want_count; i++) {
-        struct lock_want want = {name_of(sim, request->wants[i].on), request->wants[i].mode,
-                                 request->wants[i].within};
+        struct lock_want want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
         free = free && lock_table_free_for(&sim->table, owner, &want);
     }
     /* It may say no where a waiting request of its own session, or one behind an upgrade, is all there is. */
@@ -562,8 +557,7 @@ static void start(struct sim *sim, struct model_request *request, bool wait)
             while (at < sim->expected_count && sim->expected[at] != request)
                 at++;
             CHECK(sim, at < sim->expected_count);
-            memmove(sim->expected + at, sim->expected + at + 1,
-                    (--sim->expected_count - at) * sizeof sim->expected[0]);
+            memmove(sim->expected + at, sim->expected + at + 1, (--sim->expected_count - at) * sizeof sim->expected[0]);
         }
         sim->granted++;
         int actor = request->owner;
@@ -740,8 +734,8 @@ static const struct {
     int weight;
     void (*run)(struct sim *sim);
 } kinds[] = {
-    {"acquire", 30, step_acquire}, {"write", 20, step_write}, {"release", 28, step_release},
-    {"withdraw", 4, step_withdraw}, {"time", 10, step_time},  {"move", 5, step_move},
+    {"acquire", 30, step_acquire},  {"write", 20, step_write}, {"release", 28, step_release},
+    {"withdraw", 4, step_withdraw}, {"time", 10, step_time},   {"move", 5, step_move},
     {"death", 3, step_death},
 };
 

@@ -7,10 +7,10 @@
 
 const char *const sim_field_names[SIM_FIELDS] = {"s", "n", "f2", "f3", "f4", "f5", "f6", "f7"};
 const char *const sim_alias_names[SIM_ALIASES] = {"al0", "al1", "al2", "al5"};
-const char *const sim_words[16] = {"projects", "include", "linux",   "share", "doc", "python3", "lib",   "x86",
-                                   "locale",   "module",  "kernel", "man",   "icons", "driver", "hicolor", "Clinton"};
+const char *const sim_words[16] = {"projects", "include", "linux",  "share", "doc",   "python3", "lib",     "x86",
+                                   "locale",   "module",  "kernel", "man",   "icons", "driver",  "hicolor", "Clinton"};
 
-/* --- Sources ------------------------------------------------------------------------------------------------- */
+/* --- Sources ------------------------------------------------------------------------------------------------------ */
 
 void model_print(const struct sim_source *source, char *text, size_t size)
 {
@@ -20,9 +20,11 @@ void model_print(const struct sim_source *source, char *text, size_t size)
         const char *comma = i == 0 ? "" : ",";
         int field = source->field[i];
         if (field == 0)
-            used += (size_t)snprintf(text + used, size - used, "%s\"s\":\"%s\"", comma, sim_words[source->value[i] % 16]);
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s\"s\":\"%s\"", comma, sim_words[source->value[i] % 16]);
         else
-            used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%d", comma, sim_field_names[field], source->value[i]);
+            used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%d", comma, sim_field_names[field],
+                                     source->value[i]);
     }
     snprintf(text + used, size - used, "}");
 }
@@ -69,7 +71,7 @@ static unsigned fields_of(const struct sim_source *source)
     return fields;
 }
 
-/* --- Looking up --------------------------------------------------------------------------------------------- */
+/* --- Looking up --------------------------------------------------------------------------------------------------- */
 
 void model_init(struct model *model)
 {
@@ -162,7 +164,7 @@ static void add_version(struct model_doc *doc, const struct model_version *versi
     doc->versions[doc->count++] = *version;
 }
 
-/* --- Indices ------------------------------------------------------------------------------------------------ */
+/* --- Indices ------------------------------------------------------------------------------------------------------ */
 
 /* Templates match the indices ix4 and ix5; of equal order the later name wins. */
 static int template_shards(const struct model *model, const char *name)
@@ -255,7 +257,7 @@ static struct model_index *find_for_write(struct model *model, const struct sim_
     return index;
 }
 
-/* --- Items --------------------------------------------------------------------------------------------------- */
+/* --- Items -------------------------------------------------------------------------------------------------------- */
 
 /* What is known of a document when an item comes to it. */
 struct standing {
@@ -296,8 +298,8 @@ static void set_result(struct sim_result *result, enum sim_outcome outcome, int6
     *result = (struct sim_result){outcome, version, seq_no};
 }
 
-static void change(struct model_index *index, struct model_doc *doc, const struct sim_item *item, const struct standing *at,
-                   const struct sim_source *source, uint64_t ts, struct sim_result *result)
+static void change(struct model_index *index, struct model_doc *doc, const struct sim_item *item,
+                   const struct standing *at, const struct sim_source *source, uint64_t ts, struct sim_result *result)
 {
     struct model_version next = {.ts = ts, .deleted = source == NULL};
 
@@ -310,12 +312,15 @@ static void change(struct model_index *index, struct model_doc *doc, const struc
     if (source != NULL)
         next.source = *source;
     add_version(doc, &next);
-    set_result(result, source == NULL ? (at->live ? SIM_DELETED : SIM_NOT_FOUND) : at->live ? SIM_UPDATED : SIM_CREATED,
+    set_result(result,
+               source == NULL ? (at->live ? SIM_DELETED : SIM_NOT_FOUND)
+               : at->live     ? SIM_UPDATED
+                              : SIM_CREATED,
                next.version, next.seq_no);
 }
 
-static void put(struct model_index *index, struct model_doc *doc, const struct sim_item *item, const struct standing *at,
-                const struct sim_source *source, uint64_t ts, struct sim_result *result)
+static void put(struct model_index *index, struct model_doc *doc, const struct sim_item *item,
+                const struct standing *at, const struct sim_source *source, uint64_t ts, struct sim_result *result)
 {
     if (item->broken) {
         set_result(result, SIM_UNFIT, -1, -2);
@@ -441,7 +446,7 @@ static void run_item(struct model *model, const struct sim_op *op, const struct 
         index_item(index, item, ts, result);
 }
 
-/* --- Going back ------------------------------------------------------------------------------------------------ */
+/* --- Going back --------------------------------------------------------------------------------------------------- */
 
 static void copy_model(struct model *to, const struct model *from)
 {
@@ -486,7 +491,7 @@ static void write_items(struct model *model, const struct sim_op *op, uint64_t t
     }
 }
 
-/* --- The catalog ----------------------------------------------------------------------------------------------- */
+/* --- The catalog -------------------------------------------------------------------------------------------------- */
 
 static bool valid_aliases(const struct model *model)
 {

@@ -32,18 +32,18 @@ enum sim_update { SIM_BY_DOC, SIM_SCRIPT_ADD, SIM_SCRIPT_DELETE, SIM_SCRIPT_NONE
 
 struct sim_item {
     enum sim_action action;
-    char index[SIM_NAME];  /* or an alias */
-    char type[SIM_NAME];   /* empty: typeless */
+    char index[SIM_NAME]; /* or an alias */
+    char type[SIM_NAME];  /* empty: typeless */
     char id[SIM_NAME];
     char routing[SIM_NAME];
     struct sim_source source;
-    bool broken;           /* the source does not fit */
+    bool broken; /* the source does not fit */
     enum sim_versioning versioning;
-    int64_t version;       /* -1: none demanded */
-    int64_t if_seq_no;     /* -1: none demanded */
+    int64_t version;   /* -1: none demanded */
+    int64_t if_seq_no; /* -1: none demanded */
     enum sim_update update;
-    int by;                /* of SIM_SCRIPT_ADD */
-    bool upsert;           /* `source` is the upsert; of SIM_BY_DOC with doc_as_upsert it is the doc */
+    int by;      /* of SIM_SCRIPT_ADD */
+    bool upsert; /* `source` is the upsert; of SIM_BY_DOC with doc_as_upsert it is the doc */
     bool scripted_upsert;
     bool detect_noop;
 };
@@ -55,13 +55,13 @@ enum sim_outcome {
     SIM_NOT_FOUND,
     SIM_NOOP,
     SIM_CONFLICT,
-    SIM_MISSING,         /* document missing */
-    SIM_UNFIT,           /* mapper parsing */
+    SIM_MISSING, /* document missing */
+    SIM_UNFIT,   /* mapper parsing */
     SIM_NO_INDEX,
     SIM_BAD_INDEX_NAME,
     SIM_CLOSED,
     SIM_NO_WRITE_INDEX,
-    SIM_EXHAUSTED,       /* no higher version */
+    SIM_EXHAUSTED, /* no higher version */
 };
 
 /* What must come of an item. */
@@ -141,7 +141,7 @@ struct model_index {
     uint64_t deleted; /* SIM_NEVER while it is there */
     int shards;
     int replicas;
-    unsigned fields;  /* mapped ones, a bit each */
+    unsigned fields; /* mapped ones, a bit each */
     bool alias[SIM_ALIASES];
     bool alias_writes[SIM_ALIASES];
     int64_t next_seq_no;

@@ -36,13 +36,13 @@ struct machine {
 
 static bool eval(struct machine *m, const struct expr *e, struct val *ret);
 
-static bool throw(struct machine *m, enum outcome outcome)
+static bool throw(struct machine * m, enum outcome outcome)
 {
     m->thrown = outcome;
     return false;
 }
 
-/* --- Numbers ------------------------------------------------------------------------------------------------------------- */
+/* --- Numbers ------------------------------------------------------------------------------------------------------ */
 
 static int32_t to_int(uint64_t bits)
 {
@@ -148,14 +148,22 @@ static bool compare(int op, struct val a, struct val b)
         return (strcmp(a.s, b.s) == 0) == (op == OP_EQ);
     if (promoted(a.type, b.type) == TYPE_DOUBLE && a.type != TYPE_BOOLEAN) {
         double x = as_double(a), y = as_double(b);
-        return op == OP_LT ? x < y : op == OP_GT ? x > y : op == OP_LE ? x <= y : op == OP_GE ? x >= y
-               : op == OP_EQ ? x == y : x != y;
+        return op == OP_LT   ? x < y
+               : op == OP_GT ? x > y
+               : op == OP_LE ? x <= y
+               : op == OP_GE ? x >= y
+               : op == OP_EQ ? x == y
+                             : x != y;
     }
-    return op == OP_LT ? a.i < b.i : op == OP_GT ? a.i > b.i : op == OP_LE ? a.i <= b.i : op == OP_GE ? a.i >= b.i
-           : op == OP_EQ ? a.i == b.i : a.i != b.i;
+    return op == OP_LT   ? a.i < b.i
+           : op == OP_GT ? a.i > b.i
+           : op == OP_LE ? a.i <= b.i
+           : op == OP_GE ? a.i >= b.i
+           : op == OP_EQ ? a.i == b.i
+                         : a.i != b.i;
 }
 
-/* --- Texts ----------------------------------------------------------------------------------------------------------------- */
+/* --- Texts -------------------------------------------------------------------------------------------------------- */
 
 static const char *keep(struct machine *m, struct slice text)
 {
@@ -221,23 +229,15 @@ static bool text_expr(struct machine *m, const struct expr *e, struct val *ret)
     if (!eval(m, e->a, &a) || (e->b != NULL && !eval(m, e->b, &b)) || (e->c != NULL && !eval(m, e->c, &c)))
         return false;
     switch (e->kind) {
-    case EXPR_LENGTH:
-        *ret = (struct val){.type = TYPE_INT, .i = (int64_t)strlen(a.s)};
-        return true;
-    case EXPR_SUBSTRING:
-        return substring(m, a.s, b.i, c.i, ret);
-    case EXPR_REPLACE:
-        return replace(m, a.s, b.s, c.s, ret);
-    case EXPR_UPPER:
-        *ret = (struct val){.type = TYPE_STRING, .s = upper(m, a.s)};
-        return true;
-    default:
-        *ret = (struct val){.type = TYPE_BOOLEAN, .i = strstr(a.s, b.s) != NULL};
-        return true;
+    case EXPR_LENGTH: *ret = (struct val){.type = TYPE_INT, .i = (int64_t)strlen(a.s)}; return true;
+    case EXPR_SUBSTRING: return substring(m, a.s, b.i, c.i, ret);
+    case EXPR_REPLACE: return replace(m, a.s, b.s, c.s, ret);
+    case EXPR_UPPER: *ret = (struct val){.type = TYPE_STRING, .s = upper(m, a.s)}; return true;
+    default: *ret = (struct val){.type = TYPE_BOOLEAN, .i = strstr(a.s, b.s) != NULL}; return true;
     }
 }
 
-/* --- The list and the map ---------------------------------------------------------------------------------------------- */
+/* --- The list and the map ----------------------------------------------------------------------------------------- */
 
 static int map_find(const struct result *r, const char *key)
 {
@@ -255,15 +255,9 @@ static bool collection_expr(struct machine *m, const struct expr *e, struct val 
         return false;
     *ret = (struct val){.type = e->type};
     switch (e->kind) {
-    case EXPR_SIZE:
-        ret->i = r->list_count;
-        return true;
-    case EXPR_MAP_SIZE:
-        ret->i = r->map_count;
-        return true;
-    case EXPR_MAP_HAS:
-        ret->i = map_find(r, a.s) >= 0;
-        return true;
+    case EXPR_SIZE: ret->i = r->list_count; return true;
+    case EXPR_MAP_SIZE: ret->i = r->map_count; return true;
+    case EXPR_MAP_HAS: ret->i = map_find(r, a.s) >= 0; return true;
     case EXPR_GET:
         if (a.i < 0 || a.i >= r->list_count)
             return throw(m, OUTCOME_INDEX);
@@ -328,7 +322,7 @@ static bool change_map(struct machine *m, const struct stmt *s)
     return true;
 }
 
-/* --- Expressions --------------------------------------------------------------------------------------------------------- */
+/* --- Expressions -------------------------------------------------------------------------------------------------- */
 
 static bool step(struct machine *m, const struct expr *e, struct val *ret)
 {
@@ -433,15 +427,9 @@ static bool eval(struct machine *m, const struct expr *e, struct val *ret)
     if (++m->steps > STEPS_MAX)
         return throw(m, OUTCOME_TOO_LONG);
     switch (e->kind) {
-    case EXPR_LITERAL:
-        *ret = (struct val){.type = e->type, .i = e->i, .d = e->d, .s = e->text};
-        return true;
-    case EXPR_VARIABLE:
-        *ret = m->variables[e->variable];
-        return true;
-    case EXPR_FIELD:
-        *ret = (struct val){.type = e->type, .i = m->result->fields[e->variable]};
-        return true;
+    case EXPR_LITERAL: *ret = (struct val){.type = e->type, .i = e->i, .d = e->d, .s = e->text}; return true;
+    case EXPR_VARIABLE: *ret = m->variables[e->variable]; return true;
+    case EXPR_FIELD: *ret = (struct val){.type = e->type, .i = m->result->fields[e->variable]}; return true;
     case EXPR_BINARY:
     case EXPR_COMPARE: return binary(m, e, ret);
     case EXPR_LOGIC: return logic(m, e, ret);
@@ -462,7 +450,7 @@ static bool eval(struct machine *m, const struct expr *e, struct val *ret)
     }
 }
 
-/* --- Statements ------------------------------------------------------------------------------------------------------------ */
+/* --- Statements --------------------------------------------------------------------------------------------------- */
 
 static bool compound(struct machine *m, const struct stmt *s)
 {
@@ -562,8 +550,7 @@ static bool one(struct machine *m, const struct stmt *s, enum flow *ret_flow)
 {
     struct val a;
     switch (s->kind) {
-    case STMT_IF:
-        return eval(m, s->a, &a) && exec(m, a.i ? s->body : s->other, ret_flow);
+    case STMT_IF: return eval(m, s->a, &a) && exec(m, a.i ? s->body : s->other, ret_flow);
     case STMT_WHILE:
     case STMT_DO:
     case STMT_FOR: return loop(m, s);

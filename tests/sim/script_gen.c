@@ -16,10 +16,10 @@ struct maker {
     struct rng *rng;
     struct arena *arena;
     struct tree *tree;
-    int function;  /* in whose body we are; -1: the script */
-    int loops;     /* around us */
-    int walking;   /* loops over the list around us */
-    int left;      /* statements still to be made */
+    int function; /* in whose body we are; -1: the script */
+    int loops;    /* around us */
+    int walking;  /* loops over the list around us */
+    int left;     /* statements still to be made */
 };
 
 static struct expr *make_expr(struct maker *m, enum type type, int depth);
@@ -38,16 +38,29 @@ static struct expr *expr_new(struct maker *m, enum expr_kind kind, enum type typ
     return e;
 }
 
-/* --- Leaves ----------------------------------------------------------------------------------------------------------------- */
+/* --- Leaves ------------------------------------------------------------------------------------------------------- */
 
 static int64_t odd_integer(struct rng *rng, enum type type)
 {
-    static const int64_t ints[] = {0, 1, -1, 2, 7, 10, 31, 32, 33, 100, INT32_MAX, INT32_MIN, -7, 65536, 127, 128, -129};
-    static const int64_t longs[] = {0, 1, -1, 3, 63, 64, INT32_MAX, INT64_C(2147483648), INT64_MAX, INT64_MIN, -5,
-                                    INT64_C(4294967296), INT64_C(1099511627775)};
+    static const int64_t ints[] = {0,   1,         -1,        2,  7,     10,  31,  32,  33,
+                                   100, INT32_MAX, INT32_MIN, -7, 65536, 127, 128, -129};
+    static const int64_t longs[] = {0,
+                                    1,
+                                    -1,
+                                    3,
+                                    63,
+                                    64,
+                                    INT32_MAX,
+                                    INT64_C(2147483648),
+                                    INT64_MAX,
+                                    INT64_MIN,
+                                    -5,
+                                    INT64_C(4294967296),
+                                    INT64_C(1099511627775)};
     if (roll(rng, 3) == 0)
         return type == TYPE_INT ? (int32_t)(uint32_t)rng_next(rng) : (int64_t)rng_next(rng);
-    return type == TYPE_INT ? ints[roll(rng, sizeof ints / sizeof *ints)] : longs[roll(rng, sizeof longs / sizeof *longs)];
+    return type == TYPE_INT ? ints[roll(rng, sizeof ints / sizeof *ints)]
+                            : longs[roll(rng, sizeof longs / sizeof *longs)];
 }
 
 static const char *odd_text(struct rng *rng)
@@ -119,11 +132,13 @@ static struct expr *leaf(struct maker *m, enum type type)
     return roll(m->rng, 2) == 0 ? literal(m, type) : reach(m, type);
 }
 
-/* --- Operators --------------------------------------------------------------------------------------------------------------- */
+/* --- Operators ---------------------------------------------------------------------------------------------------- */
 
 static enum type number_up_to(struct maker *m, enum type type)
 {
-    return type == TYPE_DOUBLE && roll(m->rng, 2) ? TYPE_DOUBLE : type != TYPE_INT && roll(m->rng, 2) ? TYPE_LONG : TYPE_INT;
+    return type == TYPE_DOUBLE && roll(m->rng, 2) ? TYPE_DOUBLE
+           : type != TYPE_INT && roll(m->rng, 2)  ? TYPE_LONG
+                                                  : TYPE_INT;
 }
 
 static struct expr *number_operator(struct maker *m, enum type type, int depth)
@@ -134,7 +149,8 @@ static struct expr *number_operator(struct maker *m, enum type type, int depth)
     bool shift = e->op == OP_SHL || e->op == OP_SHR || e->op == OP_USHR;
     bool divides = e->op == OP_DIV || e->op == OP_REM;
     bool left = shift || roll(m->rng, 2) == 0;
-    e->a = divides ? reach(m, left ? type : number_up_to(m, type)) : make_expr(m, left ? type : number_up_to(m, type), depth);
+    e->a = divides ? reach(m, left ? type : number_up_to(m, type))
+                   : make_expr(m, left ? type : number_up_to(m, type), depth);
     enum type other = shift ? TYPE_INT + (enum type)roll(m->rng, 2) : e->a->type == type ? number_up_to(m, type) : type;
     e->b = make_expr(m, other, depth);
     return e;
@@ -324,7 +340,7 @@ static struct expr *make_expr(struct maker *m, enum type type, int depth)
     return type == TYPE_BOOLEAN ? boolean(m, depth) : type == TYPE_STRING ? text(m, depth) : number(m, type, depth);
 }
 
-/* --- Statements ------------------------------------------------------------------------------------------------------------ */
+/* --- Statements --------------------------------------------------------------------------------------------------- */
 
 static int own_variable(struct maker *m, enum type *ret_type)
 {
@@ -332,7 +348,8 @@ static int own_variable(struct maker *m, enum type *ret_type)
     if (m->function < 0)
         *ret_type = variable_type(variable);
     else
-        *ret_type = variable == VARIABLES + 2 ? TYPE_INT : m->tree->functions[m->function].parameters[variable - VARIABLES];
+        *ret_type =
+            variable == VARIABLES + 2 ? TYPE_INT : m->tree->functions[m->function].parameters[variable - VARIABLES];
     return variable;
 }
 
@@ -359,8 +376,8 @@ static void make_field(struct maker *m, struct stmt *s, int depth)
 
 static void make_collections(struct maker *m, struct stmt *s, int depth)
 {
-    static const enum stmt_kind kinds[] = {STMT_LIST_ADD, STMT_LIST_ADD, STMT_LIST_INSERT, STMT_LIST_SET, STMT_LIST_REMOVE,
-                                           STMT_MAP_PUT, STMT_MAP_PUT, STMT_MAP_REMOVE};
+    static const enum stmt_kind kinds[] = {STMT_LIST_ADD,    STMT_LIST_ADD, STMT_LIST_INSERT, STMT_LIST_SET,
+                                           STMT_LIST_REMOVE, STMT_MAP_PUT,  STMT_MAP_PUT,     STMT_MAP_REMOVE};
     s->kind = kinds[m->walking > 0 ? 5 + roll(m->rng, 3) : roll(m->rng, 8)];
     if (s->kind != STMT_MAP_REMOVE)
         s->a = make_expr(m, TYPE_INT, depth);

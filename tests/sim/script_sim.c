@@ -31,9 +31,9 @@ struct sim {
     struct buf source;
     struct buf document;
     struct result expected;
-    struct slice have;    /* the product's document, or NULL */
-    struct slice error;   /* what it threw */
-    struct slice place;   /* what is left of `have` to compare */
+    struct slice have;  /* the product's document, or NULL */
+    struct slice error; /* what it threw */
+    struct slice place; /* what is left of `have` to compare */
 };
 
 static void failed(struct sim *sim, const char *what)
@@ -45,7 +45,7 @@ static void failed(struct sim *sim, const char *what)
     exit(1);
 }
 
-/* --- The product ------------------------------------------------------------------------------------------------------------ */
+/* --- The product -------------------------------------------------------------------------------------------------- */
 
 static void run_product(struct sim *sim)
 {
@@ -65,7 +65,7 @@ static void run_product(struct sim *sim)
         sim->error = problem.caused_by == NULL ? problem.reason : problem.caused_by->name;
 }
 
-/* --- Comparing --------------------------------------------------------------------------------------------------------------- */
+/* --- Comparing ---------------------------------------------------------------------------------------------------- */
 
 /* What comes next in the product's document. */
 static void expect(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -132,9 +132,10 @@ static void compare_documents(struct sim *sim)
 
 static void compare(struct sim *sim, struct counts *counts)
 {
-    static const char *const names[] = {
-        [OUTCOME_ARITHMETIC] = "arithmetic_exception", [OUTCOME_INDEX] = "index_out_of_bounds_exception",
-        [OUTCOME_TEXT_INDEX] = "string_index_out_of_bounds_exception", [OUTCOME_THROWN] = "illegal_state_exception"};
+    static const char *const names[] = {[OUTCOME_ARITHMETIC] = "arithmetic_exception",
+                                        [OUTCOME_INDEX] = "index_out_of_bounds_exception",
+                                        [OUTCOME_TEXT_INDEX] = "string_index_out_of_bounds_exception",
+                                        [OUTCOME_THROWN] = "illegal_state_exception"};
     if (sim->expected.outcome == OUTCOME_DONE) {
         counts->done++;
         if (sim->have.data == NULL)
@@ -152,8 +153,8 @@ static void compare(struct sim *sim, struct counts *counts)
 static void run(uint64_t seed, int size, struct counts *counts)
 {
     struct rng rng;
-    struct sim sim = {.seed = seed, .arena = ARENA_INIT, .source = BUF_INIT(BUF_UNLIMITED),
-                      .document = BUF_INIT(BUF_UNLIMITED)};
+    struct sim sim = {
+        .seed = seed, .arena = ARENA_INIT, .source = BUF_INIT(BUF_UNLIMITED), .document = BUF_INIT(BUF_UNLIMITED)};
     rng_init(&rng, seed);
     struct tree *tree = tree_generate(&rng, size, &sim.arena);
     tree_evaluate(tree, &sim.arena, &sim.expected);
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
     uint64_t last = many ? strtoull(argv[2], NULL, 10) : argc < 2 ? 1000 : first;
     for (uint64_t seed = first; seed <= last; seed++)
         run(seed, !many && argc > 2 ? atoi(argv[2]) : 1 + (int)(seed % 30), &counts);
-    printf("%u equal documents, %u equal exceptions, %u too long to compare\n", counts.done, counts.threw, counts.skipped);
+    printf("%u equal documents, %u equal exceptions, %u too long to compare\n", counts.done, counts.threw,
+           counts.skipped);
     return 0;
 }

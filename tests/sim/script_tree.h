@@ -41,16 +41,31 @@ enum expr_kind {
     EXPR_SIZE,        /* l.size() */
     EXPR_GET,         /* (int)l.get(a) */
     EXPR_MAP_SIZE,
-    EXPR_MAP_HAS,     /* m.containsKey(a) */
-    EXPR_MAP_GET,     /* (m.containsKey(a) ? (int)m.get(a) : b) */
+    EXPR_MAP_HAS, /* m.containsKey(a) */
+    EXPR_MAP_GET, /* (m.containsKey(a) ? (int)m.get(a) : b) */
 };
 
 /* Operators by their first characters, doubled ones by a letter of their own. */
 enum op {
-    OP_MUL = '*', OP_DIV = '/', OP_REM = '%', OP_ADD = '+', OP_SUB = '-', OP_AND = '&', OP_XOR = '^', OP_OR = '|',
-    OP_SHL = 'l', OP_SHR = 'r', OP_USHR = 'u',
-    OP_LT = '<', OP_GT = '>', OP_LE = 'L', OP_GE = 'G', OP_EQ = '=', OP_NE = '!',
-    OP_BOTH = 'A', OP_EITHER = 'O',
+    OP_MUL = '*',
+    OP_DIV = '/',
+    OP_REM = '%',
+    OP_ADD = '+',
+    OP_SUB = '-',
+    OP_AND = '&',
+    OP_XOR = '^',
+    OP_OR = '|',
+    OP_SHL = 'l',
+    OP_SHR = 'r',
+    OP_USHR = 'u',
+    OP_LT = '<',
+    OP_GT = '>',
+    OP_LE = 'L',
+    OP_GE = 'G',
+    OP_EQ = '=',
+    OP_NE = '!',
+    OP_BOTH = 'A',
+    OP_EITHER = 'O',
 };
 
 struct expr {
@@ -65,12 +80,12 @@ struct expr {
 };
 
 enum stmt_kind {
-    STMT_ASSIGN,      /* variable = a */
-    STMT_COMPOUND,    /* variable op= a */
-    STMT_STEP,        /* a, an EXPR_STEP */
-    STMT_FIELD,       /* ctx._source.field op= a, op 0 for a plain assignment */
-    STMT_IF,          /* a, body, other */
-    STMT_WHILE,       /* counts `i` turns in a variable of its own */
+    STMT_ASSIGN,   /* variable = a */
+    STMT_COMPOUND, /* variable op= a */
+    STMT_STEP,     /* a, an EXPR_STEP */
+    STMT_FIELD,    /* ctx._source.field op= a, op 0 for a plain assignment */
+    STMT_IF,       /* a, body, other */
+    STMT_WHILE,    /* counts `i` turns in a variable of its own */
     STMT_DO,
     STMT_FOR,
     STMT_EACH,        /* over the list, adding to an int variable */
@@ -96,9 +111,9 @@ struct stmt {
 };
 
 enum {
-    VARIABLES = 9,  /* of the script: three ints, two longs, two doubles, two strings */
-    FIELDS = 4,     /* of the document: two ints, two longs */
-    LOCALS = 3,     /* parameters and locals of a function, from VARIABLES on */
+    VARIABLES = 9, /* of the script: three ints, two longs, two doubles, two strings */
+    FIELDS = 4,    /* of the document: two ints, two longs */
+    LOCALS = 3,    /* parameters and locals of a function, from VARIABLES on */
     FUNCTIONS_MAX = 3,
     LIST_MAX = 64,
     MAP_MAX = 16,

@@ -30,8 +30,7 @@ struct child {
 
 static _Noreturn void fail(const char *what, uint64_t number, uint64_t found)
 {
-    fprintf(stderr, "store_crash: %s: %llu, found %llu\n", what, (unsigned long long)number,
-            (unsigned long long)found);
+    fprintf(stderr, "store_crash: %s: %llu, found %llu\n", what, (unsigned long long)number, (unsigned long long)found);
     exit(1);
 }
 

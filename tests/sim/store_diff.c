@@ -43,8 +43,7 @@ struct run {
 
 static _Noreturn void fail(const struct run *run, const char *what)
 {
-    fprintf(stderr, "store_diff: seed %llu, step %d: %s differs\n", (unsigned long long)run->seed, run->step,
-            what);
+    fprintf(stderr, "store_diff: seed %llu, step %d: %s differs\n", (unsigned long long)run->seed, run->step, what);
     char *reason = store_reason(run->rocks);
     if (reason != NULL)
         fprintf(stderr, "store_diff: RocksDB says: %s\n", reason);
@@ -116,8 +115,7 @@ static void write_batch(struct run *run)
             store_batch_put(run->rocks_batch, space, key, value);
         }
     }
-    expect(run,
-           store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,
+    expect(run, store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,
            "write");
 }
 
@@ -167,8 +165,7 @@ static void compare_position(struct run *run, const struct walk *walk)
     if (!valid)
         return;
     expect(run, slice_equal(view_iter_key(walk->twin), view_iter_key(walk->rocks)), "key of an iterator");
-    expect(run, slice_equal(view_iter_value(walk->twin), view_iter_value(walk->rocks)),
-           "value of an iterator");
+    expect(run, slice_equal(view_iter_value(walk->twin), view_iter_value(walk->rocks)), "value of an iterator");
 }
 
 static void walk_seek(struct run *run, struct walk *walk)
@@ -188,9 +185,7 @@ static void walk_seek(struct run *run, struct walk *walk)
         view_iter_seek(walk->twin, key);
         view_iter_seek(walk->rocks, key);
         break;
-    default:
-        view_iter_seek_for_prev(walk->twin, key);
-        view_iter_seek_for_prev(walk->rocks, key);
+    default: view_iter_seek_for_prev(walk->twin, key); view_iter_seek_for_prev(walk->rocks, key);
     }
     compare_position(run, walk);
 }
@@ -289,23 +284,12 @@ static void raise_cut_off(struct run *run)
 static void upkeep(struct run *run)
 {
     switch (below(run, 6)) {
-    case 0:
-        expect(run, store_flush(run->rocks) == 0, "flush");
-        break;
-    case 1:
-        expect(run, store_compact(run->twin) == store_compact(run->rocks), "compaction");
-        break;
-    case 2:
-        raise_cut_off(run);
-        break;
-    case 3:
-        expect(run, store_sync(run->twin) == store_sync(run->rocks), "sync");
-        break;
-    case 4:
-        reopen(run);
-        break;
-    default:
-        expect(run, store_verify(run->rocks, NULL) == 0, "verification");
+    case 0: expect(run, store_flush(run->rocks) == 0, "flush"); break;
+    case 1: expect(run, store_compact(run->twin) == store_compact(run->rocks), "compaction"); break;
+    case 2: raise_cut_off(run); break;
+    case 3: expect(run, store_sync(run->twin) == store_sync(run->rocks), "sync"); break;
+    case 4: reopen(run); break;
+    default: expect(run, store_verify(run->rocks, NULL) == 0, "verification");
     }
 }
 

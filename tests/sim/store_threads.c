@@ -169,8 +169,8 @@ static void run_threads(struct store *store, const char *name, uint64_t batches)
     }
     for (int i = 0; i < READERS + 2; i++)
         pthread_join(threads[i], NULL);
-    printf("store_threads: %s: %llu batches, %llu reads, %llu refused as too old\n", name,
-           (unsigned long long)batches, (unsigned long long)run.reads, (unsigned long long)run.refused);
+    printf("store_threads: %s: %llu batches, %llu reads, %llu refused as too old\n", name, (unsigned long long)batches,
+           (unsigned long long)run.reads, (unsigned long long)run.refused);
     store_close(store);
 }
 

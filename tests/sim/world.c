@@ -38,7 +38,7 @@ static bool one_in(struct world *world, int n)
     return below(world, n) == 0;
 }
 
-/* --- Hosts ------------------------------------------------------------------------------------------------------ */
+/* --- Hosts -------------------------------------------------------------------------------------------------------- */
 
 static void open_core(struct world *world, struct host *host)
 {
@@ -205,7 +205,7 @@ static void do_maintain(struct world *world)
     apply_everywhere(world, logged);
 }
 
-/* --- Events --------------------------------------------------------------------------------------------------------- */
+/* --- Events ------------------------------------------------------------------------------------------------------- */
 
 static void sync_all(struct world *world)
 {
@@ -229,7 +229,8 @@ static void crash_twin(struct world *world)
     for (first = 0; first < world->log_count && world->log[first].ts <= core_last_ts(host->core); first++)
         ;
     if (world->tells)
-        printf("[%d] crash; %zu of %zu commands given again\n", world->step, world->log_count - first, world->log_count);
+        printf("[%d] crash; %zu of %zu commands given again\n", world->step, world->log_count - first,
+               world->log_count);
     for (size_t i = first; i < world->log_count; i++)
         apply(world, host, &world->log[i]);
     if (digest(world, host) != before)
@@ -304,7 +305,8 @@ static void advance_time(struct world *world)
 {
     int kind = below(world, 40);
 
-    world->now += 1 + (kind == 0 ? rng_below(&world->rng, 2 * SIM_TOMBSTONE_US) : rng_below(&world->rng, kind < 20 ? 3 : 100000));
+    world->now +=
+        1 + (kind == 0 ? rng_below(&world->rng, 2 * SIM_TOMBSTONE_US) : rng_below(&world->rng, kind < 20 ? 3 : 100000));
 }
 
 static void check_all(struct world *world)
@@ -319,7 +321,8 @@ static void check_all(struct world *world)
 
 void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells)
 {
-    struct world world = {.seed = seed, .rocks = rocks, .tells = tells, .now = start_of_time, .history_low = start_of_time};
+    struct world world = {
+        .seed = seed, .rocks = rocks, .tells = tells, .now = start_of_time, .history_low = start_of_time};
 
     rng_init(&world.rng, seed);
     model_init(&world.model);

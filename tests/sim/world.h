@@ -56,11 +56,11 @@ void world_live(uint64_t seed, int steps, enum world_rocks rocks, bool tells);
 /* Prints what is wrong and ends the process. */
 _Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- check.c -------------------------------------------------------------------------------------------------- */
+/* --- check.c ------------------------------------------------------------------------------------------------------ */
 
 /* Compares what came of a command with what must. */
-void check_command(struct world *world, const struct host *host, const struct sim_op *op, const struct sim_expected *expected,
-                   const struct command *command);
+void check_command(struct world *world, const struct host *host, const struct sim_op *op,
+                   const struct sim_expected *expected, const struct command *command);
 /* Compares everything a host shows as of `ts` with the model: catalog, documents, counts. */
 void check_state(struct world *world, const struct host *host, uint64_t ts);
 /* Finds every live document by each of its values, and nothing else. */

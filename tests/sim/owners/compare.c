@@ -9,47 +9,29 @@
 #include "core/owners_internal.h"
 #include "world.h"
 
-/* --- Results ---------------------------------------------------------------------------------- */
+/* --- Results ------------------------------------------------------------------------------------------------------ */
 
 static enum om_problem problem_of(enum problem_type type)
 {
     switch (type) {
-    case PROBLEM_NONE:
-        return OM_FINE;
-    case PROBLEM_SESSION_MISSING:
-        return OM_SESSION_MISSING;
-    case PROBLEM_TRANSACTION_MISSING:
-        return OM_TXN_MISSING;
-    case PROBLEM_TRANSACTION_ABORTED:
-        return OM_TXN_ABORTED;
-    case PROBLEM_TRANSACTION_READ_ONLY:
-        return OM_READ_ONLY;
-    case PROBLEM_TRANSACTION_TOO_LARGE:
-        return OM_TOO_LARGE;
-    case PROBLEM_ILLEGAL_ARGUMENT:
-        return OM_ILLEGAL;
-    case PROBLEM_LIMIT_EXCEEDED:
-        return OM_LIMIT;
-    case PROBLEM_LOCK_CONFLICT:
-        return OM_LOCK_CONFLICT;
-    case PROBLEM_LOCK_WAIT_TIMEOUT:
-        return OM_LOCK_TIMEOUT;
-    case PROBLEM_DEADLOCK_DETECTED:
-        return OM_DEADLOCK;
-    case PROBLEM_STALE_FENCING_TOKEN:
-        return OM_STALE_TOKEN;
-    case PROBLEM_VERSION_CONFLICT:
-        return OM_CONFLICT;
-    case PROBLEM_DOCUMENT_MISSING:
-        return OM_MISSING;
-    case PROBLEM_INDEX_NOT_FOUND:
-        return OM_NO_INDEX;
-    case PROBLEM_RESOURCE_ALREADY_EXISTS:
-        return OM_EXISTS;
-    case PROBLEM_STOPPING:
-        return OM_STOPPING;
-    default:
-        return (enum om_problem)(1000 + (int)type);
+    case PROBLEM_NONE: return OM_FINE;
+    case PROBLEM_SESSION_MISSING: return OM_SESSION_MISSING;
+    case PROBLEM_TRANSACTION_MISSING: return OM_TXN_MISSING;
+    case PROBLEM_TRANSACTION_ABORTED: return OM_TXN_ABORTED;
+    case PROBLEM_TRANSACTION_READ_ONLY: return OM_READ_ONLY;
+    case PROBLEM_TRANSACTION_TOO_LARGE: return OM_TOO_LARGE;
+    case PROBLEM_ILLEGAL_ARGUMENT: return OM_ILLEGAL;
+    case PROBLEM_LIMIT_EXCEEDED: return OM_LIMIT;
+    case PROBLEM_LOCK_CONFLICT: return OM_LOCK_CONFLICT;
+    case PROBLEM_LOCK_WAIT_TIMEOUT: return OM_LOCK_TIMEOUT;
+    case PROBLEM_DEADLOCK_DETECTED: return OM_DEADLOCK;
+    case PROBLEM_STALE_FENCING_TOKEN: return OM_STALE_TOKEN;
+    case PROBLEM_VERSION_CONFLICT: return OM_CONFLICT;
+    case PROBLEM_DOCUMENT_MISSING: return OM_MISSING;
+    case PROBLEM_INDEX_NOT_FOUND: return OM_NO_INDEX;
+    case PROBLEM_RESOURCE_ALREADY_EXISTS: return OM_EXISTS;
+    case PROBLEM_STOPPING: return OM_STOPPING;
+    default: return (enum om_problem)(1000 + (int)type);
     }
 }
 
@@ -67,16 +49,15 @@ static void same_problem(const struct world *world, const struct problem *found,
                    SLICE_ARG(found->reason), expected);
 }
 
-static void compare_items(const struct world *world, const struct om_done *expected,
-                          const struct write_command *write)
+static void compare_items(const struct world *world, const struct om_done *expected, const struct write_command *write)
 {
     same(world, "rolled back", write->rolled_back, expected->rolled_back);
     for (size_t i = 0; i < write->item_count; i++) {
         const struct write_result *found = &write->results[i];
         const struct om_result *result = &expected->results[i];
         if ((int)found->outcome != result->outcome)
-            world_fail(world, "item %zu: outcome %d (%.*s), the model says %d (problem %d)", i,
-                       found->outcome, SLICE_ARG(found->problem.reason), result->outcome, result->problem);
+            world_fail(world, "item %zu: outcome %d (%.*s), the model says %d (problem %d)", i, found->outcome,
+                       SLICE_ARG(found->problem.reason), result->outcome, result->problem);
         same_problem(world, &found->problem, result->problem);
         if (result->outcome == OM_FAILED && result->problem != OM_CONFLICT)
             continue;
@@ -84,12 +65,12 @@ static void compare_items(const struct world *world, const struct om_done *expec
             world_fail(world, "item %zu: version %lld, the model says %lld", i, (long long)found->version,
                        (long long)result->version);
         if (found->seq_no != result->seq_no)
-            world_fail(world, "item %zu: sequence number %lld, the model says %lld", i,
-                       (long long)found->seq_no, (long long)result->seq_no);
+            world_fail(world, "item %zu: sequence number %lld, the model says %lld", i, (long long)found->seq_no,
+                       (long long)result->seq_no);
     }
 }
 
-/* --- Documents -------------------------------------------------------------------------------- */
+/* --- Documents ---------------------------------------------------------------------------------------------------- */
 
 /* The number behind a name in a source; -1: none. */
 static int number_in(struct slice source, const char *name)
@@ -113,8 +94,8 @@ static int dir_in(struct slice source)
 }
 
 /* Reads a document in a view. Returns: whether it is there. */
-static bool read_doc(const struct world *world, const struct catalog *catalog, const struct view *view,
-                     int index, int number, struct om_doc *ret_doc, char *lease)
+static bool read_doc(const struct world *world, const struct catalog *catalog, const struct view *view, int index,
+                     int number, struct om_doc *ret_doc, char *lease)
 {
     const struct catalog_index *found = catalog_index(catalog, slice_from(gen_index_names[index]));
     const struct mapping_type *type = found == NULL ? NULL : mapping_type(found->mapping, SLICE_LIT("_doc"));
@@ -140,8 +121,8 @@ static bool read_doc(const struct world *world, const struct catalog *catalog, c
     return true;
 }
 
-static void compare_doc(const struct world *world, const struct catalog *catalog, const struct view *view,
-                        int index, int number, const struct om_doc *expected)
+static void compare_doc(const struct world *world, const struct catalog *catalog, const struct view *view, int index,
+                        int number, const struct om_doc *expected)
 {
     char lease[16] = "", wanted[16] = "";
     struct om_doc found;
@@ -150,16 +131,15 @@ static void compare_doc(const struct world *world, const struct catalog *catalog
     if (there && expected->lease != 0)
         snprintf(wanted, sizeof(wanted), "s%u", expected->lease);
     if (there != expected->live ||
-        (there && (found.value != expected->value || found.dir != expected->dir ||
-                   found.version != expected->version || found.seq_no != expected->seq_no ||
-                   found.ts != expected->ts || strcmp(lease, wanted) != 0)))
+        (there && (found.value != expected->value || found.dir != expected->dir || found.version != expected->version ||
+                   found.seq_no != expected->seq_no || found.ts != expected->ts || strcmp(lease, wanted) != 0)))
         world_fail(world,
                    "%s/%d as of %llu: there %d, value %d, directory %d, version %lld, seq_no %lld, ts %llu, "
                    "lease [%s]; "
                    "the model says %d, %d, %d, %lld, %lld, %llu, [%s]",
-                   gen_index_names[index], number, (unsigned long long)view->ts, there, found.value,
-                   found.dir, (long long)found.version, (long long)found.seq_no, (unsigned long long)found.ts,
-                   lease, expected->live, expected->value, expected->dir, (long long)expected->version,
+                   gen_index_names[index], number, (unsigned long long)view->ts, there, found.value, found.dir,
+                   (long long)found.version, (long long)found.seq_no, (unsigned long long)found.ts, lease,
+                   expected->live, expected->value, expected->dir, (long long)expected->version,
                    (long long)expected->seq_no, (unsigned long long)expected->ts, wanted);
 }
 
@@ -179,7 +159,7 @@ static void compare_docs(const struct world *world, const struct catalog *catalo
     }
 }
 
-/* --- Reads in transactions -------------------------------------------------------------------- */
+/* --- Reads in transactions ---------------------------------------------------------------------------------------- */
 
 static bool in_dir(int above, int dir)
 {
@@ -215,10 +195,9 @@ static void search(struct world *world, const struct catalog_index *index, const
         met[number] = true;
         tell(world, record, WITNESS_READ, want->on.index, number, witness_value(value, lies));
         const struct om_doc *expected = &seen->at[want->on.index][number];
-        if (!expected->live || expected->value != value || expected->dir != lies ||
-            expected->version != doc.version)
-            world_fail(world, "a search finds %s/%d with %d, the model does not",
-                       gen_index_names[want->on.index], number, value);
+        if (!expected->live || expected->value != value || expected->dir != lies || expected->version != doc.version)
+            world_fail(world, "a search finds %s/%d with %d, the model does not", gen_index_names[want->on.index],
+                       number, value);
     }
     doc_scan_free(scan);
     if (r != DOC_SCAN_END)
@@ -248,20 +227,17 @@ static void read_all(struct world *world, const struct om_done *expected, const 
         world_fail(world, "no catalog as of %llu", (unsigned long long)lock->read_ts);
     for (int i = 0; i < expected->op->count; i++) {
         const struct om_want *want = &expected->op->wants[i];
-        const struct catalog_index *index =
-            catalog_index(catalog, slice_from(gen_index_names[want->on.index]));
+        const struct catalog_index *index = catalog_index(catalog, slice_from(gen_index_names[want->on.index]));
         const struct om_doc *doc = &seen->at[want->on.index][want->on.number];
         uint64_t count;
         if (want->on.kind == OM_DOC) {
             compare_doc(world, catalog, &view, want->on.index, want->on.number, doc);
             tell(world, record, WITNESS_READ, want->on.index, want->on.number,
                  doc->live ? witness_value(doc->value, doc->dir) : -1);
-        } else if (index != NULL &&
-                   (want->on.kind == OM_INDEX || world->model.indices[want->on.index].mapped)) {
+        } else if (index != NULL && (want->on.kind == OM_INDEX || world->model.indices[want->on.index].mapped)) {
             search(world, index, &view, want, seen, record);
         }
-        if (want->on.kind == OM_INDEX && index != NULL &&
-            doc_count(&view, index->number, DOC_TYPE_ANY, &count) == 0) {
+        if (want->on.kind == OM_INDEX && index != NULL && doc_count(&view, index->number, DOC_TYPE_ANY, &count) == 0) {
             uint64_t live = 0;
             for (int j = 0; j < OM_DOCS; j++)
                 live += seen->at[want->on.index][j].live;
@@ -273,8 +249,7 @@ static void read_all(struct world *world, const struct om_done *expected, const 
 }
 
 /* What a transaction has written, for the witness. */
-static void tell_writes(struct world *world, const struct om_done *expected,
-                        const struct write_command *write)
+static void tell_writes(struct world *world, const struct om_done *expected, const struct write_command *write)
 {
     size_t record = expected->op->txn == 0 ? SIZE_MAX : witness_find(&world->witness, expected->op->txn);
 
@@ -287,8 +262,7 @@ static void tell_writes(struct world *world, const struct om_done *expected,
             witness_tell(&world->witness, record, WITNESS_SET, doc, -1);
         else
             witness_tell(&world->witness, record,
-                         item->action == OM_UPDATE && item->dir < 0 ? WITNESS_CHANGE : WITNESS_SET, doc,
-                         value);
+                         item->action == OM_UPDATE && item->dir < 0 ? WITNESS_CHANGE : WITNESS_SET, doc, value);
     }
 }
 
@@ -327,34 +301,25 @@ void compare_done(struct world *world, const struct om_done *expected, const str
         break;
     case OP_OPEN:
     case OP_KEEPALIVE:
-    case OP_ATTACH:
-        same(world, "the end of the lease", command->session.expires_at, expected->token);
-        break;
+    case OP_ATTACH: same(world, "the end of the lease", command->session.expires_at, expected->token); break;
     case OP_LOCK:
         same(world, "the fencing token", command->lock.fencing_token, expected->token);
         same(world, "the time waited", command->lock.waited_us, expected->waited);
         break;
-    case OP_UNLOCK:
-        same(world, "the locks released", command->lock.released, expected->released);
-        break;
-    case OP_READ:
-        read_all(world, expected, seen, command);
-        break;
+    case OP_UNLOCK: same(world, "the locks released", command->lock.released, expected->released); break;
+    case OP_READ: read_all(world, expected, seen, command); break;
     case OP_COMMIT:
         same(world, "the timestamp of the commit", command->txn.commit_ts, expected->token);
         same(world, "the changes", command->txn.changes, expected->released);
         tell_txn(world, expected, &command->txn);
         break;
     case OP_BEGIN:
-    case OP_ROLLBACK:
-        tell_txn(world, expected, &command->txn);
-        break;
-    default:
-        break;
+    case OP_ROLLBACK: tell_txn(world, expected, &command->txn); break;
+    default: break;
     }
 }
 
-/* --- State ------------------------------------------------------------------------------------ */
+/* --- State -------------------------------------------------------------------------------------------------------- */
 
 void compare_counts(struct world *world)
 {
@@ -391,23 +356,14 @@ static void print_thing(struct om_thing thing, char *text, size_t size)
     const char *index = gen_index_names[thing.index];
 
     switch (thing.kind) {
-    case OM_ALL:
-        snprintf(text, size, "everything");
-        break;
-    case OM_INDEX:
-        snprintf(text, size, "%s", index);
-        break;
-    case OM_DIR:
-        snprintf(text, size, "%s:%s", index, gen_dir_names[thing.number]);
-        break;
-    default:
-        snprintf(text, size, "%s/%d", index, thing.number);
-        break;
+    case OM_ALL: snprintf(text, size, "everything"); break;
+    case OM_INDEX: snprintf(text, size, "%s", index); break;
+    case OM_DIR: snprintf(text, size, "%s:%s", index, gen_dir_names[thing.number]); break;
+    default: snprintf(text, size, "%s/%d", index, thing.number); break;
     }
 }
 
-static bool model_holds(const struct world *world, const char *owner, const char *resource, int mode,
-                        uint64_t token)
+static bool model_holds(const struct world *world, const char *owner, const char *resource, int mode, uint64_t token)
 {
     for (int i = 0; i < world->model.lock_count; i++) {
         const struct om_lock *lock = &world->model.locks[i];
@@ -443,8 +399,8 @@ static void compare_locks(const struct world *world)
             char owner[32];
             print_owner(party_of(hold->owner), owner, sizeof(owner));
             if (hold->mode != LOCK_NONE && !model_holds(world, owner, name.data, hold->mode, hold->token))
-                world_fail(world, "%s holds %s in mode %d with token %llu, the model does not say so", owner,
-                           name.data, hold->mode, (unsigned long long)hold->token);
+                world_fail(world, "%s holds %s in mode %d with token %llu, the model does not say so", owner, name.data,
+                           hold->mode, (unsigned long long)hold->token);
         }
         buf_deinit(&name);
     }
@@ -464,8 +420,7 @@ void compare_dump(const struct world *world)
     for (int i = 0; i < OM_WAITS; i++)
         if (world->model.waits[i].used)
             fprintf(stderr, "  the model: #%llu waits%s\n",
-                    world->model.waits[i].op == NULL ? 0
-                                                     : (unsigned long long)world->model.waits[i].op->number,
+                    world->model.waits[i].op == NULL ? 0 : (unsigned long long)world->model.waits[i].op->number,
                     world->model.waits[i].ready ? ", ready" : "");
     command->status.what = STATUS_LOCKS;
     if (core__do_status(world->core, command) == 0)
@@ -529,8 +484,8 @@ static void compare_versions(const struct world *world, const struct catalog *ca
             (expected == NULL || (!expected->doc.live && view.ts - expected->ts > 60 * OM_SECOND)))
             return;
         if (r != 0 || expected == NULL)
-            world_fail(world, "%s/%d has a version as of %llu: %d, the model says %d", gen_index_names[index],
-                       number, (unsigned long long)view.ts, r == 0, expected != NULL);
+            world_fail(world, "%s/%d has a version as of %llu: %d, the model says %d", gen_index_names[index], number,
+                       (unsigned long long)view.ts, r == 0, expected != NULL);
         same(world, "the timestamp of a version", doc.ts, expected->ts);
         same(world, "the number of a version", (uint64_t)doc.version, (uint64_t)expected->doc.version);
         same(world, "whether a version is a deletion", doc.deleted, !expected->doc.live);

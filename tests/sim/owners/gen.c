@@ -17,7 +17,7 @@ static bool one_in(struct gen *gen, int n)
     return below(gen, n) == 0;
 }
 
-/* --- Who -------------------------------------------------------------------------------------- */
+/* --- Who ---------------------------------------------------------------------------------------------------------- */
 
 /* A session that is open, mostly; else one that ended or never was. 0 when there never was any. */
 static uint32_t some_session(struct gen *gen, const struct om *model)
@@ -47,18 +47,14 @@ static uint32_t some_txn(struct gen *gen, const struct om *model)
 static uint64_t some_wait(struct gen *gen)
 {
     switch (below(gen, 8)) {
-    case 0:
-        return 0;
-    case 1:
-        return 1 + (uint64_t)below(gen, 1000);
-    case 2:
-        return 10 * OM_SECOND;
-    default:
-        return (uint64_t)below(gen, 2000000);
+    case 0: return 0;
+    case 1: return 1 + (uint64_t)below(gen, 1000);
+    case 2: return 10 * OM_SECOND;
+    default: return (uint64_t)below(gen, 2000000);
     }
 }
 
-/* --- What ------------------------------------------------------------------------------------- */
+/* --- What --------------------------------------------------------------------------------------------------------- */
 
 static uint8_t some_index(struct gen *gen)
 {
@@ -119,7 +115,7 @@ static void fill_items(struct gen *gen, const struct om *model, struct om_op *op
         fill_item(gen, model, &op->items[i]);
 }
 
-/* --- Operations ------------------------------------------------------------------------------- */
+/* --- Operations --------------------------------------------------------------------------------------------------- */
 
 static void gen_open(struct gen *gen, const struct om *model, struct om_op *op)
 {
@@ -133,13 +129,12 @@ static void gen_open(struct gen *gen, const struct om *model, struct om_op *op)
 static void gen_session(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->session = some_session(gen, model);
-    op->attachment = op->kind == OP_ATTACH ? ++gen->last_attachment
-                                           : 1 + (uint64_t)below(gen, (int)gen->last_attachment + 1);
+    op->attachment =
+        op->kind == OP_ATTACH ? ++gen->last_attachment : 1 + (uint64_t)below(gen, (int)gen->last_attachment + 1);
     op->force = one_in(gen, 2);
     for (int i = 0; op->kind == OP_DETACH && i < OM_SESSIONS && !one_in(gen, 4); i++)
         if (model->sessions[i].serial == op->session)
-            op->attachment =
-                model->sessions[i].attachment != 0 ? model->sessions[i].attachment : op->attachment;
+            op->attachment = model->sessions[i].attachment != 0 ? model->sessions[i].attachment : op->attachment;
 }
 
 static void gen_lock(struct gen *gen, const struct om *model, struct om_op *op)
@@ -160,8 +155,7 @@ static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op
         return;
     fill_wants(gen, op);
     for (int i = 0; i < model->lock_count && !one_in(gen, 3); i++) /* mostly something that it holds */
-        if (model->locks[i].owner < OM_SESSIONS &&
-            model->sessions[model->locks[i].owner].serial == op->session)
+        if (model->locks[i].owner < OM_SESSIONS && model->sessions[model->locks[i].owner].serial == op->session)
             op->wants[0] = model->locks[i].what;
 }
 
@@ -300,7 +294,7 @@ void gen_op(struct gen *gen, const struct om *model, struct om_op *op)
     }
 }
 
-/* --- Commands --------------------------------------------------------------------------------- */
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 static struct slice session_id(struct arena *arena, uint32_t serial)
 {
@@ -460,46 +454,29 @@ struct command *gen_command(const struct om_op *op)
     command->request = op->number;
     command->context = (void *)(uintptr_t)op;
     switch (op->kind) {
-    case OP_WRITE:
-        print_write(op, command);
-        break;
+    case OP_WRITE: print_write(op, command); break;
     case OP_OPEN:
     case OP_KEEPALIVE:
     case OP_ATTACH:
     case OP_DETACH:
-    case OP_CLOSE:
-        print_session(op, command);
-        break;
+    case OP_CLOSE: print_session(op, command); break;
     case OP_LOCK:
-    case OP_UNLOCK:
-        print_lock(op, command);
-        break;
+    case OP_UNLOCK: print_lock(op, command); break;
     case OP_BEGIN:
     case OP_COMMIT:
-    case OP_ROLLBACK:
-        print_txn(op, command);
-        break;
-    case OP_READ:
-        print_read(op, command);
-        break;
-    case OP_CANCEL:
-        command->cancel.request = op->target;
-        break;
+    case OP_ROLLBACK: print_txn(op, command); break;
+    case OP_READ: print_read(op, command); break;
+    case OP_CANCEL: command->cancel.request = op->target; break;
     case OP_CREATE_INDEX:
     case OP_DELETE_INDEX:
-    case OP_PUT_MAPPING:
-        print_change(op, command);
-        break;
-    case OP_STATUS:
-        command->status.what = STATUS_LOCKS;
-        break;
-    default:
-        break;
+    case OP_PUT_MAPPING: print_change(op, command); break;
+    case OP_STATUS: command->status.what = STATUS_LOCKS; break;
+    default: break;
     }
     return command;
 }
 
-/* --- Telling ---------------------------------------------------------------------------------- */
+/* --- Telling ------------------------------------------------------------------------------------------------------ */
 
 struct text {
     char *at;

@@ -7,7 +7,7 @@
 
 #include "parts.h"
 
-/* --- Units ------------------------------------------------------------------------------------ */
+/* --- Units -------------------------------------------------------------------------------------------------------- */
 
 void om_init(struct om *model, const struct om_limits *limits, uint64_t ts)
 {
@@ -52,10 +52,10 @@ void om_set_deadline(struct om *model, struct om_deadline *deadline, uint64_t at
     *deadline = (struct om_deadline){at, ++model->last_deadline};
 }
 
-/* --- Waits ------------------------------------------------------------------------------------ */
+/* --- Waits -------------------------------------------------------------------------------------------------------- */
 
-int om_wait_new(struct om *model, struct om_step *step, const struct om_done *done, int owner,
-                uint32_t session, int txn)
+int om_wait_new(struct om *model, struct om_step *step, const struct om_done *done, int owner, uint32_t session,
+                int txn)
 {
     int slot = 0;
 
@@ -138,7 +138,7 @@ void om_wait_fail(struct om *model, struct om_step *step, int slot, enum om_prob
         om_txn_touch(model, txn);
 }
 
-/* --- What the table of locks did -------------------------------------------------------------- */
+/* --- What the table of locks did ---------------------------------------------------------------------------------- */
 
 /* Returns: the slot whose event in this state is the oldest; -1: none. */
 static int next_event(const struct om *model, enum om_state state)
@@ -147,8 +147,7 @@ static int next_event(const struct om *model, enum om_state state)
 
     for (int i = 0; i < OM_WAITS; i++) {
         const struct om_wait *wait = &model->waits[i];
-        if (wait->state == state && wait->event != 0 &&
-            (found < 0 || wait->event < model->waits[found].event))
+        if (wait->state == state && wait->event != 0 && (found < 0 || wait->event < model->waits[found].event))
             found = i;
     }
     return found;
@@ -234,8 +233,7 @@ static void resume(struct om *model, struct om_step *step)
     for (;;) {
         int found = -1;
         for (int i = 0; i < OM_WAITS; i++)
-            if (model->waits[i].ready &&
-                (found < 0 || model->waits[i].ready_number < model->waits[found].ready_number))
+            if (model->waits[i].ready && (found < 0 || model->waits[i].ready_number < model->waits[found].ready_number))
                 found = i;
         if (found < 0 || step->wrong != NULL)
             return;
@@ -247,7 +245,7 @@ static void resume(struct om *model, struct om_step *step)
     }
 }
 
-/* --- Sessions --------------------------------------------------------------------------------- */
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 int om_session_slot(const struct om *model, uint32_t serial)
 {
@@ -322,8 +320,8 @@ static void end_transactions(struct om *model, struct om_step *step, uint32_t se
 }
 
 /* Each document that was spared goes when its lock can be had. */
-static void wait_for_spared(struct om *model, struct om_step *step, uint32_t serial,
-                            const struct om_thing *spared, int count)
+static void wait_for_spared(struct om *model, struct om_step *step, uint32_t serial, const struct om_thing *spared,
+                            int count)
 {
     for (int i = 0; i < count; i++) {
         struct om_done none = {0};
@@ -367,8 +365,7 @@ static void end_session(struct om *model, struct om_step *step, int slot, bool i
     session->lease.at = OM_NEVER;
 }
 
-static void session_command(struct om *model, struct om_step *step, const struct om_op *op,
-                            struct om_done *done)
+static void session_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
 {
     int slot = om_session_slot(model, op->session);
 
@@ -393,7 +390,7 @@ static void session_command(struct om *model, struct om_step *step, const struct
     }
 }
 
-/* --- Locks ------------------------------------------------------------------------------------ */
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 /* Returns: the owner that asks for locks, or -1 with the problem. */
 static int asker(const struct om *model, const struct om_op *op, int *ret_txn, enum om_problem *ret_problem)
@@ -429,18 +426,10 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
     bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
     int slot = om_wait_new(model, step, done, owner, txn < 0 ? op->session : 0, txn);
     switch (om_ask(model, step, slot, op->wants, op->count, may_wait)) {
-    case OM_YES:
-        tell_granted(model, step, slot);
-        return;
-    case OM_WAIT:
-        om_wait_park(model, slot, om_after(model, op->us));
-        return;
-    case OM_NO:
-        done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT;
-        break;
-    case OM_CIRCLE:
-        done->problem = OM_DEADLOCK;
-        break;
+    case OM_YES: tell_granted(model, step, slot); return;
+    case OM_WAIT: om_wait_park(model, slot, om_after(model, op->us)); return;
+    case OM_NO: done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT; break;
+    case OM_CIRCLE: done->problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, slot);
     om_complete(model, step, done);
@@ -448,8 +437,7 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
         om_txn_abort(model, step, txn, false);
 }
 
-static void unlock_command(struct om *model, struct om_step *step, const struct om_op *op,
-                           struct om_done *done)
+static void unlock_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
 {
     int slot = om_session_slot(model, op->session);
 
@@ -471,8 +459,7 @@ static void cancel_all(struct om *model, struct om_step *step)
         int found = -1;
         for (int i = 0; i < OM_WAITS; i++) {
             const struct om_wait *wait = &model->waits[i];
-            if (wait->used && wait->parked && wait->op != NULL && !wait->ready &&
-                wait->parked_number > last &&
+            if (wait->used && wait->parked && wait->op != NULL && !wait->ready && wait->parked_number > last &&
                 (found < 0 || wait->parked_number < model->waits[found].parked_number))
                 found = i;
         }
@@ -497,7 +484,7 @@ static void cancel_command(struct om *model, struct om_step *step, const struct 
         }
 }
 
-/* --- Falling due ------------------------------------------------------------------------------ */
+/* --- Falling due -------------------------------------------------------------------------------------------------- */
 
 static bool earlier(const struct om_deadline *a, const struct om_deadline *b)
 {
@@ -621,7 +608,7 @@ static void due(struct om *model, struct om_step *step, uint64_t now)
     resume(model, step);
 }
 
-/* --- After the end of the server -------------------------------------------------------------- */
+/* --- After the end of the server ---------------------------------------------------------------------------------- */
 
 void om_stop(struct om *model)
 {
@@ -664,8 +651,8 @@ static void restart(struct om *model, struct om_step *step)
                 const struct om_doc *doc = &model->docs.at[i][j];
                 bool awaited = false;
                 for (int k = 0; k < OM_WAITS; k++)
-                    awaited |= model->waits[k].used && model->waits[k].op == NULL &&
-                               model->waits[k].index == i && model->waits[k].doc == j;
+                    awaited |= model->waits[k].used && model->waits[k].op == NULL && model->waits[k].index == i &&
+                               model->waits[k].doc == j;
                 if (doc->live && doc->lease != 0 && !awaited && om_session_slot(model, doc->lease) < 0 &&
                     (gone == 0 || doc->lease < gone))
                     gone = doc->lease;
@@ -676,7 +663,7 @@ static void restart(struct om *model, struct om_step *step)
     }
 }
 
-/* --- Changes of indices ----------------------------------------------------------------------- */
+/* --- Changes of indices ------------------------------------------------------------------------------------------- */
 
 static void run_change(struct om *model, struct om_step *step, struct om_done *done)
 {
@@ -706,8 +693,7 @@ static void finish_change(struct om *model, struct om_step *step, int slot)
     om_complete(model, step, &done);
 }
 
-static void change_command(struct om *model, struct om_step *step, const struct om_op *op,
-                           struct om_done *done)
+static void change_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
 {
     bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
     struct om_want want = {{OM_INDEX, op->index, 0}, OM_X, op->kind != OP_DELETE_INDEX};
@@ -719,24 +705,16 @@ static void change_command(struct om *model, struct om_step *step, const struct 
     }
     int slot = om_wait_new(model, step, done, -1, op->session, -1);
     switch (om_ask(model, step, slot, &want, 1, may_wait)) {
-    case OM_YES:
-        finish_change(model, step, slot);
-        return;
-    case OM_WAIT:
-        om_wait_park(model, slot, om_after(model, op->us));
-        return;
-    case OM_NO:
-        done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_TIMEOUT;
-        break;
-    case OM_CIRCLE:
-        done->problem = OM_DEADLOCK;
-        break;
+    case OM_YES: finish_change(model, step, slot); return;
+    case OM_WAIT: om_wait_park(model, slot, om_after(model, op->us)); return;
+    case OM_NO: done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
+    case OM_CIRCLE: done->problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, slot);
     om_complete(model, step, done);
 }
 
-/* --- The step --------------------------------------------------------------------------------- */
+/* --- The step ----------------------------------------------------------------------------------------------------- */
 
 /* A command that is done at once. */
 static void run_simple(struct om *model, struct om_step *step, const struct om_op *op)
@@ -748,20 +726,11 @@ static void run_simple(struct om *model, struct om_step *step, const struct om_o
     case OP_KEEPALIVE:
     case OP_ATTACH:
     case OP_DETACH:
-    case OP_CLOSE:
-        session_command(model, step, op, &done);
-        break;
-    case OP_UNLOCK:
-        unlock_command(model, step, op, &done);
-        break;
-    case OP_CANCEL:
-        cancel_command(model, step, op);
-        break;
-    case OP_RESTART:
-        restart(model, step);
-        break;
-    default:
-        break;
+    case OP_CLOSE: session_command(model, step, op, &done); break;
+    case OP_UNLOCK: unlock_command(model, step, op, &done); break;
+    case OP_CANCEL: cancel_command(model, step, op); break;
+    case OP_RESTART: restart(model, step); break;
+    default: break;
     }
     om_complete(model, step, &done);
 }
@@ -771,32 +740,16 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
     struct om_done done = {.op = op};
 
     switch (op->kind) {
-    case OP_WRITE:
-        om_write(model, step, op);
-        break;
-    case OP_LOCK:
-        lock_command(model, step, op, &done);
-        break;
-    case OP_BEGIN:
-        om_txn_begin(model, step, op);
-        break;
-    case OP_READ:
-        om_txn_read(model, step, op);
-        break;
-    case OP_COMMIT:
-        om_txn_commit(model, step, op);
-        break;
-    case OP_ROLLBACK:
-        om_txn_rollback(model, step, op);
-        break;
+    case OP_WRITE: om_write(model, step, op); break;
+    case OP_LOCK: lock_command(model, step, op, &done); break;
+    case OP_BEGIN: om_txn_begin(model, step, op); break;
+    case OP_READ: om_txn_read(model, step, op); break;
+    case OP_COMMIT: om_txn_commit(model, step, op); break;
+    case OP_ROLLBACK: om_txn_rollback(model, step, op); break;
     case OP_CREATE_INDEX:
     case OP_DELETE_INDEX:
-    case OP_PUT_MAPPING:
-        change_command(model, step, op, &done);
-        break;
-    default:
-        run_simple(model, step, op);
-        break;
+    case OP_PUT_MAPPING: change_command(model, step, op, &done); break;
+    default: run_simple(model, step, op); break;
     }
 }
 

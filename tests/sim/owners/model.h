@@ -24,8 +24,7 @@
 #include <stdint.h>
 
 enum {
-    OM_INDICES =
-        3, /* fs has a path field; ix has none; nx comes and goes, with a path field by its template */
+    OM_INDICES = 3, /* fs has a path field; ix has none; nx comes and goes, with a path field by its template */
     OM_NX = 2,
     OM_DOCS = 4,
     OM_DIRS = 5, /* 0 is the root, in which no document lies */
@@ -45,7 +44,7 @@ enum {
 #define OM_NEVER (((uint64_t)1 << 53) - 1) /* the end of time: timestamps fit a JSON number */
 #define OM_SECOND ((uint64_t)1000000)
 
-/* --- Things, locks ---------------------------------------------------------------------------- */
+/* --- Things, locks ------------------------------------------------------------------------------------------------ */
 
 enum om_kind { OM_ALL, OM_INDEX, OM_DIR, OM_DOC };
 enum om_mode { OM_FREE, OM_S, OM_U, OM_X };
@@ -68,7 +67,7 @@ struct om_lock {
     uint64_t token;
 };
 
-/* --- Operations ------------------------------------------------------------------------------- */
+/* --- Operations --------------------------------------------------------------------------------------------------- */
 
 enum om_op_kind {
     OP_WRITE,
@@ -124,7 +123,7 @@ struct om_op {
     struct om_want wants[OM_ITEMS];
 };
 
-/* --- Results ---------------------------------------------------------------------------------- */
+/* --- Results ------------------------------------------------------------------------------------------------------ */
 
 enum om_problem {
     OM_FINE,
@@ -177,8 +176,7 @@ struct om_done {
     uint64_t ts;
     enum om_problem problem;
     bool rolled_back;
-    uint64_t
-        token; /* of a grant; when a lease runs out; of a begin or read its timestamp; of a commit its own */
+    uint64_t token; /* of a grant; when a lease runs out; of a begin or read its timestamp; of a commit its own */
     uint64_t waited;
     uint64_t released; /* or changes of a commit */
     struct om_result results[OM_ITEMS];
@@ -198,7 +196,7 @@ static inline uint64_t om_leftover(int index, int doc)
     return (uint64_t)1 << 62 | (uint64_t)index << 8 | (uint64_t)doc;
 }
 
-/* --- State ------------------------------------------------------------------------------------ */
+/* --- State -------------------------------------------------------------------------------------------------------- */
 
 struct om_deadline {
     uint64_t at; /* OM_NEVER: not set */
@@ -341,8 +339,7 @@ uint64_t om_next_deadline(const struct om *model);
 /* The oldest timestamp a query transaction reads at; OM_NEVER: none. */
 uint64_t om_oldest_read(const struct om *model);
 /* Documents as of a timestamp. */
-void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts,
-                struct om_docs *ret_docs);
+void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts, struct om_docs *ret_docs);
 /* What is wrong with a state as such, between steps: NULL when nothing is. */
 const char *om_check(const struct om *model);
 

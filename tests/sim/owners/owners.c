@@ -28,8 +28,7 @@ static void live(struct options *options, uint64_t seed)
 {
     options->world.store = WORLD_TWIN;
     if (options->rocks != 0 && seed % options->rocks == 0)
-        options->world.store =
-            seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;
+        options->world.store = seed % (options->rocks * 10) == 0 ? WORLD_ROCKS_ON_DISK : WORLD_ROCKS_IN_MEMORY;
     world_live(seed, &options->world);
     options->lived++;
 }
@@ -84,7 +83,6 @@ int main(int argc, char **argv)
         i += set_option(&options, argv[i], i + 1 < argc ? argv[i + 1] : "0");
     for (uint64_t seed = options.from; seed < options.from + options.seeds; seed++)
         live(&options, seed);
-    printf("owners: %llu seeds of %d steps, no difference\n", (unsigned long long)options.lived,
-           options.world.steps);
+    printf("owners: %llu seeds of %d steps, no difference\n", (unsigned long long)options.lived, options.world.steps);
     return 0;
 }

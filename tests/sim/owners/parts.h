@@ -24,8 +24,8 @@ static inline uint64_t om_after(const struct om *model, uint64_t us)
 /* --- waits --- */
 
 /* Returns: the slot of a new wait. `owner` -1: it gets one of its own. */
-int om_wait_new(struct om *model, struct om_step *step, const struct om_done *done, int owner,
-                uint32_t session, int txn);
+int om_wait_new(struct om *model, struct om_step *step, const struct om_done *done, int owner, uint32_t session,
+                int txn);
 void om_wait_park(struct om *model, int wait, uint64_t until);
 void om_wait_free(struct om *model, struct om_step *step, int wait);
 /* Ends a wait with a problem: at once, or in a unit of its own when some items are done. */
@@ -50,8 +50,7 @@ void om_run_actions(struct om *model, struct om_step *step, const struct om_sess
  * Removes the documents that live with a session, but those that others have locked, of which it returns how
  * many. `owner`: whose locks are no obstacle; -1: nobody's.
  */
-int om_end_lease(struct om *model, struct om_step *step, uint32_t session, int owner,
-                 struct om_thing *ret_spared);
+int om_end_lease(struct om *model, struct om_step *step, uint32_t session, int owner, struct om_thing *ret_spared);
 /* A document is as it is from now on, committed. */
 void om_store(struct om *model, struct om_step *step, int index, int doc, const struct om_doc *now);
 void om_make_index(struct om *model, struct om_step *step);

@@ -56,8 +56,7 @@ bool om_covers(const struct om *model, struct om_thing above, struct om_thing th
         return thing.kind == OM_DOC && thing.number == above.number;
     if (thing.kind == OM_INDEX)
         return false;
-    return dir_covers(above.number,
-                      thing.kind == OM_DIR ? thing.number : model->places[thing.index][thing.number]);
+    return dir_covers(above.number, thing.kind == OM_DIR ? thing.number : model->places[thing.index][thing.number]);
 }
 
 static bool go_together(int a, int b)
@@ -72,8 +71,7 @@ bool om_against(const struct om *model, const struct om_want *a, const struct om
     return (!a->within && om_covers(model, a->on, b->on)) || (!b->within && om_covers(model, b->on, a->on));
 }
 
-static bool any_against(const struct om *model, const struct om_want *wants, int count,
-                        const struct om_want *what)
+static bool any_against(const struct om *model, const struct om_want *wants, int count, const struct om_want *what)
 {
     for (int i = 0; i < count; i++)
         if (om_against(model, &wants[i], what))
@@ -143,7 +141,7 @@ int om_lock_count(const struct om *model, int owner)
     return count;
 }
 
-/* --- Looking beside requests ------------------------------------------------------------------ */
+/* --- Looking beside requests -------------------------------------------------------------------------------------- */
 
 bool om_free_for(const struct om *model, int session, const struct om_want *want)
 {
@@ -182,13 +180,12 @@ int om_token_owner(const struct om *model, uint64_t token, struct om_thing docum
     return -1;
 }
 
-/* --- Granting --------------------------------------------------------------------------------- */
+/* --- Granting ----------------------------------------------------------------------------------------------------- */
 
 static struct om_lock *lock_on(struct om *model, int owner, struct om_thing on)
 {
     for (int i = 0; i < model->lock_count; i++)
-        if (model->locks[i].owner == owner && !model->locks[i].what.within &&
-            om_same(model->locks[i].what.on, on))
+        if (model->locks[i].owner == owner && !model->locks[i].what.within && om_same(model->locks[i].what.on, on))
             return &model->locks[i];
     return NULL;
 }
@@ -255,7 +252,7 @@ static bool grant_one(struct om *model, struct om_step *step)
     return true;
 }
 
-/* --- Circles ---------------------------------------------------------------------------------- */
+/* --- Circles ------------------------------------------------------------------------------------------------------ */
 
 /* Whether r depends on q: q is ahead and in the way, or q's owner or its session holds what is. */
 static bool depends(const struct om *model, const struct om_wait *r, const struct om_wait *q)
@@ -352,7 +349,7 @@ static void settle(struct om *model, struct om_step *step, bool circles)
     }
 }
 
-/* --- Calls ------------------------------------------------------------------------------------ */
+/* --- Calls -------------------------------------------------------------------------------------------------------- */
 
 void om_withdraw(struct om *model, struct om_step *step, int wait)
 {
@@ -365,8 +362,8 @@ void om_withdraw(struct om *model, struct om_step *step, int wait)
         settle(model, step, false);
 }
 
-enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const struct om_want *wants,
-                      int count, bool may_wait)
+enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const struct om_want *wants, int count,
+                      bool may_wait)
 {
     struct om_wait *r = &model->waits[wait];
 
@@ -390,8 +387,7 @@ enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const st
 
 bool om_take(struct om *model, struct om_step *step, int owner, const struct om_want *want)
 {
-    struct om_wait request = {
-        .owner = owner, .want_count = 1, .wants = {*want}, .arrival = ++model->last_arrival};
+    struct om_wait request = {.owner = owner, .want_count = 1, .wants = {*want}, .arrival = ++model->last_arrival};
 
     request.session = 0;
     request.upgrade = is_upgrade(model, &request);
@@ -440,7 +436,7 @@ void om_move(struct om *model, struct om_step *step, int index, int doc, int pla
     settle(model, step, true);
 }
 
-/* --- Between steps ---------------------------------------------------------------------------- */
+/* --- Between steps ------------------------------------------------------------------------------------------------ */
 
 const char *om_check(const struct om *model)
 {

@@ -42,8 +42,8 @@ int om_lock_count(const struct om *model, int owner);
 int om_waiting_count(const struct om *model);
 
 /* Asks for a wait's wants, in place of what it asked for before. */
-enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const struct om_want *wants,
-                      int count, bool may_wait);
+enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const struct om_want *wants, int count,
+                      bool may_wait);
 /* Takes a lock for an owner at once, or not at all. */
 bool om_take(struct om *model, struct om_step *step, int owner, const struct om_want *want);
 /* Takes a request back; a granted one keeps its locks. */

@@ -64,7 +64,7 @@ void om_txn_touch(struct om *model, int slot)
     om_set_deadline(model, &model->txns[slot].idle, om_after(model, model->txns[slot].timeout));
 }
 
-/* --- Beginning, reading ----------------------------------------------------------------------- */
+/* --- Beginning, reading ------------------------------------------------------------------------------------------- */
 
 void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op)
 {
@@ -81,8 +81,7 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
         while (model->txns[slot].serial != 0)
             slot++;
         struct om_txn *txn = &model->txns[slot];
-        *txn =
-            (struct om_txn){.serial = op->txn, .session = op->session, .query = op->query, .timeout = op->us};
+        *txn = (struct om_txn){.serial = op->txn, .session = op->session, .query = op->query, .timeout = op->us};
         txn->created = model->ts;
         if (op->query)
             done.token = txn->read_ts = op->read_ts == 0 ? model->ts : op->read_ts;
@@ -94,8 +93,7 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
 }
 
 /* What a transaction sees: the committed state through its own writes, or the past. */
-static void look(const struct om *model, const struct om_step *step, const struct om_txn *txn,
-                 struct om_docs *ret_seen)
+static void look(const struct om *model, const struct om_step *step, const struct om_txn *txn, struct om_docs *ret_seen)
 {
     if (txn->query) {
         om_docs_at(model, step->history, txn->read_ts, ret_seen);
@@ -148,18 +146,10 @@ void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
     bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
     int wait = om_wait_new(model, step, &done, om_txn_owner(slot), 0, slot);
     switch (om_ask(model, step, wait, op->wants, op->count, may_wait)) {
-    case OM_YES:
-        om_txn_read_granted(model, step, wait);
-        return;
-    case OM_WAIT:
-        om_wait_park(model, wait, om_after(model, op->us));
-        return;
-    case OM_NO:
-        done.problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT;
-        break;
-    case OM_CIRCLE:
-        done.problem = OM_DEADLOCK;
-        break;
+    case OM_YES: om_txn_read_granted(model, step, wait); return;
+    case OM_WAIT: om_wait_park(model, wait, om_after(model, op->us)); return;
+    case OM_NO: done.problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT; break;
+    case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, wait);
     om_complete(model, step, &done);
@@ -167,7 +157,7 @@ void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
         om_txn_abort(model, step, slot, false);
 }
 
-/* --- Ending ----------------------------------------------------------------------------------- */
+/* --- Ending ------------------------------------------------------------------------------------------------------- */
 
 static void end(struct om *model, struct om_step *step, int slot)
 {
@@ -178,8 +168,7 @@ static void end(struct om *model, struct om_step *step, int slot)
 
 void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_request)
 {
-    struct om_outcome_record record = {
-        .txn = model->txns[slot].serial, .by_request = by_request, .ended = model->ts};
+    struct om_outcome_record record = {.txn = model->txns[slot].serial, .by_request = by_request, .ended = model->ts};
     int wait = wait_of(model, slot);
 
     if (wait >= 0) {
@@ -293,7 +282,7 @@ void om_txn_restart(struct om *model)
     }
 }
 
-/* --- The past --------------------------------------------------------------------------------- */
+/* --- The past ----------------------------------------------------------------------------------------------------- */
 
 uint64_t om_oldest_read(const struct om *model)
 {
@@ -305,8 +294,7 @@ uint64_t om_oldest_read(const struct om *model)
     return oldest;
 }
 
-void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts,
-                struct om_docs *ret_docs)
+void om_docs_at(const struct om *model, const struct om_history *history, uint64_t ts, struct om_docs *ret_docs)
 {
     memset(ret_docs, 0, sizeof(*ret_docs));
     for (size_t i = 0; i < model->history && history->versions[i].ts <= ts; i++) {

@@ -83,12 +83,8 @@ static bool replay(const struct witness *witness, const struct witness_record *r
             if (*document >= 0 && witness->lies_in(event->value, *document % 8 - 1))
                 return false;
             break;
-        case WITNESS_SET:
-            *document = event->value;
-            break;
-        default:
-            *document = (int16_t)(event->value / 8 * 8 + *document % 8);
-            break;
+        case WITNESS_SET: *document = event->value; break;
+        default: *document = (int16_t)(event->value / 8 * 8 + *document % 8); break;
         }
     }
     return true;
@@ -124,9 +120,7 @@ const char *witness_check(struct witness *witness, size_t *ret_record)
         if (witness->records[i].ts != 0 && !replay(witness, &witness->records[i], documents))
             return "a read found something else than the commits before it left";
     }
-    return real_time_holds(witness, ret_record)
-               ? NULL
-               : "a commit stands before one that was answered before it began";
+    return real_time_holds(witness, ret_record) ? NULL : "a commit stands before one that was answered before it began";
 }
 
 void witness_free(struct witness *witness)

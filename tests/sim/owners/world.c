@@ -42,7 +42,7 @@ static bool one_in(struct world *world, int n)
     return below(world, n) == 0;
 }
 
-/* --- What the core tells of circles ----------------------------------------------------------- */
+/* --- What the core tells of circles ------------------------------------------------------------------------------- */
 
 static uint64_t name_of(const struct lock_request *request)
 {
@@ -65,8 +65,8 @@ static uint64_t name_of(const struct lock_request *request)
     return number;
 }
 
-static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps,
-                        size_t count, bool requeued)
+static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+                        bool requeued)
 {
     struct world *world = context;
 
@@ -86,7 +86,7 @@ static void on_changed(void *context, const struct lock_hold *hold, bool gone)
     world->hooks.changed(world->hooks.context, hold, gone);
 }
 
-/* --- The host --------------------------------------------------------------------------------- */
+/* --- The host ----------------------------------------------------------------------------------------------------- */
 
 /* Small ones, so that each is met. */
 static const struct om_limits limits = {.sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5};
@@ -136,7 +136,7 @@ static uint64_t digest(struct world *world)
     return value;
 }
 
-/* --- Steps ------------------------------------------------------------------------------------ */
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
 
 static void keep_copy(void *context, const struct om *model)
 {
@@ -233,8 +233,7 @@ static void compare_all(struct world *world)
         struct command *command = list_entry(world->effects.completed.next, struct command, link);
         list_remove(&command->link);
         if (next == world->told.done_count)
-            world_fail(world, "command %llu completes, the model says none",
-                       (unsigned long long)command->request);
+            world_fail(world, "command %llu completes, the model says none", (unsigned long long)command->request);
         compare_done(world, &world->told.done[next], &world->told.seen[next], command);
         const struct om_done *done = &world->told.done[next++];
         if (done->op->kind == OP_LOCK && done->problem == OM_FINE)
@@ -242,8 +241,7 @@ static void compare_all(struct world *world)
         command_free(command);
     }
     if (next < world->told.done_count)
-        world_fail(world, "command %llu does not complete",
-                   (unsigned long long)world->told.done[next].op->number);
+        world_fail(world, "command %llu does not complete", (unsigned long long)world->told.done[next].op->number);
 }
 
 static void give(struct world *world, struct om_op *op)
@@ -293,7 +291,7 @@ static void do_maintain(struct world *world)
     keep_copy(world, &world->model);
 }
 
-/* --- Events ----------------------------------------------------------------------------------- */
+/* --- Events ------------------------------------------------------------------------------------------------------- */
 
 static void sync_store(struct world *world)
 {
@@ -397,16 +395,12 @@ static void maybe_event(struct world *world)
 static void advance_time(struct world *world)
 {
     int kind = below(world, 60);
-    uint64_t most = kind == 0   ? 70 * OM_SECOND
-                    : kind < 4  ? 4 * OM_SECOND
-                    : kind < 20 ? 500000
-                    : kind < 40 ? 1000
-                                : 3;
+    uint64_t most = kind == 0 ? 70 * OM_SECOND : kind < 4 ? 4 * OM_SECOND : kind < 20 ? 500000 : kind < 40 ? 1000 : 3;
 
     world->now += 1 + rng_below(&world->rng, most);
 }
 
-/* --- A life ----------------------------------------------------------------------------------- */
+/* --- A life ------------------------------------------------------------------------------------------------------- */
 
 /* The indices that are there from the beginning, and the template of the one that comes and goes. */
 static void set_stage(struct world *world)
@@ -459,8 +453,7 @@ static bool lies_in(int above, int dir)
 
 static void open_world(struct world *world, uint64_t seed, const struct world_options *options)
 {
-    *world =
-        (struct world){.seed = seed, .tells = options->tells, .kind = options->store, .now = start_of_time};
+    *world = (struct world){.seed = seed, .tells = options->tells, .kind = options->store, .now = start_of_time};
     world->ops = ARENA_INIT;
     world->witness.lies_in = lies_in;
     rng_init(&world->rng, seed * 2 + options->profile);
@@ -479,8 +472,7 @@ static void close_world(struct world *world)
 {
     stop_core(world);
     store_close(world->store);
-    if (world->kind == WORLD_ROCKS_ON_DISK &&
-        nftw(world->directory, remove_file, 8, FTW_DEPTH | FTW_PHYS) != 0)
+    if (world->kind == WORLD_ROCKS_ON_DISK && nftw(world->directory, remove_file, 8, FTW_DEPTH | FTW_PHYS) != 0)
         world_fail(world, "%s cannot be removed", world->directory);
     witness_free(&world->witness);
     arena_deinit(&world->ops);

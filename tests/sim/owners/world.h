@@ -54,10 +54,9 @@ struct world_options {
 
 /* Lives through a seed. Any difference prints seed and step, and ends the process with status 1. */
 void world_live(uint64_t seed, const struct world_options *options);
-_Noreturn void world_fail(const struct world *world, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+_Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- compare.c -------------------------------------------------------------------------------- */
+/* --- compare.c ---------------------------------------------------------------------------------------------------- */
 
 /* Compares what came of a command with what must. */
 void compare_done(struct world *world, const struct om_done *expected, const struct om_docs *seen,

@@ -23,7 +23,7 @@ struct work {
 
 static enum om_end go_on(struct work *at, uint64_t deadline);
 
-/* --- Documents -------------------------------------------------------------------------------- */
+/* --- Documents ---------------------------------------------------------------------------------------------------- */
 
 /* A document as a write sees it: its transaction's, or the committed one. */
 static const struct om_doc *seen(const struct work *at, int index, int doc)
@@ -93,7 +93,7 @@ void om_drop_index(struct om *model, struct om_step *step)
         om_move(model, step, OM_NX, i, -1);
 }
 
-/* --- One item --------------------------------------------------------------------------------- */
+/* --- One item ----------------------------------------------------------------------------------------------------- */
 
 static enum om_problem fail(struct om_result *result, enum om_problem problem)
 {
@@ -124,12 +124,10 @@ static bool may_lie(struct work *at, const struct om_item *item, const struct om
     }
     if (at->txn < 0 && at->wait < 0)
         return om_free_for(model, session < 0 ? -1 : om_session_owner(session), &want);
-    return om_take(model, at->step, at->txn >= 0 ? om_txn_owner(at->txn) : model->waits[at->wait].owner,
-                   &want);
+    return om_take(model, at->step, at->txn >= 0 ? om_txn_owner(at->txn) : model->waits[at->wait].owner, &want);
 }
 
-static void change(struct work *at, const struct om_item *item, const struct om_doc *now,
-                   struct om_result *result)
+static void change(struct work *at, const struct om_item *item, const struct om_doc *now, struct om_result *result)
 {
     struct om *model = at->model;
     if (!may_lie(at, item, now)) {
@@ -163,8 +161,7 @@ static bool lease_gone(const struct work *at, const struct om_item *item)
     return item->lease != 0 && om_session_slot(at->model, item->lease) < 0;
 }
 
-static void update(struct work *at, const struct om_item *item, const struct om_doc *old,
-                   struct om_result *result)
+static void update(struct work *at, const struct om_item *item, const struct om_doc *old, struct om_result *result)
 {
     struct om_doc next = *old;
 
@@ -217,7 +214,7 @@ static void run_item(struct work *at, const struct om_item *item, struct om_resu
         change(at, item, &next, result);
 }
 
-/* --- Running ---------------------------------------------------------------------------------- */
+/* --- Running ------------------------------------------------------------------------------------------------------ */
 
 /* Runs the chosen items that have no problem yet. Returns: whether any failed. */
 static bool run_items(struct work *at, const bool *chosen)
@@ -269,8 +266,7 @@ static void move_documents(struct work *at, const bool *chosen)
 
     for (int i = 0; i < at->target_count; i++) {
         const struct om_item *item = &at->op->items[at->targets[i]];
-        if ((chosen != NULL && !chosen[at->targets[i]]) ||
-            at->done.results[at->targets[i]].outcome == OM_FAILED)
+        if ((chosen != NULL && !chosen[at->targets[i]]) || at->done.results[at->targets[i]].outcome == OM_FAILED)
             continue;
         om_move(model, at->step, item->index, item->doc,
                 place_of(model, item->index, &model->docs.at[item->index][item->doc]));
@@ -295,7 +291,7 @@ static void run(struct work *at, const bool *chosen)
         move_documents(at, chosen);
 }
 
-/* --- What it needs ---------------------------------------------------------------------------- */
+/* --- What it needs ------------------------------------------------------------------------------------------------ */
 
 static struct om_thing doc_of(const struct om_item *item)
 {
@@ -347,8 +343,7 @@ static bool token_holds(struct work *at, int item)
 {
     struct om *model = at->model;
     const struct om_item *what = &at->op->items[item];
-    int place =
-        old_place(at, what) >= 0 ? old_place(at, what) : new_place(at, what); /* where it is, or is to be */
+    int place = old_place(at, what) >= 0 ? old_place(at, what) : new_place(at, what); /* where it is, or is to be */
     int owner = om_token_owner(model, at->op->token, doc_of(what), place);
 
     if (owner < 0) {
@@ -385,7 +380,7 @@ static int collect_wants(const struct work *at, const bool *blocked, struct om_w
     return count;
 }
 
-/* --- Finishing -------------------------------------------------------------------------------- */
+/* --- Finishing ---------------------------------------------------------------------------------------------------- */
 
 static void complete(struct work *at)
 {
@@ -445,28 +440,24 @@ static enum om_end park(struct work *at, uint64_t deadline)
     return OM_PARKED;
 }
 
-static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_want *wants,
-                       int count)
+static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_want *wants, int count)
 {
     struct om *model = at->model;
     bool full = deadline > model->ts && om_waiting_count(model) >= model->limits.waiters;
 
     switch (om_ask(model, at->step, at->wait, wants, count, deadline > model->ts && !full)) {
-    case OM_YES:
-        return finish(at, deadline);
-    case OM_WAIT:
-        return park(at, deadline);
+    case OM_YES: return finish(at, deadline);
+    case OM_WAIT: return park(at, deadline);
     case OM_NO:
         if (full)
             model->waits[at->wait].cause = OM_LIMIT;
         return take_each(at);
-    case OM_CIRCLE:
-        break;
+    case OM_CIRCLE: break;
     }
     return finish_without(at, OM_DEADLOCK, blocked);
 }
 
-/* --- A write of its own ----------------------------------------------------------------------- */
+/* --- A write of its own ------------------------------------------------------------------------------------------- */
 
 /* Finds the items that something stands against, and those behind them for the same document. */
 static int find_blocked(struct work *at, bool *blocked)
@@ -519,7 +510,7 @@ static enum om_end first_try(struct work *at, uint64_t deadline)
     return ask(at, deadline, blocked, wants, collect_wants(at, blocked, wants));
 }
 
-/* --- In a transaction ------------------------------------------------------------------------- */
+/* --- In a transaction --------------------------------------------------------------------------------------------- */
 
 static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
 {
@@ -539,14 +530,10 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     if (at->wait < 0)
         at->wait = om_wait_new(model, at->step, &at->done, owner, 0, txn);
     switch (om_ask(model, at->step, at->wait, wants, collect_wants(at, NULL, wants), may_wait)) {
-    case OM_YES:
-        return finish(at, deadline);
-    case OM_WAIT:
-        return park(at, deadline);
-    case OM_NO:
-        return take_each(at);
-    case OM_CIRCLE:
-        break;
+    case OM_YES: return finish(at, deadline);
+    case OM_WAIT: return park(at, deadline);
+    case OM_NO: return take_each(at);
+    case OM_CIRCLE: break;
     }
     at->done.problem = OM_DEADLOCK;
     complete(at);
@@ -554,7 +541,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     return OM_ENDED_NOW;
 }
 
-/* --- Entry points ----------------------------------------------------------------------------- */
+/* --- Entry points ------------------------------------------------------------------------------------------------- */
 
 static enum om_end go_on(struct work *at, uint64_t deadline)
 {
@@ -573,13 +560,8 @@ static enum om_end go_on(struct work *at, uint64_t deadline)
 
 void om_write(struct om *model, struct om_step *step, const struct om_op *op)
 {
-    struct work at = {.model = model,
-                      .step = step,
-                      .op = op,
-                      .done = {.op = op},
-                      .session = op->session,
-                      .txn = -1,
-                      .wait = -1};
+    struct work at = {
+        .model = model, .step = step, .op = op, .done = {.op = op}, .session = op->session, .txn = -1, .wait = -1};
 
     if (op->txn != 0) {
         at.txn = om_txn_find(model, op->txn, op->session, &at.done.problem);
@@ -634,8 +616,7 @@ void om_write_timed_out(struct om *model, struct om_step *step, int slot)
 void om_run_actions(struct om *model, struct om_step *step, const struct om_session *session)
 {
     static struct om_op op;
-    struct work at = {
-        .model = model, .step = step, .op = &op, .session = session->serial, .txn = -1, .wait = -1};
+    struct work at = {.model = model, .step = step, .op = &op, .session = session->serial, .txn = -1, .wait = -1};
     bool blocked[OM_ITEMS];
 
     op = (struct om_op){.kind = OP_WRITE, .count = session->action_count};
@@ -650,8 +631,7 @@ void om_run_actions(struct om *model, struct om_step *step, const struct om_sess
     run(&at, NULL);
 }
 
-int om_end_lease(struct om *model, struct om_step *step, uint32_t session, int owner,
-                 struct om_thing *ret_spared)
+int om_end_lease(struct om *model, struct om_step *step, uint32_t session, int owner, struct om_thing *ret_spared)
 {
     struct work at = {.model = model, .step = step, .txn = -1, .wait = -1};
     bool goes[OM_INDICES][OM_DOCS] = {{false}};

@@ -36,9 +36,18 @@ static void test_forms(void **state)
 
 static void test_refused(void **state)
 {
-    static const char *const texts[] = {"",           "2026",       "2026-13-01",       "2026-11-31",          "2026-11-20T",
-                                        "2026-11-20x", "1969-12-31", "2026-11-20T24:00", "2026-11-20T10:00:00Zx", "now",
-                                        "2026-11-20T10:00:00.Z", "99999-01-01"};
+    static const char *const texts[] = {"",
+                                        "2026",
+                                        "2026-13-01",
+                                        "2026-11-31",
+                                        "2026-11-20T",
+                                        "2026-11-20x",
+                                        "1969-12-31",
+                                        "2026-11-20T24:00",
+                                        "2026-11-20T10:00:00Zx",
+                                        "now",
+                                        "2026-11-20T10:00:00.Z",
+                                        "99999-01-01"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         tl_ts ts;

@@ -106,10 +106,13 @@ static void test_times(void **state)
     assert_int_equal(time_of("7micros"), 7);
     assert_int_equal(time_of("0"), 0);
     assert_int_equal(time_of("-1"), -1);
-    assert_int_equal(params_time_parse(SLICE_LIT("5"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem), PARAMS_REFUSED);
-    assert_slice_equal(problem.reason, "failed to parse setting [timeout] with value [5] as a time value: unit is missing or "
-                                       "unrecognized");
-    assert_int_equal(params_time_parse(SLICE_LIT("x1s"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem), PARAMS_REFUSED);
+    assert_int_equal(params_time_parse(SLICE_LIT("5"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem),
+                     PARAMS_REFUSED);
+    assert_slice_equal(problem.reason,
+                       "failed to parse setting [timeout] with value [5] as a time value: unit is missing or "
+                       "unrecognized");
+    assert_int_equal(params_time_parse(SLICE_LIT("x1s"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem),
+                     PARAMS_REFUSED);
     assert_slice_equal(problem.reason, "failed to parse [x1s]");
     assert_int_equal(time_of("-001"), -1);
     assert_int_equal(time_of("000"), 0);
@@ -132,8 +135,9 @@ static void test_times_refused(void **state)
     int64_t value;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(params_time_parse(slice_from(cases[i].text), SLICE_LIT("t"), DIALECT_7, &arena, &value, &problem),
-                         PARAMS_REFUSED);
+        assert_int_equal(
+            params_time_parse(slice_from(cases[i].text), SLICE_LIT("t"), DIALECT_7, &arena, &value, &problem),
+            PARAMS_REFUSED);
         assert_slice_equal(problem.reason, cases[i].reason);
         assert_int_equal(problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     }
@@ -158,7 +162,8 @@ static void test_check(void **state)
     assert_int_equal(params_check(&params, "routing refresh", SLICE_LIT("/"), &arena, &problem), 0);
     refuses("foo=1", "routing", "request [/i/_doc/1] contains unrecognized parameter: [foo]");
     refuses("foo=1&bar=2", "routing", "request [/i/_doc/1] contains unrecognized parameters: [bar], [foo]");
-    refuses("rout=1", "routing", "request [/i/_doc/1] contains unrecognized parameter: [rout] -> did you mean [routing]?");
+    refuses("rout=1", "routing",
+            "request [/i/_doc/1] contains unrecognized parameter: [rout] -> did you mean [routing]?");
     refuses("verzion=1", "~version", "request [/i/_doc/1] contains unrecognized parameter: [verzion]");
     refuses("verzion=1&version=1", "~version",
             "request [/i/_doc/1] contains unrecognized parameter: [verzion] -> did you mean [version]?");
@@ -167,8 +172,9 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split), cmocka_unit_test(test_too_many), cmocka_unit_test(test_booleans),
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_times), cmocka_unit_test(test_times_refused), cmocka_unit_test(test_check),
+        cmocka_unit_test(test_split),   cmocka_unit_test(test_too_many), cmocka_unit_test(test_booleans),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),    cmocka_unit_test(test_times_refused),
+        cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

@@ -27,22 +27,25 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- Dialects -------------------------------------------------------------------------------------------------------- */
+/* --- Dialects ----------------------------------------------------------------------------------------------------- */
 
 static void test_typed_and_typeless(void **state)
 {
     (void)state;
-    api_box_expect(&box, "PUT", "/a/_doc/1", "{\"n\":1}", 201,
-                   "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
-                   "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
+    api_box_expect(
+        &box, "PUT", "/a/_doc/1", "{\"n\":1}", 201,
+        "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
+        "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
     api_box_expect(&box, "PUT", "/b/t/1", "{\"n\":1}", 201,
                    "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
                    "\"total\":2,\"successful\":1,\"failed\":0},\"created\":true}");
-    api_box_expect(&box, "GET", "/a/_doc/1", NULL, 200,
-                   "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,\"_primary_term\":1,"
-                   "\"found\":true,\"_source\":{\"n\":1}}");
-    api_box_expect(&box, "GET", "/b/t/1", NULL, 200,
-                   "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"found\":true,\"_source\":{\"n\":1}}");
+    api_box_expect(
+        &box, "GET", "/a/_doc/1", NULL, 200,
+        "{\"_index\":\"a\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,\"_primary_term\":1,"
+        "\"found\":true,\"_source\":{\"n\":1}}");
+    api_box_expect(
+        &box, "GET", "/b/t/1", NULL, 200,
+        "{\"_index\":\"b\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"found\":true,\"_source\":{\"n\":1}}");
 }
 
 /* A shared path follows the indices it is about. */
@@ -78,25 +81,30 @@ static void test_eight(void **state)
     box_exchange_free(sent);
 }
 
-/* --- Errors ------------------------------------------------------------------------------------------------------------ */
+/* --- Errors ------------------------------------------------------------------------------------------------------- */
 
 static void test_errors(void **state)
 {
     (void)state;
-    api_box_expect(&box, "GET", "/none/_doc/1", NULL, 404,
-                   "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index [none]\",*");
-    api_box_expect(&box, "GET", "/none/t/1", NULL, 404,
-                   "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index\",*");
+    api_box_expect(
+        &box, "GET", "/none/_doc/1", NULL, 404,
+        "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index [none]\",*");
+    api_box_expect(
+        &box, "GET", "/none/t/1", NULL, 404,
+        "{\"error\":{\"root_cause\":[{\"type\":\"index_not_found_exception\",\"reason\":\"no such index\",*");
     api_box_expect(&box, "PUT", "/_bulk/x/y/z", "{}", 400,
                    "{\"error\":\"no handler found for uri [/_bulk/x/y/z] and method [PUT]\"}");
     api_box_expect(&box, "PATCH", "/_bulk", NULL, 405,
                    "{\"error\":\"Incorrect HTTP method for uri [/_bulk] and method [PATCH], allowed: [*");
-    api_box_expect(&box, "GET", "/i/_doc/%", NULL, 405, "{\"error\":\"unterminated escape sequence at end of string: %, *");
-    api_box_expect(&box, "GET", "/i/_doc/1?realtime=maybe", NULL, 400,
-                   "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Failed to parse value "
-                   "[maybe] as only [true] or [false] are allowed.\"}],*");
-    api_box_expect(&box, "PUT", "/i/_doc/1", NULL, 400,
-                   "{\"error\":{\"root_cause\":[{\"type\":\"parse_exception\",\"reason\":\"request body is required\"}],*");
+    api_box_expect(&box, "GET", "/i/_doc/%", NULL, 405,
+                   "{\"error\":\"unterminated escape sequence at end of string: %, *");
+    api_box_expect(
+        &box, "GET", "/i/_doc/1?realtime=maybe", NULL, 400,
+        "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Failed to parse value "
+        "[maybe] as only [true] or [false] are allowed.\"}],*");
+    api_box_expect(
+        &box, "PUT", "/i/_doc/1", NULL, 400,
+        "{\"error\":{\"root_cause\":[{\"type\":\"parse_exception\",\"reason\":\"request body is required\"}],*");
 }
 
 static void test_media_types(void **state)
@@ -104,9 +112,14 @@ static void test_media_types(void **state)
     static const struct {
         const char *type;
         int status;
-    } cases[] = {{"text/plain", 406},        {"application/json; charset=utf-8", 201}, {"application/JSON", 200},
-                 {"application/x-ndjson", 200}, {"bogus", 400},                           {"", 400},
-                 {"application/cbor", 406},  {"application/vnd.elasticsearch+json;compatible-with=7", 200}};
+    } cases[] = {{"text/plain", 406},
+                 {"application/json; charset=utf-8", 201},
+                 {"application/JSON", 200},
+                 {"application/x-ndjson", 200},
+                 {"bogus", 400},
+                 {"", 400},
+                 {"application/cbor", 406},
+                 {"application/vnd.elasticsearch+json;compatible-with=7", 200}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct box_exchange *sent = box_exchange_new("PUT", "/media/_doc/1", "{}");
@@ -119,7 +132,7 @@ static void test_media_types(void **state)
     }
 }
 
-/* --- Forms of replies ------------------------------------------------------------------------------------------------------ */
+/* --- Forms of replies --------------------------------------------------------------------------------------------- */
 
 static void test_forms(void **state)
 {
@@ -136,7 +149,7 @@ static void test_forms(void **state)
     api_box_expect(&box, "GET", "/_cat/indices/forms?h=i,dc&v", NULL, 200, "i     dc\nforms  1\n");
 }
 
-/* --- Writing ---------------------------------------------------------------------------------------------------------------- */
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
 
 static void test_bulk(void **state)
 {
@@ -149,9 +162,10 @@ static void test_bulk(void **state)
                    "{\"delete\":{\"status\":404}},{\"update\":{\"status\":200}}]}");
     api_box_expect(&box, "POST", "/bulk/_bulk", "{\"index\":{}}\n{}", 400, "*");
     api_box_expect(&box, "POST", "/_bulk", "{\"index\":{\"_index\":\"bulk\",\"foo\":1}}\n{}\n", 400, "*");
-    api_box_expect(&box, "POST", "/bulk/_bulk?filter_path=errors,items.*.error.reason",
-                   "{\"index\":{\"_id\":\"3\",\"pipeline\":\"p\"}}\n{}\n{\"index\":{\"_id\":\"4\"}}\n{}\n", 200,
-                   "{\"errors\":true,\"items\":[{\"index\":{\"error\":{\"reason\":\"pipeline with id [p] does not exist\"}}}]}");
+    api_box_expect(
+        &box, "POST", "/bulk/_bulk?filter_path=errors,items.*.error.reason",
+        "{\"index\":{\"_id\":\"3\",\"pipeline\":\"p\"}}\n{}\n{\"index\":{\"_id\":\"4\"}}\n{}\n", 200,
+        "{\"errors\":true,\"items\":[{\"index\":{\"error\":{\"reason\":\"pipeline with id [p] does not exist\"}}}]}");
     assert_int_equal(api_box_ask(&box, "GET", "/bulk/_doc/4", NULL, NULL), 200);
     assert_int_equal(api_box_ask(&box, "GET", "/bulk/_doc/3", NULL, NULL), 404);
 }
@@ -167,7 +181,8 @@ static void test_atomic_bulk(void **state)
                    "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\",\"pipeline\":\"p\"}}\n{}\n", 409,
                    "{\"rolled_back\":true,\"items\":[{\"index\":{\"status\":400}}]}");
     assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 404);
-    assert_int_equal(api_box_ask(&box, "POST", "/atomic/_bulk?atomic=true", "{\"index\":{\"_id\":\"1\"}}\n{}\n", NULL), 200);
+    assert_int_equal(api_box_ask(&box, "POST", "/atomic/_bulk?atomic=true", "{\"index\":{\"_id\":\"1\"}}\n{}\n", NULL),
+                     200);
     assert_int_equal(api_box_ask(&box, "GET", "/atomic/_doc/1", NULL, NULL), 200);
     /* Every conflict says what is there. */
     api_box_expect(&box, "POST", "/atomic/_bulk?atomic=true&filter_path=items.*._id,items.*._version,items.*._seq_no",
@@ -180,7 +195,7 @@ static void test_atomic_bulk(void **state)
                    "{\"create\":{\"_id\":\"1\",\"_version\":1,\"_seq_no\":0}},{\"index\":{\"_id\":\"3\"}}]}");
 }
 
-/* --- Time -------------------------------------------------------------------------------------------------------------------- */
+/* --- Time --------------------------------------------------------------------------------------------------------- */
 
 static void test_time(void **state)
 {
@@ -209,9 +224,15 @@ static void test_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_typed_and_typeless), cmocka_unit_test(test_shared_paths), cmocka_unit_test(test_eight),
-        cmocka_unit_test(test_errors),             cmocka_unit_test(test_media_types),  cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_bulk),               cmocka_unit_test(test_atomic_bulk),  cmocka_unit_test(test_time),
+        cmocka_unit_test(test_typed_and_typeless),
+        cmocka_unit_test(test_shared_paths),
+        cmocka_unit_test(test_eight),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_media_types),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_bulk),
+        cmocka_unit_test(test_atomic_bulk),
+        cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -80,7 +80,8 @@ static void test_split(void **state)
     find(HTTP_GET, "//", handle_info);
     assert_int_equal(route_find(table, HTTP_PUT, SLICE_LIT("//fs/_doc/5"), false, &match), ROUTE_NONE);
     assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("/a/b/c/d/e"), false, &match), ROUTE_NONE);
-    assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("/1/2/3/4/5/6/7/8/9/10/11/12/13/14"), false, &match), ROUTE_NONE);
+    assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("/1/2/3/4/5/6/7/8/9/10/11/12/13/14"), false, &match),
+                     ROUTE_NONE);
     assert_int_equal(route_find(table, HTTP_GET, SLICE_LIT("x"), false, &match), 0);
 }
 

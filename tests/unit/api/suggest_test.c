@@ -10,7 +10,8 @@ static void proposes(const char *name, const char *expected)
 {
     static const struct slice candidates[] = {
         SLICE_LIT("_source"), SLICE_LIT("_source_includes"), SLICE_LIT("_source_excludes"), SLICE_LIT("realtime"),
-        SLICE_LIT("refresh"), SLICE_LIT("routing"), SLICE_LIT("pretty"), SLICE_LIT("type"), SLICE_LIT("op_type"),
+        SLICE_LIT("refresh"), SLICE_LIT("routing"),          SLICE_LIT("pretty"),           SLICE_LIT("type"),
+        SLICE_LIT("op_type"),
     };
     struct buf buf = BUF_INIT(4096);
     suggest_append(&buf, " ->", slice_from(name), candidates, sizeof candidates / sizeof *candidates);

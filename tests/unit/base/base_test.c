@@ -101,10 +101,10 @@ static void slices_check_utf8(void **state)
 {
     (void)state;
     assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80")), 10);
-    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("ab\xc0\x80")), 2);     /* overlong */
-    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xed\xa0\x80")), 1);  /* surrogate */
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("ab\xc0\x80")), 2);    /* overlong */
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xed\xa0\x80")), 1); /* surrogate */
     assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xf4\x90\x80\x80")), 1);
-    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xe2\x82")), 1);      /* cut */
+    assert_int_equal(slice_utf8_valid_prefix(SLICE_LIT("a\xe2\x82")), 1); /* cut */
 }
 
 /*
@@ -211,9 +211,12 @@ static void a_text_in_a_line_stays_in_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_serves_any_size),  cmocka_unit_test(buf_stops_at_its_maximum),
-        cmocka_unit_test(buf_writes_json_and_numbers), cmocka_unit_test(slices_parse_numbers),
-        cmocka_unit_test(slices_check_utf8),      cmocka_unit_test(map_equals_model),
+        cmocka_unit_test(arena_serves_any_size),
+        cmocka_unit_test(buf_stops_at_its_maximum),
+        cmocka_unit_test(buf_writes_json_and_numbers),
+        cmocka_unit_test(slices_parse_numbers),
+        cmocka_unit_test(slices_check_utf8),
+        cmocka_unit_test(map_equals_model),
         cmocka_unit_test(list_keeps_order),
         cmocka_unit_test(a_text_in_a_line_stays_in_it),
         cmocka_unit_test(an_arena_goes_back_to_a_mark),

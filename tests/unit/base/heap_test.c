@@ -10,7 +10,6 @@
 #include "base/list.h"
 #include "base/rand.h"
 
-
 enum { THINGS = 200, STEPS = 50000 };
 
 struct thing {

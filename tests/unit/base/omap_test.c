@@ -99,14 +99,9 @@ static void map_equals_model(void **state)
             assert_int_equal(omap_remove(&map, key), model.present[number]);
             model.present[number] = false;
             break;
-        case 3:
-            assert_at(omap_get(&map, key), &model, model.present[number] ? number : -1);
-            break;
-        case 4:
-            assert_at(omap_seek(&map, key), &model, model_next(&model, number));
-            break;
-        default:
-            assert_at(omap_seek_for_prev(&map, key), &model, model_prev(&model, number));
+        case 3: assert_at(omap_get(&map, key), &model, model.present[number] ? number : -1); break;
+        case 4: assert_at(omap_seek(&map, key), &model, model_next(&model, number)); break;
+        default: assert_at(omap_seek_for_prev(&map, key), &model, model_prev(&model, number));
         }
         if (step % 500 == 0)
             assert_walks_equal(&map, &model);

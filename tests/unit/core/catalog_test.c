@@ -50,7 +50,8 @@ static void names_are_as_elasticsearch_wants_them(void **state)
 }
 
 /* Resolves and writes the names found, or the reason, into `text`. */
-static const char *resolve(struct core_box *box, const char *expression, struct catalog_options options, enum dialect dialect)
+static const char *resolve(struct core_box *box, const char *expression, struct catalog_options options,
+                           enum dialect dialect)
 {
     static char text[512];
     tl_cleanup(catalog_unrefp) struct catalog *catalog = core_catalog(box->core);
@@ -64,8 +65,8 @@ static const char *resolve(struct core_box *box, const char *expression, struct 
         snprintf(text, sizeof(text), "! %.*s", SLICE_ARG(problem.reason));
     else
         for (size_t i = 0; i < count; i++)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s%s", i == 0 ? "" : " ", targets[i].index->name.data,
-                                     targets[i].alias_count > 0 ? "(alias)" : "");
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s%s", i == 0 ? "" : " ",
+                                     targets[i].index->name.data, targets[i].alias_count > 0 ? "(alias)" : "");
     arena_deinit(&arena);
     return text;
 }
@@ -85,7 +86,8 @@ static void expressions_resolve(void **state)
 {
     struct catalog_options defaults = CATALOG_OPTIONS_DEFAULT, strict = {.expand_open = true};
     struct catalog_options lenient = {.ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
-    struct catalog_options deleting = {.allow_no_indices = true, .expand_open = true, .expand_closed = true, .refuse_aliases = true};
+    struct catalog_options deleting = {
+        .allow_no_indices = true, .expand_open = true, .expand_closed = true, .refuse_aliases = true};
     struct core_box box;
     (void)state;
 
@@ -116,11 +118,14 @@ static void expressions_resolve(void **state)
     assert_string_equal(resolve(&box, "log", defaults, DIALECT_7), "! closed");
     assert_string_equal(resolve(&box, "log", lenient, DIALECT_7), "");
     assert_string_equal(resolve(&box, "log", (struct catalog_options){.allow_closed = true}, DIALECT_7), "log");
-    assert_string_equal(resolve(&box, "*", (struct catalog_options){.expand_open = true, .expand_hidden = true}, DIALECT_7),
-                        "fs fs2 secret");
-    assert_string_equal(resolve(&box, "_x", defaults, DIALECT_7), "! Invalid index name [_x], must not start with '_'.");
-    assert_string_equal(resolve(&box, "files", deleting, DIALECT_7),
-                        "! The provided expression [files] matches an alias, specify the corresponding concrete indices instead.");
+    assert_string_equal(
+        resolve(&box, "*", (struct catalog_options){.expand_open = true, .expand_hidden = true}, DIALECT_7),
+        "fs fs2 secret");
+    assert_string_equal(resolve(&box, "_x", defaults, DIALECT_7),
+                        "! Invalid index name [_x], must not start with '_'.");
+    assert_string_equal(
+        resolve(&box, "files", deleting, DIALECT_7),
+        "! The provided expression [files] matches an alias, specify the corresponding concrete indices instead.");
     assert_string_equal(resolve(&box, "files", deleting, DIALECT_5), "fs(alias) fs2(alias)");
     assert_string_equal(resolve(&box, "fi*", deleting, DIALECT_7), "");
     box_close(&box);
@@ -138,13 +143,15 @@ static void an_alias_takes_writes_when_it_is_clear_where(void **state)
     assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "a");
     assert_slice_equal(box.last->write.results->routing, "r");
     alias(&box, "b", "w", NULL);
-    assert_non_null(strstr(box_index(&box, "w", "1", "{}")->problem.reason.data, "no write index is defined for alias [w]"));
+    assert_non_null(
+        strstr(box_index(&box, "w", "1", "{}")->problem.reason.data, "no write index is defined for alias [w]"));
     alias(&box, "b", "w", "{\"is_write_index\":true}");
     assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "b");
     alias(&box, "a", "w", "{\"is_write_index\":true}");
     assert_slice_equal(box.last->problem.reason, "alias [w] has more than one write index [a,b]");
     alias(&box, "a", "b", NULL);
-    assert_slice_equal(box.last->problem.reason, "Invalid alias name [b], an index exists with the same name as the alias");
+    assert_slice_equal(box.last->problem.reason,
+                       "Invalid alias name [b], an index exists with the same name as the alias");
     box_reopen(&box);
     assert_slice_equal(box_index(&box, "w", "1", "{}")->index, "b");
     box_close(&box);
@@ -168,11 +175,13 @@ static void templates_go_by_their_order(void **state)
     (void)state;
 
     box_open(&box);
-    box_object_command(&box, COMMAND_TEMPLATE_PUT, "second",
-                       "{\"index_patterns\":[\"t*\"],\"order\":2,\"settings\":{\"number_of_shards\":3},\"aliases\":{\"all\":{}}}");
-    box_object_command(&box, COMMAND_TEMPLATE_PUT, "first",
-                       "{\"template\":\"t1*\",\"order\":1,\"settings\":{\"number_of_shards\":7,\"number_of_replicas\":0},"
-                       "\"mappings\":{\"doc\":{\"properties\":{\"k\":{\"type\":\"keyword\"}}}}}");
+    box_object_command(
+        &box, COMMAND_TEMPLATE_PUT, "second",
+        "{\"index_patterns\":[\"t*\"],\"order\":2,\"settings\":{\"number_of_shards\":3},\"aliases\":{\"all\":{}}}");
+    box_object_command(
+        &box, COMMAND_TEMPLATE_PUT, "first",
+        "{\"template\":\"t1*\",\"order\":1,\"settings\":{\"number_of_shards\":7,\"number_of_replicas\":0},"
+        "\"mappings\":{\"doc\":{\"properties\":{\"k\":{\"type\":\"keyword\"}}}}}");
     box_index(&box, "t1", "1", "{\"k\":\"v\"}");
     assert_int_equal(box.last->write.results->outcome, WRITE_CREATED);
     assert_non_null(strstr(settings_of(&box, "t1"), "\"index.number_of_shards\":\"3\""));
@@ -184,7 +193,8 @@ static void templates_go_by_their_order(void **state)
     box_object_command(&box, COMMAND_TEMPLATE_DELETE, "third", NULL);
     assert_slice_equal(box.last->problem.reason, "index_template [third] missing");
     struct command *again = command_new(COMMAND_TEMPLATE_PUT, DIALECT_7);
-    again->object = (struct object_command){.name = SLICE_LIT("first"), .body = SLICE_LIT("{\"index_patterns\":\"x\"}"), .create = true};
+    again->object = (struct object_command){
+        .name = SLICE_LIT("first"), .body = SLICE_LIT("{\"index_patterns\":\"x\"}"), .create = true};
     box_run(&box, again, 1);
     assert_slice_equal(again->problem.reason, "index_template [first] already exists");
     box_close(&box);
@@ -213,8 +223,9 @@ static void creating_refuses_as_recorded(void **state)
             "Failed to parse mapping [_doc]: No handler for type [bogus] declared on field [x]");
     created(&box, "{", "Failed to parse content to map");
     box.dialect = DIALECT_5;
-    created(&box, "{\"foo\":1}", "unknown setting [index.foo] please check that any required plugins are installed, or check "
-                                 "the breaking changes documentation for removed settings");
+    created(&box, "{\"foo\":1}",
+            "unknown setting [index.foo] please check that any required plugins are installed, or check "
+            "the breaking changes documentation for removed settings");
     box_index_command(&box, COMMAND_INDEX_CREATE, "made", "{\"number_of_shards\":2}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     assert_non_null(strstr(settings_of(&box, "made"), "\"index.number_of_shards\":\"2\""));
@@ -233,12 +244,14 @@ static void settings_change_while_open_when_dynamic(void **state)
     box_index_command(&box, COMMAND_INDEX_CREATE, "s", NULL);
     box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index\":{\"number_of_replicas\":0,\"blocks.write\":true}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
-    assert_slice_equal(box_index(&box, "s", "1", "{}")->problem.reason, "index [s] blocked by: [FORBIDDEN/8/index write (api)];");
+    assert_slice_equal(box_index(&box, "s", "1", "{}")->problem.reason,
+                       "index [s] blocked by: [FORBIDDEN/8/index write (api)];");
     box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"index.blocks.write\":null}");
     assert_int_equal(box_index(&box, "s", "1", "{}")->outcome, WRITE_CREATED);
     box_index_command(&box, COMMAND_SETTINGS_PUT, "s", "{\"number_of_shards\":2}");
-    assert_true(slice_starts_with(box.last->problem.reason,
-                                  SLICE_LIT("Can't update non dynamic settings [[index.number_of_shards]] for open indices [[s/")));
+    assert_true(slice_starts_with(
+        box.last->problem.reason,
+        SLICE_LIT("Can't update non dynamic settings [[index.number_of_shards]] for open indices [[s/")));
     box_close(&box);
 }
 
@@ -302,7 +315,8 @@ static void cluster_settings_merge(void **state)
     (void)state;
 
     box_open(&box);
-    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
+    box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "",
+                       "{\"transient\":{\"action\":{\"auto_create_index\":false}}}");
     box_object_command(&box, COMMAND_CLUSTER_SETTINGS_PUT, "", "{\"persistent\":{\"a.b\":1}}");
     struct catalog *catalog = core_catalog(box.core);
     assert_slice_equal(catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("settings"))->body,

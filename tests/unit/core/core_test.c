@@ -143,8 +143,9 @@ static void compare_and_set(void **state)
     assert_int_equal(box_one(&box, item)->version, 2);
     struct write_result *result = box_one(&box, item);
     assert_int_equal(result->conflict, CONFLICT_SEQ_NO);
-    assert_slice_equal(result->problem.reason, "[1]: version conflict, required seqNo [0], primary term [1]. current document "
-                                               "has seqNo [1] and primary term [1]");
+    assert_slice_equal(result->problem.reason,
+                       "[1]: version conflict, required seqNo [0], primary term [1]. current document "
+                       "has seqNo [1] and primary term [1]");
     box_close(&box);
 }
 
@@ -320,7 +321,8 @@ static void updates_run_scripts(void **state)
     result = box_update(&box, "u", "1", update);
     assert_slice_equal(result->problem.reason, "failed to execute script");
     assert_slice_equal(result->problem.caused_by->reason, "unable to find script [inc] in cluster state");
-    box_object_command(&box, COMMAND_SCRIPT_PUT, "inc", "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}");
+    box_object_command(&box, COMMAND_SCRIPT_PUT, "inc",
+                       "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}");
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     assert_slice_equal(box_update(&box, "u", "1", update)->source, "{\"n\":10}");
     box_close(&box);

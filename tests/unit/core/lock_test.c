@@ -113,9 +113,9 @@ static void test_modes(void **state)
     (void)state;
     static const bool together[3][3] = {{true, true, false}, {true, false, false}, {false, false, false}};
     static const char *const pairs[][2] = {
-        {"fs#1", "fs#1"},           {"fs:/a", "fs:/a"},  {"fs", "fs"},          {"everything", "everything"},
-        {"everything", "fs"},       {"everything", "fs#1"}, {"fs", "fs:/a/b"},  {"fs", "fs#1"},
-        {"fs:/", "fs:/a"},          {"fs:/a", "fs:/a/b/c"}, {"fs:/a", "fs:/a/b#1"}, {"fs:/a//b/", "fs:/a/b"},
+        {"fs#1", "fs#1"},     {"fs:/a", "fs:/a"},     {"fs", "fs"},           {"everything", "everything"},
+        {"everything", "fs"}, {"everything", "fs#1"}, {"fs", "fs:/a/b"},      {"fs", "fs#1"},
+        {"fs:/", "fs:/a"},    {"fs:/a", "fs:/a/b/c"}, {"fs:/a", "fs:/a/b#1"}, {"fs:/a//b/", "fs:/a/b"},
     };
     struct fixture f;
     setup(&f);
@@ -411,12 +411,18 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),    cmocka_unit_test(test_unrelated),
-        cmocka_unit_test(test_order),    cmocka_unit_test(test_upgrade),
-        cmocka_unit_test(test_deadlocks), cmocka_unit_test(test_update),
-        cmocka_unit_test(test_session_of_transaction), cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_sets),     cmocka_unit_test(test_move),
-        cmocka_unit_test(test_crowd),    cmocka_unit_test(test_deep_path),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_unrelated),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_upgrade),
+        cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_session_of_transaction),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_deep_path),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

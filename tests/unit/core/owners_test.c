@@ -5,8 +5,7 @@
 
 #include "mapping/mapping.h"
 
-static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions,
-                                    size_t count)
+static struct command *open_session(struct core_box *box, const char *id, struct write_item *actions, size_t count)
 {
     struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
 
@@ -78,8 +77,7 @@ static void lease_given_up_in_a_transaction_binds_it_no_longer(void **state)
     open_session(&box, "s", NULL, 0);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     assert_int_equal(write_in(&box, "t", ephemeral)->outcome, WRITE_CREATED);
-    assert_int_equal(write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome,
-                     WRITE_UPDATED);
+    assert_int_equal(write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":2}"))->outcome, WRITE_UPDATED);
     end_session(&box, "s");
     assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->problem.type, PROBLEM_NONE);
     assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":2}");

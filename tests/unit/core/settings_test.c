@@ -35,14 +35,17 @@ static void nested_and_flat_are_the_same(void **state)
     struct box box = {.arena = ARENA_INIT};
     (void)state;
 
-    assert_int_equal(parse(&box, "{\"index\":{\"number_of_shards\":3},\"index.refresh_interval\":\"1s\",\"hidden\":true,"
-                                 "\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",1]}}}}"), 0);
+    assert_int_equal(parse(&box,
+                           "{\"index\":{\"number_of_shards\":3},\"index.refresh_interval\":\"1s\",\"hidden\":true,"
+                           "\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",1]}}}}"),
+                     0);
     assert_string_equal(render(&box, true),
                         "{\"index.analysis.filter.f.stopwords\":[\"a\",\"1\"],\"index.hidden\":\"true\","
                         "\"index.number_of_shards\":\"3\",\"index.refresh_interval\":\"1s\"}");
-    assert_string_equal(render(&box, false),
-                        "{\"index\":{\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",\"1\"]}}},\"hidden\":\"true\","
-                        "\"number_of_shards\":\"3\",\"refresh_interval\":\"1s\"}}");
+    assert_string_equal(
+        render(&box, false),
+        "{\"index\":{\"analysis\":{\"filter\":{\"f\":{\"stopwords\":[\"a\",\"1\"]}}},\"hidden\":\"true\","
+        "\"number_of_shards\":\"3\",\"refresh_interval\":\"1s\"}}");
     arena_deinit(&box.arena);
 }
 
@@ -59,8 +62,9 @@ static void a_null_takes_away_with_wildcards_too(void **state)
     assert_string_equal(render(&box, true), "{\"index.codec\":\"x\",\"index.priority\":\"7\"}");
     parse(&box, "{\"codec\":\"y\",\"hidden\":true}");
     box.settings = settings_merge(&base, &box.settings, true, &box.arena);
-    assert_string_equal(render(&box, true),
-                        "{\"index.codec\":\"x\",\"index.hidden\":\"true\",\"index.routing.a\":\"1\",\"index.routing.b\":\"2\"}");
+    assert_string_equal(
+        render(&box, true),
+        "{\"index.codec\":\"x\",\"index.hidden\":\"true\",\"index.routing.a\":\"1\",\"index.routing.b\":\"2\"}");
     arena_deinit(&box.arena);
 }
 
@@ -77,14 +81,17 @@ static void refused(const char *json, const char *reason)
 static void unknown_and_wrong_settings_are_refused(void **state)
 {
     (void)state;
-    refused("{\"bogus\":1}", "unknown setting [index.bogus] please check that any required plugins are installed, or check the "
-                             "breaking changes documentation for removed settings");
+    refused("{\"bogus\":1}",
+            "unknown setting [index.bogus] please check that any required plugins are installed, or check the "
+            "breaking changes documentation for removed settings");
     refused("{\"number_of_shards\":0}", "Failed to parse value [0] for setting [index.number_of_shards] must be >= 1");
-    refused("{\"number_of_shards\":2000}", "Failed to parse value [2000] for setting [index.number_of_shards] must be <= 1024");
+    refused("{\"number_of_shards\":2000}",
+            "Failed to parse value [2000] for setting [index.number_of_shards] must be <= 1024");
     refused("{\"number_of_replicas\":\"x\"}", "Failed to parse value [x] for setting [index.number_of_replicas]");
     refused("{\"hidden\":\"maybe\"}", "Failed to parse value [maybe] as only [true] or [false] are allowed.");
-    refused("{\"refresh_interval\":\"5\"}", "failed to parse setting [index.refresh_interval] with value [5] as a time value: "
-                                          "unit is missing or unrecognized");
+    refused("{\"refresh_interval\":\"5\"}",
+            "failed to parse setting [index.refresh_interval] with value [5] as a time value: "
+            "unit is missing or unrecognized");
     refused("{\"uuid\":\"x\"}", "private index setting [index.uuid] can not be set explicitly");
 }
 

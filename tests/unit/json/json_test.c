@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEXT(literal)                                                                                        \
-    {                                                                                                        \
-        "" literal, sizeof(literal) - 1                                                                      \
+#define TEXT(literal)                   \
+    {                                   \
+        "" literal, sizeof(literal) - 1 \
     }
 
 struct recorded {
@@ -58,8 +58,8 @@ static void errors_are_those_recorded(void **state)
         struct buf expected = BUF_INIT(BUF_UNLIMITED);
         struct buf actual = BUF_INIT(BUF_UNLIMITED);
         if (row->type != NULL && row->line != 0)
-            buf_printf(&expected, "%s: %s\n at [Source: \xe2\x80\xa6; line: %d, column: %d]", row->type,
-                       row->message, row->line, row->column);
+            buf_printf(&expected, "%s: %s\n at [Source: \xe2\x80\xa6; line: %d, column: %d]", row->type, row->message,
+                       row->line, row->column);
         else if (row->type != NULL)
             buf_printf(&expected,
                        "%s: Compressor detection can only be called on some xcontent bytes or compressed "
@@ -74,8 +74,8 @@ static void errors_are_those_recorded(void **state)
             buf_byte(&actual, '\0');
         }
         if (strcmp(expected.data, actual.data) != 0) {
-            print_error("dialect %d, %.*s\n  got      %s\n  expected %s\n", row->dialect,
-                        SLICE_ARG(row->text), actual.data, expected.data);
+            print_error("dialect %d, %.*s\n  got      %s\n  expected %s\n", row->dialect, SLICE_ARG(row->text),
+                        actual.data, expected.data);
             wrong++;
         }
         buf_deinit(&expected);
@@ -237,8 +237,7 @@ static void every_prefix_is_refused(void **state)
             memcpy(copy, text, len);
             struct json_doc doc;
             struct problem problem;
-            assert_int_equal(json_parse(&arena, slice_make(copy, len), dialect, 0, &doc, &problem),
-                             JSON_INVALID);
+            assert_int_equal(json_parse(&arena, slice_make(copy, len), dialect, 0, &doc, &problem), JSON_INVALID);
             assert_true(problem.reason.len > 0);
             free(copy);
             arena_reset(&arena);

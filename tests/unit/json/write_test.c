@@ -256,8 +256,8 @@ static void sources_are_filtered(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_filter_source(&buf, parse(&arena, document), &filter, DIALECT_7);
         if (!slice_is(buf_view(&buf), rows[i].result))
-            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes,
-                     SLICE_ARG(buf_view(&buf)), rows[i].result);
+            fail_msg("+%s -%s: got %.*s, expected %s", rows[i].includes, rows[i].excludes, SLICE_ARG(buf_view(&buf)),
+                     rows[i].result);
         buf_deinit(&buf);
     }
     arena_deinit(&arena);
@@ -292,8 +292,7 @@ static void responses_are_filtered(void **state)
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_filter_path(&buf, parse(&arena, reply), patterns, split(rows[i].patterns, patterns), DIALECT_7);
         if (!slice_is(buf_view(&buf), rows[i].result))
-            fail_msg("%s: got %.*s, expected %s", rows[i].patterns, SLICE_ARG(buf_view(&buf)),
-                     rows[i].result);
+            fail_msg("%s: got %.*s, expected %s", rows[i].patterns, SLICE_ARG(buf_view(&buf)), rows[i].result);
         buf_deinit(&buf);
     }
     arena_deinit(&arena);

@@ -33,8 +33,7 @@ static void built_in_analyzers(void **state)
     } rows[] = {
         {"standard", "The 2 QUICK Brown-Foxes jumped over the lazy dog's bone.",
          "the|2|quick|brown|foxes|jumped|over|the|lazy|dog's|bone"},
-        {"standard", "a.b.c 1.5 1,000 x.1 foo_bar _ __x example.com",
-         "a.b.c|1.5|1,000|x|1|foo_bar|__x|example.com"},
+        {"standard", "a.b.c 1.5 1,000 x.1 foo_bar _ __x example.com", "a.b.c|1.5|1,000|x|1|foo_bar|__x|example.com"},
         {"standard", "\xc3\x84rger na\xc3\xafve \xe6\x97\xa5\xe6\x9c\xac",
          "\xc3\xa4rger|na\xc3\xafve|\xe6\x97\xa5|\xe6\x9c\xac"},
         {"standard", "", ""},
@@ -133,8 +132,7 @@ static void settings_are_checked(void **state)
          "Custom Analyzer [a] failed to find filter under name [nope]"},
         {"{\"analyzer\":{\"a\":{\"tokenizer\":\"keyword\",\"char_filter\":[\"html_strip\"]}}}",
          "analyzer [a]: char_filter is not supported"},
-        {"{\"normalizer\":{\"n\":{\"tokenizer\":\"keyword\"}}}",
-         "Custom normalizer [n] cannot configure a tokenizer"},
+        {"{\"normalizer\":{\"n\":{\"tokenizer\":\"keyword\"}}}", "Custom normalizer [n] cannot configure a tokenizer"},
         {"{\"analyzer\":{\"a\":{\"tokenizer\":\"p\"}},\"tokenizer\":{\"p\":{\"type\":\"path_hierarchy\","
          "\"delimiter\":\"ab\"}}}",
          "delimiter must be a one char value"},
@@ -143,9 +141,8 @@ static void settings_are_checked(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct analysis *analysis;
         struct problem problem = {0};
-        assert_int_equal(
-            analysis_new(&arena, parse_json(&arena, rows[i].settings), &arena, &analysis, &problem),
-            ANALYSIS_REFUSED);
+        assert_int_equal(analysis_new(&arena, parse_json(&arena, rows[i].settings), &arena, &analysis, &problem),
+                         ANALYSIS_REFUSED);
         assert_slice_equal(problem.reason, rows[i].reason);
     }
     arena_deinit(&arena);

@@ -91,8 +91,7 @@ static void texts_are_read(void **state)
 static void unknown_formats_are_refused(void **state)
 {
     (void)state;
-    static const char *const patterns[] = {"",       "bogus", "yyyy-MM-dd'T", "yyyy[-MM]", "yyyy||",
-                                           "||yyyy", "QQ"};
+    static const char *const patterns[] = {"", "bogus", "yyyy-MM-dd'T", "yyyy[-MM]", "yyyy||", "||yyyy", "QQ"};
     struct arena arena = ARENA_INIT;
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         const struct date_format *format;
@@ -144,8 +143,8 @@ static void math_is_done(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t millis;
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
-        if (date_parse_math(date_format_default(), slice_from(rows[i].text), instant, rows[i].round_up,
-                            rows[i].zone, &millis) == 0)
+        if (date_parse_math(date_format_default(), slice_from(rows[i].text), instant, rows[i].round_up, rows[i].zone,
+                            &millis) == 0)
             date_print_iso(&buf, millis);
         if (!slice_is(buf_view(&buf), rows[i].iso == NULL ? "" : rows[i].iso))
             fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_view(&buf)));
@@ -190,8 +189,7 @@ static void calendar_counts_days(void **state)
     for (int64_t day = -135140; day < 100000; day++) {
         struct date_parts parts;
         date_split(day * 86400000, &parts);
-        assert_true(parts.year == expected.year && parts.month == expected.month &&
-                    parts.day == expected.day);
+        assert_true(parts.year == expected.year && parts.month == expected.month && parts.day == expected.day);
         assert_int_equal(date_join(&parts), day * 86400000);
         assert_int_equal(date_weekday(day * 86400000), weekday);
         weekday = weekday % 7 + 1;
@@ -220,8 +218,8 @@ static void extremes_stay_inside(void **state)
                                         "290000000-12-31||+999999M",         "-290000000-01-01||-999999y"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int64_t millis;
-        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), INT64_C(9000000000000000000),
-                               true, 0, &millis);
+        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), INT64_C(9000000000000000000), true, 0,
+                               &millis);
         (void)!date_parse_math(date_format_default(), slice_from(texts[i]), 0, false, -18 * 60, &millis);
     }
 }

@@ -38,12 +38,9 @@ static struct slice word(struct rng *rng)
 static struct value random_value(struct rng *rng)
 {
     switch (rng_below(rng, 3)) {
-    case 0:
-        return (struct value){.field = FIELD_WORD, .kind = VALUE_BYTES, .bytes = word(rng)};
-    case 1:
-        return (struct value){.field = FIELD_SIZE, .kind = VALUE_I64, .i64 = (int64_t)rng_below(rng, 7) - 3};
-    default:
-        return (struct value){.field = FIELD_RATIO, .kind = VALUE_F64, .f64 = ((double)rng_below(rng, 7) - 3) / 2};
+    case 0: return (struct value){.field = FIELD_WORD, .kind = VALUE_BYTES, .bytes = word(rng)};
+    case 1: return (struct value){.field = FIELD_SIZE, .kind = VALUE_I64, .i64 = (int64_t)rng_below(rng, 7) - 3};
+    default: return (struct value){.field = FIELD_RATIO, .kind = VALUE_F64, .f64 = ((double)rng_below(rng, 7) - 3) / 2};
     }
 }
 
@@ -105,8 +102,9 @@ static void run_command(struct store *store, struct store_batch *batch, struct r
 static bool has(const struct model_document *d, const struct value *value)
 {
     for (size_t i = 0; d->live && i < d->count; i++)
-        if (d->values[i].field == value->field && (value->kind == VALUE_BYTES ? slice_equal(d->values[i].bytes, value->bytes)
-                                                                             : d->values[i].i64 == value->i64))
+        if (d->values[i].field == value->field &&
+            (value->kind == VALUE_BYTES ? slice_equal(d->values[i].bytes, value->bytes)
+                                        : d->values[i].i64 == value->i64))
             return true;
     return false;
 }
@@ -201,8 +199,9 @@ static void values_sort_and_return(void **state)
     (void)state;
     const double doubles[] = {-1.0 / 0.0, -1e300, -2, -0.5, 0, 0.5, 2, 1e300, 1.0 / 0.0};
     const int64_t integers[] = {INT64_MIN, -256, -1, 0, 1, 255, 256, INT64_MAX};
-    struct slice bytes[] = {SLICE_LIT(""), slice_make("\0", 1), slice_make("\0\0", 2), slice_make("\0\x01", 2), SLICE_LIT("\x01"),
-                            SLICE_LIT("a"), slice_make("a\0", 2), SLICE_LIT("a\x01"), SLICE_LIT("ab"), SLICE_LIT("\xff\xff")};
+    struct slice bytes[] = {SLICE_LIT(""),     slice_make("\0", 1),  slice_make("\0\0", 2), slice_make("\0\x01", 2),
+                            SLICE_LIT("\x01"), SLICE_LIT("a"),       slice_make("a\0", 2),  SLICE_LIT("a\x01"),
+                            SLICE_LIT("ab"),   SLICE_LIT("\xff\xff")};
     struct arena arena = ARENA_INIT;
     struct value values[3][10];
     size_t counts[3] = {9, 8, 10};
@@ -227,7 +226,8 @@ static void values_sort_and_return(void **state)
                 assert_true(slice_equal(back.bytes, values[kind][i].bytes));
             else
                 assert_true(back.i64 == values[kind][i].i64);
-            assert_false(entry_value_decode(slice_make(encoded.data, encoded.len - 1), values[kind][i].kind, &arena, &back));
+            assert_false(
+                entry_value_decode(slice_make(encoded.data, encoded.len - 1), values[kind][i].kind, &arena, &back));
         }
     }
     arena_deinit(&arena);

@@ -28,8 +28,7 @@ static inline struct mapping *make_mapping(struct arena *arena, const char *sett
     mapping_unref(empty);
     if (body == NULL)
         return typed;
-    if (mapping_merge(typed, slice_from(type), parse_json(arena, body), dialect, false, arena, &mapping,
-                      &problem) != 0)
+    if (mapping_merge(typed, slice_from(type), parse_json(arena, body), dialect, false, arena, &mapping, &problem) != 0)
         fail_msg("%s refused: %.*s", body, SLICE_ARG(problem.reason));
     mapping_unref(typed);
     return mapping;
@@ -41,8 +40,8 @@ static inline void index_document(struct arena *arena, struct mapping **mapping,
 {
     struct document document;
     struct problem problem = {0};
-    if (document_parse(*mapping, mapping_type_at(*mapping, 0), SLICE_LIT("1"), slice_from(source), dialect,
-                       arena, &document, &problem) != 0)
+    if (document_parse(*mapping, mapping_type_at(*mapping, 0), SLICE_LIT("1"), slice_from(source), dialect, arena,
+                       &document, &problem) != 0)
         fail_msg("%s refused: %.*s", source, SLICE_ARG(problem.reason));
     if (document.update != NULL) {
         mapping_unref(*mapping);
@@ -51,12 +50,12 @@ static inline void index_document(struct arena *arena, struct mapping **mapping,
     document_release(&document);
 }
 
-#define assert_rendered(mapping, text)                                                                       \
-    do {                                                                                                     \
-        struct buf rendered_ = BUF_INIT(BUF_UNLIMITED);                                                      \
-        mapping_render_type(mapping, mapping_type_at(mapping, 0), DIALECT_7, &rendered_);                    \
-        assert_slice_equal(buf_view(&rendered_), text);                                                      \
-        buf_deinit(&rendered_);                                                                              \
+#define assert_rendered(mapping, text)                                                    \
+    do {                                                                                  \
+        struct buf rendered_ = BUF_INIT(BUF_UNLIMITED);                                   \
+        mapping_render_type(mapping, mapping_type_at(mapping, 0), DIALECT_7, &rendered_); \
+        assert_slice_equal(buf_view(&rendered_), text);                                   \
+        buf_deinit(&rendered_);                                                           \
     } while (0)
 
 #endif

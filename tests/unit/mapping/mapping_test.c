@@ -31,21 +31,17 @@ static const struct merge_row merges[] = {
     {P("\"n\":{\"type\":\"long\",\"index\":false}"), CANNOT "n" FROM_7 "[index] from [true] to [false]",
      CANNOT "n" FROM_5 "mapper [n] has different [index] values, mapper [n] has different [analyzer]]"},
     {P("\"n\":{\"type\":\"long\",\"store\":true,\"index\":false}"),
-     CANNOT "n" FROM_7
-            "[index] from [true] to [false]\n\tCannot update parameter [store] from [false] to [true]",
+     CANNOT "n" FROM_7 "[index] from [true] to [false]\n\tCannot update parameter [store] from [false] to [true]",
      CANNOT "n" FROM_5 "mapper [n] has different [index] values, mapper [n] has different [store] values, "
             "mapper [n] has different [analyzer]]"},
     {P("\"n\":{\"type\":\"long\",\"coerce\":false}"), NULL, NULL},
-    {P("\"n\":{\"type\":\"long\",\"null_value\":4}"), CANNOT "n" FROM_7 "[null_value] from [null] to [4]",
-     NULL},
-    {P("\"t\":{\"type\":\"text\",\"analyzer\":\"simple\"}"),
-     CANNOT "t" FROM_7 "[analyzer] from [default] to [simple]",
+    {P("\"n\":{\"type\":\"long\",\"null_value\":4}"), CANNOT "n" FROM_7 "[null_value] from [null] to [4]", NULL},
+    {P("\"t\":{\"type\":\"text\",\"analyzer\":\"simple\"}"), CANNOT "t" FROM_7 "[analyzer] from [default] to [simple]",
      CANNOT "t" FROM_5 "mapper [t] has different [analyzer]]"},
     {P("\"t\":{\"type\":\"text\",\"search_analyzer\":\"simple\"}"), NULL,
      "mapper_parsing_exception: analyzer on field [t] must be set when search_analyzer is set"},
     {P("\"k\":{\"type\":\"keyword\",\"ignore_above\":3}"), NULL, NULL},
-    {P("\"k\":{\"type\":\"keyword\",\"null_value\":\"x\"}"),
-     CANNOT "k" FROM_7 "[null_value] from [null] to [x]", NULL},
+    {P("\"k\":{\"type\":\"keyword\",\"null_value\":\"x\"}"), CANNOT "k" FROM_7 "[null_value] from [null] to [x]", NULL},
     {P("\"k\":{\"type\":\"keyword\",\"fields\":{\"a\":{\"type\":\"text\"}}}"), NULL, NULL},
     {P("\"o\":{\"type\":\"long\"}"),
      "illegal_argument_exception: can't merge a non object mapping [o] with an object mapping",
@@ -85,8 +81,7 @@ static const struct merge_row merges[] = {
      "mapper_parsing_exception: No type specified for field [q]"},
     {P("\"q\":{\"type\":null}"), "mapper_parsing_exception: No type specified for field [q]",
      "mapper_parsing_exception: No type specified for field [q]"},
-    {P("\"q\":{\"type\":\"bogus\"}"),
-     "mapper_parsing_exception: No handler for type [bogus] declared on field [q]",
+    {P("\"q\":{\"type\":\"bogus\"}"), "mapper_parsing_exception: No handler for type [bogus] declared on field [q]",
      "mapper_parsing_exception: No handler for type [bogus] declared on field [q]"},
     {P("\"q\":5"),
      "mapper_parsing_exception: Expected map for property [fields] on field [q] but got a class "
@@ -99,11 +94,9 @@ static const struct merge_row merges[] = {
     {"{\"properties\":[]}", NULL, NULL},
     {"{\"properties\":\"x\"}", "parse_exception: properties must be a map type",
      "parse_exception: properties must be a map type"},
-    {"{\"foo\":1}",
-     "mapper_parsing_exception: Root mapping definition has unsupported parameters:  [foo : 1]",
+    {"{\"foo\":1}", "mapper_parsing_exception: Root mapping definition has unsupported parameters:  [foo : 1]",
      "mapper_parsing_exception: Root mapping definition has unsupported parameters:  [foo : 1]"},
-    {"{\"_foo\":{}}",
-     "mapper_parsing_exception: Root mapping definition has unsupported parameters:  [_foo : {}]",
+    {"{\"_foo\":{}}", "mapper_parsing_exception: Root mapping definition has unsupported parameters:  [_foo : {}]",
      "mapper_parsing_exception: Root mapping definition has unsupported parameters:  [_foo : {}]"},
     {"{\"_id\":{\"path\":\"x\"}}", "mapper_parsing_exception: _id is not configurable",
      "mapper_parsing_exception: _id is not configurable"},
@@ -111,8 +104,7 @@ static const struct merge_row merges[] = {
      "mapper_parsing_exception: Root mapping definition has unsupported parameters:  [_all : "
      "{enabled=false}]",
      NULL},
-    {"{\"dynamic\":\"runtime\"}",
-     "illegal_argument_exception: Could not convert [dynamic.dynamic] to boolean", NULL},
+    {"{\"dynamic\":\"runtime\"}", "illegal_argument_exception: Could not convert [dynamic.dynamic] to boolean", NULL},
     {"{\"dynamic\":false}", NULL, NULL},
     {P("\"q\":{\"type\":\"scaled_float\"}"), "illegal_argument_exception: Field [scaling_factor] is required",
      "illegal_argument_exception: Field [q] misses required parameter [scaling_factor]"},
@@ -122,8 +114,8 @@ static const struct merge_row merges[] = {
     {P("\"a.b.c\":{\"type\":\"long\"}"), NULL, NULL},
     {P("\"_id\":{\"type\":\"long\"}"), "mapper_parsing_exception: Field [_id] is defined more than once",
      "illegal_argument_exception: Field [_id] is defined twice in [t]"},
-    {P("\"q\":{\"type\":\"string\"}"),
-     "mapper_parsing_exception: No handler for type [string] declared on field [q]", NULL},
+    {P("\"q\":{\"type\":\"string\"}"), "mapper_parsing_exception: No handler for type [string] declared on field [q]",
+     NULL},
     {P("\"q\":{\"type\":\"date\",\"format\":\"bogus\"}"),
      "illegal_argument_exception: Error parsing [format] on field [q]: Invalid format: [bogus]: Unknown "
      "pattern letter: b",
@@ -132,8 +124,8 @@ static const struct merge_row merges[] = {
      "illegal_argument_exception: Failed to parse value [maybe] as only [true] or [false] are allowed.",
      "illegal_argument_exception: Can't parse [index] value [maybe] for field [q], expected [true] or "
      "[false]"},
-    {P("\"q\":{\"type\":\"keyword\",\"ignore_above\":\"x\"}"),
-     "number_format_exception: For input string: \"x\"", "number_format_exception: For input string: \"x\""},
+    {P("\"q\":{\"type\":\"keyword\",\"ignore_above\":\"x\"}"), "number_format_exception: For input string: \"x\"",
+     "number_format_exception: For input string: \"x\""},
     {P("\"q\":{\"type\":\"long\",\"null_value\":\"x\"}"), "number_format_exception: For input string: \"x\"",
      "number_format_exception: For input string: \"x\""},
     {P("\"q\":{\"type\":\"keyword\",\"fields\":{\"a\":{\"type\":\"object\"}}}"),
@@ -168,8 +160,8 @@ static void conflicts_are_those_of_servers(void **state)
             const char *expected = dialect == DIALECT_7 ? merges[i].of_7 : merges[i].of_5;
             struct mapping *merged;
             struct problem problem = {0};
-            int r = mapping_merge(mapping, SLICE_LIT("t"), parse_json(&arena, merges[i].body), dialect, false,
-                                  &arena, &merged, &problem);
+            int r = mapping_merge(mapping, SLICE_LIT("t"), parse_json(&arena, merges[i].body), dialect, false, &arena,
+                                  &merged, &problem);
             char *actual = NULL;
             struct slice name = problem.name.len > 0 ? problem.name : slice_from(problem_name(problem.type));
             if (r == 0)
@@ -250,8 +242,8 @@ static void rendering_keeps_what_is_not_default(void **state)
         fail_msg("%.*s", SLICE_ARG(problem.reason));
     struct buf rendered = BUF_INIT(BUF_UNLIMITED);
     mapping_render(mapping, DIALECT_7, false, &rendered);
-    assert_true(json_equal(parse_json(&arena, expected),
-                           parse_json(&arena, arena_copy(&arena, buf_view(&rendered)).data)));
+    assert_true(
+        json_equal(parse_json(&arena, expected), parse_json(&arena, arena_copy(&arena, buf_view(&rendered)).data)));
 
     struct buf first = BUF_INIT(BUF_UNLIMITED);
     struct buf second = BUF_INIT(BUF_UNLIMITED);
@@ -275,19 +267,18 @@ static void numbers_are_stable(void **state)
 {
     (void)state;
     struct arena arena = ARENA_INIT;
-    struct mapping *mapping = make_mapping(
-        &arena, NULL, "a", P("\"m\":{\"type\":\"long\"},\"z\":{\"type\":\"keyword\"}"), DIALECT_5);
+    struct mapping *mapping =
+        make_mapping(&arena, NULL, "a", P("\"m\":{\"type\":\"long\"},\"z\":{\"type\":\"keyword\"}"), DIALECT_5);
     uint16_t m = mapping_field(mapping, SLICE_LIT("m"))->number;
     uint16_t z = mapping_field(mapping, SLICE_LIT("z"))->number;
     assert_true(m != z);
     index_document(&arena, &mapping, "{\"b\":\"x\",\"c\":1}", DIALECT_5);
     struct mapping *two, *decoded;
     struct problem problem = {0};
-    assert_int_equal(
-        mapping_merge(mapping, SLICE_LIT("b"),
-                      parse_json(&arena, P("\"z\":{\"type\":\"keyword\"},\"a0\":{\"type\":\"ip\"}")),
-                      DIALECT_5, false, &arena, &two, &problem),
-        0);
+    assert_int_equal(mapping_merge(mapping, SLICE_LIT("b"),
+                                   parse_json(&arena, P("\"z\":{\"type\":\"keyword\"},\"a0\":{\"type\":\"ip\"}")),
+                                   DIALECT_5, false, &arena, &two, &problem),
+                     0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(two, &buf);
     assert_int_equal(mapping_decode(buf_view(&buf), &decoded), 0);
@@ -301,8 +292,8 @@ static void numbers_are_stable(void **state)
     assert_null(mapping_type(decoded, SLICE_LIT("_doc")));
     /* A field of another type in another type of the index is refused. */
     struct mapping *refused;
-    assert_int_equal(mapping_merge(two, SLICE_LIT("b"), parse_json(&arena, P("\"m\":{\"type\":\"ip\"}")),
-                                   DIALECT_5, false, &arena, &refused, &problem),
+    assert_int_equal(mapping_merge(two, SLICE_LIT("b"), parse_json(&arena, P("\"m\":{\"type\":\"ip\"}")), DIALECT_5,
+                                   false, &arena, &refused, &problem),
                      MAPPING_REFUSED);
     assert_slice_equal(problem.reason, "mapper [m] of different type, current_type [long], merged_type [ip]");
     buf_deinit(&buf);
@@ -319,13 +310,13 @@ static void unchanged_mappings_are_shared(void **state)
     struct mapping *mapping = make_mapping(&arena, NULL, "_doc", base_body, DIALECT_7);
     struct mapping *same;
     struct problem problem = {0};
-    assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, base_body), DIALECT_7, false,
-                                   &arena, &same, &problem),
-                     0);
+    assert_int_equal(
+        mapping_merge(mapping, SLICE_NONE, parse_json(&arena, base_body), DIALECT_7, false, &arena, &same, &problem),
+        0);
     assert_ptr_equal(same, mapping);
     mapping_unref(same);
-    assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, "{\"_doc\":{\"properties\":{}}}"),
-                                   DIALECT_7, false, &arena, &same, &problem),
+    assert_int_equal(mapping_merge(mapping, SLICE_NONE, parse_json(&arena, "{\"_doc\":{\"properties\":{}}}"), DIALECT_7,
+                                   false, &arena, &same, &problem),
                      MAPPING_REFUSED);
     assert_slice_equal(problem.reason, "Types cannot be provided in put mapping requests, unless the "
                                        "include_type_name parameter is set to true.");
@@ -352,12 +343,11 @@ static void completeness_is_remembered(void **state)
     struct mapping *next, *decoded;
     struct problem problem = {0};
     assert_int_equal(
-        mapping_merge(
-            mapping, SLICE_NONE,
-            parse_json(&arena, P("\"a\":{\"type\":\"long\",\"fields\":{\"s\":{\"type\":\"keyword\"}}},\"b\":{"
-                                 "\"type\":\"long\"},"
-                                 "\"loose\":{\"dynamic\":true,\"properties\":{\"y\":{\"type\":\"long\"}}}")),
-            DIALECT_7, false, &arena, &next, &problem),
+        mapping_merge(mapping, SLICE_NONE,
+                      parse_json(&arena, P("\"a\":{\"type\":\"long\",\"fields\":{\"s\":{\"type\":\"keyword\"}}},\"b\":{"
+                                           "\"type\":\"long\"},"
+                                           "\"loose\":{\"dynamic\":true,\"properties\":{\"y\":{\"type\":\"long\"}}}")),
+                      DIALECT_7, false, &arena, &next, &problem),
         0);
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     mapping_encode(next, &buf);
@@ -388,8 +378,8 @@ static void limits_hold(void **state)
         for (int i = 0; i < count; i++)
             buf_printf(&text, "%s\"f%d\":1", i == 0 ? "{" : ",", i);
         buf_byte(&text, '}');
-        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_view(&text),
-                               DIALECT_7, &arena, &document, &problem);
+        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_view(&text), DIALECT_7, &arena,
+                               &document, &problem);
         assert_int_equal(r, count == 1000 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);
@@ -403,8 +393,8 @@ static void limits_hold(void **state)
         buf_lit(&text, "{\"x\":1}");
         for (int i = 0; i < depth; i++)
             buf_byte(&text, '}');
-        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_view(&text),
-                               DIALECT_7, &arena, &document, &problem);
+        int r = document_parse(mapping, mapping_type_at(mapping, 0), SLICE_LIT("1"), buf_view(&text), DIALECT_7, &arena,
+                               &document, &problem);
         assert_int_equal(r, depth == 19 ? 0 : DOCUMENT_REFUSED);
         if (r == 0)
             document_release(&document);
@@ -416,8 +406,7 @@ static void limits_hold(void **state)
     struct mapping *small =
         make_mapping(&arena, "{\"index.mapping.total_fields.limit\":\"2\"}", "_doc", NULL, DIALECT_7);
     assert_int_equal(document_parse(small, mapping_type_at(small, 0), SLICE_LIT("1"),
-                                    SLICE_LIT("{\"a\":1,\"b\":2,\"c\":3}"), DIALECT_7, &arena, &document,
-                                    &problem),
+                                    SLICE_LIT("{\"a\":1,\"b\":2,\"c\":3}"), DIALECT_7, &arena, &document, &problem),
                      DOCUMENT_REFUSED);
     assert_slice_equal(problem.reason, "Limit of total fields [2] has been exceeded");
     mapping_unref(small);
@@ -432,8 +421,7 @@ static void creation_takes_both_forms(void **state)
         const char *mappings;
         const char *outcome; /* rendered with types, or the reason */
     } rows[] = {
-        {"{\"properties\":{\"a\":{\"type\":\"long\"}}}",
-         "{\"_doc\":{\"properties\":{\"a\":{\"type\":\"long\"}}}}"},
+        {"{\"properties\":{\"a\":{\"type\":\"long\"}}}", "{\"_doc\":{\"properties\":{\"a\":{\"type\":\"long\"}}}}"},
         {"{\"lock\":{\"properties\":{\"a\":{\"type\":\"string\",\"index\":\"not_analyzed\"}}}}",
          "{\"lock\":{\"properties\":{\"a\":{\"type\":\"keyword\"}}}}"},
         {"{\"a\":{},\"b\":{\"enabled\":false}}", "{\"a\":{},\"b\":{\"enabled\":false}}"},
@@ -484,8 +472,7 @@ static void type_names_are_checked(void **state)
     struct mapping *empty, *mapping;
     assert_int_equal(mapping_new(NULL, &arena, &empty, &problem), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (mapping_ensure_type(empty, slice_from(rows[i].name), false, DIALECT_5, &arena, &mapping, &problem) ==
-            0) {
+        if (mapping_ensure_type(empty, slice_from(rows[i].name), false, DIALECT_5, &arena, &mapping, &problem) == 0) {
             assert_null(rows[i].of_5);
             mapping_unref(mapping);
         } else {
@@ -507,14 +494,12 @@ static void path_field_is_chosen_once(void **state)
     struct problem problem = {0};
     struct mapping *mapping = make_mapping(
         &arena, settings, "file",
-        P("\"p\":{\"type\":\"text\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}"),
-        DIALECT_5);
+        P("\"p\":{\"type\":\"text\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}}"), DIALECT_5);
     assert_slice_equal(mapping_path_field(mapping)->path, "p");
     assert_int_equal(mapping_path_delimiter(mapping), ':');
     struct mapping *next;
-    assert_int_equal(mapping_merge(mapping, SLICE_LIT("file"),
-                                   parse_json(&arena, P("\"a\":{\"type\":\"path\"}")), DIALECT_5, false,
-                                   &arena, &next, &problem),
+    assert_int_equal(mapping_merge(mapping, SLICE_LIT("file"), parse_json(&arena, P("\"a\":{\"type\":\"path\"}")),
+                                   DIALECT_5, false, &arena, &next, &problem),
                      0);
     assert_slice_equal(mapping_path_field(next)->path, "p");
     assert_false(mapping_field(next, SLICE_LIT("a"))->in_tree);

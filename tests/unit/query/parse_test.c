@@ -21,14 +21,11 @@ static const struct refusal refusals[] = {
     {DIALECT_5, "{\"query\": {\"foo\": {}}}", "parsing_exception", "no [query] registered for [foo]", 1, 19},
     {DIALECT_7, "{\"query\": {\"tem\": {}}}", "parsing_exception",
      "unknown query [tem] did you mean any of [term, terms]?", 1, 19},
-    {DIALECT_7, "{\"query\": {}}", "illegal_argument_exception",
-     "query malformed, empty clause found at [1:12]", 1, 12},
-    {DIALECT_7, "{\"query\": {\"term\": {}}}", "illegal_argument_exception", "field name is null or empty", 1,
-     21},
-    {DIALECT_5, "{\"query\": 5}", "parsing_exception", "[_na] query malformed, must start with start_object",
-     1, 11},
-    {DIALECT_7, "{\"query\": []}", "parsing_exception", "[_na] query malformed, must start with start_object",
-     1, 11},
+    {DIALECT_7, "{\"query\": {}}", "illegal_argument_exception", "query malformed, empty clause found at [1:12]", 1,
+     12},
+    {DIALECT_7, "{\"query\": {\"term\": {}}}", "illegal_argument_exception", "field name is null or empty", 1, 21},
+    {DIALECT_5, "{\"query\": 5}", "parsing_exception", "[_na] query malformed, must start with start_object", 1, 11},
+    {DIALECT_7, "{\"query\": []}", "parsing_exception", "[_na] query malformed, must start with start_object", 1, 11},
     {DIALECT_7, "{\"query\": {\"match_all\": {}, \"term\": {\"n\": 1}}}", "parsing_exception",
      "[match_all] malformed query, expected [END_OBJECT] but found [FIELD_NAME]", 1, 29},
     {DIALECT_7, "{\"query\": {\"term\": {\"n\": 1, \"k\": \"a\"}}}", "parsing_exception",
@@ -43,12 +40,12 @@ static const struct refusal refusals[] = {
      "[1:29] [bool] must doesn't support values of type: VALUE_NUMBER", 1, 29},
     {DIALECT_7, "{\"query\": {\"bool\": {\"must\": [{}]}}}", "x_content_parse_exception",
      "[1:31] [bool] failed to parse field [must]", 1, 31},
-    {DIALECT_5, "{\"query\": {\"bool\": {\"mus\": {}}}}", "parsing_exception",
-     "[bool] query does not support [mus]", 1, 28},
+    {DIALECT_5, "{\"query\": {\"bool\": {\"mus\": {}}}}", "parsing_exception", "[bool] query does not support [mus]", 1,
+     28},
     {DIALECT_7, "{\"query\": {\"range\": {\"n\": {\"gtt\": 1}}}}", "parsing_exception",
      "[range] query does not support [gtt]", 1, 35},
-    {DIALECT_7, "{\"query\": {\"exists\": {}}}", "parsing_exception",
-     "[exists] must be provided with a [field]", 1, 23},
+    {DIALECT_7, "{\"query\": {\"exists\": {}}}", "parsing_exception", "[exists] must be provided with a [field]", 1,
+     23},
     {DIALECT_7, "{\"query\": {\"constant_score\": {}}}", "parsing_exception",
      "[constant_score] requires a 'filter' element", 1, 31},
     {DIALECT_7, "{\"query\": {\"match\": {\"s\": {\"query\": \"a\", \"operatr\": 1}}}}", "parsing_exception",
@@ -80,8 +77,7 @@ static void test_refusals(void **state)
         assert_string_equal(problem_name(problem.type), row->type);
         assert_slice_equal(problem.reason, row->reason);
         if (parser.line != row->line || parser.column != row->column)
-            fail_msg("%s: at %zu:%zu, expected %u:%u", row->text, parser.line, parser.column, row->line,
-                     row->column);
+            fail_msg("%s: at %zu:%zu, expected %u:%u", row->text, parser.line, parser.column, row->line, row->column);
         arena_deinit(&arena);
     }
 }
@@ -122,9 +118,8 @@ static void assert_rendered(const char *text, const char *expected)
 static void test_render(void **state)
 {
     (void)state;
-    assert_rendered(
-        "{\"query\": {\"term\": {\"n\": \"x\"}}}",
-        "{\n  \"term\" : {\n    \"n\" : {\n      \"value\" : \"x\",\n      \"boost\" : 1.0\n    }\n  }\n}");
+    assert_rendered("{\"query\": {\"term\": {\"n\": \"x\"}}}",
+                    "{\n  \"term\" : {\n    \"n\" : {\n      \"value\" : \"x\",\n      \"boost\" : 1.0\n    }\n  }\n}");
     assert_rendered("{\"query\": {\"range\": {\"n\": {\"gt\": 1}}}}",
                     "{\n  \"range\" : {\n    \"n\" : {\n      \"from\" : 1,\n      \"to\" : null,\n      "
                     "\"include_lower\" : false,\n"
@@ -134,12 +129,9 @@ static void test_render(void **state)
 /* A query string, read and shown as a compact tree. */
 static void show(struct buf *buf, const struct query *query)
 {
-    static const char *const kinds[QUERY_KIND_COUNT] = {[QUERY_PREFIX] = "prefix",
-                                                        [QUERY_WILDCARD] = "wildcard",
-                                                        [QUERY_REGEXP] = "regexp",
-                                                        [QUERY_FUZZY] = "fuzzy"};
-    const struct query_list *lists[] = {&query->boolean.must, &query->boolean.should,
-                                        &query->boolean.must_not};
+    static const char *const kinds[QUERY_KIND_COUNT] = {
+        [QUERY_PREFIX] = "prefix", [QUERY_WILDCARD] = "wildcard", [QUERY_REGEXP] = "regexp", [QUERY_FUZZY] = "fuzzy"};
+    const struct query_list *lists[] = {&query->boolean.must, &query->boolean.should, &query->boolean.must_not};
     switch (query->kind) {
     case QUERY_BOOL:
         buf_lit(buf, "(");
@@ -152,8 +144,7 @@ static void show(struct buf *buf, const struct query *query)
         buf_lit(buf, ")");
         break;
     case QUERY_MATCH:
-        buf_printf(buf, "%.*s:%s%.*s", SLICE_ARG(query->field),
-                   query->match.form == MATCH_PHRASE ? "phrase " : "",
+        buf_printf(buf, "%.*s:%s%.*s", SLICE_ARG(query->field), query->match.form == MATCH_PHRASE ? "phrase " : "",
                    SLICE_ARG(json_slice(query->match.value)));
         break;
     case QUERY_MULTI_MATCH:
@@ -165,15 +156,11 @@ static void show(struct buf *buf, const struct query *query)
                    SLICE_ARG(json_slice(query->range.low)), SLICE_ARG(json_slice(query->range.high)),
                    query->range.high_exclusive ? "}" : "]");
         break;
-    case QUERY_EXISTS:
-        buf_printf(buf, "exists %.*s", SLICE_ARG(query->field));
-        break;
-    case QUERY_MATCH_ALL:
-        buf_lit(buf, "all");
-        break;
+    case QUERY_EXISTS: buf_printf(buf, "exists %.*s", SLICE_ARG(query->field)); break;
+    case QUERY_MATCH_ALL: buf_lit(buf, "all"); break;
     default:
-        buf_printf(buf, "%s %.*s:%.*s", kinds[query->kind] ? kinds[query->kind] : "?",
-                   SLICE_ARG(query->field), SLICE_ARG(json_slice(query->pattern.value)));
+        buf_printf(buf, "%s %.*s:%.*s", kinds[query->kind] ? kinds[query->kind] : "?", SLICE_ARG(query->field),
+                   SLICE_ARG(json_slice(query->pattern.value)));
         break;
     }
 }
@@ -213,13 +200,12 @@ static void test_lucene(void **state)
     assert_lucene("_exists_:f", "exists f");
     assert_lucene("*:*", "all");
     assert_lucene("a\\:b", "a:b");
-    assert_lucene(
-        "n:(",
-        "Cannot parse 'n:(': Encountered \"<EOF>\" at line 1, column 3.\nWas expecting one of:\n    <NOT> "
-        "...\n"
-        "    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n    <QUOTED> ...\n"
-        "    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n"
-        "    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    ");
+    assert_lucene("n:(",
+                  "Cannot parse 'n:(': Encountered \"<EOF>\" at line 1, column 3.\nWas expecting one of:\n    <NOT> "
+                  "...\n"
+                  "    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    \"*\" ...\n    <QUOTED> ...\n"
+                  "    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n"
+                  "    \"{\" ...\n    <NUMBER> ...\n    <TERM> ...\n    ");
 }
 
 int main(void)

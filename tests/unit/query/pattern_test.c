@@ -62,8 +62,7 @@ static void test_regexps(void **state)
     for (size_t i = 0; i < sizeof regexps / sizeof *regexps; i++) {
         struct arena arena = ARENA_INIT;
         struct slice reason;
-        const struct pattern *pattern =
-            pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
+        const struct pattern *pattern = pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
         if (pattern == NULL)
             fail_msg("%s: %.*s", regexps[i].pattern, SLICE_ARG(reason));
         if (pattern_regexp(pattern, slice_from(regexps[i].text)) != regexps[i].fits)
@@ -110,8 +109,7 @@ static void test_fuzzy(void **state)
                 {"abcd", "ab", 2, true},           {"\xc3\xa4", "a", 1, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena arena = ARENA_INIT;
-        const struct pattern *pattern =
-            pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
+        const struct pattern *pattern = pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
         if (pattern_fuzzy(pattern, slice_from(rows[i].text)) != rows[i].fits)
             fail_msg("%s ~%u %s", rows[i].term, rows[i].edits, rows[i].text);
         arena_deinit(&arena);

@@ -41,8 +41,7 @@ static inline void fixture_init(struct fixture *f, const char *properties)
     *f = (struct fixture){.store = store_open_mem(), .arena = ARENA_INIT, .ts = 1000};
     assert_int_equal(mapping_new(NULL, &f->arena, &empty, &problem), 0);
     assert_int_equal(json_parse(&f->arena, slice_from(properties), DIALECT_7, 0, &doc, &problem), 0);
-    if (mapping_merge(empty, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, &f->arena, &f->mapping,
-                      &problem) != 0)
+    if (mapping_merge(empty, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, &f->arena, &f->mapping, &problem) != 0)
         fail_msg("%.*s", SLICE_ARG(problem.reason));
     mapping_unref(empty);
 }
@@ -55,8 +54,8 @@ static inline void fixture_deinit(struct fixture *f)
 }
 
 /* Writes documents with one batch, as singles (batch 0) or as a bulk does. */
-static inline void fixture_write(struct fixture *f, const char *const *ids, const char *const *sources,
-                                 size_t count, bool bulk)
+static inline void fixture_write(struct fixture *f, const char *const *ids, const char *const *sources, size_t count,
+                                 bool bulk)
 {
     struct arena arena = ARENA_INIT;
     struct store_batch *batch = store_batch_new(f->store);
@@ -74,8 +73,8 @@ static inline void fixture_write(struct fixture *f, const char *const *ids, cons
         struct doc old = {.batch = 0};
         char key_bytes[DOC_KEY_BYTES_MAX];
         *key = BUF_INIT(1024);
-        if (document_parse(f->mapping, type, slice_from(ids[i]), slice_from(sources[i]), DIALECT_7, &arena,
-                           &document, &problem) != 0)
+        if (document_parse(f->mapping, type, slice_from(ids[i]), slice_from(sources[i]), DIALECT_7, &arena, &document,
+                           &problem) != 0)
             fail_msg("%s: %.*s", sources[i], SLICE_ARG(problem.reason));
         bool replaces = doc_get(&view, 1, type->number, slice_from(ids[i]), &old) == 0;
         if (replaces) {
@@ -88,11 +87,8 @@ static inline void fixture_write(struct fixture *f, const char *const *ids, cons
         entry_set_write(&entries, arena_copy(&arena, buf_view(key)), document.values, document.value_count,
                         old_document.values, old_document.value_count, old.batch);
         buf_deinit(key);
-        struct doc doc = {.ts = f->ts,
-                          .version = 1,
-                          .seq_no = f->seq_no++,
-                          .batch = number,
-                          .source = slice_from(sources[i])};
+        struct doc doc = {
+            .ts = f->ts, .version = 1, .seq_no = f->seq_no++, .batch = number, .source = slice_from(sources[i])};
         buf_clear(&record);
         doc_encode(&record, &doc);
         store_batch_put(batch, SPACE_DOCUMENTS, doc_key(key_bytes, 1, type->number, slice_from(ids[i])),
@@ -129,8 +125,7 @@ static inline void fixture_context(struct fixture *f, struct arena *arena, bool 
 }
 
 /* Runs a body and returns the hits, their number and the total as text. Lives in `arena`. */
-static inline struct slice fixture_search(struct fixture *f, struct arena *arena, const char *body,
-                                          bool full_scan)
+static inline struct slice fixture_search(struct fixture *f, struct arena *arena, const char *body, bool full_scan)
 {
     struct json_doc *doc = arena_zalloc(arena, sizeof *doc);
     struct problem problem = {0};
@@ -143,12 +138,11 @@ static inline struct slice fixture_search(struct fixture *f, struct arena *arena
     if (search_request_parse(&parser, doc->root, &request) != 0)
         return arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.reason));
     int r = search_run(&f->context, &request, &result, &problem);
-    struct slice text =
-        r == SEARCH_REFUSED
-            ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
-            : arena_printf(arena, "%llu%s [%.*s]%.*s", (unsigned long long)result.total,
-                           result.relation == RELATION_GTE ? "+" : "", SLICE_ARG(buf_view(&result.hits)),
-                           SLICE_ARG(buf_view(&result.aggregations)));
+    struct slice text = r == SEARCH_REFUSED ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
+                                            : arena_printf(arena, "%llu%s [%.*s]%.*s", (unsigned long long)result.total,
+                                                           result.relation == RELATION_GTE ? "+" : "",
+                                                           SLICE_ARG(buf_view(&result.hits)),
+                                                           SLICE_ARG(buf_view(&result.aggregations)));
     assert_true(r >= 0);
     search_result_deinit(&result);
     return text;

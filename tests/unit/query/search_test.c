@@ -76,8 +76,7 @@ static const struct example examples[] = {
     {"{\"query\": {\"range\": {\"f\": {\"lte\": 1.5}}}}", "a"},
     {"{\"query\": {\"range\": {\"d\": {\"gt\": \"2020\"}}}}", "c"},
     {"{\"query\": {\"range\": {\"d\": {\"gte\": \"2020-06-15||/d\", \"lte\": \"2020-06-15\"}}}}", "b"},
-    {"{\"query\": {\"range\": {\"k\": {\"from\": \"blue\", \"to\": \"green\", \"include_lower\": false}}}}",
-     "b"},
+    {"{\"query\": {\"range\": {\"k\": {\"from\": \"blue\", \"to\": \"green\", \"include_lower\": false}}}}", "b"},
     {"{\"query\": {\"exists\": {\"field\": \"n\"}}}", "a b c e"},
     {"{\"query\": {\"exists\": {\"field\": \"o\"}}}", "a"},
     {"{\"query\": {\"missing\": {\"field\": \"k\"}}}", "d e"},
@@ -92,13 +91,11 @@ static const struct example examples[] = {
      "\"_doc\"}",
      "a b"},
     {"{\"query\": {\"match_phrase\": {\"t\": \"quick fox\"}}}", "b"},
-    {"{\"query\": {\"match_phrase\": {\"t\": {\"query\": \"quick fox\", \"slop\": 1}}}, \"sort\": \"_doc\"}",
-     "a b"},
+    {"{\"query\": {\"match_phrase\": {\"t\": {\"query\": \"quick fox\", \"slop\": 1}}}, \"sort\": \"_doc\"}", "a b"},
     {"{\"query\": {\"match_phrase\": {\"t\": \"brown fox\"}}}", "a"},
     {"{\"query\": {\"match_phrase_prefix\": {\"t\": \"quick br\"}}}", "a"},
     {"{\"query\": {\"match_bool_prefix\": {\"t\": \"lazy qu\"}}, \"sort\": \"_doc\"}", "a b c"},
-    {"{\"query\": {\"multi_match\": {\"query\": \"red\", \"fields\": [\"k\", \"t\"]}}, \"sort\": \"_doc\"}",
-     "a b"},
+    {"{\"query\": {\"multi_match\": {\"query\": \"red\", \"fields\": [\"k\", \"t\"]}}, \"sort\": \"_doc\"}", "a b"},
     {"{\"query\": {\"query_string\": {\"query\": \"k:red AND NOT n:2\"}}}", "a"},
     {"{\"query\": {\"query_string\": {\"query\": \"n:[2 TO 5]\"}}}", "b c"},
     {"{\"query\": {\"query_string\": {\"query\": \"dog\"}}}", "c"},
@@ -142,8 +139,8 @@ static void check_example(struct fixture *f, const struct example *example, bool
     struct slice expected = slice_from(example->ids);
     bool refusal = slice_starts_with(expected, SLICE_LIT("refused"));
     if (refusal ? !slice_starts_with(shown, expected) : !slice_equal(shown, expected))
-        fail_msg("%s %s\n  found '%.*s'\n  expected '%s'", example->body, full_scan ? "(scan)" : "",
-                 SLICE_ARG(shown), example->ids);
+        fail_msg("%s %s\n  found '%.*s'\n  expected '%s'", example->body, full_scan ? "(scan)" : "", SLICE_ARG(shown),
+                 example->ids);
     arena_deinit(&arena);
 }
 
@@ -186,25 +183,22 @@ static void test_fetch(void **state)
                   "1 "
                   "[{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"b\",\"_version\":1,\"_seq_no\":1,\"_"
                   "primary_term\":1,\"_score\":1.0}]");
-    assert_search(
-        &f,
-        "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"docvalue_fields\": [\"n\", \"d\", \"b\"]}",
-        "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"n\":[1],"
-        "\"d\":[\"2020-01-01T00:00:00.000Z\"],\"b\":[true]}}]");
-    assert_search(
-        &f, "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"fields\": [\"t*\"]}",
-        "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"t\":[\"the quick "
-        "brown fox\"],"
-        "\"t.raw\":[\"the quick brown fox\"]}}]");
+    assert_search(&f,
+                  "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"docvalue_fields\": [\"n\", \"d\", \"b\"]}",
+                  "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"n\":[1],"
+                  "\"d\":[\"2020-01-01T00:00:00.000Z\"],\"b\":[true]}}]");
+    assert_search(&f, "{\"query\": {\"term\": {\"n\": 1}}, \"_source\": false, \"fields\": [\"t*\"]}",
+                  "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"a\",\"_score\":1.0,\"fields\":{\"t\":[\"the quick "
+                  "brown fox\"],"
+                  "\"t.raw\":[\"the quick brown fox\"]}}]");
     assert_search(&f, "{\"size\": 1, \"sort\": [{\"n\": \"desc\"}], \"_source\": false}",
                   "5 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"c\",\"_score\":null,\"sort\":[30]}]");
     assert_search(&f, "{\"size\": 0, \"track_total_hits\": 3}", "3+ []");
-    assert_search(
-        &f,
-        "{\"size\": 0, \"aggs\": {\"m\": {\"max\": {\"field\": \"n\"}}, \"k\": {\"terms\": {\"field\": "
-        "\"k\", \"size\": 1}}}}",
-        "5 []{\"m\":{\"value\":30.0},\"k\":{\"doc_count_error_upper_bound\":0,\"sum_other_doc_count\":2,"
-        "\"buckets\":[{\"key\":\"red\",\"doc_count\":2}]}}");
+    assert_search(&f,
+                  "{\"size\": 0, \"aggs\": {\"m\": {\"max\": {\"field\": \"n\"}}, \"k\": {\"terms\": {\"field\": "
+                  "\"k\", \"size\": 1}}}}",
+                  "5 []{\"m\":{\"value\":30.0},\"k\":{\"doc_count_error_upper_bound\":0,\"sum_other_doc_count\":2,"
+                  "\"buckets\":[{\"key\":\"red\",\"doc_count\":2}]}}");
     fixture_deinit(&f);
 }
 
@@ -221,8 +215,7 @@ static void test_scores(void **state)
                       i == 0 ? "{\"query\": {\"match\": {\"t\": \"word\"}}, \"_source\": false}"
                              : "{\"query\": {\"term\": {\"k\": \"word\"}}, \"_source\": false}",
                       "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"1\",\"_score\":0.2876821}]");
-    assert_search(&f,
-                  "{\"query\": {\"bool\": {\"filter\": {\"term\": {\"k\": \"word\"}}}}, \"_source\": false}",
+    assert_search(&f, "{\"query\": {\"bool\": {\"filter\": {\"term\": {\"k\": \"word\"}}}}, \"_source\": false}",
                   "1 [{\"_index\":\"i\",\"_type\":\"_doc\",\"_id\":\"1\",\"_score\":0.0}]");
     assert_search(&f,
                   "{\"query\": {\"constant_score\": {\"filter\": {\"term\": {\"k\": \"word\"}}, \"boost\": "
@@ -231,9 +224,7 @@ static void test_scores(void **state)
     fixture_deinit(&f);
 }
 
-/* --- At random
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- At random ---------------------------------------------------------------------------------------------------- */
 
 /* A document of the model: what its fields hold. */
 struct model_doc {
@@ -292,8 +283,7 @@ static bool has(const int *items, int count, int item)
 static void make_query(struct rng *rng, const struct model_doc *docs, unsigned depth, struct buf *text,
                        bool found[DOCUMENTS])
 {
-    int word = (int)rng_below(rng, WORDS), low = (int)rng_below(rng, 20) - 10,
-        high = low + (int)rng_below(rng, 8);
+    int word = (int)rng_below(rng, WORDS), low = (int)rng_below(rng, 20) - 10, high = low + (int)rng_below(rng, 8);
     bool other[DOCUMENTS];
     switch (rng_below(rng, depth < 3 ? 11 : 8)) {
     case 0:
@@ -345,8 +335,7 @@ static void make_query(struct rng *rng, const struct model_doc *docs, unsigned d
         break;
     }
     case 7:
-        buf_printf(text, "{\"wildcard\":{\"k\":\"%c*%c\"}}", words[word][0],
-                   words[word][strlen(words[word]) - 1]);
+        buf_printf(text, "{\"wildcard\":{\"k\":\"%c*%c\"}}", words[word][0], words[word][strlen(words[word]) - 1]);
         for (int i = 0; i < DOCUMENTS; i++) {
             found[i] = false;
             for (int v = 0; v < docs[i].k_count; v++) {
@@ -359,16 +348,13 @@ static void make_query(struct rng *rng, const struct model_doc *docs, unsigned d
     default: {
         static const char *const kinds[] = {"must", "should", "filter", "must_not"};
         uint64_t kind = rng_below(rng, 4);
-        buf_printf(text, "{\"bool\":{\"must\":[{\"match_all\":{}}],\"%s\":[",
-                   kind == 0 ? "filter" : kinds[kind]);
+        buf_printf(text, "{\"bool\":{\"must\":[{\"match_all\":{}}],\"%s\":[", kind == 0 ? "filter" : kinds[kind]);
         make_query(rng, docs, depth + 1, text, found);
         buf_lit(text, ",");
         make_query(rng, docs, depth + 1, text, other);
         buf_printf(text, "]%s}}", kind == 1 ? ",\"minimum_should_match\":1" : "");
         for (int i = 0; i < DOCUMENTS; i++)
-            found[i] = kind == 1   ? found[i] || other[i]
-                       : kind == 3 ? !found[i] && !other[i]
-                                   : found[i] && other[i];
+            found[i] = kind == 1 ? found[i] || other[i] : kind == 3 ? !found[i] && !other[i] : found[i] && other[i];
         break;
     }
     }
@@ -402,8 +388,7 @@ static void check_random(struct rng *rng, struct fixture *f, const struct model_
         buf_printf(&ids, "%s%s", ids.len > 0 ? " " : "", docs[i].id);
     }
     if (strtoull(planned.data, NULL, 10) != expected)
-        fail_msg("%s\n found %.*s\n expected %s", body.data, SLICE_ARG(planned),
-                 ids.len > 0 ? ids.data : "nothing");
+        fail_msg("%s\n found %.*s\n expected %s", body.data, SLICE_ARG(planned), ids.len > 0 ? ids.data : "nothing");
     if (sort == 1 && !slice_equal(ids_of(&arena, planned), buf_view(&ids)))
         fail_msg("%s\n found %.*s", body.data, SLICE_ARG(planned));
     buf_deinit(&ids);
@@ -438,9 +423,7 @@ static void test_random(void **state)
     }
 }
 
-/* --- Cursors
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- Cursors ------------------------------------------------------------------------------------------------------ */
 
 /* Pages put together are the search as a whole. */
 static void check_cursor(struct fixture *f, const char *body, int32_t size)
@@ -455,8 +438,7 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
         struct problem problem = {0};
         struct search_request request;
         struct search_result result;
-        struct query_parser parser = {
-            .arena = &page_arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
+        struct query_parser parser = {.arena = &page_arena, .dialect = DIALECT_7, .doc = &doc, .problem = &problem};
         fixture_context(f, &page_arena, false);
         search_request_init(&request);
         assert_int_equal(json_parse(&page_arena, slice_from(body), DIALECT_7, 0, &doc, &problem), 0);
@@ -471,8 +453,8 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
         arena_deinit(&page_arena);
     }
     struct slice whole = fixture_search(f, &arena, body, false);
-    struct slice pages = arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data,
-                                      SLICE_ARG(buf_view(&all)));
+    struct slice pages =
+        arena_printf(&arena, "%.*s [%.*s]", (int)slice_find_byte(whole, ' '), whole.data, SLICE_ARG(buf_view(&all)));
     if (!slice_equal(ids_of(&arena, whole), ids_of(&arena, pages)))
         fail_msg("%s by %d\n whole %.*s\n pages %.*s", body, size, SLICE_ARG(whole), SLICE_ARG(pages));
     search_cursor_free(cursor);

@@ -15,7 +15,8 @@ struct evaluated {
 };
 
 /* Runs a script for its value. Returns: as struct evaluated has it, in the arena. */
-static inline struct slice evaluate_in(enum script_lang lang, const char *params, const char *source, struct arena *arena)
+static inline struct slice evaluate_in(enum script_lang lang, const char *params, const char *source,
+                                       struct arena *arena)
 {
     struct script *script = NULL;
     struct problem problem = {0};

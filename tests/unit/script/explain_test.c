@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-#define UNEXPECTED(token, expected)                                                                          \
+#define UNEXPECTED(token, expected) \
     "illegal_argument_exception: unexpected token ['" token "'] was expecting one of [" expected "]."
 #define SEQUENCE(token) "illegal_argument_exception: invalid sequence of tokens near ['" token "']."
 #define END "illegal_argument_exception: unexpected end of script."

@@ -184,14 +184,14 @@ static const struct evaluated lists[] = {
     {"[1,2] == [2,1]", "false"},
     {"[1,2] != [1,2]", "false"},
     {"([1,2] as Set) == ([2,1] as Set)", "true"},
-    {"[1,2,3].foo",
-     "missing_property_exception: Exception evaluating property 'foo' for java.util.ArrayList, Reason: groovy.lang.MissingPropertyException: No such property: foo for class: java.lang.Integer"},
-    {"[1,2,3].foo()",
-     "missing_method_exception: No signature of method: java.util.ArrayList.foo() is applicable for argument types: () values: []"},
-    {"[1,2,3].get('a')",
-     "missing_method_exception: No signature of method: java.util.ArrayList.get() is applicable for argument types: (java.lang.String) values: [a]"},
-    {"[1,2,3].take('x')",
-     "missing_method_exception: No signature of method: java.util.ArrayList.take() is applicable for argument types: (java.lang.String) values: [x]"},
+    {"[1,2,3].foo", "missing_property_exception: Exception evaluating property 'foo' for java.util.ArrayList, Reason: "
+                    "groovy.lang.MissingPropertyException: No such property: foo for class: java.lang.Integer"},
+    {"[1,2,3].foo()", "missing_method_exception: No signature of method: java.util.ArrayList.foo() is applicable for "
+                      "argument types: () values: []"},
+    {"[1,2,3].get('a')", "missing_method_exception: No signature of method: java.util.ArrayList.get() is applicable "
+                         "for argument types: (java.lang.String) values: [a]"},
+    {"[1,2,3].take('x')", "missing_method_exception: No signature of method: java.util.ArrayList.take() is applicable "
+                          "for argument types: (java.lang.String) values: [x]"},
 };
 
 static const struct evaluated maps[] = {
@@ -256,12 +256,12 @@ static const struct evaluated maps[] = {
     {"[a:'x',b:[1,'y']].inspect()", "\"['a':'x', 'b':[1, 'y']]\""},
     {"[a:1].equals([a:1])", "true"},
     {"[a:1] == [a:1L]", "true"},
-    {"[a:1].foo()",
-     "missing_method_exception: No signature of method: java.util.LinkedHashMap.foo() is applicable for argument types: () values: []"},
-    {"[a:1,b:2].first()",
-     "missing_method_exception: No signature of method: java.util.LinkedHashMap.first() is applicable for argument types: () values: []"},
-    {"[a:1].put('b')",
-     "missing_method_exception: No signature of method: java.util.LinkedHashMap.put() is applicable for argument types: (java.lang.String) values: [b]"},
+    {"[a:1].foo()", "missing_method_exception: No signature of method: java.util.LinkedHashMap.foo() is applicable for "
+                    "argument types: () values: []"},
+    {"[a:1,b:2].first()", "missing_method_exception: No signature of method: java.util.LinkedHashMap.first() is "
+                          "applicable for argument types: () values: []"},
+    {"[a:1].put('b')", "missing_method_exception: No signature of method: java.util.LinkedHashMap.put() is applicable "
+                       "for argument types: (java.lang.String) values: [b]"},
     {"([a:1] as TreeMap).firstKey()", "\"a\""},
     {"[a:1].asImmutable().put('b', 2)", "unsupported_operation_exception: null"},
 };
@@ -406,16 +406,16 @@ static const struct evaluated texts[] = {
     {"\"${'a'}\".toString() == 'a'", "true"},
     {"\"${'a'}\" == 'a'", "true"},
     {"'abc'.foo", "missing_property_exception: No such property: foo for class: java.lang.String"},
-    {"'abc'.foo()",
-     "missing_method_exception: No signature of method: java.lang.String.foo() is applicable for argument types: () values: []"},
+    {"'abc'.foo()", "missing_method_exception: No signature of method: java.lang.String.foo() is applicable for "
+                    "argument types: () values: []"},
     {"'abc'.substring(5)", "string_index_out_of_bounds_exception: begin 5, end 3, length 3"},
     {"'abc'.substring(-1)", "string_index_out_of_bounds_exception: begin -1, end 3, length 3"},
     {"'abc'.charAt(5)", "string_index_out_of_bounds_exception: String index out of range: 5"},
     {"'abc'.toInteger()", "number_format_exception: For input string: \"abc\""},
-    {"'abc' / 2",
-     "missing_method_exception: No signature of method: java.lang.String.div() is applicable for argument types: (java.lang.Integer) values: [2]"},
-    {"'abc' % 2",
-     "missing_method_exception: No signature of method: java.lang.String.mod() is applicable for argument types: (java.lang.Integer) values: [2]"},
+    {"'abc' / 2", "missing_method_exception: No signature of method: java.lang.String.div() is applicable for argument "
+                  "types: (java.lang.Integer) values: [2]"},
+    {"'abc' % 2", "missing_method_exception: No signature of method: java.lang.String.mod() is applicable for argument "
+                  "types: (java.lang.Integer) values: [2]"},
     {"'abc' - 2", "\"abc\""},
     {"'abc1' - 1", "\"abc\""},
     {"'abc'.length() * 2.0", "6.0"},
@@ -453,38 +453,39 @@ static const struct evaluated texts[] = {
     {"'a,b'.split(',')[-1]", "\"b\""},
     {"'a,b'.split(',')[0..1]", "[\"a\",\"b\"]"},
     {"'a,b'.split(',').foo",
-     "missing_property_exception: Exception evaluating property 'foo' for java.util.Arrays$ArrayList, Reason: groovy.lang.MissingPropertyException: No such property: foo for class: java.lang.String"},
-    {"'a,b'.split(',').foo()",
-     "missing_method_exception: No signature of method: [Ljava.lang.String;.foo() is applicable for argument types: () values: []"},
+     "missing_property_exception: Exception evaluating property 'foo' for java.util.Arrays$ArrayList, Reason: "
+     "groovy.lang.MissingPropertyException: No such property: foo for class: java.lang.String"},
+    {"'a,b'.split(',').foo()", "missing_method_exception: No signature of method: [Ljava.lang.String;.foo() is "
+                               "applicable for argument types: () values: []"},
     {"'Hello World'.toLowerCase().replaceAll(' ', '-')", "\"hello-world\""},
     {"'Hello World'.replaceAll('[^a-z]', '')", "\"elloorld\""},
     {"'hello'.inject('') { a, c -> c + a }", "\"olleh\""},
-    {"'hello'.unique()",
-     "missing_method_exception: No signature of method: java.lang.String.unique() is applicable for argument types: () values: []"},
+    {"'hello'.unique()", "missing_method_exception: No signature of method: java.lang.String.unique() is applicable "
+                         "for argument types: () values: []"},
     {"'hello'.toList().unique().join()", "\"helo\""},
     {"'hello'.toSet().size()", "4"},
-    {"'hello'.max()",
-     "missing_method_exception: No signature of method: java.lang.String.max() is applicable for argument types: () values: []"},
+    {"'hello'.max()", "missing_method_exception: No signature of method: java.lang.String.max() is applicable for "
+                      "argument types: () values: []"},
     {"'hello'.any { it == 'l' }", "true"},
     {"'hello'.findIndexOf { it == 'l' }", "2"},
-    {"'hello'.first()",
-     "missing_method_exception: No signature of method: java.lang.String.first() is applicable for argument types: () values: []"},
+    {"'hello'.first()", "missing_method_exception: No signature of method: java.lang.String.first() is applicable for "
+                        "argument types: () values: []"},
     {"'hello'.isEmpty()", "false"},
     {"'hello'.equals('hello')", "true"},
     {"'hello' in ['hello']", "true"},
     {"'ell' in 'hello'", "false"},
     {"'hello'.matches(/hel+o/)", "true"},
-    {"'hello'.uncapitalize()",
-     "missing_method_exception: No signature of method: java.lang.String.uncapitalize() is applicable for argument types: () values: []"},
+    {"'hello'.uncapitalize()", "missing_method_exception: No signature of method: java.lang.String.uncapitalize() is "
+                               "applicable for argument types: () values: []"},
     {"'hello'.isAllWhitespace()", "false"},
     {"'hello'.startsWith('h') && 'hello'.endsWith('o')", "true"},
     {"'hello'.asType(List)", "[\"h\",\"e\",\"l\",\"l\",\"o\"]"},
     {"'hello'.length", "missing_property_exception: No such property: length for class: java.lang.String"},
     {"'hello'.size", "missing_property_exception: No such property: size for class: java.lang.String"},
-    {"'hello'.encodeBase64()",
-     "missing_method_exception: No signature of method: java.lang.String.encodeBase64() is applicable for argument types: () values: []"},
-    {"'hello'.md5()",
-     "missing_method_exception: No signature of method: java.lang.String.md5() is applicable for argument types: () values: []"},
+    {"'hello'.encodeBase64()", "missing_method_exception: No signature of method: java.lang.String.encodeBase64() is "
+                               "applicable for argument types: () values: []"},
+    {"'hello'.md5()", "missing_method_exception: No signature of method: java.lang.String.md5() is applicable for "
+                      "argument types: () values: []"},
     {"\"a${1}b\" + 'c'", "\"a1bc\""},
     {"\"a${1}b\".size()", "3"},
     {"\"a${1}b\".toUpperCase()", "\"A1B\""},
@@ -665,8 +666,7 @@ static const struct evaluated nulls[] = {
     {"null.iterator().hasNext()", "false"},
     {"null.join(',')", "null_pointer_exception: Cannot invoke method join() on null object"},
     {"null.sum()", "null_pointer_exception: Cannot invoke method sum() on null object"},
-    {"null.collectEntries { [it, 1] }",
-     "null_pointer_exception: Cannot invoke method collectEntries() on null object"},
+    {"null.collectEntries { [it, 1] }", "null_pointer_exception: Cannot invoke method collectEntries() on null object"},
     {"null[0]", "null_pointer_exception: Cannot invoke method getAt() on null object"},
     {"null['a']", "null_pointer_exception: Cannot get property 'a' on null object"},
     {"null[1..2]", "null_pointer_exception: Cannot invoke method getAt() on null object"},
@@ -686,8 +686,8 @@ static const struct evaluated nulls[] = {
     {"[1,2]*.plus(1)", "[2,3]"},
     {"['a','bb']*.size()", "[1,2]"},
     {"['a','bb']*.length()", "[1,2]"},
-    {"['a','bb']*.foo()",
-     "missing_method_exception: No signature of method: java.lang.String.foo() is applicable for argument types: () values: []"},
+    {"['a','bb']*.foo()", "missing_method_exception: No signature of method: java.lang.String.foo() is applicable for "
+                          "argument types: () values: []"},
     {"[1,2]*.foo", "missing_property_exception: No such property: foo for class: java.lang.Integer"},
     {"[a:1]*.key", "[\"a\"]"},
 };
@@ -713,8 +713,8 @@ static const struct evaluated conversions[] = {
     {"'1' as int", "1"},
     {"'1' as short", "1"},
     {"'1' as BigInteger", "\"1\""},
-    {"'x' as BigDecimal",
-     "number_format_exception: Character x is neither a decimal digit number, decimal point, nor \"e\" notation exponential mark."},
+    {"'x' as BigDecimal", "number_format_exception: Character x is neither a decimal digit number, decimal point, nor "
+                          "\"e\" notation exponential mark."},
     {"'1.5' as int", "number_format_exception: For input string: \"1.5\""},
     {"'1.5' as float", "1.5"},
     {"1.5 as String", "\"1.5\""},
@@ -749,15 +749,16 @@ static const struct evaluated conversions[] = {
     {"(Date) 5",
      "groovy_cast_exception: Cannot cast object '5' with class 'java.lang.Integer' to class 'java.util.Date'"},
     {"(int[]) [1,2]", "[1,2]"},
-    {"int x = null; x",
-     "groovy_cast_exception: Cannot cast object 'null' with class 'null' to class 'int'. Try 'java.lang.Integer' instead"},
+    {"int x = null; x", "groovy_cast_exception: Cannot cast object 'null' with class 'null' to class 'int'. Try "
+                        "'java.lang.Integer' instead"},
     {"Integer x = '5'; x", "53"},
     {"String x = 5; x", "\"5\""},
     {"String x = [1]; x", "\"[1]\""},
     {"List x = 'abc'; x",
      "groovy_cast_exception: Cannot cast object 'abc' with class 'java.lang.String' to class 'java.util.List'"},
     {"Map x = []; x",
-     "groovy_cast_exception: Cannot cast object '[]' with class 'java.util.ArrayList' to class 'java.util.Map' due to: groovy.lang.GroovyRuntimeException: Could not find matching constructor for: java.util.Map()"},
+     "groovy_cast_exception: Cannot cast object '[]' with class 'java.util.ArrayList' to class 'java.util.Map' due to: "
+     "groovy.lang.GroovyRuntimeException: Could not find matching constructor for: java.util.Map()"},
     {"Set x = [1,1]; x", "[1]"},
     {"boolean x = 'a'; x", "true"},
     {"boolean x = []; x", "false"},
@@ -782,10 +783,10 @@ static const struct evaluated conversions[] = {
     {"def x = 5; x++; x", "6"},
     {"def x = 5.5; x++; x", "6.5"},
     {"def x = 'a'; x++; x", "\"b\""},
-    {"def x = true; x++; x",
-     "missing_method_exception: No signature of method: java.lang.Boolean.next() is applicable for argument types: () values: []"},
-    {"def x = [1]; x++; x",
-     "missing_method_exception: No signature of method: java.util.ArrayList.next() is applicable for argument types: () values: []"},
+    {"def x = true; x++; x", "missing_method_exception: No signature of method: java.lang.Boolean.next() is applicable "
+                             "for argument types: () values: []"},
+    {"def x = [1]; x++; x", "missing_method_exception: No signature of method: java.util.ArrayList.next() is "
+                            "applicable for argument types: () values: []"},
 };
 
 static const struct evaluated closures[] = {
@@ -800,8 +801,8 @@ static const struct evaluated closures[] = {
     {"true ^ true", "false"},
     {"true.or(false)", "true"},
     {"true.class.name", "\"java.lang.Boolean\""},
-    {"true + 1",
-     "missing_method_exception: No signature of method: java.lang.Boolean.plus() is applicable for argument types: (java.lang.Integer) values: [1]"},
+    {"true + 1", "missing_method_exception: No signature of method: java.lang.Boolean.plus() is applicable for "
+                 "argument types: (java.lang.Integer) values: [1]"},
     {"!true", "false"},
     {"true == 1", "false"},
     {"true.toString()", "\"true\""},
@@ -880,45 +881,45 @@ static const struct evaluated practice[] = {
     {"CS.any { k, v -> v == 7 }", "true"},
     {"CS.find { it.value == 7 }.key", "\"i\""},
     {"CS.unknown.field", "null_pointer_exception: Cannot get property 'field' on null object"},
-    {"CS.s.unknown()",
-     "missing_method_exception: No signature of method: java.lang.String.unknown() is applicable for argument types: () values: []"},
-    {"CS.l.unknown(1, 'a')",
-     "missing_method_exception: No signature of method: java.util.ArrayList.unknown() is applicable for argument types: (java.lang.Integer, java.lang.String) values: [1, a]"},
-    {"Math.unknown(1)",
-     "missing_method_exception: No signature of method: static java.lang.Math.unknown() is applicable for argument types: (java.lang.Integer) values: [1]"},
-    {"CS.i.toUpperCase()",
-     "missing_method_exception: No signature of method: java.lang.Integer.toUpperCase() is applicable for argument types: () values: []"},
+    {"CS.s.unknown()", "missing_method_exception: No signature of method: java.lang.String.unknown() is applicable for "
+                       "argument types: () values: []"},
+    {"CS.l.unknown(1, 'a')", "missing_method_exception: No signature of method: java.util.ArrayList.unknown() is "
+                             "applicable for argument types: (java.lang.Integer, java.lang.String) values: [1, a]"},
+    {"Math.unknown(1)", "missing_method_exception: No signature of method: static java.lang.Math.unknown() is "
+                        "applicable for argument types: (java.lang.Integer) values: [1]"},
+    {"CS.i.toUpperCase()", "missing_method_exception: No signature of method: java.lang.Integer.toUpperCase() is "
+                           "applicable for argument types: () values: []"},
     {"CS.m.x.y.z", "missing_property_exception: No such property: y for class: java.lang.Integer"},
-    {"CS.l['a']",
-     "missing_property_exception: Exception evaluating property 'a' for java.util.ArrayList, Reason: groovy.lang.MissingPropertyException: No such property: a for class: java.lang.Integer"},
+    {"CS.l['a']", "missing_property_exception: Exception evaluating property 'a' for java.util.ArrayList, Reason: "
+                  "groovy.lang.MissingPropertyException: No such property: a for class: java.lang.Integer"},
     {"CS.s['a']", "missing_property_exception: No such property: a for class: java.lang.String"},
     {"CS.s - CS.i", "\"hello\""},
-    {"CS.s * CS.s",
-     "missing_method_exception: No signature of method: java.lang.String.multiply() is applicable for argument types: (java.lang.String) values: [hello]"},
+    {"CS.s * CS.s", "missing_method_exception: No signature of method: java.lang.String.multiply() is applicable for "
+                    "argument types: (java.lang.String) values: [hello]"},
     {"CS.l - CS.i", "[1,2,3]"},
-    {"CS.l * CS.s",
-     "missing_method_exception: No signature of method: java.util.ArrayList.multiply() is applicable for argument types: (java.lang.String) values: [hello]"},
-    {"CS.m - CS.i",
-     "missing_method_exception: No signature of method: java.util.LinkedHashMap.minus() is applicable for argument types: (java.lang.Integer) values: [7]"},
-    {"CS.m + CS.i",
-     "missing_method_exception: No signature of method: java.util.LinkedHashMap.plus() is applicable for argument types: (java.lang.Integer) values: [7]"},
-    {"CS.i - CS.s",
-     "missing_method_exception: No signature of method: java.lang.Integer.minus() is applicable for argument types: (java.lang.String) values: [hello]"},
-    {"CS.i * CS.s",
-     "missing_method_exception: No signature of method: java.lang.Integer.multiply() is applicable for argument types: (java.lang.String) values: [hello]"},
+    {"CS.l * CS.s", "missing_method_exception: No signature of method: java.util.ArrayList.multiply() is applicable "
+                    "for argument types: (java.lang.String) values: [hello]"},
+    {"CS.m - CS.i", "missing_method_exception: No signature of method: java.util.LinkedHashMap.minus() is applicable "
+                    "for argument types: (java.lang.Integer) values: [7]"},
+    {"CS.m + CS.i", "missing_method_exception: No signature of method: java.util.LinkedHashMap.plus() is applicable "
+                    "for argument types: (java.lang.Integer) values: [7]"},
+    {"CS.i - CS.s", "missing_method_exception: No signature of method: java.lang.Integer.minus() is applicable for "
+                    "argument types: (java.lang.String) values: [hello]"},
+    {"CS.i * CS.s", "missing_method_exception: No signature of method: java.lang.Integer.multiply() is applicable for "
+                    "argument types: (java.lang.String) values: [hello]"},
     {"CS.i + CS.s", "\"7hello\""},
-    {"CS.i + CS.l",
-     "missing_method_exception: No signature of method: java.lang.Integer.plus() is applicable for argument types: (java.util.ArrayList) values: [[1, 2, 3]]"},
-    {"CS.i + CS.m",
-     "missing_method_exception: No signature of method: java.lang.Integer.plus() is applicable for argument types: (java.util.LinkedHashMap) values: [[x:1, y:[z:deep]]]"},
+    {"CS.i + CS.l", "missing_method_exception: No signature of method: java.lang.Integer.plus() is applicable for "
+                    "argument types: (java.util.ArrayList) values: [[1, 2, 3]]"},
+    {"CS.i + CS.m", "missing_method_exception: No signature of method: java.lang.Integer.plus() is applicable for "
+                    "argument types: (java.util.LinkedHashMap) values: [[x:1, y:[z:deep]]]"},
     {"CS.l + CS.m", "[1,2,3,{\"x\":1,\"y\":{\"z\":\"deep\"}}]"},
     {"CS.l + CS.s", "[1,2,3,\"hello\"]"},
-    {"CS.m + CS.s",
-     "missing_method_exception: No signature of method: java.util.LinkedHashMap.plus() is applicable for argument types: (java.lang.String) values: [hello]"},
-    {"CS.t + CS.s",
-     "missing_method_exception: No signature of method: java.lang.Boolean.plus() is applicable for argument types: (java.lang.String) values: [hello]"},
-    {"CS.l > CS.i",
-     "groovy_runtime_exception: Cannot compare java.util.ArrayList with value '[1, 2, 3]' and java.lang.Integer with value '7'"},
+    {"CS.m + CS.s", "missing_method_exception: No signature of method: java.util.LinkedHashMap.plus() is applicable "
+                    "for argument types: (java.lang.String) values: [hello]"},
+    {"CS.t + CS.s", "missing_method_exception: No signature of method: java.lang.Boolean.plus() is applicable for "
+                    "argument types: (java.lang.String) values: [hello]"},
+    {"CS.l > CS.i", "groovy_runtime_exception: Cannot compare java.util.ArrayList with value '[1, 2, 3]' and "
+                    "java.lang.Integer with value '7'"},
     {"CS.l < CS.l", "false"},
     {"CS.m < CS.m", "false"},
     {"CS.t < CS.f", "false"},
@@ -926,46 +927,48 @@ static const struct evaluated practice[] = {
     {"CS.i == CS.s", "false"},
     {"CS.l <=> CS.l", "0"},
     {"-CS.l", "[-1,-2,-3]"},
-    {"-CS.t",
-     "missing_method_exception_no_stack: No signature of method: java.lang.Boolean.negative() is applicable for argument types: () values: []"},
-    {"+CS.s",
-     "missing_method_exception: No signature of method: java.lang.String.positive() is applicable for argument types: () values: []"},
+    {"-CS.t", "missing_method_exception_no_stack: No signature of method: java.lang.Boolean.negative() is applicable "
+              "for argument types: () values: []"},
+    {"+CS.s", "missing_method_exception: No signature of method: java.lang.String.positive() is applicable for "
+              "argument types: () values: []"},
     {"~CS.s", "\"hello\""},
-    {"~CS.d",
-     "unsupported_operation_exception: Cannot use bitwiseNegate() on this number type: java.lang.Double with value: 2.5"},
+    {"~CS.d", "unsupported_operation_exception: Cannot use bitwiseNegate() on this number type: java.lang.Double with "
+              "value: 2.5"},
     {"CS.d << 1",
      "unsupported_operation_exception: Cannot use leftShift() on this number type: java.lang.Double with value: 2.5"},
     {"CS.d & 1",
      "unsupported_operation_exception: Cannot use and() on this number type: java.lang.Double with value: 2.5"},
-    {"CS.i & CS.s",
-     "missing_method_exception: No signature of method: java.lang.Integer.and() is applicable for argument types: (java.lang.String) values: [hello]"},
-    {"CS.t & CS.i",
-     "missing_method_exception: No signature of method: java.lang.Boolean.and() is applicable for argument types: (java.lang.Integer) values: [7]"},
+    {"CS.i & CS.s", "missing_method_exception: No signature of method: java.lang.Integer.and() is applicable for "
+                    "argument types: (java.lang.String) values: [hello]"},
+    {"CS.t & CS.i", "missing_method_exception: No signature of method: java.lang.Boolean.and() is applicable for "
+                    "argument types: (java.lang.Integer) values: [7]"},
     {"CS.t & CS.f", "false"},
     {"CS.i++; CS.s++; CS.s", "\"hellp\""},
-    {"CS.l.get('a')",
-     "missing_method_exception: No signature of method: java.util.ArrayList.get() is applicable for argument types: (java.lang.String) values: [a]"},
-    {"CS.l.get()",
-     "missing_method_exception: No signature of method: java.util.ArrayList.get() is applicable for argument types: () values: []"},
+    {"CS.l.get('a')", "missing_method_exception: No signature of method: java.util.ArrayList.get() is applicable for "
+                      "argument types: (java.lang.String) values: [a]"},
+    {"CS.l.get()", "missing_method_exception: No signature of method: java.util.ArrayList.get() is applicable for "
+                   "argument types: () values: []"},
     {"CS.l.add(1, 2, 3)",
-     "missing_method_exception: No signature of method: java.util.ArrayList.add() is applicable for argument types: (java.lang.Integer, java.lang.Integer, java.lang.Integer) values: [1, 2, 3]"},
-    {"CS.s.substring('a')",
-     "missing_method_exception: No signature of method: java.lang.String.substring() is applicable for argument types: (java.lang.String) values: [a]"},
+     "missing_method_exception: No signature of method: java.util.ArrayList.add() is applicable for argument types: "
+     "(java.lang.Integer, java.lang.Integer, java.lang.Integer) values: [1, 2, 3]"},
+    {"CS.s.substring('a')", "missing_method_exception: No signature of method: java.lang.String.substring() is "
+                            "applicable for argument types: (java.lang.String) values: [a]"},
     {"CS.s.substring(1, 2, 3)",
-     "missing_method_exception: No signature of method: java.lang.String.substring() is applicable for argument types: (java.lang.Integer, java.lang.Integer, java.lang.Integer) values: [1, 2, 3]"},
-    {"CS.m.put(1)",
-     "missing_method_exception: No signature of method: java.util.LinkedHashMap.put() is applicable for argument types: (java.lang.Integer) values: [1]"},
-    {"CS.s.length(1)",
-     "missing_method_exception: No signature of method: java.lang.String.length() is applicable for argument types: (java.lang.Integer) values: [1]"},
-    {"CS.l.size(1)",
-     "missing_method_exception: No signature of method: java.util.ArrayList.size() is applicable for argument types: (java.lang.Integer) values: [1]"},
-    {"Math.max(1)",
-     "missing_method_exception: No signature of method: static java.lang.Math.max() is applicable for argument types: (java.lang.Integer) values: [1]"},
-    {"Math.abs('a')",
-     "missing_method_exception: No signature of method: static java.lang.Math.abs() is applicable for argument types: (java.lang.String) values: [a]"},
+     "missing_method_exception: No signature of method: java.lang.String.substring() is applicable for argument types: "
+     "(java.lang.Integer, java.lang.Integer, java.lang.Integer) values: [1, 2, 3]"},
+    {"CS.m.put(1)", "missing_method_exception: No signature of method: java.util.LinkedHashMap.put() is applicable for "
+                    "argument types: (java.lang.Integer) values: [1]"},
+    {"CS.s.length(1)", "missing_method_exception: No signature of method: java.lang.String.length() is applicable for "
+                       "argument types: (java.lang.Integer) values: [1]"},
+    {"CS.l.size(1)", "missing_method_exception: No signature of method: java.util.ArrayList.size() is applicable for "
+                     "argument types: (java.lang.Integer) values: [1]"},
+    {"Math.max(1)", "missing_method_exception: No signature of method: static java.lang.Math.max() is applicable for "
+                    "argument types: (java.lang.Integer) values: [1]"},
+    {"Math.abs('a')", "missing_method_exception: No signature of method: static java.lang.Math.abs() is applicable for "
+                      "argument types: (java.lang.String) values: [a]"},
     {"Math.sqrt(-1)", "\"NaN\""},
-    {"Integer.parseInt(5)",
-     "missing_method_exception: No signature of method: static java.lang.Integer.parseInt() is applicable for argument types: (java.lang.Integer) values: [5]"},
+    {"Integer.parseInt(5)", "missing_method_exception: No signature of method: static java.lang.Integer.parseInt() is "
+                            "applicable for argument types: (java.lang.Integer) values: [5]"},
     {"Integer.parseInt(null)", "number_format_exception: Cannot parse null string"},
     {"Integer.parseInt('')", "number_format_exception: For input string: \"\""},
     {"Integer.parseInt('99999999999')", "number_format_exception: For input string: \"99999999999\""},
@@ -973,8 +976,8 @@ static const struct evaluated practice[] = {
     {"Double.parseDouble('x')", "number_format_exception: For input string: \"x\""},
     {"'x'.toDouble()", "number_format_exception: For input string: \"x\""},
     {"'x'.toLong()", "number_format_exception: For input string: \"x\""},
-    {"'x'.toBigDecimal()",
-     "number_format_exception: Character x is neither a decimal digit number, decimal point, nor \"e\" notation exponential mark."},
+    {"'x'.toBigDecimal()", "number_format_exception: Character x is neither a decimal digit number, decimal point, nor "
+                           "\"e\" notation exponential mark."},
     {"Double.parseDouble('')", "number_format_exception: empty String"},
 };
 
@@ -1095,7 +1098,8 @@ static const struct evaluated more[] = {
     {"def s = [1,2] as Set; s.class.name", "\"java.util.LinkedHashSet\""},
     {"def s = [1,2] as Set; s == [2,1] as Set", "true"},
     {"def s = [1,2] as Set; s.get(0)",
-     "missing_method_exception: No signature of method: java.util.LinkedHashSet.get() is applicable for argument types: (java.lang.Integer) values: [0]"},
+     "missing_method_exception: No signature of method: java.util.LinkedHashSet.get() is applicable for argument "
+     "types: (java.lang.Integer) values: [0]"},
     {"'hello world'.split(' ').collect { it.capitalize() }.join(' ')", "\"Hello World\""},
     {"'helloWorldFoo'.replaceAll(/([A-Z])/) { '_' + it[0].toLowerCase() }", "\"hello_world_foo\""},
     {"'hello_world'.replaceAll(/_([a-z])/) { m, c -> c.toUpperCase() }", "\"helloWorld\""},
@@ -1133,8 +1137,8 @@ static const struct evaluated more[] = {
     {"('a' as char) + 1", "98"},
     {"(char) ('a' as char) + 1", "98"},
     {"((char) 97).toString()", "\"a\""},
-    {"'a'.charAt(0) + 'b'",
-     "missing_method_exception: No signature of method: java.lang.Character.plus() is applicable for argument types: (java.lang.String) values: [b]"},
+    {"'a'.charAt(0) + 'b'", "missing_method_exception: No signature of method: java.lang.Character.plus() is "
+                            "applicable for argument types: (java.lang.String) values: [b]"},
     {"'a'.codePointAt(0)", "97"},
     {"Character.isDigit('5' as char)", "true"},
     {"Character.isLetter('a' as char)", "true"},
@@ -1203,13 +1207,13 @@ static const struct evaluated more[] = {
     {"Float.parseFloat('1.5')", "1.5"},
     {"Boolean.parseBoolean('TRUE')", "true"},
     {"5.5.toInteger() + 5.5.toLong()", "10"},
-    {"3.7.floor()",
-     "missing_method_exception: No signature of method: java.lang.Double.floor() is applicable for argument types: () values: []"},
-    {"3.2.ceil()",
-     "missing_method_exception: No signature of method: java.lang.Double.ceil() is applicable for argument types: () values: []"},
+    {"3.7.floor()", "missing_method_exception: No signature of method: java.lang.Double.floor() is applicable for "
+                    "argument types: () values: []"},
+    {"3.2.ceil()", "missing_method_exception: No signature of method: java.lang.Double.ceil() is applicable for "
+                   "argument types: () values: []"},
     {"5.power(2) + 2.power(-1)", "25.5"},
-    {"5.isEven()",
-     "missing_method_exception: No signature of method: java.lang.Integer.isEven() is applicable for argument types: () values: []"},
+    {"5.isEven()", "missing_method_exception: No signature of method: java.lang.Integer.isEven() is applicable for "
+                   "argument types: () values: []"},
     {"1.plus('a')", "\"1a\""},
     {"5.times { it }", "null"},
     {"(1..5).sum { it * it }", "55"},
@@ -1395,13 +1399,16 @@ static void test_guesses(void **state)
         struct problem problem = {0};
         struct script_value value = {.params = SLICE_LIT("{}")};
         assert_int_equal(script_compile(SCRIPT_GROOVY, SCRIPT_FOR_TEST, slice_from(rows[i].source), SLICE_NONE, &script,
-                                        &arena, &problem), 0);
+                                        &arena, &problem),
+                         0);
         assert_int_equal(script_run_value(script, &SCRIPT_LIMITS_DEFAULT, &arena, &value, &problem), SCRIPT_FAILED);
         struct slice reason = problem.caused_by->reason;
         const char *guess = memmem(reason.data, reason.len, "\nPossible", 9);
-        struct slice have = guess == NULL ? SLICE_LIT("") : slice_make(guess, (size_t)(reason.data + reason.len - guess));
+        struct slice have =
+            guess == NULL ? SLICE_LIT("") : slice_make(guess, (size_t)(reason.data + reason.len - guess));
         struct slice expected = slice_from(rows[i].guess);
-        if (have.len < expected.len || (expected.len == 0 && have.len > 0) || memcmp(have.data, expected.data, expected.len) != 0)
+        if (have.len < expected.len || (expected.len == 0 && have.len > 0) ||
+            memcmp(have.data, expected.data, expected.len) != 0)
             fail_msg("%s guesses %.*s", rows[i].source, SLICE_ARG(have));
         script_unref(script);
         arena_deinit(&arena);
@@ -1411,10 +1418,11 @@ static void test_guesses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),   cmocka_unit_test(test_maps),  cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_texts),   cmocka_unit_test(test_numbers), cmocka_unit_test(test_nulls),
+        cmocka_unit_test(test_lists),       cmocka_unit_test(test_maps),     cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_numbers),  cmocka_unit_test(test_nulls),
         cmocka_unit_test(test_conversions), cmocka_unit_test(test_closures), cmocka_unit_test(test_practice),
-        cmocka_unit_test(test_gstrings), cmocka_unit_test(test_docs), cmocka_unit_test(test_guesses),    cmocka_unit_test(test_more),
+        cmocka_unit_test(test_gstrings),    cmocka_unit_test(test_docs),     cmocka_unit_test(test_guesses),
+        cmocka_unit_test(test_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

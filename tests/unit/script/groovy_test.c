@@ -42,10 +42,12 @@ static const struct evaluated statements[] = {
     {"def n = 0\nfor (i in 1..3) n += i\nfor (int i = 0; i < 3; i++) { n += i }\nfor (x : [10]) n += x",
      "multiple_compilation_errors_exception: startup failed:\n"
      "d84463472b002157f1215bc8ede81a7c37e6ce63: 4: Java-style for-each statement requires a type declaration.;\n"
-     "   solution: Use the 'in' keyword, as for (x in y) {...} @ line 4, column 8.\n   for (x : [10]) n += x\n          ^\n\n1 "
+     "   solution: Use the 'in' keyword, as for (x in y) {...} @ line 4, column 8.\n   for (x : [10]) n += x\n         "
+     " ^\n\n1 "
      "error\n"},
     {"def n = 0\nfor (i in 1..3) n += i\nfor (def x : [10]) n += x\nn", "16"},
-    {"def n = 0; outer: for (a in 1..3) { for (b in 1..3) { if (b == 2) continue outer; if (a == 3) break outer; n += 10 * a + "
+    {"def n = 0; outer: for (a in 1..3) { for (b in 1..3) { if (b == 2) continue outer; if (a == 3) break outer; n += "
+     "10 * a + "
      "b } }; n",
      "32"},
     {"def (a, b) = [1, 2]; (a, b) = [b, a]; [a, b]", "[2,1]"},
@@ -53,7 +55,8 @@ static const struct evaluated statements[] = {
     {"switch ('x') { case Integer: return 1; case ~/[a-z]/: return 2 }", "2"},
     {"switch (2.5) { case { it > 2 }: return 'big' }", "\"big\""},
     {"if (word)\n{\n  'yes'\n}\nelse\n  'no'", "\"yes\""},
-    {"try { 1 / 0 } catch (ArithmeticException | NullPointerException e) { e.message } finally { 5 }", "\"Division by zero\""},
+    {"try { 1 / 0 } catch (ArithmeticException | NullPointerException e) { e.message } finally { 5 }",
+     "\"Division by zero\""},
     {"def f(x, y = 5) { x + y }\nf(1) + f(1, 1)", "8"},
     {"int fib(int n) { n < 2 ? n : fib(n - 1) + fib(n - 2) }\nfib(15)", "610"},
     {"list\n  .findAll { it > 1 }\n  .collect { it * 2 }", "[4,6]"},
@@ -80,9 +83,9 @@ static const struct evaluated closures[] = {
     {"def fact; fact = { n -> n < 2 ? 1 : n * fact(n - 1) }; fact(10)", "3628800"},
     {"{ a, b = 2 -> a + b }(1)", "3"},
     {"[[1, 2], [3, 4]].collect { a, b -> a + b }", "[3,7]"},
-    {"def f = { a, b -> a }; f(1)",
-     "missing_method_exception: No signature of method: eae8591b7df4dca054ee231ffe6ff111655524de$_run_closure1.call() is "
-     "applicable for argument types: (java.lang.Integer) values: [1]"},
+    {"def f = { a, b -> a }; f(1)", "missing_method_exception: No signature of method: "
+                                    "eae8591b7df4dca054ee231ffe6ff111655524de$_run_closure1.call() is "
+                                    "applicable for argument types: (java.lang.Integer) values: [1]"},
     {"def m = [n: 1]; m.with { n = n + 1; k = 5 }; m", "{\"n\":2,\"k\":5}"},
     {"def m = [hi: { 'hi ' + it }]; m.hi('you')", "\"hi you\""},
     {"def add = { x, y -> x + y }; add 1, 2", "3"},
@@ -95,14 +98,17 @@ static const struct evaluated missing[] = {
     {"null.foo()", "null_pointer_exception: Cannot invoke method foo() on null object"},
     {"def x = null; x.y = 1", "null_pointer_exception: Cannot set property 'y' on null object"},
     {"1.foo", "missing_property_exception: No such property: foo for class: java.lang.Integer"},
-    {"'abc'.foo(1, 'x')", "missing_method_exception: No signature of method: java.lang.String.foo() is applicable for argument "
-                          "types: (java.lang.Integer, java.lang.String) values: [1, x]"},
-    {"'abc'.substring()", "method_selection_exception: Could not find which method substring() to invoke from this list:\n"
-                          "  public java.lang.String java.lang.String#substring(int)\n"
-                          "  public java.lang.String java.lang.String#substring(int, int)"},
+    {"'abc'.foo(1, 'x')",
+     "missing_method_exception: No signature of method: java.lang.String.foo() is applicable for argument "
+     "types: (java.lang.Integer, java.lang.String) values: [1, x]"},
+    {"'abc'.substring()",
+     "method_selection_exception: Could not find which method substring() to invoke from this list:\n"
+     "  public java.lang.String java.lang.String#substring(int)\n"
+     "  public java.lang.String java.lang.String#substring(int, int)"},
     {"assert one == 2 : 'no'", "assertion_error: no. Expression: (one == 2). Values: one = 1"},
-    {"assert list.size() > 5", "power_assertion_error: assert list.size() > 5\n       |    |      |\n       |    3      false\n"
-                               "       [1, 2, 3]"},
+    {"assert list.size() > 5",
+     "power_assertion_error: assert list.size() > 5\n       |    |      |\n       |    3      false\n"
+     "       [1, 2, 3]"},
 };
 
 static void table(const struct evaluated *rows, size_t count)
@@ -181,7 +187,8 @@ static void test_refused(void **state)
         {"int x = 1; int x = 2", "The current scope already contains a variable of the name x"},
         {"break", "the break statement is only allowed inside loops or switches"},
         {"class A { }", "classes are not supported in scripts @ line 1, column 1."},
-        {"{ x }", "Ambiguous expression could be either a parameterless closure expression or an isolated open code block"},
+        {"{ x }",
+         "Ambiguous expression could be either a parameterless closure expression or an isolated open code block"},
     };
     (void)state;
     contains(rows, sizeof rows / sizeof *rows);
@@ -198,8 +205,7 @@ static void test_bounds(void **state)
         {"def f() { f() }\nf()", "stack_overflow_error: null"},
         {"def f; f = { f() }; f()", "stack_overflow_error: null"},
         {"def s = 'x'; while (true) { s += s }", "limit_exceeded_exception: the script needs more than"},
-        {"def s = 'x'; while (true) { s = \"$s$s\" }",
-         "limit_exceeded_exception: the script needs more than"},
+        {"def s = 'x'; while (true) { s = \"$s$s\" }", "limit_exceeded_exception: the script needs more than"},
         {"def l = [0]; while (true) { l += l }", "limit_exceeded_exception: the script needs more than"},
         {"def m = [:]; m.m = m; m.toString()", "\"[m:(this Map)]\""},
         {"[0] * 1000000000", "limit_exceeded_exception: the script "},
@@ -210,7 +216,8 @@ static void test_bounds(void **state)
 
 static void test_nesting(void **state)
 {
-    static const char *const units[] = {"(", "[", "{", "!", "-", "x.", "x(", "\"${", "if (x) ", "x + ", "x ? ", "{ -> ", "a b ", "x="};
+    static const char *const units[] = {"(",    "[",       "{",    "!",    "-",     "x.",   "x(",
+                                        "\"${", "if (x) ", "x + ", "x ? ", "{ -> ", "a b ", "x="};
     (void)state;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         struct arena arena = ARENA_INIT;

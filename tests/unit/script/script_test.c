@@ -89,7 +89,8 @@ static void test_updates(void **state)
         struct script_update update = {.source = slice_from(updates[i].document),
                                        .params = SLICE_LIT("{\"process_id\":123}")};
         assert_int_equal(script_compile(SCRIPT_DEFAULT, SCRIPT_FOR_UPDATE, slice_from(updates[i].source), SLICE_NONE,
-                                        &script, &arena, &problem), 0);
+                                        &script, &arena, &problem),
+                         0);
         assert_int_equal(script_run_update(script, &SCRIPT_LIMITS_DEFAULT, &arena, &update, &problem), 0);
         assert_int_equal(update.op_after, updates[i].op);
         assert_slice_equal(update.source_after, updates[i].after);

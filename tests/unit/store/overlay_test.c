@@ -10,8 +10,7 @@
 
 #include <stdio.h>
 
-static void assert_holds(const struct overlay *overlay, enum store_space space, const char *key,
-                         const char *value)
+static void assert_holds(const struct overlay *overlay, enum store_space space, const char *key, const char *value)
 {
     struct slice got;
     assert_int_equal(overlay_get(overlay, space, slice_from(key), &got), 0);

@@ -43,8 +43,7 @@ static void write_one(struct fixture *f, tl_ts ts, enum store_space space, const
 }
 
 /* Asserts what a read sees; value NULL: nothing. */
-static void assert_reads(struct fixture *f, tl_ts ts, enum store_space space, const char *key,
-                         const char *value)
+static void assert_reads(struct fixture *f, tl_ts ts, enum store_space space, const char *key, const char *value)
 {
     struct store_value got;
     int r = store_get(f->store, space, ts, slice_from(key), &got);
@@ -73,8 +72,8 @@ static void assert_scan(struct store_iter *iter, const char *expected)
     assert_int_equal(store_iter_status(iter), 0);
 }
 
-static void assert_scan_at(struct fixture *f, tl_ts ts, enum store_space space, const char *lower,
-                           const char *upper, const char *expected)
+static void assert_scan_at(struct fixture *f, tl_ts ts, enum store_space space, const char *lower, const char *upper,
+                           const char *expected)
 {
     struct store_iter *iter = store_iter_new(f->store, space, ts, slice_from(lower), slice_from(upper));
     assert_scan(iter, expected);

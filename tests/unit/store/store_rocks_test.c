@@ -174,8 +174,7 @@ static void reopening_keeps_everything(void **state)
         assert_int_equal(count_keys(f, SPACE_SYSTEM), 1);
         struct store_value value;
         assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 119, SLICE_LIT("k1"), &value), STORE_TOO_OLD);
-        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 150, SLICE_LIT("k55"), &value),
-                         STORE_NOT_FOUND);
+        assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 150, SLICE_LIT("k55"), &value), STORE_NOT_FOUND);
         assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 150, SLICE_LIT("k49"), &value), 0);
         store_value_release(&value);
         assert_int_equal(store_verify(f->store, NULL), 0);
