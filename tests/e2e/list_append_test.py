@@ -86,7 +86,7 @@ def carry_out(client, operations):
     """Returns: the operations with what was read, and the timestamp of the commit."""
     query = all(kind == "r" for kind, _, _ in operations) and client.random.random() < 0.6
     transaction = ask(client, "POST", "/_transaction", {"mode": "query" if query else "update", "timeout": "2s"})["transaction"]
-    client.note("transaction", id=transaction)
+    client.note("transaction", id=transaction, query=query)
     inside = "timeout=2s&transaction=" + transaction
     done = []
     for kind, key, element in operations:
@@ -152,7 +152,9 @@ def settle(server, notes):
         if operations is None or transaction is None:
             return
         unknown += 1
-        status = server.must("GET", "/_transaction/" + transaction)
+        if transaction["query"]:
+            return  # begun without waiting for the disk, so a killed server may not know it; it changed nothing
+        status = server.must("GET", "/_transaction/" + transaction["id"])
         assert status["state"] in ("committed", "rolled_back", "active"), status
         if status["state"] == "committed" and status["mode"] == "update":
             committed.append((status["commit_timestamp"], [operation for operation in operations if operation[0] == "append"]))
@@ -162,7 +164,7 @@ def settle(server, notes):
         if note["kind"] == "invoke":
             current[one] = note["value"]
         elif note["kind"] == "transaction":
-            ids[one] = note["id"]
+            ids[one] = note
         elif note["kind"] == "ok":
             committed.append((note["timestamp"], note["value"]))
             current.pop(one), ids.pop(one)
