@@ -7,7 +7,6 @@
 #include "script/dict.h"
 #include "script/method.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 static bool null_receiver(struct run *run)
@@ -26,14 +25,9 @@ static const struct method *find(struct value self, struct slice name, unsigned 
 
 static const struct method *find_accessor(struct value self, const char *prefix, struct slice field)
 {
-    char name[80];
-    size_t len = strlen(prefix);
-    if (field.len == 0 || len + field.len >= sizeof name)
-        return NULL;
-    memcpy(name, prefix, len);
-    memcpy(name + len, field.data, field.len);
-    name[len] = (char)toupper((unsigned char)name[len]);
-    return find(self, slice_make(name, len + field.len), 0, 0);
+    char name[METHOD_ACCESSOR_MAX];
+    struct slice accessor = method_accessor(name, prefix, field);
+    return accessor.len == 0 ? NULL : find(self, accessor, 0, 0);
 }
 
 static const struct method *find_getter(struct run *run, const struct node *node, struct value self)

@@ -13,21 +13,16 @@
 #include "script/operate.h"
 #include "script/regex.h"
 
-#include <ctype.h>
-
 /* Members */
 
 static const struct method *find_accessor(struct run *run, type_id type, const char *prefix, struct slice field,
                                           unsigned count)
 {
-    char name[80];
-    size_t len = strlen(prefix);
-    if (field.len == 0 || len + field.len >= sizeof name || type_dims(type) > 0)
+    char name[METHOD_ACCESSOR_MAX];
+    struct slice accessor = method_accessor(name, prefix, field);
+    if (accessor.len == 0 || type_dims(type) > 0)
         return NULL;
-    memcpy(name, prefix, len);
-    memcpy(name + len, field.data, field.len);
-    name[len] = (char)toupper((unsigned char)name[len]);
-    struct method_query query = {type_class(type), slice_make(name, len + field.len), count, METHOD_GROOVY};
+    struct method_query query = {type_class(type), accessor, count, METHOD_GROOVY};
     return run_method(run, &query);
 }
 

@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "script/seq.h"
 
+#include <ctype.h>
+
 const struct method_table *const method_tables[] = {
     methods_text,        methods_collection, methods_map,           methods_number,        methods_stream,
     methods_regex,       methods_time,       methods_date,          methods_duration,      methods_enum,
@@ -160,4 +162,15 @@ const struct method *method_find(const struct method_query *query)
         if (method->count == query->count)
             return method;
     return NULL;
+}
+
+struct slice method_accessor(char to[METHOD_ACCESSOR_MAX], const char *prefix, struct slice field)
+{
+    size_t len = strlen(prefix);
+    if (field.len == 0 || len + field.len >= METHOD_ACCESSOR_MAX)
+        return SLICE_NONE;
+    memcpy(to, prefix, len);
+    memcpy(to + len, field.data, field.len);
+    to[len] = (char)toupper((unsigned char)to[len]);
+    return slice_make(to, len + field.len);
 }

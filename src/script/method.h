@@ -95,6 +95,13 @@ extern const struct method_table methods_groovy_object[], methods_groovy_walk[],
 /* All tables, ended by NULL. */
 extern const struct method_table *const method_tables[];
 
+/*
+ * The method behind a property: "getName" for "get" and "name".
+ * Returns: its name, in `to`; SLICE_NONE for a field that is empty or longer than any that has one.
+ */
+#define METHOD_ACCESSOR_MAX 80
+struct slice method_accessor(char to[METHOD_ACCESSOR_MAX], const char *prefix, struct slice field);
+
 struct method_query {
     enum class_id id;
     struct slice name;

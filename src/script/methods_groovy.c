@@ -175,6 +175,21 @@ bool groovy_key(struct run *run, struct value *a, unsigned n, struct value item,
     return n == 0 || groovy_call_item(run, a[0], a[n], item, ret);
 }
 
+bool groovy_count_by(struct run *run, struct iter *iter, struct value *a, unsigned n, struct value *ret)
+{
+    struct dict *counts = dict_new(run, CLASS_LINKED_HASH_MAP);
+    *ret = value_of(counts);
+    walk(iter, item)
+    {
+        struct value key;
+        struct entry *entry;
+        if (!groovy_key(run, a, n, item, &key) || !dict_find(run, counts, key, &entry) ||
+            !dict_put(run, counts, key, value_int(entry == NULL ? 1 : entry->value.i + 1), NULL))
+            return false;
+    }
+    return run->thrown == NULL;
+}
+
 bool groovy_map_get(struct run *run, struct dict *dict, struct value key, struct value *ret)
 {
     struct entry *entry;

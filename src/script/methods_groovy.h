@@ -38,6 +38,8 @@ bool groovy_order(struct run *run, struct value comparator, struct value a, stru
 
 /* The closure's key or, without a closure, the element. */
 bool groovy_key(struct run *run, struct value *a, unsigned n, struct value item, struct value *ret);
+/* countBy over what `iter` walks: a map from key to how many elements have it. */
+bool groovy_count_by(struct run *run, struct iter *iter, struct value *a, unsigned n, struct value *ret);
 
 /* A map's value; null where it has none, or what Groovy's withDefault makes for the key. */
 bool groovy_map_get(struct run *run, struct dict *dict, struct value key, struct value *ret);

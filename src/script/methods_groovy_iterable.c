@@ -264,19 +264,7 @@ static bool join(struct run *run, struct value *a, unsigned n, struct value *ret
 static bool count_by(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     struct iter iter;
-    struct dict *counts = dict_new(run, CLASS_LINKED_HASH_MAP);
-    *ret = value_of(counts);
-    if (!groovy_walk(run, &iter, a[0]))
-        return false;
-    walk(&iter, item)
-    {
-        struct value key;
-        struct entry *entry;
-        if (!groovy_key(run, a, n, item, &key) || !dict_find(run, counts, key, &entry) ||
-            !dict_put(run, counts, key, value_int(entry == NULL ? 1 : entry->value.i + 1), NULL))
-            return false;
-    }
-    return run->thrown == NULL;
+    return groovy_walk(run, &iter, a[0]) && groovy_count_by(run, &iter, a, n, ret);
 }
 
 static bool group_once(struct run *run, struct value self, struct value function, struct dict *groups)

@@ -5,8 +5,6 @@
 
 #include "script/method.h"
 
-#include <ctype.h>
-
 /* An expression that is false; compile_fail() returns NULL. */
 #define FAIL(type, offset, ...)                                       \
     __extension__({                                                   \
@@ -137,30 +135,19 @@ bool resolve__new(struct resolver *r, struct node *node, struct want want)
 static const struct method *find_accessor(type_id type, const char *prefix, struct slice field, unsigned count,
                                           unsigned kind)
 {
-    char name[80];
-    size_t len = strlen(prefix);
-    if (field.len == 0 || len + field.len >= sizeof name)
-        return NULL;
-    memcpy(name, prefix, len);
-    memcpy(name + len, field.data, field.len);
-    name[len] = (char)toupper((unsigned char)name[len]);
-    return find(type, slice_make(name, len + field.len), count, kind);
+    char name[METHOD_ACCESSOR_MAX];
+    struct slice accessor = method_accessor(name, prefix, field);
+    return accessor.len == 0 ? NULL : find(type, accessor, count, kind);
 }
 
 /* Whether some object may answer to the name otherwise than as a map to its key. */
 static bool has_accessor(struct slice name)
 {
-    char accessor[80];
-    if (name.len == 0 || name.len + 3 >= sizeof accessor || method_exists(name, METHOD_PAINLESS | METHOD_FIELD))
+    char get[METHOD_ACCESSOR_MAX], is[METHOD_ACCESSOR_MAX];
+    struct slice getter = method_accessor(get, "get", name);
+    if (getter.len == 0 || method_exists(name, METHOD_PAINLESS | METHOD_FIELD))
         return true;
-    memcpy(accessor, "get", 3);
-    memcpy(accessor + 3, name.data, name.len);
-    accessor[3] = (char)toupper((unsigned char)accessor[3]);
-    if (method_exists(slice_make(accessor, name.len + 3), METHOD_PAINLESS))
-        return true;
-    accessor[1] = 'i';
-    accessor[2] = 's';
-    return method_exists(slice_make(accessor + 1, name.len + 2), METHOD_PAINLESS);
+    return method_exists(getter, METHOD_PAINLESS) || method_exists(method_accessor(is, "is", name), METHOD_PAINLESS);
 }
 
 static bool dot_array(struct resolver *r, struct node *node, struct want want)
