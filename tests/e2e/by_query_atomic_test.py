@@ -4,42 +4,18 @@
 
 They are slowed down (one document a batch, so many a second), so that others can look at them and stand in their way.
 """
-import json
 import os
 import sys
-import threading
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 ALL = {"query": {"match_all": {}}}
 ADD = {"script": {"source": "ctx._source.n += 1"}}
 DOCUMENTS = 2500
 SLOW = "atomic=true&scroll_size=1&requests_per_second=10"
-
-
-def until(condition, what, seconds=20):
-    end = time.time() + seconds
-    while not condition():
-        if time.time() > end:
-            raise AssertionError("in vain: waited until " + what)
-        time.sleep(0.01)
-
-
-class Background(threading.Thread):
-    def __init__(self, server, method, path, body):
-        super().__init__()
-        self.server, self.method, self.path, self.body = server, method, path, body
-        self.status = self.reply = None
-        self.start()
-
-    def run(self):
-        connection = self.server.connect()
-        response = self.server.request(self.method, self.path, self.body, connection=connection)
-        self.status, self.reply = response.status, json.loads(response.body)
-        connection.close()
 
 
 class Case(unittest.TestCase):
@@ -121,7 +97,7 @@ class AmongOthers(Case):
     def test_nobody_sees_a_part(self):
         self.fill("fs", 10)
         before = {number: number for number in range(10)}
-        work = Background(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
+        work = Waiting(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
         until(lambda: self.server.must("GET", "/_transaction")["transactions"], "it has begun")
         seen = []
         while work.is_alive():
@@ -136,7 +112,7 @@ class AmongOthers(Case):
 
     def test_nobody_adds_to_what_it_ranges_over(self):
         self.fill("fs", 10)
-        work = Background(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
+        work = Waiting(self.server, "POST", "/fs/_update_by_query?" + SLOW, ADD)
         until(lambda: self.server.must("GET", "/_lock")["locks"], "it has begun")
         status, reply = self.server.ask("PUT", "/fs/_doc/99?timeout=0s", {"n": 99})
         self.assertEqual(status, 409, reply)
@@ -158,7 +134,7 @@ class AmongOthers(Case):
         self.fill("fs", 3)
         other = self.server.must("POST", "/_transaction")["transaction"]
         self.server.must("PUT", "/to/_doc/2?transaction=" + other, {"n": -1})
-        work = Background(self.server, "POST", "/_reindex?atomic=true&requests_per_second=5", {"source": {"index": "fs", "size": 1}, "dest": {"index": "to"}})
+        work = Waiting(self.server, "POST", "/_reindex?atomic=true&requests_per_second=5", {"source": {"index": "fs", "size": 1}, "dest": {"index": "to"}})
         until(lambda: len(self.server.must("GET", "/_transaction")["transactions"]) == 2, "it has begun")
         until(lambda: any(lock["index"] == "fs" for lock in self.server.must("GET", "/_lock")["locks"]), "it has locked what it reads")
         self.server.must("PUT", "/fs/_doc/0?timeout=30s&transaction=" + other, {"n": 100})

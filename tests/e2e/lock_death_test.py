@@ -12,22 +12,14 @@ import os
 import signal
 import socket
 import sys
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from fleet import Fleet  # noqa: E402
 from server import Server  # noqa: E402
+from waiting import until  # noqa: E402
 
 LOCK = {"mode": "exclusive", "index": "fs", "id": "1"}
-
-
-def until(condition, what, seconds=20):
-    end = time.time() + seconds
-    while not condition():
-        if time.time() > end:
-            raise AssertionError("in vain: waited until " + what)
-        time.sleep(0.005)
 
 
 def request_bytes(method, path, body):

@@ -5,7 +5,6 @@
 A scene with holders and waiters of every kind is set up once a case and looked at by GET /_lock, the _cat tables,
 `tidelock status`, `tidelock locks` (on a terminal too, redrawn), the stories of deadlocks and expiries, and the log.
 """
-import http.client
 import json
 import os
 import pty
@@ -14,42 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 EXCLUSIVE_1 = {"mode": "exclusive", "index": "fs", "id": "1"}
-
-
-class Background(threading.Thread):
-    """A request that waits."""
-
-    def __init__(self, server, method, path, body=None):
-        super().__init__()
-        self.server, self.method, self.path, self.body = server, method, path, body
-        self.status = self.reply = None
-        self.start()
-
-    def run(self):
-        connection = self.server.connect()
-        try:
-            response = self.server.request(self.method, self.path, self.body, connection=connection)
-            self.status, self.reply = response.status, json.loads(response.body)
-        except (OSError, http.client.HTTPException) as error:
-            self.reply = str(error)
-        finally:
-            connection.close()
-
-
-def until(condition, what, seconds=20):
-    end = time.time() + seconds
-    while not condition():
-        if time.time() > end:
-            raise AssertionError("in vain: waited until " + what)
-        time.sleep(0.01)
 
 
 class Case(unittest.TestCase):
@@ -80,7 +50,7 @@ class Case(unittest.TestCase):
     def behind(self, method, path, body=None):
         """A request that begins to wait, behind those that do already."""
         before = self.waiters()
-        self.background.append(Background(self.server, method, path, body))
+        self.background.append(Waiting(self.server, method, path, body))
         until(lambda: self.waiters() > before, "%s %s waits" % (method, path))
         return self.background[-1]
 

@@ -5,40 +5,19 @@
 A stop is orderly when the exit status is 0 and it takes far less than the ten seconds of grace that work in flight is
 given: a connection that only listens, or a request that waits for a lock that nobody can give back any more, is no work.
 """
-import http.client
 import json
 import os
 import shutil
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 QUICK = 5  # seconds; under a sanitizer on a busy machine too
-
-
-class Waiting(threading.Thread):
-    """One request that waits for its answer."""
-
-    def __init__(self, server, method, path, body):
-        super().__init__()
-        self.server, self.method, self.path, self.body = server, method, path, body
-        self.status = self.reply = None
-        self.start()
-
-    def run(self):
-        connection = self.server.connect()
-        try:
-            response = self.server.request(self.method, self.path, self.body, connection=connection)
-            self.status, self.reply = response.status, json.loads(response.body)
-        except (OSError, http.client.HTTPException) as error:
-            self.reply = error
-        finally:
-            connection.close()
 
 
 def attach(server, session):
@@ -48,13 +27,6 @@ def attach(server, session):
     response = connection.getresponse()
     assert json.loads(response.readline())["session"] == session
     return connection, response
-
-
-def wait_until(condition, what, seconds=20):
-    end = time.time() + seconds
-    while not condition():
-        assert time.time() < end, "in vain: waited until " + what
-        time.sleep(0.01)
 
 
 class Begin(unittest.TestCase):
@@ -130,7 +102,7 @@ class Stop(unittest.TestCase):
             waiting = [Waiting(server, "POST", "/_lock", lock), Waiting(server, "PUT", "/fs/_doc/1?timeout=1m", {"n": 2}),
                        Waiting(server, "GET", "/fs/_doc/1?transaction=" + transaction, None),
                        Waiting(server, "POST", "/_bulk?atomic=true&timeout=1m", '{"delete":{"_index":"fs","_id":"1"}}\n')]
-            wait_until(lambda: sum(len(lock["waiters"]) for lock in server.must("GET", "/_lock")["locks"]) == len(waiting),
+            until(lambda: sum(len(lock["waiters"]) for lock in server.must("GET", "/_lock")["locks"]) == len(waiting),
                        "all wait")
             self.stop(server)
             for request in waiting:
