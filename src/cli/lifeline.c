@@ -9,7 +9,7 @@
 #include "base/types.h"
 #include "cli/client.h"
 
-enum { RETRY_US = 200 * 1000 };
+enum { RETRY_US = 200 * 1000, AWAIT_PARTS = 2 /* of the time to live */ };
 
 static uint64_t now_us(void)
 {
@@ -31,6 +31,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     if (status == 200) {
         line->heard_us = line->newest_us;
         line->newest_us = now_us();
+        line->stood = true;
     }
     return size * count;
 }
@@ -94,6 +95,14 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
     curl_multi_perform(line->multi, &running);
     while (curl_multi_info_read(line->multi, &queued) != NULL)
         on_end(line);
+}
+
+bool lifeline_await(struct lifeline *line)
+{
+    uint64_t end = now_us() + line->ttl_us / AWAIT_PARTS;
+    while (!line->stood && !line->lost && now_us() < end)
+        lifeline_wait(line, -1, end - now_us());
+    return line->stood;
 }
 
 uint64_t lifeline_left(const struct lifeline *line)

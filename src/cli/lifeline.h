@@ -21,11 +21,19 @@ struct lifeline {
     uint64_t heard_us;  /* monotonic clock; not after the newest line was sent: the lease holds ttl from here */
     uint64_t newest_us; /* when the newest line arrived, or, before the first, when it was asked for */
     bool attached;      /* the response is open, or on its way */
+    bool stood;         /* a line has arrived: the server knows whose end ends the session */
     bool lost;          /* the session is gone for good */
 };
 
 void lifeline_init(struct lifeline *line, const char *url, const char *session, uint64_t ttl_us);
 void lifeline_deinit(struct lifeline *line);
+
+/*
+ * Waits until the server has answered on the line, half of the time to live at most. Until it has, our death would
+ * go unnoticed, and the session live on to the end of its lease.
+ * Returns: false when it does not answer, or refuses.
+ */
+bool lifeline_await(struct lifeline *line);
 
 /* Waits until something happens on the line or on `fd`, or for `wait_us`; then lets the line do its work. */
 void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us);

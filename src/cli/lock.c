@@ -317,13 +317,24 @@ static void close_session(struct client *client, const struct held *held, const 
     (void)!client_request(client, "DELETE", path.data, SLICE_NONE, left_us);
 }
 
+/* Nothing is taken before the server would notice our death. */
+static int await_line(struct lifeline *line)
+{
+    if (lifeline_await(line))
+        return 0;
+    fprintf(stderr, "tidelock lock: the server does not attach the session%s\n",
+            line->lost ? ": it is lost" : ": no answer to GET /_session/{id}/_attach");
+    return EXIT_FAILED;
+}
+
 /* The session stands; from here on its life line is kept. */
 static int lock_and_run(struct client *client, const struct lock_options *o, struct held *held)
 {
     struct lifeline line;
     lifeline_init(&line, client->url, held->session, o->ttl_us);
-    lifeline_wait(&line, -1, 0);
-    int status = take_lock(client, o, held);
+    int status = await_line(&line);
+    if (status == 0)
+        status = take_lock(client, o, held);
     if (status == 0)
         status = begin_transaction(client, o, held);
     if (status == 0) {

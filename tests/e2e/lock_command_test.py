@@ -7,9 +7,11 @@ Processes are killed and stopped on purpose; whether a command still runs is rea
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -161,6 +163,73 @@ class LockCommand(LockCase):
         self.assertEqual(self.run_lock("--transaction", "fs", "--", "sh", "-c", script % ("dropped", 5))[0], 5)
         self.assertEqual(self.server.ask("GET", "/fs/_doc/kept")[0], 200)
         self.assertEqual(self.server.ask("GET", "/fs/_doc/dropped")[0], 404)
+
+
+class Slow:
+    """A way to the server on which what a session's life line asks for is held back until it is let through."""
+
+    def __init__(self, port):
+        self.server = port
+        self.let_through = threading.Event()
+        self.asked = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        try:
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.server))
+                threading.Thread(target=self.pass_on, args=(client, server, True), daemon=True).start()
+                threading.Thread(target=self.pass_on, args=(server, client, False), daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def pass_on(self, source, target, asks):
+        try:
+            for data in iter(lambda: source.recv(65536), b""):
+                if asks and b"/_attach" in data:
+                    self.asked.set()
+                    self.let_through.wait(20)
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the other side is gone
+
+    def close(self):
+        self.let_through.set()
+        self.listener.close()
+
+
+class LockBehindASlowLine(LockCase):
+    """Until the server has the life line it would not notice a death, and the lock stay to the end of the lease."""
+
+    def setUp(self):
+        super().setUp()
+        self.slow = Slow(self.server.port)
+
+    def tearDown(self):
+        self.slow.close()
+        super().tearDown()
+
+    def test_nothing_is_taken_before_the_line_stands(self):
+        path = os.path.join(self.folder, "ran")
+        job = self.start("--url", self.slow.url, "fs", "--", "touch", path)
+        self.assertTrue(self.slow.asked.wait(10))
+        time.sleep(0.2)
+        self.assertFalse(self.held() or os.path.exists(path))
+        self.slow.let_through.set()
+        self.assertEqual(job.wait(10), 0)
+        self.assertTrue(os.path.exists(path))
+        job.communicate()
+
+    def test_gives_up_when_it_never_does(self):
+        path = os.path.join(self.folder, "ran")
+        status, _, errors = self.run_lock("--url", self.slow.url, "--ttl", "1s", "fs", "--", "touch", path)
+        self.assertEqual(status, 1)
+        self.assertIn("does not attach the session", errors)
+        self.assertFalse(self.held() or os.path.exists(path))
 
 
 class LockWithTransaction(LockCase):
