@@ -206,6 +206,13 @@ uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir)
     return (uint64_t)status.f_bavail * status.f_frsize;
 }
 
+/* Tables and the log; what RocksDB keeps beside them for itself does not grow with the data. */
+static bool holds_data(const char *name)
+{
+    const char *end = strrchr(name, '.');
+    return end != NULL && (strcmp(end, ".sst") == 0 || strcmp(end, ".log") == 0);
+}
+
 uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir)
 {
     DIR *listing = dir->rocks_path == NULL ? NULL : opendir(dir->rocks_path);
@@ -214,8 +221,8 @@ uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir)
     uint64_t bytes = 0;
     for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
         struct stat status;
-        if (fstatat(dirfd(listing), entry->d_name, &status, 0) == 0 && S_ISREG(status.st_mode))
-            bytes += (uint64_t)status.st_blocks * 512;
+        if (holds_data(entry->d_name) && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0)
+            bytes += (uint64_t)status.st_size; /* not its blocks: a log's are taken far ahead */
     }
     closedir(listing);
     return bytes;

@@ -48,7 +48,7 @@ uint64_t rocks_dir_synced(const struct rocks_dir *dir);
 /* Bytes free to us on its file system; UINT64_MAX where there is none, or nobody can tell. */
 uint64_t rocks_dir_free_bytes(const struct rocks_dir *dir);
 
-/* Bytes that the files of RocksDB take on disk. */
+/* Bytes of data in the files of RocksDB, see struct store_stats. */
 uint64_t rocks_dir_disk_bytes(const struct rocks_dir *dir);
 
 #endif

@@ -166,7 +166,7 @@ int store_flush(struct store *store) TL_MUST_USE;
 int store_verify(struct store *store, char **ret_reason) TL_MUST_USE;
 
 struct store_stats {
-    uint64_t disk_bytes;
+    uint64_t disk_bytes;   /* of data in files, the log included; not what is reserved for more */
     uint64_t memory_bytes; /* cache and memtables */
 };
 void store_stats(struct store *store, struct store_stats *ret_stats);

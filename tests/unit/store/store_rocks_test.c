@@ -370,6 +370,21 @@ static void values_outlive_later_reads(void **state)
     }
 }
 
+/* Goal: the size on disk is that of the data, though the log reserves tens of megabytes at once. */
+static void size_is_of_data(void **state)
+{
+    struct fixture *f = *state;
+    struct store_stats empty, filled;
+    must_open(f, false);
+    write_keys(f, 100, 1);
+    store_stats(f->store, &empty);
+    assert_in_range(empty.disk_bytes, 0, 16 << 10);
+    write_keys(f, 200, 2000);
+    assert_int_equal(store_sync(f->store), 0);
+    store_stats(f->store, &filled);
+    assert_in_range(filled.disk_bytes, 2000 * strlen("a value to be found again"), 1 << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +395,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lost_acknowledged_writes_are_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(torn_tails_are_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(values_outlive_later_reads, setup, teardown),
+        cmocka_unit_test_setup_teardown(size_is_of_data, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
