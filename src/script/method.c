@@ -7,11 +7,44 @@
 
 #include <ctype.h>
 
+/* Of rows that fit a call alike, the first is taken: a dialect's additions stand behind what Java has. */
 const struct method_table *const method_tables[] = {
-    methods_text,        methods_collection, methods_map,           methods_number,        methods_stream,
-    methods_regex,       methods_time,       methods_date,          methods_duration,      methods_enum,
-    methods_object,      methods_function,   methods_groovy_object, methods_groovy_walk,   methods_groovy_iterable,
-    methods_groovy_list, methods_groovy_map, methods_groovy_text,   methods_groovy_number, NULL};
+    methods_text,
+    methods_text_regex,
+    methods_painless_text,
+    methods_groovy_text_part,
+    methods_groovy_text_number,
+    methods_builder,
+    methods_character,
+    methods_collection,
+    methods_list,
+    methods_utility,
+    methods_painless_iterable,
+    methods_painless_path,
+    methods_map,
+    methods_math,
+    methods_number,
+    methods_integer,
+    methods_float,
+    methods_boolean,
+    methods_big,
+    methods_stream,
+    methods_regex,
+    methods_time,
+    methods_date,
+    methods_duration,
+    methods_enum,
+    methods_object,
+    methods_function,
+    methods_groovy_object,
+    methods_groovy_walk,
+    methods_groovy_iterable,
+    methods_groovy_list,
+    methods_groovy_map,
+    methods_groovy_text,
+    methods_groovy_number,
+    NULL,
+};
 
 #define KIND_FLAGS (METHOD_STATIC | METHOD_FIELD | METHOD_NEW)
 /* Classes a lookup may pass through: the deepest chain with all its interfaces is well below. */

@@ -25,6 +25,11 @@ enum method_flag {
     METHOD_TAKES_NULL = 128, /* Groovy: null for a text or a collection is no error of the caller's */
 };
 
+/* As rows of tables have them. */
+#define STATIC (METHOD_BOTH | METHOD_STATIC)
+#define GROOVY_STATIC (METHOD_GROOVY | METHOD_STATIC)
+#define FIELD (METHOD_BOTH | METHOD_STATIC | METHOD_FIELD)
+
 #define METHOD_PARAMETERS_MAX 6
 
 struct method {
@@ -85,12 +90,16 @@ enum {
     }
 
 /* The tables, one array a file, each ended by a row without methods. */
-extern const struct method_table methods_text[], methods_collection[], methods_map[], methods_number[],
-    methods_stream[], methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[],
-    methods_object[], methods_function[];
-/* What Groovy adds to these; a table of CLASS_ARRAY (seq.h) is for all arrays. */
+extern const struct method_table methods_text[], methods_text_regex[], methods_builder[], methods_character[],
+    methods_collection[], methods_list[], methods_utility[], methods_map[], methods_math[], methods_number[],
+    methods_integer[], methods_float[], methods_boolean[], methods_big[], methods_stream[], methods_regex[],
+    methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[], methods_function[];
+/* What Painless adds to these. */
+extern const struct method_table methods_painless_text[], methods_painless_iterable[], methods_painless_path[];
+/* What Groovy adds; a table of CLASS_ARRAY (seq.h) is for all arrays. */
 extern const struct method_table methods_groovy_object[], methods_groovy_walk[], methods_groovy_iterable[],
-    methods_groovy_list[], methods_groovy_map[], methods_groovy_text[], methods_groovy_number[];
+    methods_groovy_list[], methods_groovy_map[], methods_groovy_text[], methods_groovy_text_number[],
+    methods_groovy_text_part[], methods_groovy_number[];
 
 /* All tables, ended by NULL. */
 extern const struct method_table *const method_tables[];

@@ -76,17 +76,6 @@ static inline bool give_nothing(struct value *ret)
     return true;
 }
 
-/* Calls a function that decides: Painless wants a boolean, Groovy takes its truth. */
-bool invoke_test(struct run *run, struct value function, struct value *arguments, unsigned count, bool *ret);
-/* Calls a function that counts. */
-bool invoke_number(struct run *run, struct value function, struct value *arguments, unsigned count, struct value *ret);
-/* Groovy hands an entry's key and value to a closure with two parameters, else the entry. */
-bool invoke_item(struct run *run, struct value function, struct value item, struct value *ret);
-bool invoke_item_test(struct run *run, struct value function, struct value item, bool *ret);
-
-/* Painless's getByPath of lists and maps. */
-bool method_get_by_path(struct run *run, struct value *a, unsigned n, struct value *ret);
-
 /* Java's String.format, in the root locale. Returns: NULL and a throwable. */
 struct text *format_text(struct run *run, struct text *format, const struct value *arguments, size_t count);
 

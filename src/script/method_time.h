@@ -6,9 +6,6 @@
 #include "script/method_args.h"
 #include "script/moment.h"
 
-#define STATIC (METHOD_BOTH | METHOD_STATIC)
-#define FIELD (METHOD_BOTH | METHOD_STATIC | METHOD_FIELD)
-
 /* Far beyond any date a document holds, and near enough for no arithmetic to overflow. */
 #define MOMENT_SECONDS_MAX ((int64_t)31556889864403199)
 

@@ -3,6 +3,7 @@
 #include "script/method_args.h"
 
 #include "script/convert.h"
+#include "script/invoke.h"
 
 /* apply, test, accept, compare, get …: all call the function. */
 static bool function_call(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -290,8 +291,6 @@ static bool comparator_nulls_last(struct run *run, struct value *a, unsigned n, 
     *ret = closure_native_new(run, run_nulls, 2, a[1], value_int(0));
     return true;
 }
-
-#define STATIC (METHOD_BOTH | METHOD_STATIC)
 
 static const struct method comparator_methods[] = {
     M2("compare", METHOD_BOTH, INT, DEF, DEF, function_compare),

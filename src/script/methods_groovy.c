@@ -2,6 +2,7 @@
 /* What Groovy's own methods share; see methods_groovy.h. */
 #include "script/methods_groovy.h"
 
+#include "script/invoke.h"
 #include "script/range.h"
 #include "script/regex.h"
 

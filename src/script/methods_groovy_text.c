@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groovy's methods of texts beyond those in methods_text.c: by line, by match, by character. */
 #include "script/methods_groovy.h"
+#include "script/invoke.h"
 #include "script/range.h"
 #include "script/regex.h"
 

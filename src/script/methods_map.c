@@ -3,6 +3,7 @@
 #include "script/method_args.h"
 
 #include "script/docvalues.h"
+#include "script/invoke.h"
 #include "script/operate.h"
 
 static bool lookup(struct run *run, struct value map, struct value key, struct entry **ret)
@@ -606,8 +607,6 @@ static const struct method map_methods[] = {
     M2("computeIfAbsent", METHOD_BOTH, DEF, DEF, FUNCTION, map_compute_if_absent),
     M2("computeIfPresent", METHOD_BOTH, DEF, DEF, BI_FUNCTION, map_compute_if_present),
     M3("merge", METHOD_BOTH, DEF, DEF, DEF, BI_FUNCTION, map_merge),
-    M1("getByPath", METHOD_PAINLESS, OBJECT, STRING, method_get_by_path),
-    M2("getByPath", METHOD_PAINLESS, OBJECT, STRING, OBJECT, method_get_by_path),
     M1("collect", METHOD_PAINLESS, LIST, BI_FUNCTION, map_collect),
     M2("collect", METHOD_PAINLESS, DEF, COLLECTION, BI_FUNCTION, map_collect),
     M1("count", METHOD_PAINLESS, INT, BI_PREDICATE, map_count),

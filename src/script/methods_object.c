@@ -3,6 +3,7 @@
 #include "script/method_args.h"
 
 #include "script/convert.h"
+#include "script/invoke.h"
 #include "script/operate.h"
 
 static bool object_equals(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -127,8 +128,6 @@ static const struct method throwable_methods[] = {
 };
 
 /* Objects */
-
-#define STATIC (METHOD_BOTH | METHOD_STATIC)
 
 static bool objects_equals(struct run *run, struct value *a, unsigned n, struct value *ret)
 {

@@ -6,6 +6,7 @@
 #include "script/method_args.h"
 
 #include "script/convert.h"
+#include "script/invoke.h"
 
 static struct seq *stream_new(struct run *run, enum class_id id)
 {
@@ -663,8 +664,6 @@ COLLECTOR(partitioning, partitioning, a[1], n == 2 ? a[2] : VALUE_NONE, VALUE_NO
 COLLECTOR(to_map, to_map, a[1], a[2], n == 3 ? a[3] : VALUE_NONE)
 COLLECTOR(max_by, best_by, a[1], value_int(1), VALUE_NONE)
 COLLECTOR(min_by, best_by, a[1], value_int(0), VALUE_NONE)
-
-#define STATIC (METHOD_BOTH | METHOD_STATIC)
 
 static const struct method stream_methods[] = {
     M1("allMatch", METHOD_BOTH, BOOLEAN, PREDICATE, stream_all_match),
