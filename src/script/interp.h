@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interpreter: walks the resolved tree. Shared by eval.c, exec.c and dispatch.c.
+ * The interpreter: walks the resolved tree. Shared by the files eval….c, exec.c and dispatch….c.
  */
 #ifndef TL_SCRIPT_INTERP_H
 #define TL_SCRIPT_INTERP_H
@@ -69,12 +69,6 @@ bool groovy_static_get(struct run *run, type_id type, struct slice name, struct 
 bool groovy_new(struct run *run, type_id type, struct value *arguments, unsigned count, struct value *ret);
 bool groovy_step(struct run *run, enum operator op, struct value v, struct value *ret);
 bool groovy_contains(struct run *run, struct value item, struct value collection, bool *ret);
-/*
- * The value of parameter `i`: the next of `count` arguments, a default, or what is left over as an array. *next is the
- * argument after it.
- */
-bool groovy_argument(struct run *run, struct frame *frame, unsigned i, struct value *arguments, unsigned count,
-                     unsigned *next, struct value *ret);
 /*
  * The value of parameter `i`: the next of `count` arguments, a default, or what is left over as an array. *next is the
  * argument after it.
