@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#define SUGGEST_CUT 0.5
-
 struct suggestion {
     double similarity;
     struct slice name;
@@ -59,7 +57,7 @@ void suggest_append(struct buf *buf, const char *lead, struct slice name, const 
     size_t near_count = 0;
     for (size_t i = 0; i < count; i++) {
         double similarity = suggest_similarity(name, candidates[i]);
-        if (similarity > SUGGEST_CUT)
+        if (similarity > SUGGEST_SIMILARITY_MIN)
             near[near_count++] = (struct suggestion){similarity, candidates[i]};
     }
     qsort(near, near_count, sizeof *near, suggestion_order);

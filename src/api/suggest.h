@@ -10,6 +10,9 @@
 /* Names longer than this are compared by no one. */
 #define SUGGEST_BYTES_MAX 128
 
+/* Names are proposed whose similarity is above this. */
+#define SUGGEST_SIMILARITY_MIN 0.5
+
 /*
  * Returns: 1 - (edit distance / length of the longer), as Lucene's LevenshteinDistance.
  */

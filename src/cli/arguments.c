@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/suggest.h"
 #include "base/alloc.h"
 #include "base/types.h"
 
@@ -48,8 +49,123 @@ static void parse_environment(const struct argp *argp, int argc, char **argv, un
     }
 }
 
+/* --- Options that there are not ----------------------------------------------------------------------------------- */
+
+/* What other programs call our options. */
+static const struct {
+    const char *theirs;
+    const char *ours;
+} option_synonyms[] = {
+    {"address", "listen"}, {"bind", "listen"},      {"host", "listen"},     {"port", "listen"},
+    {"data-dir", "data"},  {"datadir", "data"},     {"dir", "data"},        {"directory", "data"},
+    {"path", "data"},      {"memory", "cache"},     {"address", "url"},     {"host", "url"},
+    {"port", "url"},       {"server", "url"},       {"timeout", "wait"},    {"lease", "ttl"},
+    {"threads", "jobs"},   {"parallel", "jobs"},    {"name", "node-name"},  {"cluster", "cluster-name"},
+    {"verbose", "log-level"},
+};
+
+/* The option with the name, or the only one whose name begins so; argp takes both. */
+static const struct argp_option *find_option(const struct argp *argp, struct slice name)
+{
+    const struct argp_option *found = NULL;
+    size_t count = 0;
+    for (const struct argp_option *option = argp->options; !is_last(option); option++) {
+        if (option->name == NULL || strncmp(option->name, name.data, name.len) != 0)
+            continue;
+        if (strlen(option->name) == name.len)
+            return option;
+        found = option;
+        count++;
+    }
+    return count == 1 ? found : NULL;
+}
+
+static const struct argp_option *find_short_option(const struct argp *argp, int key)
+{
+    for (const struct argp_option *option = argp->options; !is_last(option); option++)
+        if (option->key == key)
+            return option;
+    return NULL;
+}
+
+/* Argp's own, or a beginning that more than one option has, of which argp will complain. */
+static bool is_for_argp(const struct argp *argp, struct slice name)
+{
+    static const char *const own[] = {"help", "usage", "version"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strncmp(own[i], name.data, name.len) == 0)
+            return true;
+    for (const struct argp_option *option = argp->options; !is_last(option); option++)
+        if (option->name != NULL && strncmp(option->name, name.data, name.len) == 0)
+            return true;
+    return false;
+}
+
+static const struct argp_option *find_synonym(const struct argp *argp, struct slice name)
+{
+    for (size_t i = 0; i < sizeof option_synonyms / sizeof *option_synonyms; i++) {
+        const struct argp_option *option = find_option(argp, slice_from(option_synonyms[i].ours));
+        if (option != NULL && slice_is(name, option_synonyms[i].theirs))
+            return option;
+    }
+    return NULL;
+}
+
+static const struct argp_option *find_nearest(const struct argp *argp, struct slice name)
+{
+    const struct argp_option *nearest = find_synonym(argp, name);
+    double best = SUGGEST_SIMILARITY_MIN;
+    for (const struct argp_option *option = argp->options; nearest == NULL && !is_last(option); option++) {
+        double similarity = option->name == NULL ? 0 : suggest_similarity(name, slice_from(option->name));
+        if (similarity <= best)
+            continue;
+        best = similarity;
+        nearest = option;
+    }
+    return nearest;
+}
+
+static void refuse_option(const struct argp *argp, const char *program, struct slice name)
+{
+    const struct argp_option *nearest = find_nearest(argp, name);
+    fprintf(stderr, "%s: unrecognized option '--%.*s'", program, SLICE_ARG(name));
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean '--%s%s%s'?", nearest->name, nearest->arg != NULL ? " " : "",
+                nearest->arg != NULL ? nearest->arg : "");
+    fprintf(stderr, "\nTry `%s --help'.\n", program);
+    exit(argp_err_exit_status);
+}
+
+/* Looks at one word. Returns: whether the next one is its value. */
+static bool check_option(const struct argp *argp, const char *program, const char *word)
+{
+    const struct argp_option *option;
+    if (word[1] != '-') {
+        option = find_short_option(argp, (unsigned char)word[1]);
+        return option != NULL && option->arg != NULL && word[2] == '\0';
+    }
+    struct slice name = slice_make(word + 2, strcspn(word + 2, "="));
+    option = find_option(argp, name);
+    if (option == NULL && !is_for_argp(argp, name))
+        refuse_option(argp, program, name);
+    return option != NULL && option->arg != NULL && name.data[name.len] == '\0';
+}
+
+/* Ends the process at an option that there is not, with the one that may have been meant: argp names none. */
+static void check_options(const struct argp *argp, int argc, char **argv, unsigned flags)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool is_option = argv[i][0] == '-' && argv[i][1] != '\0';
+        if (!is_option && (flags & ARGP_IN_ORDER) != 0)
+            return;
+        if (is_option && check_option(argp, argv[0], argv[i]))
+            i++;
+    }
+}
+
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
+    check_options(argp, argc, argv, flags);
     parse_environment(argp, argc, argv, flags, input);
     argp_parse(argp, argc, argv, flags, NULL, input);
 }

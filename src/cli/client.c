@@ -56,6 +56,14 @@ static void forget_reply(struct client *client)
     client->error[0] = '\0';
 }
 
+/* Says behind curl's words what a person may do when nothing listens there. */
+static void add_advice(struct client *client)
+{
+    size_t len = strlen(client->error);
+    snprintf(client->error + len, sizeof client->error - len,
+             "; is a server running? `tidelock serve` starts one, --url names another");
+}
+
 long client_request(struct client *client, const char *method, const char *path, struct slice body, uint64_t timeout_us)
 {
     CURL *curl = client->curl;
@@ -76,8 +84,11 @@ long client_request(struct client *client, const char *method, const char *path,
     }
     if (strcmp(method, "HEAD") == 0)
         curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
-    if (curl_easy_perform(curl) == CURLE_OK)
+    CURLcode result = curl_easy_perform(curl);
+    if (result == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    else if (result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST)
+        add_advice(client);
     mem_free(url);
     if (client->body.len > 0)
         client->json = yyjson_read(client->body.data, client->body.len, 0);

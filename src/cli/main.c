@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/suggest.h"
 #include "cli/command.h"
 
 static const struct {
@@ -34,12 +35,41 @@ static void print_help(FILE *to)
                 "  tidelock serve --data ./tidelock-data\n");
 }
 
+/* What other programs call our commands. */
+static const struct {
+    const char *theirs;
+    const char *ours;
+} synonyms[] = {
+    {"start", "serve"},   {"run", "serve"},    {"server", "serve"}, {"up", "serve"},      {"daemon", "serve"},
+    {"verify", "check"},  {"fsck", "check"},   {"load", "import"},  {"index", "import"},  {"list", "ls"},
+    {"health", "status"}, {"info", "status"},  {"ping", "status"},  {"stats", "status"},  {"who", "locks"},
+    {"dir", "ls"},        {"top", "locks"},
+};
+
+/* Returns: the command that may have been meant; NULL when none is near. */
+static const char *meant(const char *name)
+{
+    const char *nearest = NULL;
+    double best = SUGGEST_SIMILARITY_MIN;
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strcmp(synonyms[i].theirs, name) == 0)
+            return synonyms[i].ours;
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        double similarity = suggest_similarity(slice_from(name), slice_from(commands[i].name));
+        if (similarity <= best)
+            continue;
+        best = similarity;
+        nearest = commands[i].name;
+    }
+    return nearest;
+}
+
 static int unknown(const char *name)
 {
+    const char *nearest = meant(name);
     fprintf(stderr, "tidelock: there is no command '%s'", name);
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strncmp(commands[i].name, name, 2) == 0)
-            fprintf(stderr, "; did you mean '%s'?", commands[i].name);
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean '%s'?", nearest);
     fprintf(stderr, "\n\n");
     print_help(stderr);
     return EXIT_USAGE;

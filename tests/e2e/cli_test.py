@@ -62,7 +62,14 @@ class Usage(unittest.TestCase):
     def test_wrong_usage(self):
         expect(run(), USAGE, "Usage")
         expect(run("sevre"), USAGE, "there is no command 'sevre'", "did you mean 'serve'?")
-        expect(run("serve", "--lisen", "x"), USAGE, "unrecognized option")
+        expect(run("start"), USAGE, "there is no command 'start'", "did you mean 'serve'?")
+        expect(run("sattus"), USAGE, "did you mean 'status'?")
+        assert "did you mean" not in run("frobnicate").stderr
+        expect(run("serve", "--lisen", "x"), USAGE, "unrecognized option '--lisen'; did you mean '--listen HOST:PORT'?")
+        expect(run("serve", "--port", "9200"), USAGE, "unrecognized option '--port'; did you mean '--listen HOST:PORT'?")
+        expect(run("serve", "--data", "x", "--host=::1"), USAGE, "'--host'; did you mean '--listen HOST:PORT'?")
+        expect(run("status", "--host", "::1"), USAGE, "'--host'; did you mean '--url URL'?")
+        expect(run("serve", "--zzzzzz"), USAGE, "unrecognized option '--zzzzzz'")
         expect(run("serve", "--history", "1 parsec"), USAGE, "--history: '1 parsec' is no duration; write it as")
         expect(run("serve", "--max-body", "big"), USAGE, "--max-body: 'big' is no size")
         expect(run("serve", "--listen", "127.0.0.1:70000"), USAGE, "'70000' is no number from 0 to 65535")
@@ -71,6 +78,18 @@ class Usage(unittest.TestCase):
         expect(run("import", "/usr"), USAGE, "into which index?")
         expect(run("lock"), USAGE, "a lock on what?")
         expect(run("lock", "fs"), USAGE, "which COMMAND")
+
+
+    def test_no_server(self):
+        advice = "is a server running? `tidelock serve` starts one, --url names another"
+        with Server() as server:
+            url = server.url
+        folder = tempfile.mkdtemp()
+        for arguments in (("status",), ("locks",), ("ls", "fs"), ("import", folder, "--index", "fs"), ("lock", "fs", "--", "true")):
+            done = run(*arguments, "--url", url) if arguments[0] != "lock" else run("lock", "--url", url, *arguments[1:])
+            assert done.returncode not in (0, USAGE), done
+            assert advice in done.stderr, done
+        os.rmdir(folder)
 
 
 class Serve(unittest.TestCase):
