@@ -12,6 +12,7 @@
 #include "api/date_name.h"
 #include "api/dialect.h"
 #include "api/media.h"
+#include "api/own_path.h"
 #include "api/problem_reply.h"
 #include "api/reply.h"
 #include "api/searches.h"
@@ -167,7 +168,9 @@ int api_wrong_method(struct request *request, unsigned methods, struct slice bad
     else
         text = arena_printf(request->arena, "Incorrect HTTP method for uri [%.*s] and method [%.*s]",
                             SLICE_ARG(uri_of(exchange, request->arena)), SLICE_ARG(exchange->method_name));
-    problem_reply_text(request, 405, arena_printf(request->arena, "%.*s, allowed: [%s]", SLICE_ARG(text), allowed.data),
+    problem_reply_text(request, 405,
+                       arena_printf(request->arena, "%.*s, allowed: [%s]%.*s", SLICE_ARG(text), allowed.data,
+                                    SLICE_ARG(own_path_advice(request))),
                        true);
     return REQUEST_ANSWERED;
 }
@@ -178,15 +181,16 @@ static int reply_no_handler(struct request *request)
     struct slice uri = uri_of(exchange, request->arena);
     if (request->dialect == DIALECT_5) {
         struct buf *text = reply_text(request, 400);
-        buf_printf(text, "No handler found for uri [%.*s] and method [%.*s]", SLICE_ARG(uri),
-                   SLICE_ARG(exchange->method_name));
+        buf_printf(text, "No handler found for uri [%.*s] and method [%.*s]%.*s", SLICE_ARG(uri),
+                   SLICE_ARG(exchange->method_name), SLICE_ARG(own_path_advice(request)));
         return REQUEST_ANSWERED;
     }
     if (exchange->method == HTTP_OPTIONS)
         return api_wrong_method(request, 0, SLICE_NONE);
     problem_reply_text(request, 400,
-                       arena_printf(request->arena, "no handler found for uri [%.*s] and method [%.*s]", SLICE_ARG(uri),
-                                    SLICE_ARG(exchange->method_name)),
+                       arena_printf(request->arena, "no handler found for uri [%.*s] and method [%.*s]%.*s",
+                                    SLICE_ARG(uri), SLICE_ARG(exchange->method_name),
+                                    SLICE_ARG(own_path_advice(request))),
                        false);
     return REQUEST_ANSWERED;
 }

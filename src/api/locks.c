@@ -45,7 +45,7 @@ static int read_owner(struct own_body *body, struct lock_command *lock)
     if (r != 0 || (r = own_body_id(body, "transaction", &lock->transaction)) != 0)
         return r;
     if (lock->session.len == 0 && lock->transaction.len == 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s request must name its [session]", body->call);
+        return own_body_missing(body, "its [session]");
     return 0;
 }
 
@@ -101,19 +101,23 @@ static struct command *lock_command_new(const struct lock_command *lock)
     return command;
 }
 
+static const struct own_form lock_form = {"a lock", "session transaction wait locks",
+                                          "{\"session\": \"ID\", \"wait\": \"10s\", \"locks\": [{\"mode\": "
+                                          "\"exclusive\", \"index\": \"fs\", \"id\": \"1\"}]}, "
+                                          "the ID from POST /_session"};
+
 int handle_lock(struct request *request)
 {
     struct own_body body;
     struct lock_command lock = {.wait_us = 0};
     struct arena_mark mark = arena_mark(request->arena);
-    int r = own_body_parse(request, "a lock", "session transaction wait locks", &body);
+    int r = own_body_parse(request, &lock_form, &body);
     if (r != 0 || (r = read_owner(&body, &lock)) != 0 || (r = own_body_time(&body, "wait", &lock.wait_us)) != 0 ||
         (r = own_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0)
         return r;
     if (lock.target_count == 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "a lock request must name at least one lock in [locks]");
+        return own_body_missing(&body, "at least one lock in [locks]");
     struct command *command = lock_command_new(&lock);
     arena_rewind(request->arena, mark);
     if (lock.wait_us > 0)
@@ -134,11 +138,15 @@ static int unlock_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
+static const struct own_form unlock_form = {
+    "an unlock", "session transaction locks",
+    "{\"session\": \"ID\", \"locks\": [{\"index\": \"fs\", \"id\": \"1\"}]}, without [locks] for all of the session's"};
+
 int handle_unlock(struct request *request)
 {
     struct own_body body;
     struct lock_command lock = {.wait_us = 0};
-    int r = own_body_parse(request, "an unlock", "session transaction locks", &body);
+    int r = own_body_parse(request, &unlock_form, &body);
     if (r != 0 || (r = read_owner(&body, &lock)) != 0 ||
         (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0)

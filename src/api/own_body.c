@@ -24,8 +24,20 @@ static size_t split_names(const char *list, struct slice *names)
     return count;
 }
 
-/* Refuses members of an object that `members` does not list. `what` says of what: "lock request", "[locks]". */
-static int check_members(struct request *request, yyjson_val *object, const char *what, const char *members)
+/* ", as in {…}", behind what is wrong with a body. */
+static struct slice example_of(struct request *request, const struct own_form *form)
+{
+    if (form->example == NULL)
+        return SLICE_LIT("; it takes none");
+    return arena_printf(request->arena, "; such a body is %s", form->example);
+}
+
+/*
+ * Refuses members of an object that `members` does not list. `what` says of what: "lock request", "[locks]"; `advice` goes
+ * behind all.
+ */
+static int check_members(struct request *request, yyjson_val *object, const char *what, const char *members,
+                         struct slice advice)
 {
     size_t i, count, k;
     yyjson_val *key, *value;
@@ -38,24 +50,32 @@ static int check_members(struct request *request, yyjson_val *object, const char
             continue;
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         suggest_append(&text, " ->", json_slice(key), names, name_count);
-        int r = request_refuse(request, PROBLEM_PARSING, "unknown member [%.*s] in %s%.*s", SLICE_ARG(json_slice(key)),
-                               what, SLICE_ARG(buf_view(&text)));
+        int r = request_refuse(request, PROBLEM_PARSING, "unknown member [%.*s] in %s%.*s%.*s",
+                               SLICE_ARG(json_slice(key)), what, SLICE_ARG(buf_view(&text)), SLICE_ARG(advice));
         buf_deinit(&text);
         return r;
     }
     return 0;
 }
 
-int own_body_parse(struct request *request, const char *call, const char *members, struct own_body *ret_body)
+int own_body_parse(struct request *request, const struct own_form *form, struct own_body *ret_body)
 {
-    *ret_body = (struct own_body){.request = request, .call = call};
+    *ret_body = (struct own_body){.request = request, .form = form, .call = form->call};
     int r = request_json(request, 0, &ret_body->doc);
     if (r != 0)
         return r;
     if (ret_body->doc.root != NULL && !yyjson_is_obj(ret_body->doc.root))
-        return request_refuse(request, PROBLEM_PARSING, "the body of %s request must be an object", call);
-    return check_members(request, ret_body->doc.root, arena_printf(request->arena, "the body of %s request", call).data,
-                         members);
+        return request_refuse(request, PROBLEM_PARSING, "the body of %s request must be an object%.*s", form->call,
+                              SLICE_ARG(example_of(request, form)));
+    return check_members(request, ret_body->doc.root,
+                         arena_printf(request->arena, "the body of %s request", form->call).data, form->members,
+                         example_of(request, form));
+}
+
+int own_body_missing(struct own_body *body, const char *what)
+{
+    return request_refuse(body->request, PROBLEM_ILLEGAL_ARGUMENT, "%s request must name %s%.*s", body->call, what,
+                          SLICE_ARG(example_of(body->request, body->form)));
 }
 
 int own_body_text(struct own_body *body, const char *name, struct slice *ret_value)
@@ -154,13 +174,17 @@ static int read_name(struct request *request, yyjson_val *item, const char *name
     return 0;
 }
 
+static const struct slice lock_advice = SLICE_LIT(
+    "; a lock is on everything, on an [index], on a directory ([index] and [path]) or on a document ([index] and "
+    "[id]), and has a [mode], [shared], [update] or [exclusive]");
+
 static int read_target(struct request *request, yyjson_val *item, enum lock_mode mode_default,
                        struct lock_target *target)
 {
     *target = (struct lock_target){LOCK_NONE};
     if (!yyjson_is_obj(item))
         return request_refuse(request, PROBLEM_PARSING, "[locks] must hold objects");
-    int r = check_members(request, item, "a lock", "mode index path type id");
+    int r = check_members(request, item, "a lock", "mode index path type id", lock_advice);
     if (r != 0 || (r = read_mode(request, item, mode_default, &target->mode)) != 0 ||
         (r = read_name(request, item, "index", &target->index)) != 0 ||
         (r = read_name(request, item, "path", &target->path)) != 0 ||

@@ -8,19 +8,29 @@
 #include "api/reply.h"
 #include "core/command.h"
 
+/* What a call takes; static. */
+struct own_form {
+    const char *call;    /* "a lock", for texts */
+    const char *members; /* names apart by spaces */
+    const char *example; /* a body as it may be; NULL: it takes none */
+};
+
 /* A body under way. */
 struct own_body {
     struct request *request;
     struct json_doc doc;
-    const char *call; /* "a lock", for texts */
+    const struct own_form *form;
+    const char *call; /* the form's */
 };
 
 /*
- * Parses the body, an object or nothing, and refuses members that `members` (names apart by spaces) does not list.
+ * Parses the body, an object or nothing, and refuses members that the form does not list.
  * Returns: 0, REQUEST_REFUSED.
  */
-int own_body_parse(struct request *request, const char *call, const char *members,
-                   struct own_body *ret_body) TL_MUST_USE;
+int own_body_parse(struct request *request, const struct own_form *form, struct own_body *ret_body) TL_MUST_USE;
+
+/* Sets request->problem: a member that there must be is missing; shows the example. Returns: REQUEST_REFUSED. */
+int own_body_missing(struct own_body *body, const char *what) TL_MUST_USE;
 
 /* Members. Absent ones leave *ret_value as it is. Returns: 0, REQUEST_REFUSED. */
 int own_body_text(struct own_body *body, const char *name, struct slice *ret_value) TL_MUST_USE;

@@ -10,8 +10,11 @@
 #include "api/url.h"
 
 /* What every call accepts and proposes, and what it accepts besides. */
-static const char common_names[] = "pretty human error_trace filter_path format ~session ~transaction "
-                                   "~timestamp ~as_of ~fencing_token ~distribute_timestamps";
+static const char common_names[] = "pretty human error_trace filter_path format +session +transaction "
+                                   "+timestamp +as_of +fencing_token +distribute_timestamps";
+
+/* Names of our own are proposed for those that are nearer than this, so that Elasticsearch's are proposed as by it. */
+#define OWN_SIMILARITY_MIN 0.75
 
 #define NAMES_MAX 160
 
@@ -244,13 +247,13 @@ int params_time(const struct params *params, const char *name, enum dialect dial
 
 /* --- What is accepted --------------------------------------------------------------------------------------------- */
 
-enum standing { PROPOSED, SILENT, BARRED };
+enum standing { PROPOSED, SILENT, OWN, BARRED };
 
 /* Takes the next name off a list. Returns: false at its end. */
 static bool next_name(const char **list, struct slice *ret_name, enum standing *ret_standing)
 {
     const char *at = *list + strspn(*list, " ");
-    *ret_standing = *at == '~' ? SILENT : *at == '-' ? BARRED : PROPOSED;
+    *ret_standing = *at == '~' ? SILENT : *at == '+' ? OWN : *at == '-' ? BARRED : PROPOSED;
     at += *ret_standing != PROPOSED;
     size_t len = strcspn(at, " ");
     *ret_name = slice_make(at, len);
@@ -278,21 +281,24 @@ bool params_barred(const char *accepted, const char *name)
     return lists(accepted, slice_from(name), true);
 }
 
-static size_t collect_names(const struct params *params, const char *list, struct slice *names, size_t count)
+static bool is_given(const struct params *params, struct slice name)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (slice_equal(params->items[i].name, name))
+            return true;
+    return false;
+}
+
+/* The names of a list that may be proposed for `unknown`. */
+static size_t collect_names(const struct params *params, struct slice unknown, const char *list, struct slice *names,
+                            size_t count)
 {
     struct slice name;
     enum standing standing;
     while (count < NAMES_MAX && next_name(&list, &name, &standing)) {
-        char copy[64];
-        if (standing == BARRED)
-            continue;
-        if (standing == SILENT && name.len < sizeof copy) {
-            memcpy(copy, name.data, name.len);
-            copy[name.len] = '\0';
-            if (params_get(params, copy).data == NULL)
-                continue;
-        }
-        names[count++] = name;
+        if (standing == PROPOSED || (standing == SILENT && is_given(params, name)) ||
+            (standing == OWN && (is_given(params, name) || suggest_similarity(unknown, name) > OWN_SIMILARITY_MIN)))
+            names[count++] = name;
     }
     return count;
 }
@@ -313,12 +319,12 @@ int params_check(const struct params *params, const char *accepted, struct slice
     if (unknown_count == 0)
         return 0;
 
-    size_t name_count = collect_names(params, accepted, names, 0);
-    name_count = collect_names(params, common_names, names, name_count);
     qsort(unknown, unknown_count, sizeof *unknown, name_order);
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     for (size_t i = 0; i < unknown_count; i++) {
         buf_printf(&text, "%s[%.*s]", i == 0 ? "" : ", ", SLICE_ARG(unknown[i]));
+        size_t name_count = collect_names(params, unknown[i], accepted, names, 0);
+        name_count = collect_names(params, unknown[i], common_names, names, name_count);
         suggest_append(&text, " ->", unknown[i], names, name_count);
     }
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized parameter%s: %.*s",

@@ -71,7 +71,8 @@ bool params_barred(const char *accepted, const char *name);
  * Refuses parameters that `accepted` does not list (names apart by spaces).
  *
  * A name with a leading '~' is accepted but never proposed: Elasticsearch looks at some parameters only when
- * they are there, and proposes what it has looked at. Names of the path's parts are proposed, too.
+ * they are there, and proposes what it has looked at. One with a '+' is our own, proposed for a near miss only. Names of
+ * the path's parts are proposed, too.
  *
  * Returns: 0, PARAMS_REFUSED: "request [/x] contains unrecognized parameter: [foo] -> did you mean [bar]?".
  */

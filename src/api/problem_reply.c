@@ -4,6 +4,7 @@
  */
 #include "api/problem_reply.h"
 
+#include "api/own_path.h"
 #include "api/url.h"
 
 /*
@@ -178,9 +179,21 @@ static int status_of(const struct problem *problem, enum dialect dialect)
     return problem_status(problem);
 }
 
-void problem_reply(struct request *request, const struct problem *problem)
+/* What was taken for the name of an index, and is none, may have been meant for one of our own calls. */
+static struct problem with_advice(struct request *request, const struct problem *problem)
+{
+    struct problem advised = *problem;
+    if (slice_starts_with(request->parts[PART_INDEX], SLICE_LIT("_")))
+        advised.reason =
+            arena_printf(request->arena, "%.*s%.*s", SLICE_ARG(problem->reason), SLICE_ARG(own_path_advice(request)));
+    return advised;
+}
+
+void problem_reply(struct request *request, const struct problem *told)
 {
     struct json_writer writer;
+    struct problem advised = with_advice(request, told);
+    const struct problem *problem = &advised;
     int status = status_of(problem, request->dialect);
     request->form.bare = false;
     request->form.filter_path = SLICE_NONE; /* errors are shown whole */

@@ -171,6 +171,12 @@ int route_find(const struct route_table *table, enum http_method method, struct 
     return 0;
 }
 
+void route_each(void (*look)(const struct route *row, void *context), void *context)
+{
+    for (size_t i = 0; i < sizeof route_rows / sizeof *route_rows; i++)
+        look(&route_rows[i], context);
+}
+
 const char *route_part_name(enum route_part part)
 {
     static const char *const names[] = {

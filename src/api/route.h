@@ -82,6 +82,9 @@ void route_table_free(struct route_table *table);
 int route_find(const struct route_table *table, enum http_method method, struct slice path, bool by_method,
                struct route_match *ret_match) TL_MUST_USE;
 
+/* Shows every row to `look`. */
+void route_each(void (*look)(const struct route *row, void *context), void *context);
+
 const char *route_part_name(enum route_part part);
 
 #endif

@@ -114,11 +114,16 @@ static int read_actions(struct own_body *body, struct session_command *session)
     return 0;
 }
 
+static const struct own_form session_form = {"a session", "ttl name on_expire",
+                                             "{\"ttl\": \"30s\", \"name\": \"nightly-rename\", \"on_expire\": "
+                                             "[{\"delete\": {\"_index\": \"fs\", \"_id\": \"1\"}}]}, "
+                                             "each of them optional"};
+
 int handle_session_open(struct request *request)
 {
     struct own_body body;
     struct session_command session = {.ttl_us = TTL_DEFAULT_US};
-    int r = own_body_parse(request, "a session", "ttl name on_expire", &body);
+    int r = own_body_parse(request, &session_form, &body);
     if (r != 0 || (r = own_body_time(&body, "ttl", &session.ttl_us)) != 0 ||
         (r = own_body_text(&body, "name", &session.name)) != 0 || (r = read_actions(&body, &session)) != 0 ||
         (r = request_accept(request)) != 0)
@@ -138,10 +143,12 @@ static int keepalive_done(struct request *request, struct command *command)
     return reply_session(request, command, 200);
 }
 
+static const struct own_form keepalive_form = {"a keepalive", "", NULL};
+
 int handle_session_keepalive(struct request *request)
 {
     struct own_body body;
-    int r = own_body_parse(request, "a keepalive", "", &body);
+    int r = own_body_parse(request, &keepalive_form, &body);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_SESSION_KEEPALIVE, DIALECT_7);

@@ -62,11 +62,15 @@ static int check_timestamp(struct request *request, tl_ts ts)
     return 0;
 }
 
+static const struct own_form begin_form = {"a transaction", "mode session timestamp timeout",
+                                           "{\"mode\": \"update\", \"session\": \"ID\", \"timeout\": \"60s\"}, each of "
+                                           "them optional, or {\"mode\": \"query\"}"};
+
 int handle_txn_begin(struct request *request)
 {
     struct own_body body;
     struct txn_command txn = {.session = request->session, .timeout_us = TIMEOUT_DEFAULT_US};
-    int r = own_body_parse(request, "a transaction", "mode session timestamp timeout", &body);
+    int r = own_body_parse(request, &begin_form, &body);
     if (r != 0 || (r = own_body_id(&body, "session", &txn.session)) != 0 ||
         (r = own_body_ts(&body, "timestamp", &txn.read_ts)) != 0 ||
         (r = own_body_time(&body, "timeout", &txn.timeout_us)) != 0 || (r = read_mode(&body, &txn)) != 0 ||
@@ -96,10 +100,12 @@ static int commit_done(struct request *request, struct command *command)
     return REQUEST_DONE;
 }
 
+static const struct own_form commit_form = {"a commit", "", NULL};
+
 int handle_txn_commit(struct request *request)
 {
     struct own_body body;
-    int r = own_body_parse(request, "a commit", "", &body);
+    int r = own_body_parse(request, &commit_form, &body);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
@@ -119,10 +125,12 @@ static int rollback_done(struct request *request, struct command *command)
 }
 
 /* Does not queue behind the transaction's other requests: it is how a request that waits for a lock is given up. */
+static const struct own_form rollback_form = {"a rollback", "", NULL};
+
 int handle_txn_rollback(struct request *request)
 {
     struct own_body body;
-    int r = own_body_parse(request, "a rollback", "", &body);
+    int r = own_body_parse(request, &rollback_form, &body);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);

@@ -56,11 +56,11 @@ static const struct {
     const char *theirs;
     const char *ours;
 } option_synonyms[] = {
-    {"address", "listen"}, {"bind", "listen"},      {"host", "listen"},     {"port", "listen"},
-    {"data-dir", "data"},  {"datadir", "data"},     {"dir", "data"},        {"directory", "data"},
-    {"path", "data"},      {"memory", "cache"},     {"address", "url"},     {"host", "url"},
-    {"port", "url"},       {"server", "url"},       {"timeout", "wait"},    {"lease", "ttl"},
-    {"threads", "jobs"},   {"parallel", "jobs"},    {"name", "node-name"},  {"cluster", "cluster-name"},
+    {"address", "listen"},    {"bind", "listen"},   {"host", "listen"},    {"port", "listen"},
+    {"data-dir", "data"},     {"datadir", "data"},  {"dir", "data"},       {"directory", "data"},
+    {"path", "data"},         {"memory", "cache"},  {"address", "url"},    {"host", "url"},
+    {"port", "url"},          {"server", "url"},    {"timeout", "wait"},   {"lease", "ttl"},
+    {"threads", "jobs"},      {"parallel", "jobs"}, {"name", "node-name"}, {"cluster", "cluster-name"},
     {"verbose", "log-level"},
 };
 

@@ -40,9 +40,9 @@ static const struct {
     const char *theirs;
     const char *ours;
 } synonyms[] = {
-    {"start", "serve"},   {"run", "serve"},    {"server", "serve"}, {"up", "serve"},      {"daemon", "serve"},
-    {"verify", "check"},  {"fsck", "check"},   {"load", "import"},  {"index", "import"},  {"list", "ls"},
-    {"health", "status"}, {"info", "status"},  {"ping", "status"},  {"stats", "status"},  {"who", "locks"},
+    {"start", "serve"},   {"run", "serve"},   {"server", "serve"}, {"up", "serve"},     {"daemon", "serve"},
+    {"verify", "check"},  {"fsck", "check"},  {"load", "import"},  {"index", "import"}, {"list", "ls"},
+    {"health", "status"}, {"info", "status"}, {"ping", "status"},  {"stats", "status"}, {"who", "locks"},
     {"dir", "ls"},        {"top", "locks"},
 };
 

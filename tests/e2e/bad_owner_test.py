@@ -191,6 +191,43 @@ class Locks(Case):
         # Giving back what one does not have is no mistake: the answer to the first time may have been lost.
         self.assertEqual(self.server.must("POST", "/_unlock", {"session": self.session, "locks": [{"index": "fs"}]}), {"released": 0})
 
+    def test_bodies_that_lack_or_have_too_much(self):
+        """What a body must have is named, and shown."""
+        example = '"locks\\": [{\\"mode\\": \\"exclusive\\"'
+        error = self.refused(400, "POST", "/_lock", {"index": "fs"}, says="unknown member [index] in the body of a lock request")
+        self.assertIn('such a body is {"session": "ID", "wait": "10s", "locks": [', error["reason"])
+        for body in (None, {}, {"session": None}):
+            self.refused(400, "POST", "/_lock", body, says="a lock request must name its [session]; such a body is")
+        self.refused(400, "POST", "/_lock", {"session": self.session}, says="at least one lock in [locks]; such a body is")
+        self.refused(400, "POST", "/_lock", [], says=example)
+        self.refused(400, "POST", "/_lock", {"session": self.session, "locks": [{"document": "1"}]}, says="on an [index], on a directory")
+        self.refused(400, "POST", "/_unlock", {"index": "fs"}, says="without [locks] for all of the session's")
+        self.refused(400, "POST", "/_session", {"lease": "1m"}, says='such a body is {\\"ttl\\"')
+        self.refused(400, "POST", "/_transaction", {"kind": "query"}, says='such a body is {\\"mode\\"')
+        self.refused(400, "POST", "/_session/%s/_keepalive" % self.session, {"ttl": "1m"}, says="it takes none")
+
+    def near_miss(self, method, path, says, body=None):
+        reply = self.server.ask(method, path, body)[1]
+        self.assertIn(says, json.dumps(reply), path)
+
+    def test_near_misses_of_paths(self):
+        """A slip in one of our own paths is told from the names that Elasticsearch would take it for."""
+        self.near_miss("POST", "/_sesion", "; did you mean [/_session]?", {})
+        self.near_miss("GET", "/_sessions", "; did you mean [/_session]?")
+        self.near_miss("POST", "/_locks", "; did you mean [/_lock]?", {})
+        self.near_miss("POST", "/_sesion/abc/_keepaliv", "; did you mean [/_session/abc/_keepalive]?")
+        self.near_miss("POST", "/_transactions/abc/_comit", "; did you mean [/_transaction/abc/_commit]?")
+        self.near_miss("GET", "/_cat/lock", "; did you mean [/_cat/locks]?")
+        self.near_miss("GET", "/_timestmp", "; did you mean [/_timestamp]?")
+        for method, path in (("GET", "/_unlock"), ("PUT", "/_session"), ("GET", "/_bogus"), ("PUT", "/_cat/indices"), ("DELETE", "/_bulk")):
+            self.assertNotIn("did you mean", json.dumps(self.server.ask(method, path)[1]), path)
+
+    def test_near_misses_of_parameters(self):
+        for slip, meant in (("sesion", "session"), ("transction", "transaction"), ("timestmp", "timestamp"), ("asof", "as_of")):
+            self.refused(400, "GET", "/fs/_doc/1?%s=1" % slip, says="[%s] -> did you mean [%s]?" % (slip, meant))
+        self.refused(400, "PUT", "/fs/_doc/1?fencing_tokn=1", {"n": 2}, says="did you mean [fencing_token]?")
+        self.refused(400, "PUT", "/fs/_doc/1?leas=1", {"n": 2}, says="did you mean [lease]?")
+
     def test_looking(self):
         self.refused(400, "GET", "/_lock?path=/a", says="name the [index] too")
         self.refused(400, "GET", "/_cat/locks?path=/a", says="name the [index] too")
