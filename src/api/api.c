@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "api/absent.h"
 #include "api/api_internal.h"
 #include "api/cluster_uuid.h"
 #include "api/date_name.h"
@@ -149,9 +150,24 @@ static bool method_is_known(struct slice name)
     return slice_is(name, "PATCH") || slice_is(name, "TRACE") || slice_is(name, "CONNECT");
 }
 
+/* Returns: 0 where the path is of no API that only Elasticsearch has; REQUEST_REFUSED. */
+static int refuse_absent(struct request *request)
+{
+    struct slice name;
+    if (request->exchange->method == HTTP_OPTIONS || !absent_find(request->exchange->path, &name))
+        return 0;
+    return request_refuse(
+        request, PROBLEM_ILLEGAL_ARGUMENT,
+        "Elasticsearch's API [%.*s] is not supported by this server, see docs/http-api.md for those that are",
+        SLICE_ARG(name));
+}
+
 int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape)
 {
     struct exchange *exchange = request->exchange;
+    int r = refuse_absent(request);
+    if (r != 0)
+        return r;
     reply_header(request, "Allow", method_list(request, methods, ","));
     struct slice allowed = method_list(request, methods, ", ");
     if (exchange->method == HTTP_OPTIONS) {
@@ -179,6 +195,9 @@ static int reply_no_handler(struct request *request)
 {
     struct exchange *exchange = request->exchange;
     struct slice uri = uri_of(exchange, request->arena);
+    int r = refuse_absent(request);
+    if (r != 0)
+        return r;
     if (request->dialect == DIALECT_5) {
         struct buf *text = reply_text(request, 400);
         buf_printf(text, "No handler found for uri [%.*s] and method [%.*s]%.*s", SLICE_ARG(uri),
@@ -310,8 +329,11 @@ static int find_row(struct request *request, struct route_match *ret_match)
     const struct route_table *routes = request->api->routes;
     struct exchange *exchange = request->exchange;
     int r = route_find(routes, exchange->method, exchange->path, false, ret_match);
-    if (r == 0 && ret_match->form == FORM_TYPED)
+    if (r == 0 && ret_match->form == FORM_TYPED) {
+        if ((r = refuse_absent(request)) != 0)
+            return r;
         request->dialect = DIALECT_5;
+    }
     if (r == 0 && ret_match->route != NULL)
         return 0;
     if (!request->form.compatible_8 && (r != 0 || ret_match->form == FORM_SHARED))

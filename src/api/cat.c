@@ -21,18 +21,10 @@ int handle_cat(struct request *request)
         return r;
     struct buf *buf = reply_text(request, 200);
     buf_lit(buf, "=^.^=\n/_cat/aliases\n/_cat/aliases/{alias}\n/_cat/count\n/_cat/count/{index}\n/_cat/health\n"
-                 "/_cat/indices\n/_cat/indices/{index}\n/_cat/locks\n/_cat/sessions\n/_cat/templates\n"
+                 "/_cat/indices\n/_cat/indices/{index}\n/_cat/locks\n/_cat/master\n/_cat/nodes\n/_cat/sessions\n"
+                 "/_cat/shards\n/_cat/shards/{index}\n/_cat/templates\n"
                  "/_cat/templates/{name_pattern}\n/_cat/transactions\n");
     return REQUEST_DONE;
-}
-
-/* Reads what all _cat calls have, and answers ?help. Returns: 0, REQUEST_ANSWERED, REQUEST_REFUSED. */
-static int cat_begin(struct request *request, const struct cat_column *columns, size_t count)
-{
-    int r = request_accept(request);
-    if (r != 0)
-        return r;
-    return cat_table_help(request, columns, count) ? REQUEST_ANSWERED : 0;
 }
 
 /* --- Indices ------------------------------------------------------------------------------------------------------ */
@@ -79,7 +71,7 @@ int handle_cat_indices(struct request *request)
     struct cat_table table;
     struct index_set set;
     struct slice health = request_param(request, "health");
-    int r = cat_begin(request, index_columns, COUNT_OF(index_columns));
+    int r = cat_table_begin(request, index_columns, COUNT_OF(index_columns));
     if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     if (health.data != NULL && !slice_is(health, "green") && !slice_is(health, "yellow") && !slice_is(health, "red"))
@@ -115,7 +107,7 @@ int handle_cat_count(struct request *request)
     struct cat_table table;
     struct index_set set;
     uint64_t count = 0;
-    int r = cat_begin(request, count_columns, COUNT_OF(count_columns));
+    int r = cat_table_begin(request, count_columns, COUNT_OF(count_columns));
     if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     for (size_t i = 0; i < set.count; i++)
@@ -160,7 +152,7 @@ int handle_cat_aliases(struct request *request)
 {
     struct cat_table table;
     struct slice wanted = request_part(request, PART_NAME);
-    int r = cat_begin(request, alias_columns, COUNT_OF(alias_columns));
+    int r = cat_table_begin(request, alias_columns, COUNT_OF(alias_columns));
     if (r != 0)
         return r;
     const struct catalog *catalog = request_catalog(request);
@@ -197,7 +189,7 @@ int handle_cat_health(struct request *request)
 {
     struct cat_table table;
     struct cluster_health health = {0};
-    int r = cat_begin(request, health_columns, COUNT_OF(health_columns));
+    int r = cat_table_begin(request, health_columns, COUNT_OF(health_columns));
     if (r != 0)
         return r;
     const struct catalog *catalog = request_catalog(request);
@@ -251,7 +243,7 @@ int handle_cat_templates(struct request *request)
 {
     struct cat_table table;
     struct slice wanted = request_part(request, PART_NAME);
-    int r = cat_begin(request, template_columns, COUNT_OF(template_columns));
+    int r = cat_table_begin(request, template_columns, COUNT_OF(template_columns));
     if (r != 0)
         return r;
     const struct catalog *catalog = request_catalog(request);

@@ -283,6 +283,14 @@ bool cat_table_help(struct request *request, const struct cat_column *columns, s
     return true;
 }
 
+int cat_table_begin(struct request *request, const struct cat_column *columns, size_t column_count)
+{
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    return cat_table_help(request, columns, column_count) ? REQUEST_ANSWERED : 0;
+}
+
 int cat_table_reply(struct request *request, struct cat_table *table)
 {
     struct shown_column shown[CAT_SHOWN_MAX];

@@ -57,6 +57,12 @@ static inline struct cat_cell cat_bytes(int64_t bytes)
 /* Makes the response. Returns: REQUEST_DONE, REQUEST_REFUSED. */
 int cat_table_reply(struct request *request, struct cat_table *table) TL_MUST_USE;
 
+/*
+ * What every _cat call does first: reads the parameters and, with ?help, replies with the columns.
+ * Returns: 0, REQUEST_ANSWERED, REQUEST_REFUSED.
+ */
+int cat_table_begin(struct request *request, const struct cat_column *columns, size_t column_count) TL_MUST_USE;
+
 /* With ?help: replies with the columns instead. Returns: whether it did. */
 bool cat_table_help(struct request *request, const struct cat_column *columns, size_t column_count);
 

@@ -288,13 +288,6 @@ int handle_cluster_settings_put(struct request *request)
 
 /* --- State and nodes ---------------------------------------------------------------------------------------------- */
 
-/* Where clients reach this node: the address that this one came by. */
-static struct slice publish_address(struct request *request)
-{
-    struct slice host = exchange_header(request->exchange, "Host");
-    return host.len > 0 ? host : SLICE_LIT("127.0.0.1:9200");
-}
-
 int handle_cluster_state(struct request *request)
 {
     struct json_writer writer;
@@ -341,7 +334,7 @@ int handle_nodes(struct request *request)
     int r = request_bool(request, "flat_settings", &flag);
     if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
         return r;
-    struct slice address = publish_address(request);
+    struct slice address = cluster_address(request);
     reply_begin(request, 200, &writer);
     buf_lit(writer.buf, "{\"_nodes\":{\"total\":1,\"successful\":1,\"failed\":0},\"cluster_name\":");
     buf_json_string(writer.buf, request->api->options.cluster_name);

@@ -54,3 +54,9 @@ bool cat_name_matches(struct slice list, struct slice name)
     }
     return false;
 }
+
+struct slice cluster_address(struct request *request)
+{
+    struct slice host = exchange_header(request->exchange, "Host");
+    return host.len > 0 ? host : SLICE_LIT("127.0.0.1:9200");
+}

@@ -25,6 +25,9 @@ const char *index_health(const struct catalog_index *index);
  */
 uint64_t index_store_bytes(struct request *request, const struct catalog_index *index);
 
+/* Returns: where clients reach this node, HOST:PORT: the address that this one came by. */
+struct slice cluster_address(struct request *request);
+
 /* Returns: whether a list of patterns (empty: all) names `name`. */
 bool cat_name_matches(struct slice list, struct slice name);
 

@@ -115,6 +115,18 @@ class BadInput(unittest.TestCase):
         self.refused(400, "GET", "/kept/_search?seze=1", says="did you mean [size]?")
         self.refused(400, "PUT", "/kept/_doc/2?refesh=true", {"a": 1}, says="did you mean [refresh]?")
 
+    def test_apis_that_are_not_here(self):
+        """Each says so: it is neither a wrong method nor a document of a type called "_validate"."""
+        for method, path, name in (("GET", "/_cat/allocation?v", "_cat/allocation"), ("POST", "/_analyze", "_analyze"),
+                                   ("GET", "/fs/_validate/query?q=a", "_validate/query"), ("GET", "/fs/_field_caps?fields=*", "_field_caps"),
+                                   ("GET", "/fs/_explain/1", "_explain"), ("PUT", "/_snapshot/backup", "_snapshot"),
+                                   ("POST", "/fs/_shrink/less", "_shrink"), ("GET", "/_ingest/pipeline/p", "_ingest")):
+            status, body = self.server.ask(method, path, {} if method != "GET" else None)
+            self.assertEqual(status, 400, path)
+            self.assertIn("API [%s] is not supported" % name, body["error"]["reason"], path)
+        self.assertEqual(self.server.ask("PUT", "/fs/file/_analyze", {"an": "id"})[0], 201)
+        self.assertEqual(self.server.ask("GET", "/fs/file/_analyze")[0], 200)
+
     def test_wrong_method(self):
         for method, path, allowed in (("POST", "/kept/_source/1", "GET"), ("DELETE", "/_bulk", "POST"), ("PATCH", "/kept/_doc/1", "PUT"),
                                       ("PUT", "/_search", "GET")):

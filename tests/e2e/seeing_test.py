@@ -124,6 +124,18 @@ class Scene(Case):
         self.assertEqual(header, ["index", "path", "id", "mode", "state", "owner", "name", "since", "fencing_token"])
         self.assertEqual(self.text("/_cat/sessions?h=name&s=name"), "editor\nnightly-rename\n")
 
+    def test_host_and_shards(self):
+        node, = self.rows("/_cat/nodes")
+        self.assertEqual((node["ip"], node["node.role"], node["master"]), ("127.0.0.1", "dim", "*"))
+        self.assertTrue(0 < int(node["ram.percent"]) < 100 and float(node["load_1m"]) >= 0, node)
+        self.assertEqual(self.rows("/_cat/master")[0]["node"], node["name"])
+        documents = self.rows("/_cat/count/fs")[0]["count"]
+        self.server.must("PUT", "/three", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
+        shards = [(row["shard"], row["prirep"], row["state"], row["docs"], row["node"]) for row in self.rows("/_cat/shards/three")]
+        self.assertEqual(shards, [(str(number), *copy) for number in range(3) for copy in (("p", "STARTED", "0", node["name"]),
+                                                                                           ("r", "UNASSIGNED", None, None))])
+        self.assertEqual(self.rows("/_cat/shards/fs?h=docs,prirep&s=prirep")[0]["docs"], documents)
+
     def test_one_session(self):
         editor = self.server.must("GET", "/_session/" + self.editor)
         self.assertEqual((editor["locks"], editor["transactions"]), ([], [self.transaction]))
