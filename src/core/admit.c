@@ -14,6 +14,7 @@
  * holds already it gets at once.
  */
 #include "base/check.h"
+#include "core/ahead.h"
 #include "core/owners_internal.h"
 
 /* Of each item of a bulk, so that a large one's reply stays small. */
@@ -244,12 +245,14 @@ static int run_in_txn(struct admission *at)
     struct command *command = at->command;
     struct overlay *overlay = txn__overlay(at->txn);
     size_t mark = overlay_mark(overlay);
+    struct ahead ahead = {.arena = &core->arena};
     struct write_placing placing = {may_lie, at};
-    int r = core__run_write(core, command, NULL, overlay, &placing);
+    int r = core__run_write(core, command, NULL, overlay, &ahead, &placing);
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, overlay)) {
         overlay_rollback_to(overlay, mark);
+        ahead_clear(&ahead);
         problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] bytes of documents and [%zu] changes; this request was not "
                     "done, what was "
@@ -257,6 +260,7 @@ static int run_in_txn(struct admission *at)
                     core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
     }
     overlay_forget_marks(overlay);
+    ahead__put(core, &ahead, at->txn->id, &at->txn->ahead_notes);
     note_deleted(at);
     txn__touch(core, at->txn);
     return 0;
@@ -268,7 +272,7 @@ static int run(struct admission *at, const bool *chosen)
     if (at->txn != NULL)
         return run_in_txn(at);
     struct write_placing placing = {may_lie, at};
-    int r = core__run_write(at->core, at->command, chosen, NULL, &placing);
+    int r = core__run_write(at->core, at->command, chosen, NULL, NULL, &placing);
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }
 

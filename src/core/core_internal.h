@@ -99,11 +99,12 @@ typedef int core_handler(struct core *core, struct command *command);
 
 /*
  * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which. `placing`: as in
- * struct write_run.
+ * struct write_run. In a transaction `overlay` and `ahead` take what it changes; when it is to be rolled back they are as
+ * they were.
  * Returns: 0; fatal codes.
  */
 int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay,
-                    const struct write_placing *placing) TL_MUST_USE;
+                    struct ahead *ahead, const struct write_placing *placing) TL_MUST_USE;
 
 /* --- Hooks: session.c, lock.c, txn.c ------------------------------------------------------------------------------ */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command WRITE: straight to its items when nothing can stand against it, else by way of the owners. */
+#include "core/ahead.h"
 #include "core/core_internal.h"
 
 static void make_results(struct command *command)
@@ -63,7 +64,7 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
 }
 
 int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay,
-                    const struct write_placing *placing)
+                    struct ahead *ahead, const struct write_placing *placing)
 {
     struct write_command *write = &command->write;
     struct write_run run = {
@@ -73,6 +74,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .atomic = write->atomic,
         .last = chosen == NULL,
         .overlay = overlay,
+        .ahead = ahead,
         .placing = placing,
         .arena = &command->arena,
         .results = write->results,
@@ -88,8 +90,10 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
     if (chosen != NULL)
         scatter(command, chosen, &run);
     write->rolled_back = write->atomic && failed;
-    if (write->rolled_back && overlay != NULL)
+    if (write->rolled_back && overlay != NULL) {
         overlay_rollback_to(overlay, mark);
+        ahead_clear(ahead);
+    }
     return 0;
 }
 
@@ -98,5 +102,5 @@ int core__do_write(struct core *core, struct command *command)
     make_results(command);
     if (needs_owners(core, &command->write))
         return owners__write(core, command);
-    return core__run_write(core, command, NULL, NULL, NULL);
+    return core__run_write(core, command, NULL, NULL, NULL, NULL);
 }

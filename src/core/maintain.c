@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Removing for good. A tombstone goes when its version counts no longer: readers of the past keep it, since it is
- * removed at the present. What a deleted index left goes when no readable timestamp can see the index any more.
+ * removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What a
+ * transaction put ahead of a commit that never came goes soon.
  */
 #include "core/maintain.h"
 
+#include "core/ahead.h"
 #include "core/core_internal.h"
 #include "core/doc.h"
 #include "mapping/entry.h"
@@ -167,6 +169,12 @@ int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_remo
     r = remove_tombstones(&work);
     if (r == 0)
         r = remove_indices(&work);
+    if (r == 0 && more(&work)) {
+        size_t taken = 0;
+        r = ahead__remove(core, work.left, &taken);
+        work.removed += taken;
+        work.left -= taken < work.left ? taken : work.left;
+    }
     if (r == 0 && more(&work)) {
         size_t forgotten = 0;
         r = owners__forget(core, work.left, &forgotten);

@@ -81,6 +81,7 @@ struct txn {
     uint64_t timeout_us;
     struct deadline idle;    /* not set while a command of it waits */
     struct overlay *overlay; /* NULL: nothing written */
+    uint32_t ahead_notes;    /* of entries that it has put into the store already (ahead.h) */
     struct map moved;        /* keys of the documents that may have to move in the table of locks when it commits */
     struct list of_session;
     struct list of_all; /* in owners->open_txns, oldest first */
@@ -132,6 +133,12 @@ struct owners {
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
 {
     return map_get(&owners->sessions, id);
+}
+
+/* Returns: an open transaction, or NULL. */
+static inline struct txn *owners_txn(const struct owners *owners, struct slice id)
+{
+    return map_get(&owners->txns, id);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 
 #include "base/check.h"
+#include "core/ahead.h"
 #include "core/doc.h"
 #include "core/owners_internal.h"
 
@@ -371,6 +372,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     }
     command->txn.commit_ts = outcome.commit_ts;
     command->txn.changes = outcome.changes;
+    ahead__keep(core, txn->id, txn->ahead_notes);
     txn__put_outcome(core, txn->id, &outcome);
     command->txn.past = tl_steal(txn->overlay);
     txn__free(core, txn);

@@ -12,6 +12,7 @@
 #include "core/command.h"
 #include "store/view.h"
 
+struct ahead;
 struct core;
 
 /* Where changes go: the unit's batch, or a transaction's overlay where `overlay` is set. */
@@ -85,6 +86,7 @@ struct write_run {
     bool atomic;
     bool last;                           /* nothing else reads documents in the unit after it */
     struct overlay *overlay;             /* of the transaction; NULL: the unit's batch */
+    struct ahead *ahead;                 /* takes a transaction's chunk entries; NULL outside of one */
     const struct write_placing *placing; /* NULL: everything may lie everywhere */
     struct arena *arena;                 /* takes what the results point to */
     struct write_result *results;
@@ -95,7 +97,8 @@ struct write_run {
  *
  * Requires: `results` has `count` elements, zeroed or with problems.
  * Ensures: an item is whole or absent. With `atomic`, all are whole or, *ret_failed being set, none is: without an
- *          overlay the whole unit is then abandoned; in an overlay the caller goes back to its savepoint.
+ *          overlay the whole unit is then abandoned; in an overlay the caller goes back to its savepoint and forgets what
+ *          is in `ahead`.
  * Returns: 0; fatal codes.
  */
 int write__run(struct core *core, struct write_run *run, bool *ret_failed) TL_MUST_USE;

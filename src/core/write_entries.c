@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "core/ahead.h"
 #include "core/write_internal.h"
 
 /* --- The entries of a run ----------------------------------------------------------------------------------------- */
@@ -39,12 +40,19 @@ static void remove_entry(void *context, struct slice key)
     sink_delete(context, SPACE_ENTRIES, key);
 }
 
+/* Chunks of a transaction, which are no more than put (ahead.h). */
+static void put_ahead(void *context, struct slice key, struct slice value)
+{
+    ahead_add(context, key, value);
+}
+
 void writing__flush_entries(struct writing *work)
 {
     struct entry_sink sink = {put_entry, remove_entry, &work->sink};
+    struct entry_sink ahead = {put_ahead, NULL, work->run->ahead};
 
     for (struct write_entries *entries = work->entries; entries != NULL; entries = entries->next)
-        entry_set_emit(&entries->set, &sink);
+        entry_set_emit(&entries->set, entries->set.batch != 0 && work->run->ahead != NULL ? &ahead : &sink);
     work->entries = NULL;
     arena_reset(&work->core->scratch);
     if (work->batch != 0)

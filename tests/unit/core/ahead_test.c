@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: what a transaction puts into the store ahead of its commit is there to stay when it commits, and gone without a trace
+ * when it does not, whatever ended it. Method: bulks in transactions, one ending each, and a count of all entries and notes.
+ */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include "core/ahead.h"
+#include "mapping/entry.h"
+#include "mapping/mapping.h"
+
+enum { DOCUMENTS = 600 };
+
+static void transaction(struct core_box *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->txn.id = slice_from(id);
+    command->txn.timeout_us = 60 * TL_SECOND;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+/* All documents, each with a number that they share and one of its own. */
+static struct command *bulk(struct core_box *box, const char *transaction, int shared)
+{
+    struct command *command = box_write(box, DOCUMENTS);
+
+    for (int i = 0; i < DOCUMENTS; i++) {
+        struct slice id = arena_printf(&command->arena, "%d", i);
+        struct slice source = arena_printf(&command->arena, "{\"shared\":%d,\"own\":%d}", shared, i);
+        command->write.items[i] = box_item(WRITE_INDEX, "fs", "", id.data, source.data);
+    }
+    command->write.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
+    return command;
+}
+
+static size_t keys_in(struct core_box *box, enum store_space space, struct slice from, struct slice to)
+{
+    struct store_iter *iter = store_iter_new(box->store, space, TL_TS_MAX, from, to);
+    size_t count = 0;
+
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        count++;
+    assert_int_equal(store_iter_status(iter), 0);
+    store_iter_free(iter);
+    return count;
+}
+
+static size_t entries(struct core_box *box)
+{
+    return keys_in(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
+}
+
+static size_t notes(struct core_box *box)
+{
+    return keys_in(box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("B"));
+}
+
+/* Runs maintenance until there is nothing left to do. */
+static void maintain(struct core_box *box)
+{
+    size_t removed = 1;
+
+    for (int i = 0; removed > 0; i++) {
+        assert_true(i < 100);
+        assert_int_equal(core_maintain(box->core, ++box->now, 100, &removed), 0);
+        assert_true(removed <= 100 + AHEAD_NOTE_KEYS_MAX + 1);
+    }
+}
+
+/* Returns: how many documents have the shared number, as the entries say and the documents confirm. */
+static size_t find_shared(struct core_box *box, int shared)
+{
+    struct catalog *catalog = core_catalog(box->core);
+    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
+    struct view view = {box->store, TL_TS_MAX, NULL};
+    struct value value = {.kind = VALUE_I64, .i64 = shared};
+    struct entry_range range = {.index = index->number, .low = &value, .high = &value};
+    struct entry_hit hit;
+    size_t count = 0;
+
+    range.field = value.field = mapping_field(index->mapping, SLICE_LIT("shared"))->number;
+    struct entry_scan *scan = entry_scan_new(&view, &range);
+    while (entry_scan_next(scan, &hit) == 0) {
+        struct doc doc;
+        if (doc_get_key(&view, index->number, hit.document_key, &doc) != 0)
+            continue;
+        count += doc_entry_batch(&doc, range.field) == hit.batch;
+        doc_release(&doc);
+    }
+    entry_scan_free(scan);
+    catalog_unref(catalog);
+    return count;
+}
+
+static void open_box(struct core_box *box)
+{
+    box_open(box);
+    box_run(box, bulk(box, NULL, 0), 1);
+}
+
+static void committed_entries_stay(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    open_box(&box);
+    size_t before = entries(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    box_run(&box, bulk(&box, "t", 1), 1);
+    assert_true(entries(&box) > before);
+    assert_int_equal(notes(&box), (entries(&box) - before + AHEAD_NOTE_KEYS_MAX - 1) / AHEAD_NOTE_KEYS_MAX);
+    maintain(&box); /* leaves those of an open transaction alone */
+    assert_int_equal(find_shared(&box, 0), DOCUMENTS);
+    assert_int_equal(find_shared(&box, 1), 0);
+    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    assert_int_equal(notes(&box), 0);
+    maintain(&box);
+    assert_int_equal(find_shared(&box, 0), 0);
+    assert_int_equal(find_shared(&box, 1), DOCUMENTS);
+    box_close(&box);
+}
+
+static void rolled_back_entries_go(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    open_box(&box);
+    size_t before = entries(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    box_run(&box, bulk(&box, "t", 1), 1);
+    transaction(&box, COMMAND_TXN_BEGIN, "u"); /* one that stays open, and has its own */
+    struct command *own = bulk(&box, "u", 2);
+    for (size_t i = 0; i < DOCUMENTS; i++)
+        own->write.items[i].index = SLICE_LIT("other");
+    box_run(&box, own, 1);
+    size_t others = notes(&box) / 2;
+    transaction(&box, COMMAND_TXN_ROLLBACK, "t");
+    maintain(&box);
+    assert_int_equal(notes(&box), others);
+    transaction(&box, COMMAND_TXN_ROLLBACK, "u");
+    maintain(&box);
+    assert_int_equal(notes(&box), 0);
+    assert_int_equal(entries(&box), before);
+    assert_int_equal(find_shared(&box, 0), DOCUMENTS);
+    box_close(&box);
+}
+
+static void entries_go_after_a_restart(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    open_box(&box);
+    size_t before = entries(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    box_run(&box, bulk(&box, "t", 1), 1);
+    box_reopen(&box);
+    box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
+    maintain(&box);
+    assert_int_equal(notes(&box), 0);
+    assert_int_equal(entries(&box), before);
+    box_close(&box);
+}
+
+/* A request that is taken back whole puts nothing. */
+static void failed_request_puts_nothing(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    open_box(&box);
+    box.limits.transaction_changes_max = DOCUMENTS - 1;
+    box_reopen(&box);
+    size_t before = entries(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    struct command *command = bulk(&box, "t", 1);
+    command->write.atomic = true;
+    command->write.items[DOCUMENTS - 1].op = WRITE_CREATE;
+    assert_true(box_run(&box, command, 1)->write.rolled_back);
+    box_run(&box, bulk(&box, "t", 1), 1);
+    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_int_equal(notes(&box), 0);
+    assert_int_equal(entries(&box), before);
+    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    box_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(committed_entries_stay),
+        cmocka_unit_test(rolled_back_entries_go),
+        cmocka_unit_test(entries_go_after_a_restart),
+        cmocka_unit_test(failed_request_puts_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
