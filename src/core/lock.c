@@ -459,6 +459,15 @@ bool lock_table_lies(const struct lock_table *table, const struct resource_name 
     return document != NULL && document->parent == find_resource(table, &above);
 }
 
+bool lock_table_alone(const struct lock_table *table, const struct lock_owner *owner, const struct resource_name *document)
+{
+    const struct resource *resource = find_resource(table, document);
+    if (resource == NULL)
+        return true;
+    bool one = resource->holds.next == resource->holds.prev;
+    return resource->queue == NULL && one && lock__hold_find(table, owner, resource) != NULL;
+}
+
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name)
 {
     const struct resource *resource = find_resource(table, name);

@@ -258,21 +258,31 @@ int core__do_txn_rollback(struct core *core, struct command *command)
 
 /* --- COMMIT ------------------------------------------------------------------------------------------------------- */
 
-/* Names a document by its key, and says where it lies for the transaction. Returns: 0; 1 its index is gone; fatal codes. */
-static int name_written(struct core *core, const struct overlay *overlay, struct slice key,
-                        struct resource_name *ret_name)
+/* Names a document by its key, wherever it lies. Returns: false where its index is gone. */
+static bool name_document(const struct core *core, struct slice key, struct resource_name *ret_name)
 {
     struct resource_name name = {0};
     uint32_t number;
     uint16_t type_number;
     if (!doc_key_parse(key, &number, &type_number, &name.id))
-        return 1;
+        return false;
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
     const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
     if (type == NULL)
-        return 1;
+        return false;
     name.index = index->name;
     name.type = type->name;
+    *ret_name = name;
+    return true;
+}
+
+/* The same with where it lies for the transaction. Returns: 0; 1 its index is gone; fatal codes. */
+static int name_written(struct core *core, const struct overlay *overlay, struct slice key,
+                        struct resource_name *ret_name)
+{
+    struct resource_name name;
+    if (!name_document(core, key, &name))
+        return 1;
     int r = write__place(core, overlay, name.index, name.type, name.id, &name.path);
     if (r < 0)
         return tl_trace(r);
@@ -311,20 +321,25 @@ static int check_token(struct core *core, const struct txn *txn, tl_ts token)
     return written.r < 0 ? tl_trace(written.r) : written.stale;
 }
 
-/* Tells the table of locks where documents lie now that the transaction has moved. */
+/*
+ * Tells the table of locks where documents lie now that the transaction has moved. Where it alone has a lock there is nothing to
+ * tell: its locks are about to go.
+ */
 static int move_documents(struct core *core, const struct txn *txn)
 {
+    struct lock_table *locks = &core->owners->locks;
     size_t position = 0;
     struct slice key;
     void *value;
     while (map_next(&txn->moved, &position, &key, &value)) {
-        struct resource_name name;
-        int r = name_written(core, txn->overlay, key, &name);
+        struct resource_name document;
+        if (!name_document(core, key, &document) || lock_table_alone(locks, &txn->party.owner, &document))
+            continue;
+        struct slice path;
+        int r = write__place(core, txn->overlay, document.index, document.type, document.id, &path);
         if (r < 0)
             return tl_trace(r);
-        if (r == 0)
-            lock_table_move(&core->owners->locks, &(struct resource_name){name.index, SLICE_NONE, name.type, name.id},
-                            name.path);
+        lock_table_move(locks, &document, path);
     }
     return 0;
 }

@@ -436,6 +436,22 @@ void om_move(struct om *model, struct om_step *step, int index, int doc, int pla
     settle(model, step, true);
 }
 
+bool om_alone(const struct om *model, int owner, int index, int doc)
+{
+    struct om_thing document = {OM_DOC, (uint8_t)index, (int8_t)doc};
+
+    for (int i = 0; i < model->lock_count; i++)
+        if (model->locks[i].owner != owner && om_same(model->locks[i].what.on, document))
+            return false;
+    for (int i = 0; i < OM_WAITS; i++) {
+        const struct om_wait *wait = &model->waits[i];
+        for (int j = 0; wait->used && wait->state == OM_WAITING && j < wait->want_count; j++)
+            if (om_same(wait->wants[j].on, document))
+                return false;
+    }
+    return true;
+}
+
 /* --- Between steps ------------------------------------------------------------------------------------------------ */
 
 const char *om_check(const struct om *model)

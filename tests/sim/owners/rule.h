@@ -53,5 +53,7 @@ int om_release_all(struct om *model, struct om_step *step, int owner);
 bool om_release(struct om *model, struct om_step *step, int owner, struct om_thing on);
 /* A document lies elsewhere now. */
 void om_move(struct om *model, struct om_step *step, int index, int doc, int place);
+/* Whether nobody but an owner has or awaits a lock on a document. */
+bool om_alone(const struct om *model, int owner, int index, int doc);
 
 #endif

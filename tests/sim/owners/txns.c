@@ -232,13 +232,19 @@ static uint64_t commit_docs(struct om *model, struct om_step *step, struct om_tx
                 changes++;
             }
     model->committing = false;
+    return changes;
+}
+
+/* Documents on which only the transaction has a lock move when that is gone, the others before: each at its turn. */
+static void move_docs(struct om *model, struct om_step *step, bool written[OM_INDICES][OM_DOCS], int owner)
+{
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            if (txn->written[i][j]) {
+            if (written[i][j] && (owner < 0 || !om_alone(model, owner, i, j))) {
                 const struct om_doc *doc = &model->docs.at[i][j];
                 om_move(model, step, i, j, doc->live && model->indices[i].mapped ? doc->dir : -1);
+                written[i][j] = false;
             }
-    return changes;
 }
 
 void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *op)
@@ -263,10 +269,14 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
     } else {
         struct om_txn *txn = &model->txns[slot];
         struct om_outcome_record record = {.txn = op->txn, .committed = true, .ended = model->ts};
+        bool written[OM_INDICES][OM_DOCS];
         record.changes = done.released = commit_docs(model, step, txn);
         record.commit_ts = done.token = txn->query ? txn->read_ts : model->ts;
+        memcpy(written, txn->written, sizeof(written));
+        move_docs(model, step, written, om_txn_owner(slot));
         keep_outcome(model, &record);
         end(model, step, slot);
+        move_docs(model, step, written, -1);
     }
     om_complete(model, step, &done);
 }
