@@ -133,7 +133,8 @@ void core__begin(struct core *core, tl_ts at)
     core->ts = at > core->last_ts ? at : core->last_ts + 1;
     INSIST(core->ts < TL_TS_MAX);
     core->catalog_before = catalog_ref(core->catalog);
-    core->catalog_changed = core->ts_named = core->unbinding = false;
+    core->catalog_changed = core->unbinding = false;
+    core->named_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
     owners__begin(core);
@@ -162,7 +163,7 @@ static void free_spent(struct core *core)
     }
 }
 
-static void end_unit(struct core *core)
+static void end_unit(struct core *core, tl_ts ended)
 {
     catalog_unref(core->catalog_before);
     core->catalog_before = NULL;
@@ -171,20 +172,20 @@ static void end_unit(struct core *core)
     arena_reset(&core->arena);
     arena_reset(&core->scratch);
     core->open = false;
-    core->last_ts = core->ts;
+    core->last_ts = ended;
     if (core->effects != NULL) {
-        core->effects->last_ts = core->ts;
+        core->effects->last_ts = ended;
         core->effects->catalog_changed |= core->catalog_changed;
     }
 }
 
-/* A batch names its timestamp in a counter's record or in a lock's token, or else under a key of its own. */
-static void write_last_ts(struct core *core)
+/* A batch names its last timestamp in a counter's record or in a lock's token, or else under a key of its own. */
+static void write_last_ts(struct core *core, tl_ts ts)
 {
     char bytes[8];
 
     for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(core->ts >> (56 - 8 * i));
+        bytes[i] = (char)(ts >> (56 - 8 * i));
     store_batch_put(core->batch, SPACE_SYSTEM, slice_from(last_ts_key), slice_make(bytes, sizeof(bytes)));
 }
 
@@ -193,16 +194,17 @@ int core__commit(struct core *core)
     int r = 0;
 
     REQUIRE(core->open);
-    bool named = counters__keep(&core->counters, core->batch, core->ts);
+    tl_ts ended = owners__last_ts(core);
+    bool counted = counters__keep(&core->counters, core->batch, core->ts);
     if (store_batch_count(core->batch) > 0) {
-        if (!named && !core->ts_named)
-            write_last_ts(core);
-        core->written_ts = core->ts;
+        if (core->named_ts < ended && !(counted && core->ts == ended))
+            write_last_ts(core, ended);
+        core->written_ts = ended;
         if (!core->unbinding)
-            core->binding_ts = core->ts;
+            core->binding_ts = ended;
         r = store_write(core->store, core->batch);
     }
-    end_unit(core);
+    end_unit(core, ended);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -211,7 +213,8 @@ void core__abandon(struct core *core)
     REQUIRE(core->open);
     catalog_unref(core->catalog);
     core->catalog = catalog_ref(core->catalog_before);
-    core->catalog_changed = core->ts_named = false;
+    core->catalog_changed = false;
+    core->named_ts = TL_TS_NONE;
     counters__forget(&core->counters);
     forget_pending(core);
     store_batch_clear(core->batch);

@@ -33,7 +33,7 @@ struct core {
     /* The unit at hand. */
     bool open;
     tl_ts ts;
-    bool ts_named;  /* some record in the batch tells ts, so that core_open() finds it */
+    tl_ts named_ts; /* newest timestamp that some record in the batch tells, so that core_open() finds it; 0: none */
     bool unbinding; /* nobody needs to wait until it is durable */
     struct store_batch *batch;
     struct arena arena;             /* reset when the unit ends */
@@ -113,6 +113,8 @@ int owners__open(struct core *core) TL_MUST_USE;
 void owners__close(struct core *core);
 /* A unit was opened: what is granted in it is granted at its timestamp. */
 void owners__begin(struct core *core);
+/* Returns: the newest timestamp that the open unit has used: its own, or the last token given in it. */
+tl_ts owners__last_ts(const struct core *core);
 /* A unit is about to be written: takes part in it with what its releases and waits have brought about. */
 int owners__settle(struct core *core) TL_MUST_USE;
 /* Completes every waiting command with PROBLEM_STOPPING. */

@@ -48,8 +48,11 @@ void lock_table_deinit(struct lock_table *table)
 
 void lock_table_at(struct lock_table *table, tl_ts ts)
 {
-    REQUIRE(ts >= table->ts);
+    REQUIRE(ts == table->ts || ts > lock_table_last_ts(table));
+    if (ts == table->ts)
+        return;
     table->ts = ts;
+    table->token_count = 0;
 }
 
 static struct lock_hold **bucket_of(const struct lock_table *table, const struct lock_owner *owner,
@@ -353,15 +356,21 @@ static bool is_upgrade(const struct lock_request *request)
     return false;
 }
 
-/* Returns: the newest token of what is wanted, when all of it is held already; else the timestamp of this grant. */
+/*
+ * Returns: the newest token of what is wanted, when all of it is held already; else a new one, which is the timestamp of this
+ * grant, or when that has granted before, the next that nobody has. A write of its own, whose locks nobody can name, gets none.
+ */
 static tl_ts choose_token(const struct lock_request *request)
 {
-    tl_ts newest = 0;
+    struct lock_table *table = request->table;
+    tl_ts newest = TL_TS_NONE;
+    if (request->owner->one_shot)
+        return TL_TS_NONE;
     for (size_t i = 0; i < request->want_count; i++) {
         const struct lock_wanted *want = &request->wants[i];
-        const struct lock_hold *hold = lock__hold_find(request->table, request->owner, want->resource);
+        const struct lock_hold *hold = lock__hold_find(table, request->owner, want->resource);
         if (hold == NULL || hold->mode < want->mode)
-            return request->table->ts;
+            return table->ts + table->token_count++;
         newest = hold->token > newest ? hold->token : newest;
     }
     return newest;

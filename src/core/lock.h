@@ -38,7 +38,7 @@ struct lock_hold {
     struct lock_request *watchers; /* who waits for it to go */
     uint64_t number;               /* of the lock, unique; 0 without a mode */
     tl_ts since;                   /* of the lock's first grant */
-    tl_ts token;                   /* of its last one */
+    tl_ts token;                   /* of its last one that changed it */
     uint32_t below[3];             /* the owner's locks below: S, U, X; invariant 2 */
     uint8_t mode;                  /* enum lock_mode; LOCK_NONE: marks only */
     uint8_t bits;                  /* set of enum lock_bit */
@@ -85,6 +85,7 @@ struct lock_table {
     uint64_t last_arrival;
     uint64_t last_lock;
     tl_ts ts;
+    uint64_t token_count; /* grants since lock_table_at(), each with a token of its own (invariant 7) */
     struct heap wake; /* waiting requests that lost what they watched */
     struct list granted;
     struct list victims;
@@ -94,8 +95,13 @@ struct lock_table {
 void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks);
 /* Requires: no owner holds or awaits anything. */
 void lock_table_deinit(struct lock_table *table);
-/* Sets the timestamp of grants. Requires: it does not go back. */
+/* Sets the timestamp of grants. Requires: it is above the one before and above lock_table_last_ts(), or the one before. */
 void lock_table_at(struct lock_table *table, tl_ts ts);
+/* Returns: the newest timestamp in use, which is that of lock_table_at() or the last token given since. */
+static inline tl_ts lock_table_last_ts(const struct lock_table *table)
+{
+    return table->token_count > 1 ? table->ts + table->token_count - 1 : table->ts;
+}
 
 /* Returns: whether nothing is held or awaited, so that a write need not look. */
 static inline bool lock_table_idle(const struct lock_table *table)

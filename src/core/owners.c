@@ -110,6 +110,11 @@ void owners__begin(struct core *core)
         lock_table_at(&core->owners->locks, core->ts);
 }
 
+tl_ts owners__last_ts(const struct core *core)
+{
+    return core->owners == NULL ? core->ts : lock_table_last_ts(&core->owners->locks);
+}
+
 bool owners__any(const struct core *core)
 {
     return !lock_table_idle(&core->owners->locks);

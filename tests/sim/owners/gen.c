@@ -159,19 +159,6 @@ static void gen_unlock(struct gen *gen, const struct om *model, struct om_op *op
             op->wants[0] = model->locks[i].what;
 }
 
-/* How many have a lock with a token. */
-static int owner_count(const struct om *model, uint64_t token)
-{
-    int first = -1, count = 0;
-
-    for (int i = 0; i < model->lock_count; i++)
-        if (model->locks[i].token == token && model->locks[i].owner != first) {
-            first = first < 0 ? model->locks[i].owner : first;
-            count++;
-        }
-    return count;
-}
-
 static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
 {
     int roll = below(gen, 10);
@@ -185,8 +172,6 @@ static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
         op->session = some_session(gen, model);
     if (gen->token_count > 0 && one_in(gen, 8))
         op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
-    if (owner_count(model, op->token) > 1) /* granted in one step: for whom it would act is left open */
-        op->token = 0;
     fill_items(gen, model, op);
 }
 

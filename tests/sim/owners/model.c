@@ -33,7 +33,7 @@ void om_begin(struct om *model, uint64_t at)
 
 void om_end_unit(struct om *model, struct om_step *step)
 {
-    model->last_ts = model->ts;
+    model->last_ts = model->last_token > model->ts ? model->last_token : model->ts;
     step->unit(step->context, model);
 }
 

@@ -282,6 +282,32 @@ static void test_tokens(void **state)
     teardown(&f);
 }
 
+/* Who is granted a lock in the same step as another has a token of his own, and takes it with him when he goes. */
+static void test_tokens_of_one_step(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    assert_int_equal(try_lock(&f, 0, LOCK_X, "fs:/a"), LOCK_GRANTED);
+    lock_table_at(&f.table, 200);
+    struct lock_request *first = wait_lock(&f, 1, LOCK_S, "fs:/a");
+    struct lock_request *second = wait_lock(&f, 2, LOCK_S, "fs:/a#1");
+    assert_true(release(&f, 0, "fs:/a"));
+    assert_int_equal(lock_table_last_ts(&f.table), 201);
+    assert_granted(&f, first);
+    assert_granted(&f, second);
+    struct resource_name document = named("fs:/a#1");
+    struct lock_owner *owner = NULL;
+    assert_true(lock_table_token(&f.table, 200, &document, &owner));
+    assert_ptr_equal(owner, &f.owners[1]);
+    assert_true(lock_table_token(&f.table, 201, &document, &owner));
+    assert_ptr_equal(owner, &f.owners[2]);
+    assert_true(release(&f, 1, "fs:/a"));
+    assert_false(lock_table_token(&f.table, 200, &document, NULL));
+    assert_true(lock_table_token(&f.table, 201, &document, NULL));
+    teardown(&f);
+}
+
 /* A set is granted whole: while one part is not free nothing of it is held. */
 static void test_sets(void **state)
 {
@@ -419,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_update),
         cmocka_unit_test(test_session_of_transaction),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_tokens_of_one_step),
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_move),
         cmocka_unit_test(test_crowd),
