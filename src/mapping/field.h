@@ -88,6 +88,8 @@ struct mapping_field {
     size_t child_count;
     struct mapping_field **multi; /* multi-fields, in order of name */
     size_t multi_count;
+    /* Of a field of directories: the one that holds their whole paths, by whose entries it is found; else NULL. */
+    const struct mapping_field *whole;
     struct slice *copy_to; /* paths */
     size_t copy_to_count;
     const struct field_parameter *parameters; /* as given, in Elasticsearch's order: for rendering */
@@ -103,10 +105,22 @@ struct field_parameter {
 /* Returns: how values of this field are compared. */
 enum value_kind field_value_kind(const struct mapping_field *field);
 
-/* Returns: whether entries of this field exist and find every document. */
+/* Returns: whether entries of this field exist and find every document that has a value of it. */
 static inline bool field_has_entries(const struct mapping_field *field)
 {
     return field->number != FIELD_NUMBER_NONE && field->complete;
+}
+
+/* Returns: the field whose entries name the documents that have a value of this one: itself, as a rule. */
+static inline const struct mapping_field *field_found_by(const struct mapping_field *field)
+{
+    return field->whole != NULL ? field->whole : field;
+}
+
+/* Returns: whether entries, its own or another field's, find every document that has a value of this field. */
+static inline bool field_is_found(const struct mapping_field *field)
+{
+    return field_has_entries(field_found_by(field));
 }
 
 /* Outcomes of field_value_parse(). */

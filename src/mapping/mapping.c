@@ -114,6 +114,7 @@ static struct mapping_field *copy_field(struct arena *arena, const struct mappin
     copy->type_name = copy_text(arena, field->type_name);
     copy->parent = parent;
     copy->in_tree = false;
+    copy->whole = NULL;
     struct field_parameter *parameters = arena_alloc(arena, field->parameter_count * sizeof *parameters);
     for (size_t i = 0; i < field->parameter_count; i++)
         parameters[i] = (struct field_parameter){copy_text(arena, field->parameters[i].name),
@@ -409,6 +410,7 @@ int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *a
     }
     for (size_t i = 0; i < mapping->type_count; i++)
         share_completeness(mapping, mapping->types[i]->type.root);
+    mapping__seal_directories(mapping);
     seal_path(mapping);
     mapping->sealed = true;
     return 0;

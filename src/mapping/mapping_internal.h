@@ -78,6 +78,11 @@ struct mapping *mapping__copy(const struct mapping *base);
  */
 int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena,
                   struct problem *ret_problem) TL_MUST_USE;
+/*
+ * Finds the fields that the entries of another field find, and takes theirs away.
+ * Requires: fields are numbered, and agree with their numbers on being complete.
+ */
+void mapping__seal_directories(struct mapping *mapping);
 struct type_record *mapping__add_type(struct mapping *mapping, struct slice name);
 
 /* Merges the inside of a type: {"properties": …, "dynamic": …}. */

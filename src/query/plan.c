@@ -6,11 +6,12 @@
  */
 #include "query/plan.h"
 
-#include "mapping/entry.h"
+#include "mapping/analysis.h"
+#include "mapping/entry_range.h"
 
 #include <stdlib.h>
 
-enum { ACCESS_RANGES_MAX = 4096, ESTIMATE_FIRST = 256, ESTIMATE_LAST = 20000 };
+enum { ACCESS_RANGES_MAX = 8192, ESTIMATE_FIRST = 256, ESTIMATE_LAST = 20000 };
 
 struct access_range {
     struct entry_range range;
@@ -39,6 +40,7 @@ static struct access unusable(void)
     return (struct access){.usable = false};
 }
 
+/* Returns: false where there are too many. */
 static bool add_range(struct planner *planner, struct access *access, const struct access_range *range)
 {
     if (access->range_count >= ACCESS_RANGES_MAX)
@@ -49,15 +51,16 @@ static bool add_range(struct planner *planner, struct access *access, const stru
     return true;
 }
 
+static void add_ranges(struct planner *planner, struct access *access, const struct entry_range *ranges, size_t count)
+{
+    for (size_t i = 0; access->usable && i < count; i++)
+        access->usable = add_range(planner, access, &(struct access_range){.range = ranges[i]});
+}
+
 static void add_document(struct planner *planner, struct access *access, struct slice key)
 {
     access->keys = arena_grow(planner->arena, access->keys, access->key_count, &access->key_capacity, sizeof key);
     access->keys[access->key_count++] = key;
-}
-
-static struct entry_range field_range(const struct planner *planner, const struct mapping_field *field)
-{
-    return (struct entry_range){.index = planner->index->number, .field = field->number};
 }
 
 /* --- Leaves ------------------------------------------------------------------------------------------------------- */
@@ -65,11 +68,11 @@ static struct entry_range field_range(const struct planner *planner, const struc
 static struct access value_access(struct planner *planner, const struct mapping_field *field,
                                   const struct value *values, size_t count)
 {
-    struct access access = {.usable = field_has_entries(field)};
+    struct access access = {.usable = field_is_found(field)};
     for (size_t i = 0; access.usable && i < count; i++) {
-        struct access_range one = {.range = field_range(planner, field)};
-        one.range.low = one.range.high = &values[i];
-        access.usable = add_range(planner, &access, &one);
+        struct entry_range *ranges;
+        size_t more = entry_ranges_of_value(planner->index->number, field, &values[i], planner->arena, &ranges);
+        add_ranges(planner, &access, ranges, more);
     }
     return access;
 }
@@ -86,31 +89,32 @@ static struct access terms_access(struct planner *planner, const struct matcher 
 
 static struct access range_access(struct planner *planner, const struct matcher *matcher)
 {
-    struct access access = {.usable = field_has_entries(matcher->field)};
-    struct access_range one = {.range = field_range(planner, matcher->field)};
-    bool bytes =
-        field_value_kind(matcher->field) == VALUE_BYTES; /* long ones are cut, so a bound may hide longer values */
-    one.range.low = matcher->range.has_low ? &matcher->range.low : NULL;
-    one.range.high = matcher->range.has_high ? &matcher->range.high : NULL;
-    one.range.low_exclusive = matcher->range.low_exclusive && !bytes;
-    one.range.high_exclusive = matcher->range.high_exclusive && !bytes;
-    if (access.usable)
-        add_range(planner, &access, &one);
+    struct access access = {.usable = field_is_found(matcher->field)};
+    struct entry_range bounds = {.index = planner->index->number,
+                                 .low = matcher->range.has_low ? &matcher->range.low : NULL,
+                                 .high = matcher->range.has_high ? &matcher->range.high : NULL,
+                                 .low_exclusive = matcher->range.low_exclusive,
+                                 .high_exclusive = matcher->range.high_exclusive};
+    if (!access.usable)
+        return access;
+    struct entry_range *ranges;
+    size_t count = entry_ranges_between(&bounds, matcher->field, planner->arena, &ranges);
+    add_ranges(planner, &access, ranges, count);
     return access;
 }
 
 static struct access pattern_access(struct planner *planner, const struct matcher *matcher)
 {
-    struct access access = {.usable = field_has_entries(matcher->field)};
-    struct access_range one = {.range = field_range(planner, matcher->field), .pattern = matcher};
+    struct access access = {.usable = field_is_found(matcher->field)};
+    struct value *prefix = NULL;
+    if (!access.usable)
+        return access;
     if (matcher->pattern.prefix.len > 0) {
-        struct value *low = arena_zalloc(planner->arena, sizeof *low);
-        *low = (struct value){.field = matcher->field->number, .kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
-        one.range.low = low;
-        one.range.prefix = true;
+        prefix = arena_zalloc(planner->arena, sizeof *prefix);
+        *prefix = (struct value){.kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
     }
-    if (access.usable)
-        add_range(planner, &access, &one);
+    add_range(planner, &access,
+              &(struct access_range){entry_range_of_prefix(planner->index->number, matcher->field, prefix), matcher});
     return access;
 }
 
@@ -119,9 +123,12 @@ static struct access exists_access(struct planner *planner, const struct matcher
     struct access access = {.usable = true};
     for (size_t i = 0; access.usable && i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
-        struct access_range one = {.range = field_range(planner, field)};
-        access.usable = field_has_entries(field) && field_value_kind(field) != VALUE_NONE &&
-                        field->type != FIELD_TEXT && add_range(planner, &access, &one);
+        /* A text of no words has no entry, but is there; one that is kept whole beside its words has its entry. */
+        access.usable = field_is_found(field) && (field->type != FIELD_TEXT || field->whole != NULL);
+        if (access.usable)
+            access.usable =
+                add_range(planner, &access,
+                          &(struct access_range){entry_range_of_prefix(planner->index->number, field, NULL), NULL});
     }
     return access;
 }
@@ -263,14 +270,33 @@ static void add_key(struct planner *planner, struct key_list *keys, struct slice
     keys->items[keys->count++] = arena_copy(planner->arena, key);
 }
 
+/* What a pattern says of the value of an entry, or of the directories of the path that it is. */
+struct fitting {
+    const struct matcher *pattern;
+    bool fits;
+};
+
+static bool fit_token(void *context, const struct analysis_token *token)
+{
+    struct fitting *fitting = context;
+    fitting->fits = fitting->pattern->pattern.fits(fitting->pattern->pattern.pattern, token->text);
+    return !fitting->fits;
+}
+
 static bool entry_fits(const struct access_range *range, const struct entry_hit *hit, struct arena *scratch)
 {
+    struct fitting fitting = {.pattern = range->pattern};
     struct value value;
     if (range->pattern == NULL || hit->cut)
         return true;
     arena_reset(scratch);
-    return !entry_value_decode(hit->value, VALUE_BYTES, scratch, &value) ||
-           range->pattern->pattern.fits(range->pattern->pattern.pattern, value.bytes);
+    if (!entry_value_decode(hit->value, VALUE_BYTES, scratch, &value))
+        return true;
+    if (range->pattern->field->whole == NULL)
+        fit_token(&fitting, &(struct analysis_token){.text = value.bytes});
+    else
+        analyzer_run(range->pattern->field->analyzer, value.bytes, scratch, fit_token, &fitting);
+    return fitting.fits;
 }
 
 /* Returns: 0; WALK_END where there are more than `candidates_max`; fatal codes. */

@@ -6,7 +6,7 @@
  */
 #include "query/matcher.h"
 
-#include "mapping/entry.h"
+#include "mapping/entry_range.h"
 
 #include <math.h>
 
@@ -62,45 +62,78 @@ static int sample(const struct binder *binder, const struct view *view, struct w
     return r == DOC_SCAN_END || r == DOC_TOO_OLD ? 0 : r;
 }
 
+/* Document keys, each once. */
+struct few_keys {
+    struct slice *items; /* holds TERM_KEYS_MAX */
+    size_t count;
+};
+
+static bool has_key(const struct few_keys *keys, struct slice key)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (slice_equal(keys->items[i], key))
+            return true;
+    }
+    return false;
+}
+
+/* Adds what entries name in a range. Returns: 0; ENTRY_SCAN_END where there are too many; fatal codes. */
+static int few_of_range(const struct binder *binder, const struct view *view, const struct entry_range *range,
+                        struct few_keys *keys)
+{
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, range);
+    struct entry_hit hit;
+    int r;
+    while ((r = entry_scan_next(scan, &hit)) == 0) {
+        if (range->prefix &&
+            has_key(keys, hit.document_key)) /* one value names a document once, paths below it may not */
+            continue;
+        if (keys->count == TERM_KEYS_MAX)
+            return ENTRY_SCAN_END;
+        keys->items[keys->count++] = arena_copy(binder->arena, hit.document_key);
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 /*
  * Reads what entries name for a term. Few documents are kept for the plan, which need not look them up again.
  * Returns: 0 with the count; ENTRY_SCAN_END where there are many; fatal codes.
  */
 static int few_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
-                         const struct entry_range *range, uint64_t *ret_count)
+                         const struct entry_range *ranges, size_t range_count, uint64_t *ret_count)
 {
-    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(view, range);
-    struct slice *keys = arena_alloc(binder->arena, TERM_KEYS_MAX * sizeof *keys);
-    struct entry_hit hit;
-    size_t count = 0;
-    int r;
-    while ((r = entry_scan_next(scan, &hit)) == 0) {
-        if (count == TERM_KEYS_MAX)
-            return ENTRY_SCAN_END;
-        keys[count++] = arena_copy(binder->arena, hit.document_key);
+    struct few_keys keys = {arena_alloc(binder->arena, TERM_KEYS_MAX * sizeof *keys.items), 0};
+    for (size_t i = 0; i < range_count; i++) {
+        int r = few_of_range(binder, view, &ranges[i], &keys);
+        if (r != 0)
+            return r;
     }
-    if (r < 0)
-        return tl_trace(r);
     if (term->matcher->kind == MATCHER_TERMS && view->overlay == NULL) {
-        term->matcher->terms.keys = keys;
-        term->matcher->terms.key_count = count;
+        term->matcher->terms.keys = keys.items;
+        term->matcher->terms.key_count = keys.count;
     }
-    *ret_count = count;
+    *ret_count = keys.count;
     return 0;
 }
 
 static int term_documents(const struct binder *binder, const struct view *view, const struct weighed *term,
                           uint64_t *ret_count)
 {
-    struct entry_range range = {
-        .index = binder->index->number, .field = term->field->number, .low = &term->value, .high = &term->value};
-    size_t hits = 0;
-    int r = few_documents(binder, view, term, &range, ret_count);
+    struct entry_range *ranges;
+    size_t count = entry_ranges_of_value(binder->index->number, term->field, &term->value, binder->arena, &ranges);
+    size_t total = 0;
+    int r = few_documents(binder, view, term, ranges, count, ret_count);
     if (r != ENTRY_SCAN_END)
         return r;
-    r = entry_estimate(view, &range, TERM_DOCUMENTS_MAX, &hits);
-    *ret_count = hits;
-    return r < 0 ? tl_trace(r) : 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t hits;
+        r = entry_estimate(view, &ranges[i], TERM_DOCUMENTS_MAX - total, &hits);
+        if (r < 0)
+            return tl_trace(r);
+        total += hits;
+    }
+    *ret_count = total;
+    return 0;
 }
 
 /* Estimates from a sample where there are more documents than it holds. */
@@ -111,7 +144,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, stru
     if (sampled > SAMPLE_DOCUMENTS && total > SAMPLE_DOCUMENTS)
         scale = (double)total / SAMPLE_DOCUMENTS;
     double with_field = (double)term->with_field * scale, with_term = (double)term->with_term * scale;
-    if (sampled > SAMPLE_DOCUMENTS && field_has_entries(term->field)) {
+    if (sampled > SAMPLE_DOCUMENTS && field_is_found(term->field)) {
         uint64_t counted;
         int r = term_documents(binder, view, term, &counted);
         if (r != 0)
@@ -154,7 +187,7 @@ static size_t collect(const struct binder *binder, struct weighed *terms)
 static bool needs_sample(const struct binder *binder, const struct weighed *terms, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (terms[i].weight->norms || !field_has_entries(terms[i].field))
+        if (terms[i].weight->norms || !field_is_found(terms[i].field))
             return true;
     }
     return binder->index->document_count <= SAMPLE_DOCUMENTS;

@@ -33,13 +33,17 @@ static void fixture_remove(void *user, struct slice key)
     store_batch_delete(user, SPACE_ENTRIES, key);
 }
 
+/* Settings that name an analyzer of paths. */
+static const char fixture_settings[] = "{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}}";
+
 static inline void fixture_init(struct fixture *f, const char *properties)
 {
-    struct json_doc doc;
+    struct json_doc doc, settings;
     struct problem problem = {0};
     struct mapping *empty = NULL;
     *f = (struct fixture){.store = store_open_mem(), .arena = ARENA_INIT, .ts = 1000};
-    assert_int_equal(mapping_new(NULL, &f->arena, &empty, &problem), 0);
+    assert_int_equal(json_parse(&f->arena, slice_from(fixture_settings), DIALECT_7, 0, &settings, &problem), 0);
+    assert_int_equal(mapping_new(settings.root, &f->arena, &empty, &problem), 0);
     assert_int_equal(json_parse(&f->arena, slice_from(properties), DIALECT_7, 0, &doc, &problem), 0);
     if (mapping_merge(empty, SLICE_LIT("_doc"), doc.root, DIALECT_7, true, &f->arena, &f->mapping, &problem) != 0)
         fail_msg("%.*s", SLICE_ARG(problem.reason));

@@ -19,7 +19,9 @@ static const char *const properties =
     " \"t\": {\"type\": \"text\", \"fields\": {\"raw\": {\"type\": \"keyword\"}}}, \"d\": {\"type\": "
     "\"date\"}, \"b\": {\"type\": \"boolean\"},"
     " \"x\": {\"type\": \"keyword\", \"index\": false}, \"o\": {\"properties\": {\"p\": {\"type\": "
-    "\"integer\"}}}}}";
+    "\"integer\"}}}, \"p\": {\"type\": \"keyword\", \"fields\": {\"tree\": {\"type\": \"text\", "
+    "\"analyzer\": \"paths\"}}}, \"q\": {\"type\": \"text\", \"analyzer\": \"paths\", \"fields\": {\"raw\": "
+    "{\"type\": \"keyword\"}}}}}";
 
 /* The ids of hits, in their order: "a b c". */
 static struct slice ids_of(struct arena *arena, struct slice text)
@@ -229,7 +231,7 @@ static void test_scores(void **state)
 /* A document of the model: what its fields hold. */
 struct model_doc {
     char id[8];
-    char source[512];
+    char source[640];
     bool live;
     int k[3]; /* words of the alphabet below */
     int k_count;
@@ -237,10 +239,52 @@ struct model_doc {
     int n_count;
     int t[6]; /* words */
     int t_count;
+    char p[3][16]; /* paths, of p and of q */
+    int p_count;
 };
 
 static const char *const words[] = {"ant", "antelope", "bee", "cat", "catfish", "dog", "eel", "emu"};
 enum { WORDS = 8, DOCUMENTS = 60, ROUNDS = 40, QUERIES = 60 };
+
+/* A path such as people do not write: without a delimiter in front, with two of them, with one at the end, or nothing. */
+static void make_path(struct rng *rng, char path[16])
+{
+    static const char *const parts[] = {"/", "/", "a", "b", ".", "0"};
+    size_t count = rng_below(rng, 8);
+    path[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        strcat(path, parts[rng_below(rng, sizeof parts / sizeof *parts)]);
+}
+
+enum directory_query { DIRECTORY_IS, DIRECTORY_BEGINS, DIRECTORY_BETWEEN };
+
+/* Whether a path has a directory that is asked for: a beginning of it in front of a delimiter, or all of it. */
+static bool path_has(const char *path, enum directory_query query, const char *asked, const char *high)
+{
+    size_t len = strlen(path);
+    for (size_t end = 1; end <= len; end++) {
+        char directory[16];
+        if (end < len && path[end] != '/')
+            continue;
+        memcpy(directory, path, end);
+        directory[end] = '\0';
+        bool fits = query == DIRECTORY_IS       ? strcmp(directory, asked) == 0
+                    : query == DIRECTORY_BEGINS ? strncmp(directory, asked, strlen(asked)) == 0
+                                                : strcmp(directory, asked) >= 0 && strcmp(directory, high) < 0;
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
+static bool doc_has(const struct model_doc *doc, enum directory_query query, const char *asked, const char *high)
+{
+    for (int i = 0; i < doc->p_count; i++) {
+        if (path_has(doc->p[i], query, asked, high))
+            return true;
+    }
+    return false;
+}
 
 static void make_document(struct rng *rng, struct model_doc *doc)
 {
@@ -263,7 +307,17 @@ static void make_document(struct rng *rng, struct model_doc *doc)
         doc->t[i] = (int)rng_below(rng, WORDS);
         buf_printf(&text, "%s%s", i > 0 ? " " : "", words[doc->t[i]]);
     }
-    buf_lit(&text, "\"}");
+    buf_lit(&text, "\"");
+    doc->p_count = (int)rng_below(rng, 4);
+    for (int i = 0; i < doc->p_count; i++)
+        make_path(rng, doc->p[i]);
+    for (int field = 0; field < 2; field++) {
+        buf_printf(&text, ",\"%c\":[", 'p' + field);
+        for (int i = 0; i < doc->p_count; i++)
+            buf_printf(&text, "%s\"%s\"", i > 0 ? "," : "", doc->p[i]);
+        buf_byte(&text, ']');
+    }
+    buf_byte(&text, '}');
     memcpy(doc->source, text.data, text.len);
     doc->source[text.len] = '\0';
     doc->live = true;
@@ -279,13 +333,44 @@ static bool has(const int *items, int count, int item)
     return false;
 }
 
+/* The same for a query on the directories of p or q. */
+static void make_directory_query(struct rng *rng, const struct model_doc *docs, struct buf *text, bool found[DOCUMENTS])
+{
+    const char *field = rng_below(rng, 2) ? "p.tree" : "q";
+    char one[16], other[16];
+    enum directory_query query = DIRECTORY_IS;
+    make_path(rng, one);
+    make_path(rng, other);
+    uint64_t kind = rng_below(rng, 6);
+    if (kind == 0)
+        buf_printf(text, "{\"term\":{\"%s\":\"%s\"}}", field, one);
+    else if (kind == 1)
+        buf_printf(text, "{\"terms\":{\"%s\":[\"%s\",\"%s\"]}}", field, one, other);
+    else if (kind == 2)
+        buf_printf(text, "{\"prefix\":{\"%s\":\"%s\"}}", field, one);
+    else if (kind == 3)
+        buf_printf(text, "{\"range\":{\"%s\":{\"gte\":\"%s\",\"lt\":\"%s\"}}}", field, one, other);
+    else if (kind == 4)
+        buf_printf(text, "{\"exists\":{\"field\":\"p.tree\"}}");
+    else
+        buf_printf(text, "{\"wildcard\":{\"%s\":\"%s*\"}}", field, one);
+    if (kind == 3)
+        query = DIRECTORY_BETWEEN;
+    else if (kind == 2 || kind > 3)
+        query = DIRECTORY_BEGINS;
+    if (kind == 4)
+        one[0] = '\0';
+    for (int i = 0; i < DOCUMENTS; i++)
+        found[i] = doc_has(&docs[i], query, one, other) || (kind == 1 && doc_has(&docs[i], query, other, other));
+}
+
 /* Writes a random query and marks the documents that it finds. */
 static void make_query(struct rng *rng, const struct model_doc *docs, unsigned depth, struct buf *text,
                        bool found[DOCUMENTS])
 {
     int word = (int)rng_below(rng, WORDS), low = (int)rng_below(rng, 20) - 10, high = low + (int)rng_below(rng, 8);
     bool other[DOCUMENTS];
-    switch (rng_below(rng, depth < 3 ? 11 : 8)) {
+    switch (rng_below(rng, depth < 3 ? 13 : 9)) {
     case 0:
         buf_printf(text, "{\"term\":{\"k\":\"%s\"}}", words[word]);
         for (int i = 0; i < DOCUMENTS; i++)
@@ -345,6 +430,7 @@ static void make_query(struct rng *rng, const struct model_doc *docs, unsigned d
             }
         }
         break;
+    case 8: make_directory_query(rng, docs, text, found); break;
     default: {
         static const char *const kinds[] = {"must", "should", "filter", "must_not"};
         uint64_t kind = rng_below(rng, 4);
@@ -423,6 +509,60 @@ static void test_random(void **state)
     }
 }
 
+/* The number behind the first "_score". */
+static double first_score(struct slice text)
+{
+    static const char mark[] = "\"_score\":";
+    for (size_t i = 0; i + sizeof mark < text.len; i++) {
+        if (memcmp(text.data + i, mark, sizeof mark - 1) == 0)
+            return strtod(text.data + i + sizeof mark - 1, NULL);
+    }
+    return -1;
+}
+
+/*
+ * Where there are more documents than a sample holds, entries count those of a term, for its score, and name them for the plan:
+ * each once, also where several of its paths lie in the directory. The words of t are as many and as often as the directories
+ * of p, so that they must score the same.
+ */
+static void test_directories_of_many(void **state)
+{
+    (void)state;
+    enum { MANY = 1200, TWICE = 40 };
+    static const char *const bodies[] = {
+        "{\"query\": {\"term\": {\"p.tree\": \"/b\"}}, \"track_total_hits\": true}",
+        "{\"query\": {\"term\": {\"p.tree\": \"/a\"}}, \"track_total_hits\": true}",
+        "{\"query\": {\"match\": {\"q\": \"/b/1\"}}, \"track_total_hits\": true}",
+    };
+    static const char *const totals[] = {"40 ", "1160 ", "40 "};
+    struct fixture f;
+    struct arena arena = ARENA_INIT;
+    fixture_init(&f, properties);
+    const char **ids = arena_alloc(&arena, MANY * sizeof *ids), **sources = arena_alloc(&arena, MANY * sizeof *sources);
+    for (int i = 0; i < MANY; i++) {
+        ids[i] = arena_printf(&arena, "%04d%c", i, '\0').data;
+        sources[i] = arena_printf(&arena,
+                                  i < TWICE ? "{\"p\": [\"/b/%d\", \"/b/1/%d\"], \"q\": [\"/b/1\", \"/b/1/2\"], "
+                                              "\"t\": \"b c b d e\"}%c"
+                                            : "{\"p\": [\"/a/%d\", \"/a\"], \"n\": %d, \"t\": \"a f a\"}%c",
+                                  i, i, '\0')
+                         .data;
+    }
+    fixture_write(&f, ids, sources, MANY / 2, false);
+    fixture_write(&f, ids + MANY / 2, sources + MANY / 2, MANY / 2, true);
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        struct slice planned = fixture_search(&f, &arena, bodies[i], false);
+        struct slice scanned = fixture_search(&f, &arena, bodies[i], true);
+        if (!slice_equal(planned, scanned) || !slice_starts_with(planned, slice_from(totals[i])))
+            fail_msg("%s\n planned %.*s\n scanned %.*s", bodies[i], SLICE_ARG(planned), SLICE_ARG(scanned));
+    }
+    struct slice by_word = fixture_search(&f, &arena, "{\"query\": {\"term\": {\"t\": \"b\"}}}", false);
+    struct slice by_directory = fixture_search(&f, &arena, bodies[0], false);
+    assert_true(first_score(by_word) > 0 && first_score(by_word) == first_score(by_directory));
+    arena_deinit(&arena);
+    fixture_deinit(&f);
+}
+
 /* --- Cursors ------------------------------------------------------------------------------------------------------ */
 
 /* Pages put together are the search as a whole. */
@@ -470,7 +610,8 @@ static void test_cursors(void **state)
                                          "{\"size\": 1000, \"sort\": [{\"n\": \"desc\"}]}",
                                          "{\"size\": 1000, \"query\": {\"term\": {\"k\": \"ant\"}}}",
                                          "{\"size\": 1000, \"query\": {\"match\": {\"t\": \"bee dog\"}}}",
-                                         "{\"size\": 1000, \"query\": {\"range\": {\"n\": {\"gt\": 0}}}}"};
+                                         "{\"size\": 1000, \"query\": {\"range\": {\"n\": {\"gt\": 0}}}}",
+                                         "{\"size\": 1000, \"query\": {\"term\": {\"p.tree\": \"/a\"}}}"};
     struct fixture f;
     struct rng rng;
     rng_init(&rng, 7);
@@ -492,8 +633,12 @@ static void test_cursors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples), cmocka_unit_test(test_fetch),   cmocka_unit_test(test_scores),
-        cmocka_unit_test(test_random),   cmocka_unit_test(test_cursors),
+        cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_fetch),
+        cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_directories_of_many),
+        cmocka_unit_test(test_cursors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fields of directories: README.md of mapping, invariant 8.
+ *
+ * Goal: a field loses its entries exactly where those of another find its documents. Method: a table of mappings with what
+ * each field must be found by; changes of a mapping, through the catalog's form; and, for texts at random over few
+ * characters, the tokens that the analyzer makes against the documents that the ranges name.
+ */
+#include "mapping_lib.h"
+
+#include "base/rand.h"
+#include "mapping/analysis.h"
+#include "mapping/entry_key.h"
+#include "mapping/entry_range.h"
+
+static const char settings[] =
+    "{\"analysis\":{\"tokenizer\":{\"skipping\":{\"type\":\"path_hierarchy\",\"skip\":1},"
+    "\"backwards\":{\"type\":\"path_hierarchy\",\"reverse\":true},"
+    "\"replacing\":{\"type\":\"path_hierarchy\",\"replacement\":\"-\"},"
+    "\"dots\":{\"type\":\"path_hierarchy\",\"delimiter\":\".\"}},"
+    "\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"},\"lower\":{\"tokenizer\":\"path_hierarchy\",\"filter\":"
+    "["
+    "\"lowercase\"]},\"skipping\":{\"tokenizer\":\"skipping\"},\"backwards\":{\"tokenizer\":\"backwards\"},"
+    "\"replacing\":{\"tokenizer\":\"replacing\"},\"dots\":{\"tokenizer\":\"dots\"}},"
+    "\"normalizer\":{\"low\":{\"type\":\"custom\",\"filter\":[\"lowercase\"]}}}}";
+
+#define P(properties) "{\"properties\":{" properties "}}"
+#define TREE(analyzer) "{\"type\":\"text\",\"analyzer\":\"" analyzer "\"}"
+#define KEYWORD(parameters) "{\"type\":\"keyword\"" parameters "}"
+#define WITH_TREE(type, parameters, analyzer) \
+    "\"p\":{\"type\":\"" type "\"" parameters ",\"fields\":{\"t\":" TREE(analyzer) "}}"
+
+static void assert_found_by(const struct mapping *mapping, const char *path, const char *whole, const char *context)
+{
+    const struct mapping_field *field = mapping_field(mapping, slice_from(path));
+    const struct mapping_field *found_by = field_found_by(field);
+    if ((whole == NULL) != (field->whole == NULL) || (whole != NULL && !slice_is(found_by->path, whole)))
+        fail_msg("%s: %s is found by %.*s", context, path, SLICE_ARG(found_by->path));
+    if (whole != NULL) {
+        assert_int_equal(field->number, FIELD_NUMBER_NONE);
+        assert_false(field_has_entries(field));
+        assert_true(field_is_found(field));
+    }
+}
+
+/* Goal: the parameters for which it holds, and no others. */
+static void parameters_decide(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        const char *field;
+        const char *whole; /* NULL: the field has its own entries */
+    } rows[] = {
+        {P(WITH_TREE("keyword", "", "paths")), "p.t", "p"},
+        {P(WITH_TREE("keyword", "", "dots")), "p.t", "p"},
+        {P(WITH_TREE("keyword", ",\"ignore_above\":2147483647", "paths")), "p.t", "p"},
+        {P(WITH_TREE("keyword", ",\"null_value\":\"/none\"", "paths")), "p.t", "p"},
+        {P(WITH_TREE("keyword", ",\"copy_to\":\"q\"", "paths")), "p.t", "p"},
+        {P(WITH_TREE("path", "", "paths")), "p.t", "p"},
+        {P("\"o\":{\"properties\":{" WITH_TREE("keyword", "", "paths") "}}"), "o.p.t", "o.p"},
+        {P("\"p\":{\"type\":\"text\",\"analyzer\":\"paths\",\"fields\":{\"k\":" KEYWORD("") "}}"), "p", "p.k"},
+        {P("\"p\":{\"type\":\"text\",\"fields\":{\"k\":" KEYWORD("") ",\"t\":" TREE("paths") "}}"), "p.t", "p.k"},
+        {P("\"p\":{\"type\":\"text\",\"fields\":{\"k\":" KEYWORD(",\"ignore_above\":9") ",\"l\":" KEYWORD(
+             "") ",\"t\":" TREE("paths") "}}"),
+         "p.t", "p.l"},
+        {P(WITH_TREE("keyword", "", "paths") ",\"a\":{\"type\":\"keyword\",\"copy_to\":\"p\"}"), "p.t", "p"},
+        /* Another analysis. */
+        {P(WITH_TREE("keyword", "", "skipping")), "p.t", NULL},
+        {P(WITH_TREE("keyword", "", "backwards")), "p.t", NULL},
+        {P(WITH_TREE("keyword", "", "replacing")), "p.t", NULL},
+        {P(WITH_TREE("keyword", "", "lower")), "p.t", NULL},
+        {P(WITH_TREE("keyword", "", "standard")), "p.t", NULL},
+        /* No member of the family holds all. */
+        {P(WITH_TREE("keyword", ",\"ignore_above\":100", "paths")), "p.t", NULL},
+        {P(WITH_TREE("keyword", ",\"normalizer\":\"low\"", "paths")), "p.t", NULL},
+        {P(WITH_TREE("keyword", ",\"index\":false", "paths")), "p.t", NULL},
+        {P(WITH_TREE("text", "", "paths")), "p.t", NULL},
+        {P(WITH_TREE("constant_keyword", ",\"value\":\"/a\"", "paths")), "p.t", NULL},
+        {P("\"p\":" TREE("paths") ",\"k\":" KEYWORD("")), "p", NULL},
+        /* What the family does not get. */
+        {P(WITH_TREE("keyword", "", "paths") ",\"a\":{\"type\":\"keyword\",\"copy_to\":\"p.t\"}"), "p.t", NULL},
+        {P(WITH_TREE("keyword", "", "paths")), "p", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena arena = ARENA_INIT;
+        struct mapping *mapping = make_mapping(&arena, settings, "_doc", rows[i].body, DIALECT_7);
+        assert_found_by(mapping, rows[i].field, rows[i].whole, rows[i].body);
+        mapping_unref(mapping);
+        arena_deinit(&arena);
+    }
+}
+
+/* The next mapping, after a trip through the catalog. */
+static struct mapping *change(struct arena *arena, struct mapping *mapping, const char *type, const char *body)
+{
+    struct mapping *next, *decoded;
+    struct problem problem = {0};
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    if (mapping_merge(mapping, slice_from(type), parse_json(arena, body), DIALECT_5, false, arena, &next, &problem) !=
+        0)
+        fail_msg("%s refused: %.*s", body, SLICE_ARG(problem.reason));
+    mapping_encode(next, &buf);
+    assert_int_equal(mapping_decode(buf_view(&buf), &decoded), 0);
+    buf_deinit(&buf);
+    mapping_unref(next);
+    mapping_unref(mapping);
+    return decoded;
+}
+
+/* Goal: a change of the mapping that ends it leaves a field whose documents are read; what begins it later holds at once. */
+static void changes_are_followed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *type, *second;
+        const char *whole; /* after the change */
+        bool found;        /* whether entries find the field then */
+    } rows[] = {
+        {P(WITH_TREE("keyword", "", "paths")), "_doc", P("\"n\":{\"type\":\"long\"}"), "p", true},
+        /* A multi-field added later: the whole's entries were there before it. */
+        {P("\"p\":" KEYWORD("")), "_doc", P(WITH_TREE("keyword", "", "paths")), "p", true},
+        /* A whole added later is not complete. */
+        {P("\"p\":" TREE("paths")), "_doc",
+         P("\"p\":{\"type\":\"text\",\"analyzer\":\"paths\",\"fields\":{\"k\":" KEYWORD("") "}}"), NULL, true},
+        /* Nor is one that began to leave values out, nor the field itself, which had no entries until then. */
+        {P(WITH_TREE("keyword", "", "paths")), "_doc", P(WITH_TREE("keyword", ",\"ignore_above\":10", "paths")), NULL,
+         false},
+        {P(WITH_TREE("keyword", ",\"ignore_above\":10", "paths")), "_doc", P(WITH_TREE("keyword", "", "paths")), NULL,
+         true},
+        {P(WITH_TREE("keyword", "", "paths")), "_doc", P("\"a\":{\"type\":\"keyword\",\"copy_to\":\"p.t\"}"), NULL,
+         false},
+        {P(WITH_TREE("keyword", "", "paths") ",\"a\":{\"type\":\"keyword\",\"copy_to\":\"p.t\"}"), "_doc",
+         P("\"a\":{\"type\":\"keyword\"}"), "p", true},
+        /* Another type: it must agree. */
+        {P(WITH_TREE("keyword", "", "paths")), "other", P("\"q\":" KEYWORD("")), "p", true},
+        {P(WITH_TREE("keyword", "", "paths")), "other", P("\"p\":" KEYWORD("")), "p", true},
+        {P(WITH_TREE("keyword", "", "paths")), "other", P("\"p\":" KEYWORD(",\"ignore_above\":10")), NULL, false},
+        {P(WITH_TREE("keyword", "", "paths")), "other", P(WITH_TREE("keyword", "", "dots")), NULL, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena arena = ARENA_INIT;
+        struct mapping *mapping = make_mapping(&arena, settings, "_doc", rows[i].first, DIALECT_5);
+        mapping = change(&arena, mapping, rows[i].type, rows[i].second);
+        const char *path = mapping_field(mapping, SLICE_LIT("p.t")) != NULL ? "p.t" : "p";
+        assert_found_by(mapping, path, rows[i].whole, rows[i].second);
+        if (field_is_found(mapping_field(mapping, slice_from(path))) != rows[i].found)
+            fail_msg("%s: %s is %sfound", rows[i].second, path, rows[i].found ? "not " : "");
+        mapping_unref(mapping);
+        arena_deinit(&arena);
+    }
+}
+
+/* Goal: a store whose catalog an older version wrote, with entries of directories, is read by the whole's. */
+static void older_catalogs_are_read(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct mapping *mapping;
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+    struct slice stored =
+        arena_printf(&arena,
+                     "{\"settings\":%s,\"types\":[{\"name\":\"_doc\",\"mapping\":%s}],\"fields\":[[\"p.t\","
+                     "true],[\"p\",true]],\"path\":\"p\"}",
+                     settings, P(WITH_TREE("keyword", "", "paths")));
+    assert_int_equal(mapping_decode(stored, &mapping), 0);
+    assert_found_by(mapping, "p.t", "p", "catalog");
+    assert_int_equal(mapping_field(mapping, SLICE_LIT("p"))->number, 1);
+    assert_null(mapping_field_by_number(mapping, 0));
+    assert_int_equal(mapping_field_count(mapping), 2);
+    mapping_encode(mapping, &again); /* read by the older version, the field is not complete */
+    struct slice fields = SLICE_LIT("\"fields\":[[\"p.t\",false],[\"p\",true]]");
+    bool found = false;
+    for (size_t i = 0; i + fields.len <= again.len && !found; i++)
+        found = memcmp(again.data + i, fields.data, fields.len) == 0;
+    assert_true(found);
+    buf_deinit(&again);
+    mapping_unref(mapping);
+    arena_deinit(&arena);
+}
+
+/* --- Tokens against ranges ---------------------------------------------------------------------------------------- */
+
+struct token_list {
+    struct slice items[600];
+    size_t count;
+};
+
+static bool take_token(void *context, const struct analysis_token *token)
+{
+    struct token_list *list = context;
+    list->items[list->count++] = token->text;
+    return true;
+}
+
+/* Few characters, so that texts meet: the delimiter, its neighbours in the order of bytes, a letter of two bytes. */
+static struct slice random_text(struct rng *rng, struct arena *arena, bool long_ones)
+{
+    static const char *const parts[] = {"/", "/", ".", "0", "a", "b", "\xc3\xa4"};
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    size_t stem = long_ones && rng_below(rng, 2) ? ENTRY_VALUE_CHARACTERS_MAX - 3 : 0;
+    for (size_t i = 0; i < stem; i++)
+        buf_byte(&buf, i % 50 == 0 ? '/' : 'x');
+    for (size_t i = rng_below(rng, 7); i > 0; i--)
+        buf_slice(&buf, slice_from(parts[rng_below(rng, sizeof parts / sizeof *parts)]));
+    struct slice text = arena_copy(arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+/* Whether an entry for the whole path would be met by a range, by the rules of entry_key.h alone. */
+static bool range_names(const struct entry_range *range, struct slice path)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED), low = BUF_INIT(BUF_UNLIMITED), high = BUF_INIT(BUF_UNLIMITED);
+    bool named;
+    (void)entry_value_encode(&key, &(struct value){.kind = VALUE_BYTES, .bytes = path});
+    if (range->prefix) {
+        bool cut = entry_key_prefix(&low, range->low->bytes);
+        if (cut)
+            buf_append(&low, "\0\2", 2);
+        named = slice_starts_with(buf_view(&key), buf_view(&low));
+    } else {
+        if (range->low != NULL)
+            (void)entry_value_encode(&low, range->low);
+        if (range->high != NULL)
+            (void)entry_value_encode(&high, range->high);
+        named = slice_compare(buf_view(&low), buf_view(&key)) <= 0 &&
+                (range->high == NULL || slice_compare(buf_view(&key), buf_view(&high)) <= 0);
+    }
+    buf_deinit(&key);
+    buf_deinit(&low);
+    buf_deinit(&high);
+    return named;
+}
+
+static bool any_names(const struct entry_range *ranges, size_t count, struct slice path)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (range_names(&ranges[i], path))
+            return true;
+    }
+    return false;
+}
+
+static bool has_token(const struct token_list *tokens, struct slice token)
+{
+    for (size_t i = 0; i < tokens->count; i++) {
+        if (slice_equal(tokens->items[i], token))
+            return true;
+    }
+    return false;
+}
+
+static bool has_token_between(const struct token_list *tokens, const struct value *low, const struct value *high)
+{
+    for (size_t i = 0; i < tokens->count; i++) {
+        if ((low == NULL || slice_compare(tokens->items[i], low->bytes) >= 0) &&
+            (high == NULL || slice_compare(tokens->items[i], high->bytes) <= 0))
+            return true;
+    }
+    return false;
+}
+
+static bool has_token_from(const struct token_list *tokens, struct slice prefix)
+{
+    for (size_t i = 0; i < tokens->count; i++) {
+        if (slice_starts_with(tokens->items[i], prefix))
+            return true;
+    }
+    return false;
+}
+
+static void check_text(const struct mapping_field *field, struct slice text, struct slice asked, struct slice other,
+                       struct arena *arena)
+{
+    struct token_list tokens = {.count = 0};
+    struct entry_range *ranges;
+    struct value value = {.kind = VALUE_BYTES, .bytes = asked}, bound = {.kind = VALUE_BYTES, .bytes = other};
+    bool exact = text.len <= ENTRY_VALUE_CHARACTERS_MAX; /* longer ones are cut: more may be named */
+    analyzer_run(field->analyzer, text, arena, take_token, &tokens);
+
+    size_t count = entry_ranges_of_value(1, field, &value, arena, &ranges);
+    bool named = any_names(ranges, count, text), wanted = has_token(&tokens, asked);
+    if (exact ? named != wanted : wanted && !named)
+        fail_msg("%.*s: the directory %.*s is%s named", SLICE_ARG(text), SLICE_ARG(asked), named ? "" : " not");
+
+    struct entry_range prefix = entry_range_of_prefix(1, field, asked.len > 0 ? &value : NULL);
+    if (has_token_from(&tokens, asked) && !range_names(&prefix, text))
+        fail_msg("%.*s: the prefix %.*s does not name it", SLICE_ARG(text), SLICE_ARG(asked));
+
+    const struct value *lows[] = {&value, NULL, &value}, *highs[] = {&bound, &bound, NULL};
+    for (int i = 0; i < 3; i++) {
+        struct entry_range bounds = {.index = 1, .low = lows[i], .high = highs[i], .low_exclusive = true};
+        count = entry_ranges_between(&bounds, field, arena, &ranges);
+        if (has_token_between(&tokens, lows[i], highs[i]) && !any_names(ranges, count, text))
+            fail_msg("%.*s: between %.*s and %.*s, form %d, it is not named", SLICE_ARG(text), SLICE_ARG(asked),
+                     SLICE_ARG(other), i);
+    }
+}
+
+static void ranges_name_what_has_the_token(void **state)
+{
+    (void)state;
+    static const char *const analyzers[] = {P(WITH_TREE("keyword", "", "paths")), P(WITH_TREE("keyword", "", "dots"))};
+    for (size_t a = 0; a < 2; a++) {
+        struct arena arena = ARENA_INIT, texts = ARENA_INIT;
+        struct mapping *mapping = make_mapping(&arena, settings, "_doc", analyzers[a], DIALECT_7);
+        const struct mapping_field *field = mapping_field(mapping, SLICE_LIT("p.t"));
+        struct rng rng;
+        rng_init(&rng, a);
+        for (int round = 0; round < 30000; round++) {
+            bool long_ones = round % 8 == 0;
+            check_text(field, random_text(&rng, &texts, long_ones), random_text(&rng, &texts, long_ones),
+                       random_text(&rng, &texts, long_ones), &texts);
+            arena_reset(&texts);
+        }
+        mapping_unref(mapping);
+        arena_deinit(&texts);
+        arena_deinit(&arena);
+    }
+}
+
+/* Other fields are found by the entries of their values and no others. */
+static void plain_fields_have_plain_ranges(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct mapping *mapping =
+        make_mapping(&arena, settings, "_doc", P("\"n\":{\"type\":\"long\"},\"k\":" KEYWORD("")), DIALECT_7);
+    struct value one = {.kind = VALUE_I64, .i64 = 1}, nine = {.kind = VALUE_I64, .i64 = 9};
+    const struct mapping_field *n = mapping_field(mapping, SLICE_LIT("n"));
+    struct entry_range *ranges;
+    assert_int_equal(entry_ranges_of_value(3, n, &one, &arena, &ranges), 1);
+    assert_true(ranges->index == 3 && ranges->field == n->number && ranges->low == &one && ranges->high == &one);
+    struct entry_range bounds = {.index = 3, .low = &one, .high = &nine, .high_exclusive = true};
+    assert_int_equal(entry_ranges_between(&bounds, n, &arena, &ranges), 1);
+    assert_true(ranges->high == &nine && ranges->high_exclusive && !ranges->low_exclusive);
+    struct entry_range every = entry_range_of_prefix(3, mapping_field(mapping, SLICE_LIT("k")), NULL);
+    assert_true(every.low == NULL && every.high == NULL && !every.prefix);
+    mapping_unref(mapping);
+    arena_deinit(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_decide),
+        cmocka_unit_test(changes_are_followed),
+        cmocka_unit_test(older_catalogs_are_read),
+        cmocka_unit_test(ranges_name_what_has_the_token),
+        cmocka_unit_test(plain_fields_have_plain_ranges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
