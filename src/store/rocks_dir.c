@@ -16,7 +16,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { FORMAT_NUMBER = 1, FORMAT_BYTES_MAX = 64 };
+/*
+ * What lies in a data directory. A version reads all formats up to its own.
+ *   1: fields of directories have entries of their own, and the catalog calls them complete
+ *   2: documents are written that have no such entries (mapping/README.md, invariant 8); the rest is as it was
+ */
+enum { FORMAT_NUMBER = 2, FORMAT_BYTES_MAX = 64 };
 
 #define FORMAT_WORD "tidelock "
 
@@ -74,14 +79,15 @@ static int create_format(const char *new_path, const char *path, char **ret_reas
 
 int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
 {
-    if (!dir->fresh)
+    if (!dir->fresh && !dir->older)
         return 0;
     tl_cleanup(mem_freep) char *new_path = path_join(dir->path, "FORMAT.new");
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
     int r = create_format(new_path, path, ret_reason);
     if (r == 0 && fsync(dir->lock_fd) != 0)
         r = fail_errno(ret_reason, "sync", dir->path);
-    dir->fresh = r != 0;
+    if (r == 0)
+        dir->fresh = dir->older = false;
     return r;
 }
 
@@ -101,7 +107,7 @@ static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reas
     return TL_ERR_BUSY;
 }
 
-static int check_format_number(struct slice text, const char *path, char **ret_reason)
+static int check_format_number(struct slice text, const char *path, uint64_t *ret_number, char **ret_reason)
 {
     text.len = slice_find_byte(text, '\n');
     uint64_t number = 0;
@@ -116,6 +122,7 @@ static int check_format_number(struct slice text, const char *path, char **ret_r
                    (unsigned long long)number, FORMAT_NUMBER);
         return TL_ERR_VERSION;
     }
+    *ret_number = number;
     return 0;
 }
 
@@ -140,9 +147,11 @@ static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
         return fail_errno(ret_reason, "open", path);
     char text[FORMAT_BYTES_MAX];
     ssize_t len = pread(fd, text, sizeof text, 0);
+    uint64_t number = FORMAT_NUMBER;
     int r = len < 0 ? fail_errno(ret_reason, "read", path)
-                    : check_format_number(slice_make(text, (size_t)len), path, ret_reason);
+                    : check_format_number(slice_make(text, (size_t)len), path, &number, ret_reason);
     close(fd);
+    dir->older = !read_only && number < FORMAT_NUMBER;
     return r;
 }
 

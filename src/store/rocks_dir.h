@@ -23,9 +23,10 @@ struct rocks_dir {
     int lock_fd;      /* of the directory; -1: none */
     int synced_fd;    /* -1: none, or read only and missing */
     bool fresh;       /* has no FORMAT yet */
+    bool older;       /* FORMAT is that of an older version, and this one is going to write */
 };
 
-#define ROCKS_DIR_NONE ((struct rocks_dir){NULL, NULL, -1, -1, false})
+#define ROCKS_DIR_NONE ((struct rocks_dir){NULL, NULL, -1, -1, false, false})
 
 /*
  * Takes the directory, making it when it is missing.
@@ -36,7 +37,10 @@ struct rocks_dir {
 int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir, char **ret_reason) TL_MUST_USE;
 void rocks_dir_close(struct rocks_dir *dir);
 
-/* Makes FORMAT in a fresh directory, once everything else is there. Returns: as rocks_dir_open. */
+/*
+ * Makes FORMAT in a fresh directory, once everything else is there, and makes it say the present number in an older one, which
+ * older versions must not write to any more. Returns: as rocks_dir_open.
+ */
 int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason) TL_MUST_USE;
 
 /* Notes that everything up to `sequence` is synced; a failure to note it only weakens the check. */

@@ -140,13 +140,13 @@ static void foreign_directories_are_refused(void **state)
     must_open(f, false);
     store_close(f->store);
     f->store = NULL;
-    write_text(f, "FORMAT", "tidelock 2\n");
-    assert_refused(f, false, TL_ERR_VERSION, "format 2");
+    write_text(f, "FORMAT", "tidelock 3\n");
+    assert_refused(f, false, TL_ERR_VERSION, "format 3");
     write_text(f, "FORMAT", "tidelock x\n");
     assert_refused(f, false, TL_ERR_CORRUPT, "FORMAT");
     write_text(f, "FORMAT", "");
     assert_refused(f, false, TL_ERR_CORRUPT, "FORMAT");
-    write_text(f, "FORMAT", "tidelock 1\n");
+    write_text(f, "FORMAT", "tidelock 2\n");
     must_open(f, false);
     struct fixture other;
     strcpy(other.directory, "/proc/self");
@@ -154,6 +154,34 @@ static void foreign_directories_are_refused(void **state)
     assert_refused(&other, false, TL_ERR_IO, "not a data directory");
     strcpy(other.directory, "/nonexistent/parent/data");
     assert_refused(&other, false, TL_ERR_IO, "/nonexistent/parent/data");
+}
+
+static void assert_format(const struct fixture *f, const char *expected)
+{
+    char path[128], text[64] = "";
+    snprintf(path, sizeof path, "%s/FORMAT", f->directory);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+/* Goal: who only reads leaves an older directory as it is; who may write says so, for older versions to keep off. */
+static void older_formats_are_taken_over(void **state)
+{
+    struct fixture *f = *state;
+    must_open(f, false);
+    write_keys(f, 100, 50);
+    assert_int_equal(store_sync(f->store), 0);
+    store_close(f->store);
+    f->store = NULL;
+    write_text(f, "FORMAT", "tidelock 1\n");
+    must_open(f, true);
+    assert_format(f, "tidelock 1\n");
+    must_open(f, false);
+    assert_format(f, "tidelock 2\n");
+    assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 50);
 }
 
 /* Goal: what was synced is there after reopening, its past and the cut-off too, and reading only works. */
@@ -390,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(directory_is_held_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(foreign_directories_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(older_formats_are_taken_over, setup, teardown),
         cmocka_unit_test_setup_teardown(reopening_keeps_everything, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_data_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(lost_acknowledged_writes_are_an_error, setup, teardown),
