@@ -4,6 +4,7 @@
  */
 #include "api/api_internal.h"
 #include "api/handlers.h"
+#include "api/rehearsal.h"
 #include "api/update_body.h"
 
 /* What the completion needs. In the request's arena. */
@@ -29,11 +30,24 @@ static void read_fields_param(struct request *request, struct update_body *body)
     body->fields = fields;
 }
 
+static int update_submit(struct request *request, struct single_update *single);
+
+/* On a worker: a script that takes long goes to the core only when it has been seen to succeed. */
+static int update_again(struct request *request)
+{
+    struct single_update *single = request->context;
+    single->body.update.script_steps = 0;
+    int r = rehearsal_run(request, &single->item);
+    return r == 0 ? update_submit(request, single) : r;
+}
+
 static int update_done(struct request *request, struct command *command)
 {
     const struct single_update *single = request->context;
     const struct write_item *item = &command->write.items[0];
     struct write_result *result = &command->write.results[0];
+    if (result->script_long)
+        return request_work(request, update_again);
     if (result->outcome == WRITE_FAILED) {
         write_result_problem(request, item, result, request->dialect);
         request->problem = result->problem;
@@ -118,5 +132,7 @@ int handle_doc_update(struct request *request)
     if ((r = validation_end(&validation, request)) != 0 ||
         (r = write_check_copies(request, &single->options, &single->item, 0)) != 0)
         return r;
+    if (request->transaction.len == 0)
+        single->body.update.script_steps = REHEARSAL_STEPS;
     return update_submit(request, single);
 }

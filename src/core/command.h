@@ -50,6 +50,7 @@ struct write_update {
     struct slice script_file;   /* file script (5.x) */
     struct slice script_lang;   /* data NULL: none named */
     struct slice script_params; /* JSON object */
+    uint64_t script_steps;      /* that a run may take before it is given up as long; 0: what the core allows */
     bool scripted_upsert;
     bool doc_as_upsert;
     bool detect_noop; /* Elasticsearch's default is true */
@@ -107,6 +108,7 @@ struct write_result {
     int64_t version;      /* new; on conflict the current; -1 unknown */
     int64_t seq_no;       /* new; on conflict the current; -2 unknown */
     struct slice source;  /* of an update whose source was wanted */
+    bool script_long;     /* with WRITE_FAILED: the script took more than write_update.script_steps */
     struct slice routing; /* of the document after the change; empty: none */
     struct problem problem;
 };

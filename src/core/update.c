@@ -5,7 +5,7 @@
  */
 #include "core/update.h"
 
-#include "core/core_internal.h"
+#include "core/catalog.h"
 #include "json/merge.h"
 #include "script/script.h"
 
@@ -28,11 +28,10 @@ struct script_text {
     struct slice name; /* empty: inline */
 };
 
-static int find_stored(struct core *core, struct update *update, struct script_text *ret_text,
-                       struct problem *ret_problem)
+static int find_stored(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
 {
     struct slice id = update->item->update->script_id;
-    const struct catalog_object *script = catalog_object(core->catalog, CATALOG_SCRIPTS, id);
+    const struct catalog_object *script = catalog_object(update->catalog, CATALOG_SCRIPTS, id);
     struct problem cause;
 
     if (script == NULL) {
@@ -44,13 +43,12 @@ static int find_stored(struct core *core, struct update *update, struct script_t
     return 0;
 }
 
-static int find_file(struct core *core, struct update *update, struct script_text *ret_text,
-                     struct problem *ret_problem)
+static int find_file(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
 {
     const struct write_update *asked = update->item->update;
     struct slice lang = asked->script_lang.data == NULL ? SLICE_LIT("painless") : asked->script_lang;
-    struct slice name = arena_printf(&core->arena, "%.*s/%.*s", SLICE_ARG(lang), SLICE_ARG(asked->script_file));
-    const struct catalog_object *script = catalog_object(core->catalog, CATALOG_FILE_SCRIPTS, name);
+    struct slice name = arena_printf(update->arena, "%.*s/%.*s", SLICE_ARG(lang), SLICE_ARG(asked->script_file));
+    const struct catalog_object *script = catalog_object(update->catalog, CATALOG_FILE_SCRIPTS, name);
     struct problem cause;
 
     if (script == NULL) {
@@ -63,26 +61,25 @@ static int find_file(struct core *core, struct update *update, struct script_tex
     return 0;
 }
 
-static int find_script(struct core *core, struct update *update, struct script_text *ret_text,
-                       struct problem *ret_problem)
+static int find_script(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
 {
     const struct write_update *asked = update->item->update;
 
     if (asked->script_id.data != NULL)
-        return find_stored(core, update, ret_text, ret_problem);
+        return find_stored(update, ret_text, ret_problem);
     if (asked->script_file.data != NULL)
-        return find_file(core, update, ret_text, ret_problem);
+        return find_file(update, ret_text, ret_problem);
     *ret_text = (struct script_text){asked->script_lang, asked->script_source, SLICE_NONE};
     return 0;
 }
 
-static int compile(struct core *core, struct update *update, struct script **ret_script, struct problem *ret_problem)
+static int compile(struct update *update, struct script **ret_script, struct problem *ret_problem)
 {
     enum script_lang lang = SCRIPT_DEFAULT;
     struct script_text text;
     struct problem cause;
 
-    if (find_script(core, update, &text, ret_problem) != 0)
+    if (find_script(update, &text, ret_problem) != 0)
         return UPDATE_REFUSED;
     if (text.lang.data != NULL && !script_lang_from(text.lang, &lang)) {
         problem_set(&cause, update->arena, PROBLEM_ILLEGAL_ARGUMENT, "script_lang not supported [%.*s]",
@@ -95,10 +92,11 @@ static int compile(struct core *core, struct update *update, struct script **ret
                     SCRIPT_SOURCE_BYTES_MAX, text.source.len, SLICE_ARG(text.source));
         return refuse_script(update, &cause, ret_problem);
     }
-    if (script_cache_compile(core->scripts, lang, SCRIPT_FOR_UPDATE, text.source, text.name, ret_script, update->arena,
-                             &cause) != 0)
-        return refuse_script(update, &cause, ret_problem);
-    return 0;
+    int r = update->scripts != NULL
+                ? script_cache_compile(update->scripts, lang, SCRIPT_FOR_UPDATE, text.source, text.name, ret_script,
+                                       update->arena, &cause)
+                : script_compile(lang, SCRIPT_FOR_UPDATE, text.source, text.name, ret_script, update->arena, &cause);
+    return r == 0 ? 0 : refuse_script(update, &cause, ret_problem);
 }
 
 /* --- Running it --------------------------------------------------------------------------------------------------- */
@@ -113,13 +111,36 @@ static enum update_op op_of(enum script_op op, bool exists)
     }
 }
 
-static int run_script(struct core *core, struct update *update, struct slice source, struct problem *ret_problem)
+/* What the run at hand may take: what is shared with others of the command, and what the submitter grants. */
+static struct script_limits limits_of(const struct update *update)
+{
+    struct script_limits limits = update->limits;
+    uint64_t granted = update->item->update->script_steps;
+
+    if (update->steps != NULL && *update->steps + UPDATE_STEPS_SHARE < limits.steps_max)
+        limits.steps_max = *update->steps + UPDATE_STEPS_SHARE;
+    if (granted != 0 && granted < limits.steps_max)
+        limits.steps_max = granted;
+    return limits;
+}
+
+static void account(struct update *update, const struct script_limits *limits, const struct script_update *run)
+{
+    uint64_t shared = run->steps > UPDATE_STEPS_SHARE ? run->steps - UPDATE_STEPS_SHARE : 0;
+
+    if (update->steps != NULL)
+        *update->steps -= shared < *update->steps ? shared : *update->steps;
+    update->script_long = run->spent && limits->steps_max == update->item->update->script_steps;
+}
+
+static int run_script(struct update *update, struct slice source, struct problem *ret_problem)
 {
     tl_cleanup(script_unrefp) struct script *script = NULL;
     const struct write_update *asked = update->item->update;
     const struct doc *old = update->old;
+    struct script_limits limits = limits_of(update);
     struct problem cause;
-    int r = compile(core, update, &script, ret_problem);
+    int r = compile(update, &script, ret_problem);
 
     if (r != 0)
         return r;
@@ -132,11 +153,12 @@ static int run_script(struct core *core, struct update *update, struct slice sou
         .id = update->item->id,
         .routing = old == NULL ? SLICE_NONE : old->routing,
         .version = old == NULL ? -1 : old->version,
-        .now_ms = (int64_t)(core->ts / TL_MS),
+        .now_ms = (int64_t)(update->ts / TL_MS),
         .source = source,
         .params = asked->script_params,
     };
-    r = script_run_update(script, NULL, update->arena, &run, &cause);
+    r = script_run_update(script, &limits, update->arena, &run, &cause);
+    account(update, &limits, &run);
     if (r == SCRIPT_UNFIT) {
         *ret_problem = cause;
         return UPDATE_REFUSED;
@@ -151,23 +173,24 @@ static int run_script(struct core *core, struct update *update, struct slice sou
     return 0;
 }
 
-static bool has_script(const struct write_update *asked)
+bool update_has_script(const struct write_update *asked)
 {
     return asked->script_source.data != NULL || asked->script_id.data != NULL || asked->script_file.data != NULL;
 }
 
 /* --- Without a script --------------------------------------------------------------------------------------------- */
 
-static int merge(struct update *update, struct arena *scratch, struct problem *ret_problem)
+static int merge(struct update *update, struct problem *ret_problem)
 {
     const struct write_update *asked = update->item->update;
     struct buf merged = BUF_INIT(BUF_UNLIMITED);
     struct json_doc base, patch;
-    int r = json_parse_stored(scratch, update->old->source, &base);
+    int r = json_parse_stored(update->scratch, update->old->source, &base);
 
     if (r < 0)
         return tl_trace(r);
-    if (json_parse(scratch, asked->doc, update->dialect, JSON_DUPLICATES | JSON_DOCUMENT, &patch, ret_problem) != 0)
+    if (json_parse(update->scratch, asked->doc, update->dialect, JSON_DUPLICATES | JSON_DOCUMENT, &patch,
+                   ret_problem) != 0)
         return UPDATE_REFUSED;
     bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
     update->op = changed || !asked->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
@@ -176,15 +199,15 @@ static int merge(struct update *update, struct arena *scratch, struct problem *r
     return 0;
 }
 
-static int make_new(struct core *core, struct update *update, struct problem *ret_problem)
+static int make_new(struct update *update, struct problem *ret_problem)
 {
     const struct write_update *asked = update->item->update;
     struct slice source = asked->upsert;
 
     if (source.data == NULL && asked->doc_as_upsert)
         source = asked->doc;
-    if (asked->scripted_upsert && has_script(asked))
-        return run_script(core, update, source.data == NULL ? SLICE_LIT("{}") : source, ret_problem);
+    if (asked->scripted_upsert && update_has_script(asked))
+        return run_script(update, source.data == NULL ? SLICE_LIT("{}") : source, ret_problem);
     if (source.data == NULL)
         return UPDATE_MISSING;
     update->op = UPDATE_CREATE;
@@ -192,11 +215,11 @@ static int make_new(struct core *core, struct update *update, struct problem *re
     return 0;
 }
 
-int update__run(struct core *core, struct update *update, struct problem *ret_problem)
+int update_run(struct update *update, struct problem *ret_problem)
 {
     if (update->old == NULL)
-        return make_new(core, update, ret_problem);
-    if (has_script(update->item->update))
-        return run_script(core, update, update->old->source, ret_problem);
-    return merge(update, &core->scratch, ret_problem);
+        return make_new(update, ret_problem);
+    if (update_has_script(update->item->update))
+        return run_script(update, update->old->source, ret_problem);
+    return merge(update, ret_problem);
 }

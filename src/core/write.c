@@ -6,6 +6,7 @@
  * so that a bulk load writes few large ones; a run that parses more than WRITE_SCRATCH_BYTES_MAX writes them out in
  * between, each time under a number of its own.
  */
+#include "core/update.h"
 #include "core/write_internal.h"
 
 #include "base/check.h"
@@ -142,6 +143,26 @@ static int run_items(struct writing *work, bool *failed)
     return 0;
 }
 
+struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
+                              struct arena *arena)
+{
+    struct core *core = work->core;
+
+    return (struct update){
+        .dialect = dialect,
+        .item = at->item,
+        .index = at->index->name,
+        .type = writing__type_text(at),
+        .catalog = core->catalog,
+        .scripts = core->scripts,
+        .limits = core->limits.script,
+        .steps = &work->script_steps,
+        .ts = core->ts,
+        .arena = arena,
+        .scratch = &core->scratch,
+    };
+}
+
 int write__run(struct core *core, struct write_run *run, bool *ret_failed)
 {
     struct writing work = {
@@ -151,6 +172,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         .view = core__view(core, run->overlay),
         .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
+        .script_steps = update_steps_shared(&core->limits.script),
         .named_type = -1,
     };
     bool failed = false;

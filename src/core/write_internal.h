@@ -35,7 +35,8 @@ struct writing {
     uint64_t batch; /* of entries: 0 singles */
     uint64_t flushes;
     struct write_entries *entries;
-    struct buf record; /* reused */
+    struct buf record;     /* reused */
+    uint64_t script_steps; /* left to all scripts of the command (update.h) */
 
     /* Names for results, in the run's arena, of the index and type written last. */
     uint32_t named_index;
@@ -93,6 +94,11 @@ static inline struct slice writing__type_text(const struct writing_item *at)
 {
     return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
 }
+
+struct update;
+/* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
+struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
+                              struct arena *arena);
 
 /* --- lease.c ------------------------------------------------------------------------------------------------------ */
 

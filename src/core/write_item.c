@@ -464,11 +464,7 @@ static int act(struct writing *work, struct writing_item *at, const struct updat
 
 static int run_update(struct writing *work, struct writing_item *at)
 {
-    struct update update = {.dialect = work->run->dialect,
-                            .item = at->item,
-                            .index = at->index->name,
-                            .type = writing__type_text(at),
-                            .arena = work->run->arena};
+    struct update update = writing__update(work, at, work->run->dialect, work->run->arena);
     int r = writing__load(work, at);
 
     if (r == 0 && at->state.live)
@@ -476,7 +472,8 @@ static int run_update(struct writing *work, struct writing_item *at)
     if (r != 0)
         return r;
     update.old = at->state.live && routing_leads_there(at) ? &at->old : NULL;
-    r = update__run(work->core, &update, &at->result->problem);
+    r = update_run(&update, &at->result->problem);
+    at->result->script_long = update.script_long;
     if (r == UPDATE_MISSING)
         return fail_missing(work, at);
     if (r != 0)

@@ -25,14 +25,9 @@ static struct slice path_in(struct core *core, const struct writing_item *at, en
 }
 
 /* The source that the item will leave; data NULL: none. */
-static int source_after(struct core *core, struct writing_item *at, enum dialect dialect, struct slice *ret_source)
+static int source_after(struct writing *work, struct writing_item *at, enum dialect dialect, struct slice *ret_source)
 {
-    struct update update = {.dialect = dialect,
-                            .item = at->item,
-                            .index = at->index->name,
-                            .type = writing__type_text(at),
-                            .old = at->state.live ? &at->old : NULL,
-                            .arena = &core->arena};
+    struct update update = writing__update(work, at, dialect, &work->core->arena);
     struct problem problem;
     int r;
 
@@ -43,7 +38,8 @@ static int source_after(struct core *core, struct writing_item *at, enum dialect
         *ret_source = at->item->source;
         return 0;
     }
-    r = update__run(core, &update, &problem);
+    update.old = at->state.live ? &at->old : NULL;
+    r = update_run(&update, &problem);
     if (r < 0)
         return tl_trace(r);
     if (r == 0 && update.op != UPDATE_DELETE)
@@ -57,7 +53,7 @@ static int find_paths(struct writing *work, struct writing_item *at, enum dialec
     int r = writing__load(work, at);
 
     if (r == 0)
-        r = source_after(work->core, at, dialect, &after);
+        r = source_after(work, at, dialect, &after);
     if (r != 0)
         return r;
     if (at->state.live)
@@ -92,7 +88,7 @@ static int find_first_path(struct writing *work, struct writing_item *at, enum d
     index.mapping = mapping;
     at->index = &index;
     at->type = mapping_type(mapping, wanted);
-    int r = at->type == NULL || mapping_path_field(mapping) == NULL ? 0 : source_after(core, at, dialect, &after);
+    int r = at->type == NULL || mapping_path_field(mapping) == NULL ? 0 : source_after(work, at, dialect, &after);
     if (r == 0 && at->type != NULL && mapping_path_field(mapping) != NULL && after.data != NULL)
         target->new_path = path_in(core, at, dialect, after, false);
     at->index = NULL;
@@ -138,7 +134,9 @@ int write__targets(struct core *core, const struct command *command, const struc
                    struct write_targets *ret_targets)
 {
     const struct write_command *write = &command->write;
-    struct writing work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
+    struct writing work = {.core = core,
+                           .sink = {core->batch, (struct overlay *)(uintptr_t)overlay},
+                           .script_steps = update_steps_shared(&core->limits.script)};
     struct write_targets targets = {arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items)), 0};
 
     work.view = core__view(core, overlay);

@@ -218,36 +218,44 @@ static int finish_update(struct run *run, struct dict *ctx, struct script_update
     return 0;
 }
 
+static int run_update(struct run *run, struct script_update *update, struct problem *ret_problem)
+{
+    struct value ignored;
+    run->params = document_read(run, update->params);
+    struct dict *ctx = run->params == NULL ? NULL : make_ctx(run, update);
+    if (ctx == NULL) {
+        fault_run(run, ret_problem);
+        return SCRIPT_FAILED;
+    }
+    if (run->script->bare_names && check_bare_names(run, ret_problem) != 0)
+        return SCRIPT_FAILED;
+    bool ok = true;
+    if (run->groovy) {
+        run->binding = dict_new(run, CLASS_LINKED_HASH_MAP);
+        ok = dict_put_all(run, run->binding, run->params) && bind(run, "ctx", value_of(ctx));
+    } else {
+        run->params->object.class = CLASS_IMMUTABLE_MAP;
+        run->params->object.flags |= OBJECT_READONLY;
+    }
+    struct value inputs[2] = {value_of(run->params), value_of(ctx)};
+    if (!ok || !run_main(run, inputs, 2, &ignored)) {
+        fault_run(run, ret_problem);
+        return SCRIPT_FAILED;
+    }
+    return finish_update(run, ctx, update, ret_problem);
+}
+
 int script_run_update(const struct script *script, const struct script_limits *limits, struct arena *arena,
                       struct script_update *update, struct problem *ret_problem)
 {
     REQUIRE(script->context == SCRIPT_FOR_UPDATE && update->ctx < SCRIPT_CTX_COUNT);
     struct run run;
-    struct value ignored;
     run_init(&run, script, limits, arena);
     run.now_ms = update->now_ms;
-    run.params = document_read(&run, update->params);
-    struct dict *ctx = run.params == NULL ? NULL : make_ctx(&run, update);
-    if (ctx == NULL) {
-        fault_run(&run, ret_problem);
-        return SCRIPT_FAILED;
-    }
-    if (script->bare_names && check_bare_names(&run, ret_problem) != 0)
-        return SCRIPT_FAILED;
-    bool ok = true;
-    if (run.groovy) {
-        run.binding = dict_new(&run, CLASS_LINKED_HASH_MAP);
-        ok = dict_put_all(&run, run.binding, run.params) && bind(&run, "ctx", value_of(ctx));
-    } else {
-        run.params->object.class = CLASS_IMMUTABLE_MAP;
-        run.params->object.flags |= OBJECT_READONLY;
-    }
-    struct value inputs[2] = {value_of(run.params), value_of(ctx)};
-    if (!ok || !run_main(&run, inputs, 2, &ignored)) {
-        fault_run(&run, ret_problem);
-        return SCRIPT_FAILED;
-    }
-    return finish_update(&run, ctx, update, ret_problem);
+    int r = run_update(&run, update, ret_problem);
+    update->steps = run.limits->steps_max - run.steps_left;
+    update->spent = r != 0 && run.spent == RUN_SPENT_STEPS;
+    return r;
 }
 
 /* Values */

@@ -54,7 +54,7 @@ struct script_limits {
     unsigned depth_max;      /* nested calls of functions, closures and lambdas */
 };
 
-#define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000)
+#define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000) /* a tenth of a second or two */
 #define SCRIPT_MEMORY_BYTES_MAX ((size_t)64 << 20)
 #define SCRIPT_DEPTH_MAX 256u
 #define SCRIPT_LIMITS_DEFAULT ((struct script_limits){SCRIPT_STEPS_MAX, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_DEPTH_MAX})
@@ -122,6 +122,10 @@ struct script_update {
     struct slice source; /* a JSON object */
     struct slice params; /* a JSON object, or absent */
 
+    /* out, always */
+    uint64_t steps; /* that the run took */
+    bool spent;     /* it wanted more than there were */
+
     /* out, in the arena; after 0 only */
     enum script_op op_after;
     struct slice op_text;
@@ -135,7 +139,7 @@ struct script_update {
 /*
  * Runs a script compiled SCRIPT_FOR_UPDATE.
  * Requires: `limits`, or NULL for those of the cache that compiled it, else the defaults.
- * Ensures: *update's outputs are written on success only.
+ * Ensures: *update's outputs are written on success only, but for the count of steps.
  * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT.
  */
 TL_MUST_USE int script_run_update(const struct script *script, const struct script_limits *limits, struct arena *arena,

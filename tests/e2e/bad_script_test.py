@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scripts that mean no good: each is refused in its shape, soon, and stops nobody else.
 
-Each script of the table is sent as an update, in a bulk, and in an update by query. It must be answered with 400 and the cause that
+Each script of the table is sent as an update, in an update by query, and in a bulk. It must be answered with 400 and the cause that
 the table names; the document stays as it was. Meanwhile another client reads and writes: each of its requests must be answered,
 and the longest of its waits is shown. Then names of stored scripts, with a context and with a language.
 
     bad_script_test.py [--patience SECONDS]
 """
 import argparse
+import json
 import os
 import sys
 import threading
@@ -65,6 +66,7 @@ def ways(lang, source):
     script = {"lang": lang, "source": source}
     yield "POST", "/docs/_update/1", {"script": script}
     yield "POST", "/docs/_update_by_query", {"script": script, "query": {"term": {"n": 1}}}
+    yield "POST", "/docs/_bulk", (json.dumps({"update": {"_id": "1"}}) + "\n" + json.dumps({"script": script}) + "\n").encode()
 
 
 def check(server, lang, source, cause, patience):
@@ -73,6 +75,9 @@ def check(server, lang, source, cause, patience):
         begin = time.monotonic()
         status, reply = server.ask(method, path, body)
         seconds = time.monotonic() - begin
+        if path.endswith("_bulk"):
+            assert status == 200, (status, reply)
+            status, reply = reply["items"][0]["update"]["status"], reply["items"][0]["update"]
         assert status == 400, "%s\n%s: %d %s" % (shown, path, status, reply)
         assert deepest(reply["error"]) == cause, "%s\n%s: %s" % (shown, path, reply)
         assert seconds < patience, "%s\n%s took %.1f s" % (shown, path, seconds)
@@ -121,6 +126,24 @@ def check_stored(server):
     assert server.must("POST", "/docs/_update/1", {"script": {"id": "count"}})["result"] == "updated"
 
 
+def check_bulk_of_endless(server, patience):
+    """Many that never end, in one bulk: together they take little more than one alone, and those beside them are run."""
+    endless, good = {"script": {"lang": "groovy", "source": "while (true) {}"}}, {"script": {"source": "ctx._source.n++"}}
+    body = "".join(json.dumps({"update": {"_id": "2"}}) + "\n" + json.dumps(script) + "\n" for script in [endless] * 300 + [good])
+    server.must("PUT", "/docs/_doc/2", {"n": 1})
+    begin = time.monotonic()
+    items = server.must("POST", "/docs/_bulk", body.encode())["items"]
+    seconds = time.monotonic() - begin
+    assert [item["update"]["status"] for item in items] == [400] * 300 + [200], items[-1]
+    assert seconds < patience, "300 endless scripts took %.1f s" % seconds
+
+
+def check_long_but_good(server):
+    """A script that takes long and succeeds is run, once."""
+    reply = server.must("POST", "/docs/_update/2?_source=true", {"script": {"source": "for (int i = 0; i < 300000; i++) { ctx._source.n++ }"}})
+    assert reply["get"]["_source"] == {"n": 300002} and reply["_version"] == 3, reply
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--patience", type=float, default=20, help="what one bad request may take, on a busy machine")
@@ -133,13 +156,17 @@ def main():
         try:
             for lang, source, cause in SCRIPTS:
                 check(server, lang, source, cause, args.patience)
+            alone = neighbour.longest["PUT"]
             check_stored(server)
+            check_bulk_of_endless(server, args.patience)
+            check_long_but_good(server)
         finally:
             neighbour.stopping = True
             neighbour.join()
         assert neighbour.count > 0
-        print("%d scripts in %.1f s; the neighbour's %d pairs of requests waited at most %.0f ms to read, %.0f ms to write" %
-              (len(SCRIPTS), time.monotonic() - begin, neighbour.count, 1e3 * neighbour.longest["GET"],
+        print("%d scripts in %.1f s; the neighbour's %d pairs of requests waited at most %.0f ms to read, %.0f ms to write beside one "
+              "bad script, %.0f ms beside a bulk of them" %
+              (len(SCRIPTS), time.monotonic() - begin, neighbour.count, 1e3 * neighbour.longest["GET"], 1e3 * alone,
                1e3 * neighbour.longest["PUT"]))
 
 

@@ -328,6 +328,59 @@ static void updates_run_scripts(void **state)
     box_close(&box);
 }
 
+#define ENDLESS "while (true) {}" /* in Groovy; Painless counts turns, too */
+
+/* Goal: a script that wants more steps than its submitter grants is given up, told apart, and has changed nothing. */
+static void long_scripts_are_given_up(void **state)
+{
+    struct core_box box;
+    struct write_update update = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }"),
+                                  .script_steps = 1000};
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "u", "1", "{\"n\":1}");
+    struct write_result *result = box_update(&box, "u", "1", update);
+    assert_int_equal(result->outcome, WRITE_FAILED);
+    assert_true(result->script_long);
+    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":1}");
+    update.script_steps = 100000;
+    result = box_update(&box, "u", "1", update);
+    assert_int_equal(result->outcome, WRITE_UPDATED);
+    assert_false(result->script_long);
+    assert_string_equal(box_source(&box, "u", "1"), "{\"n\":901}");
+    update = (struct write_update){.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
+    result = box_update(&box, "u", "1", update);
+    assert_int_equal(result->outcome, WRITE_FAILED);
+    assert_false(result->script_long); /* what the core allows was not enough: there is nothing to try again */
+    box_close(&box);
+}
+
+/* Goal: the endless scripts of one command together take little more than one of them; those beside them have enough. */
+static void scripts_of_a_command_share_steps(void **state)
+{
+    struct core_box box;
+    struct write_update endless = {.script_source = SLICE_LIT(ENDLESS), .script_lang = SLICE_LIT("groovy")};
+    struct write_update modest = {.script_source = SLICE_LIT("for (int i = 0; i < 900; i++) { ctx._source.n++ }")};
+    struct command *command;
+    (void)state;
+
+    box_open(&box);
+    box_index(&box, "u", "1", "{\"n\":1}");
+    command = box_write(&box, 40);
+    for (int i = 0; i < 40; i++) {
+        command->write.items[i] = box_item(WRITE_UPDATE, "u", NULL, "1", NULL);
+        command->write.items[i].update = i == 39 ? &modest : &endless;
+    }
+    box_run(&box, command, TL_MS);
+    const struct write_result *results = box.last->write.results;
+    assert_slice_equal(results[0].problem.caused_by->caused_by->reason, "the script takes more than 5000000 steps");
+    for (int i = 1; i < 39; i++)
+        assert_slice_equal(results[i].problem.caused_by->caused_by->reason, "the script takes more than 20000 steps");
+    assert_int_equal(results[39].outcome, WRITE_UPDATED);
+    box_close(&box);
+}
+
 static void what_does_not_fit_the_mapping_is_refused(void **state)
 {
     struct core_box box;
@@ -512,6 +565,8 @@ int main(void)
         cmocka_unit_test(an_atomic_bulk_is_all_or_nothing),
         cmocka_unit_test(updates_merge_and_notice_noops),
         cmocka_unit_test(updates_run_scripts),
+        cmocka_unit_test(long_scripts_are_given_up),
+        cmocka_unit_test(scripts_of_a_command_share_steps),
         cmocka_unit_test(what_does_not_fit_the_mapping_is_refused),
         cmocka_unit_test(ids_have_a_length),
         cmocka_unit_test(entries_follow_their_documents),
