@@ -320,6 +320,12 @@ static int prepare(struct request *request, const struct route_match *match)
     return read_owner(request);
 }
 
+/* By the names as they were sent: those that need escapes are no index's, or of no consequence. */
+static enum dialect typed_dialect(struct request *request, const struct route_match *match)
+{
+    return dialect_of_typed_call(request, match->parts[PART_INDEX], match->parts[PART_TYPE]);
+}
+
 /*
  * Finds the row. In 5.6 each method has a trie of its own: a path that other methods lead somewhere with is then
  * read as one with an index in its first place, or leads nowhere.
@@ -332,7 +338,7 @@ static int find_row(struct request *request, struct route_match *ret_match)
     if (r == 0 && ret_match->form == FORM_TYPED) {
         if ((r = refuse_absent(request)) != 0)
             return r;
-        request->dialect = DIALECT_5;
+        request->dialect = typed_dialect(request, ret_match);
     }
     if (r == 0 && ret_match->route != NULL)
         return 0;
@@ -354,7 +360,7 @@ static int dispatch(struct request *request)
         return r;
     request->route = match.route;
     if (match.form == FORM_TYPED)
-        request->dialect = DIALECT_5;
+        request->dialect = typed_dialect(request, &match);
     r = prepare(request, &match);
     if (r == 0)
         dialect_note(request, match.form);

@@ -44,7 +44,7 @@ static void write_failure(struct request *request, const struct write_item *item
     json_string(&writer, result->index.data != NULL ? result->index : item->index);
     if (!request->form.compatible_8) {
         json_key(&writer, "_type");
-        json_string(&writer, dialect == DIALECT_5 ? item->type : SLICE_LIT("_doc"));
+        json_string(&writer, dialect == DIALECT_5 || item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     }
     json_key(&writer, "_id");
     json_string(&writer, item->id);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "api/api_internal.h"
+#include "api/dialect.h"
 #include "api/place.h"
 
 /* Where the parser stands. */
@@ -164,12 +165,23 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
     return 0;
 }
 
+/* Whether an item is one of 5.x: it names a type, or its path does, and no client of 7.x has done so. */
+static bool is_typed(struct request *request, const struct write_item *item, yyjson_val *metadata)
+{
+    yyjson_val *type = json_get_lit(metadata, "_type");
+    struct slice index = json_slice(json_get_lit(metadata, "_index"));
+    if (item->type.len == 0 && type == NULL)
+        return false;
+    return dialect_of_typed_call(request, index.len > 0 ? index : item->index,
+                                 type != NULL ? json_slice(type) : item->type) == DIALECT_5;
+}
+
 static int read_metadata(struct bulk_parser *parser, const struct json_doc *doc, yyjson_val *metadata,
                          struct write_item *item, struct bulk_action *action)
 {
     size_t i, count;
     yyjson_val *key, *value;
-    action->typed = item->type.len > 0 || json_get_lit(metadata, "_type") != NULL;
+    action->typed = is_typed(parser->request, item, metadata);
     yyjson_obj_foreach (metadata, i, count, key, value) {
         int r = 0;
         if (yyjson_is_null(value))

@@ -223,11 +223,11 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-/* Of a typeless request; _mget shows the type that the index really has, and null where it has none yet. */
+/* Of a request in 7.10's form: the type that its path names; _mget shows the type that the index really has, and null where it has none yet. */
 static void write_type(const struct doc_query *query, const struct doc_found *found, struct buf *buf)
 {
     if (!query->in_mget)
-        buf_lit(buf, "\"_doc\"");
+        buf_json_string(buf, query->type.len > 0 ? query->type : SLICE_LIT("_doc"));
     else if (found->type == NULL)
         buf_lit(buf, "null");
     else
@@ -457,7 +457,7 @@ int handle_doc_get(struct request *request)
 /* 5.6 says no more than the status; 6.x, whose clients come by the same paths, says this. */
 static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found)
 {
-    struct slice type = request->dialect == DIALECT_5 ? query->type : SLICE_LIT("_doc");
+    struct slice type = request->dialect == DIALECT_5 || query->type.len > 0 ? query->type : SLICE_LIT("_doc");
     return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "Document not found [%.*s]/[%.*s]/[%.*s]",
                           SLICE_ARG(found->index->name), SLICE_ARG(type), SLICE_ARG(query->id));
 }

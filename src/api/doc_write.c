@@ -285,7 +285,7 @@ void write_result_problem(struct request *request, const struct write_item *item
 {
     struct problem *problem = &result->problem;
     struct catalog_index index = index_of_result(result);
-    struct slice type = dialect == DIALECT_5 && item->type.len > 0 ? item->type : SLICE_LIT("_doc");
+    struct slice type = item->type.len > 0 ? item->type : SLICE_LIT("_doc");
     if (problem->type == PROBLEM_VERSION_CONFLICT && problem->reason.len == 0) {
         struct slice text = conflict_text(item, result, request->arena);
         doc_conflict_problem(request->arena, dialect, &index, type, item->id, item->routing, text.data, problem);
@@ -331,7 +331,8 @@ static void write_names(struct request *request, const struct write_item *item, 
         buf_lit(buf, ",\"_type\":");
         buf_json_string(buf, item->type.len > 0 ? item->type : result->type);
     } else if (!request->form.compatible_8) {
-        buf_lit(buf, ",\"_type\":\"_doc\"");
+        buf_lit(buf, ",\"_type\":");
+        buf_json_string(buf, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     }
     buf_lit(buf, ",\"_id\":");
     buf_json_string(buf, item->id);
@@ -463,7 +464,7 @@ void write_location(struct request *request, const struct write_item *item, cons
     buf_byte(&text, '/');
     url_encode(&text, result->index);
     buf_byte(&text, '/');
-    url_encode(&text, request->dialect == DIALECT_5 ? item->type : SLICE_LIT("_doc"));
+    url_encode(&text, request->dialect == DIALECT_5 || item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
     buf_byte(&text, '/');
     url_encode(&text, item->id);
     if (item->routing.len > 0) {

@@ -2,6 +2,7 @@
 /*
  * _mget: several documents in one request, each found or not or refused by itself.
  */
+#include "api/dialect.h"
 #include "api/doc_read.h"
 #include "api/handlers.h"
 #include "api/place.h"
@@ -231,14 +232,14 @@ static void write_refused(struct request *request, const struct doc_query *query
     json_end(&writer, '}');
 }
 
-/* An item that names a type in a typeless request is shown as typed ones are. */
+/* An item that names a type is shown as a typed request for it is. */
 static int write_item(struct request *request, const struct doc_query *query)
 {
     struct doc_found found;
     struct problem problem;
     enum dialect before = request->dialect;
     if (query->type.len > 0 && !slice_is(query->type, "_doc"))
-        request->dialect = DIALECT_5;
+        request->dialect = dialect_of_typed_call(request, query->index, query->type);
     int r = REQUEST_REFUSED;
     if (query->id.len == 0 && request->dialect == DIALECT_7)
         problem_set(&problem, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Ids can't be empty");

@@ -3,6 +3,7 @@
  * One item of a write. README.md, "A write, item by item". The order of the checks is Elasticsearch's, since it decides
  * which of several errors a client sees: index, routing, the source against the mapping, the version.
  */
+#include "core/catalog_internal.h"
 #include "core/index.h"
 #include "core/update.h"
 #include "core/write_internal.h"
@@ -138,6 +139,37 @@ static void find_again(struct writing *work, struct writing_item *at, uint32_t n
     at->type = mapping_type(at->index->mapping, type_wanted(at));
 }
 
+/*
+ * An index without types becomes what the first call that brings one is: a client of 5.x may have made it by a call that
+ * all versions have in common.
+ */
+static void put_mapping(struct writing *work, const struct writing_item *at, struct mapping *mapping)
+{
+    if (work->run->dialect != DIALECT_5 || at->index->dialect == DIALECT_5 ||
+        mapping_type_count(at->index->mapping) > 0) {
+        core__put_mapping(work->core, at->index->number, mapping);
+        return;
+    }
+    struct catalog_index_spec spec = catalog__spec(at->index);
+    spec.dialect = DIALECT_5;
+    spec.mapping = mapping;
+    core__put_index(work->core, &spec);
+}
+
+/* Indices of 7.x have one type. Returns: 0, WRITE_ITEM_FAILED. */
+static int refuse_second_type(const struct writing *work, struct writing_item *at)
+{
+    const struct mapping *mapping = at->index->mapping;
+    if (work->run->dialect == DIALECT_5 || at->index->dialect == DIALECT_5 || mapping_type_count(mapping) == 0)
+        return 0;
+    struct slice first = mapping_type_at(mapping, 0)->name, second = type_wanted(at);
+    bool in_order = slice_compare(first, second) < 0;
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Rejecting mapping update to [%.*s] as the final mapping would have more than 1 type: [%.*s, %.*s]",
+                SLICE_ARG(at->index->name), SLICE_ARG(in_order ? first : second), SLICE_ARG(in_order ? second : first));
+    return WRITE_ITEM_FAILED;
+}
+
 int writing__ensure_type(struct writing *work, struct writing_item *at)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
@@ -145,11 +177,13 @@ int writing__ensure_type(struct writing *work, struct writing_item *at)
 
     if (at->type != NULL && (hidden || !at->type->hidden))
         return 0;
+    if (at->type == NULL && refuse_second_type(work, at) != 0)
+        return WRITE_ITEM_FAILED;
     if (mapping_ensure_type(at->index->mapping, type_wanted(at), hidden, work->run->dialect, work->run->arena, &mapping,
                             &at->result->problem) != 0)
         return WRITE_ITEM_FAILED;
     uint32_t number = at->index->number;
-    core__put_mapping(work->core, number, mapping);
+    put_mapping(work, at, mapping);
     find_again(work, at, number);
     writing__name(work, at);
     make_key(work, at);

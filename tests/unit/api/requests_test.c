@@ -62,6 +62,65 @@ static void test_shared_paths(void **state)
                    "{\"typed\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
 }
 
+/* An index that a call of all versions made becomes what writes its first document. */
+static void test_first_document(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "PUT", "/plain", NULL, 200, "*");
+    api_box_expect(&box, "PUT", "/plain/t/1", "{\"n\":1}", 201, "{\"_index\":\"plain*");
+    api_box_expect(&box, "GET", "/plain/_mapping", NULL, 200,
+                   "{\"plain\":{\"mappings\":{\"t\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}}");
+    api_box_expect(&box, "GET", "/plain/_search?size=0&filter_path=hits.total", NULL, 200, "{\"hits\":{\"total\":1}}");
+    api_box_expect(&box, "PUT", "/plain2", NULL, 200, "*");
+    api_box_expect(&box, "PUT", "/plain2/_doc/1", "{\"n\":1}", 201, "*");
+    api_box_expect(&box, "PUT", "/plain2/t/global", "{\"n\":1}", 201, "{\"_index\":\"plain*");
+    api_box_expect(&box, "GET", "/plain2/_search?size=0&filter_path=hits.total", NULL, 200,
+                   "{\"hits\":{\"total\":{\"value\":2,\"relation\":\"eq\"}}}");
+}
+
+static void agent_expect(const char *agent, const char *path, const char *expected)
+{
+    struct box_exchange *sent = box_exchange_new("PUT", path, "{}");
+    box_exchange_header(sent, "User-Agent", agent);
+    box_exchange_start(&box, sent);
+    box_exchange_wait(sent);
+    buf_byte(&sent->exchange.response, '\0');
+    if (strstr(sent->exchange.response.data, expected) == NULL)
+        fail_msg("%s: %s is not in %s", agent, expected, sent->exchange.response.data);
+    box_exchange_free(sent);
+}
+
+static void test_libraries(void **state)
+{
+    (void)state;
+    agent_expect("elasticsearch-py/7.17.6 (Python 3.11.2)", "/library-py/t/1", "\"_seq_no\":0");
+    agent_expect("go-elasticsearch/7.10.0 (linux amd64; Go 1.15)", "/library-go/t/1", "\"_seq_no\":0");
+    agent_expect("elasticsearch-py/6.8.2 (Python 3.11.2)", "/library-6/t/1", "\"created\":true");
+    agent_expect("curl/7.88.1", "/library-curl/t/1", "\"created\":true");
+    agent_expect("", "/library-none/t/1", "\"created\":true");
+}
+
+/* Typed calls that no client of 5.x sends. */
+static void test_typed_in_seven(void **state)
+{
+    (void)state;
+    api_box_expect(
+        &box, "POST", "/doctype/_doc/1/_create", "{\"n\":1}", 201,
+        "{\"_index\":\"doctype\",\"_type\":\"_doc\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
+        "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
+    api_box_expect(&box, "PUT", "/named?include_type_name=true", "{\"mappings\":{\"t\":{}}}", 200, "*");
+    api_box_expect(
+        &box, "PUT", "/named/t/1", "{\"n\":1}", 201,
+        "{\"_index\":\"named\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"result\":\"created\",\"_shards\":{"
+        "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
+    api_box_expect(&box, "GET", "/named/t/1", NULL, 200,
+                   "{\"_index\":\"named\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,*");
+    api_box_expect(
+        &box, "PUT", "/named/u/1", "{\"n\":1}", 400,
+        "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping "
+        "update to [named] as the final mapping would have more than 1 type: [t, u]\"}]*");
+}
+
 static void test_eight(void **state)
 {
     (void)state;
@@ -226,6 +285,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_typed_and_typeless),
         cmocka_unit_test(test_shared_paths),
+        cmocka_unit_test(test_first_document),
+        cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_typed_in_seven),
         cmocka_unit_test(test_eight),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_media_types),
