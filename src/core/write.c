@@ -120,6 +120,17 @@ void writing__shard_details(struct writing *work, struct writing_item *at)
 
 /* --- The run ------------------------------------------------------------------------------------------------------ */
 
+/* Whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_run.h). */
+static bool ids_rise(const struct write_run *run)
+{
+    if (run->count < WRITE_CHUNK_ITEMS_MIN || run->overlay != NULL)
+        return false;
+    for (size_t i = 1; i < run->count; i++)
+        if (slice_compare(run->items[i - 1].id, run->items[i].id) > 0)
+            return false;
+    return true;
+}
+
 static int run_items(struct writing *work, bool *failed)
 {
     struct write_run *run = work->run;
@@ -173,6 +184,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
         .script_steps = update_steps_shared(&core->limits.script),
+        .walks = ids_rise(run),
         .named_type = -1,
     };
     bool failed = false;
@@ -183,6 +195,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     if (r == 0)
         writing__flush_entries(&work);
     buf_deinit(&work.record);
+    doc_run_free(work.walk);
     if (r == 0 && failed && run->atomic && run->overlay == NULL)
         core__abandon(core);
     *ret_failed = failed;

@@ -5,6 +5,7 @@
 
 #include "core/core_internal.h"
 #include "core/doc.h"
+#include "core/doc_run.h"
 #include "core/version.h"
 #include "core/write.h"
 #include "mapping/document.h"
@@ -37,6 +38,8 @@ struct writing {
     struct write_entries *entries;
     struct buf record;     /* reused */
     uint64_t script_steps; /* left to all scripts of the command (update.h) */
+    struct doc_run *walk; /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
+    bool walks;           /* it is to be begun by the first item that reads */
 
     /* Names for results, in the run's arena, of the index and type written last. */
     uint32_t named_index;

@@ -198,6 +198,17 @@ static bool counts_still(const struct core *core, const struct doc *doc)
     return !doc->deleted || core->ts - doc->ts <= core->limits.tombstone_us;
 }
 
+/* Begins the walk over what a bulk replaces, from its first id to its last. */
+static void begin_walk(struct writing *work, const struct writing_item *at)
+{
+    const struct write_item *last = &work->run->items[work->run->count - 1];
+    char bytes[DOC_KEY_BYTES_MAX];
+
+    work->walks = false;
+    if (last->id.len <= DOC_ID_BYTES_MAX)
+        work->walk = doc_run_new(&work->view, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
+}
+
 static int read_old(struct writing *work, struct writing_item *at)
 {
     const struct doc *pending = work->core->pending.count == 0 ? NULL : map_get(&work->core->pending, at->key);
@@ -212,6 +223,11 @@ static int read_old(struct writing *work, struct writing_item *at)
         at->old.value = (struct store_value){0}; /* the command's */
         return seen->found ? 0 : DOC_NOT_FOUND;
     }
+    if (work->walks)
+        begin_walk(work, at);
+    int r = work->walk == NULL ? DOC_RUN_UNKNOWN : doc_run_get(work->walk, at->key, &at->old);
+    if (r != DOC_RUN_UNKNOWN)
+        return r;
     return doc_get_any(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
 }
 

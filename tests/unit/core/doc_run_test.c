@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk over rising keys answers what a lookup of each key answers, or that it does not know. Random documents, tombstones
+ * and older versions are asked for by random rising keys, close together and far apart; where they are close it must know.
+ * And bulks whose ids rise, some of them twice, do what the same writes do one by one.
+ */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include "base/rand.h"
+#include "core/doc_run.h"
+
+#include <stdio.h>
+
+enum { ROUNDS = 200, IDS = 2000, ASKED = 100 };
+
+static struct slice key_of(char *bytes, unsigned number)
+{
+    char id[16];
+    int len = snprintf(id, sizeof(id), "f%05u", number);
+    return doc_key(bytes, 3, 1, slice_make(id, (size_t)len));
+}
+
+/* Versions of some documents at timestamps 1 to 3; what the view at 2 sees differs from what is newest. */
+static struct store *random_store(struct rng *rng, unsigned one_in)
+{
+    struct store *store = store_open_mem();
+    struct store_batch *batch = store_batch_new(store);
+    struct buf record = BUF_INIT(BUF_UNLIMITED);
+    for (tl_ts ts = 1; ts <= 3; ts++) {
+        store_batch_begin(batch, ts);
+        for (unsigned i = 0; i < IDS; i++) {
+            char bytes[DOC_KEY_BYTES_MAX];
+            if (rng_below(rng, one_in) != 0)
+                continue;
+            buf_clear(&record);
+            doc_encode(&record, &(struct doc){.ts = ts, .version = (int64_t)i, .deleted = rng_below(rng, 4) == 0});
+            store_batch_put(batch, SPACE_DOCUMENTS, key_of(bytes, i), buf_view(&record));
+        }
+        assert_int_equal(store_write(store, batch), 0);
+        store_batch_clear(batch);
+    }
+    buf_deinit(&record);
+    store_batch_free(batch);
+    return store;
+}
+
+/* Returns: how many of the keys the walk knew. */
+static unsigned ask_rising(struct rng *rng, const struct view *view, unsigned first, unsigned step_max)
+{
+    char bytes[DOC_KEY_BYTES_MAX], last_bytes[DOC_KEY_BYTES_MAX];
+    unsigned number = first, known = 0;
+    struct doc_run *run = doc_run_new(view, key_of(bytes, first), key_of(last_bytes, first + ASKED * step_max));
+    for (unsigned i = 0; i < ASKED; i++, number += 1 + (unsigned)rng_below(rng, step_max)) {
+        struct slice key = key_of(bytes, number);
+        struct doc walked = {0}, looked_up = {0};
+        int expected = doc_get_any(view, 3, 1, slice_from_offset(key, DOC_KEY_PREFIX_BYTES), &looked_up);
+        int r = doc_run_get(run, key, &walked);
+        if (r != DOC_RUN_UNKNOWN) {
+            known++;
+            assert_int_equal(r, expected);
+            assert_true(walked.ts == looked_up.ts && walked.version == looked_up.version);
+            assert_int_equal(walked.deleted, looked_up.deleted);
+        }
+        if (expected == 0)
+            doc_release(&looked_up);
+    }
+    doc_run_free(run);
+    return known;
+}
+
+static void a_walk_answers_as_lookups_do(void **state)
+{
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, 11);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct store *store = random_store(&rng, 1 + (unsigned)rng_below(&rng, 50));
+        struct view view = {store, 1 + (tl_ts)rng_below(&rng, 3), NULL};
+        ask_rising(&rng, &view, (unsigned)rng_below(&rng, IDS), 1 + (unsigned)rng_below(&rng, 40));
+        store_close(store);
+    }
+}
+
+static void it_knows_what_is_close_together(void **state)
+{
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, 12);
+    struct store *dense = random_store(&rng, 1), *sparse = random_store(&rng, 1000);
+    assert_int_equal(ask_rising(&rng, &(struct view){dense, 2, NULL}, 5, 2), ASKED);
+    assert_true(ask_rising(&rng, &(struct view){sparse, 2, NULL}, 5, 2) >= ASKED - 1);
+    store_close(dense);
+    store_close(sparse);
+}
+
+static void far_apart_it_gives_up(void **state)
+{
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, 13);
+    struct store *dense = random_store(&rng, 1);
+    assert_true(ask_rising(&rng, &(struct view){dense, 2, NULL}, 0, 30) < ASKED / 2);
+    store_close(dense);
+}
+
+static void outside_and_backwards_it_does_not_know(void **state)
+{
+    struct rng rng;
+    char first[DOC_KEY_BYTES_MAX], last[DOC_KEY_BYTES_MAX], other[DOC_KEY_BYTES_MAX];
+    struct doc doc;
+    (void)state;
+    rng_init(&rng, 14);
+    struct store *store = random_store(&rng, 1);
+    struct doc_run *run = doc_run_new(&(struct view){store, 3, NULL}, key_of(first, 10), key_of(last, 20));
+    assert_int_equal(doc_run_get(run, key_of(other, 9), &doc), DOC_RUN_UNKNOWN);
+    assert_int_equal(doc_run_get(run, key_of(other, 12), &doc), 0);
+    assert_int_equal(doc_run_get(run, key_of(other, 11), &doc), DOC_RUN_UNKNOWN);
+    assert_int_equal(doc_run_get(run, key_of(other, 20), &doc), 0);
+    assert_int_equal(doc_run_get(run, key_of(other, 21), &doc), DOC_RUN_UNKNOWN);
+    doc_run_free(run);
+    store_close(store);
+}
+
+/* Sources differ with the round, and an id may come twice in a row. */
+static struct write_item bulk_item(struct rng *rng, unsigned number, char id[16], char source[32])
+{
+    static const enum write_op ops[] = {WRITE_INDEX, WRITE_INDEX, WRITE_INDEX, WRITE_CREATE, WRITE_DELETE};
+    enum write_op op = ops[rng_below(rng, 5)];
+    snprintf(id, 16, "f%05u", number);
+    snprintf(source, 32, "{\"n\":%u}", (unsigned)rng_below(rng, 3));
+    struct write_item item = box_item(op, "fs", "", id, source);
+    if (op == WRITE_DELETE)
+        item.source = SLICE_NONE;
+    if (rng_below(rng, 6) == 0)
+        item.version = (int64_t)rng_below(rng, 3) + 1;
+    return item;
+}
+
+static void a_rising_bulk_does_what_single_writes_do(void **state)
+{
+    enum { BULKS = 60, ITEMS = 50 };
+    struct core_box bulked, single;
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, 15);
+    box_open(&bulked);
+    box_open(&single);
+    for (unsigned b = 0; b < BULKS; b++) {
+        char ids[ITEMS][16], sources[ITEMS][32];
+        struct command *command = box_write(&bulked, ITEMS);
+        unsigned number = (unsigned)rng_below(&rng, 300), step_max = 1 + (unsigned)rng_below(&rng, 20);
+        for (unsigned i = 0; i < ITEMS; i++, number += (unsigned)rng_below(&rng, step_max + 1))
+            command->write.items[i] = bulk_item(&rng, number, ids[i], sources[i]);
+        box_run(&bulked, command, 1);
+        for (unsigned i = 0; i < ITEMS; i++) {
+            const struct write_result *expected = box_one(&single, command->write.items[i]);
+            const struct write_result *result = &command->write.results[i];
+            assert_int_equal(result->outcome, expected->outcome);
+            assert_int_equal(result->conflict, expected->conflict);
+            assert_int_equal(result->version, expected->version);
+            assert_int_equal(result->seq_no, expected->seq_no);
+        }
+        assert_int_equal(box_count(&bulked, "fs"), box_count(&single, "fs"));
+    }
+    box_close(&bulked);
+    box_close(&single);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_walk_answers_as_lookups_do),
+        cmocka_unit_test(it_knows_what_is_close_together),
+        cmocka_unit_test(far_apart_it_gives_up),
+        cmocka_unit_test(outside_and_backwards_it_does_not_know),
+        cmocka_unit_test(a_rising_bulk_does_what_single_writes_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
