@@ -74,12 +74,22 @@ size_t slice_utf8_valid_prefix(struct slice text)
     return at;
 }
 
+static uint64_t fold(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9ddfea08eb382d69u;
+    return hash ^ hash >> 32;
+}
+
 uint64_t slice_hash(struct slice bytes)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bytes.len; i++)
-        hash = (hash ^ (unsigned char)bytes.data[i]) * 0x100000001b3u;
-    hash ^= hash >> 32;
-    hash *= 0xd6e8feb86659fd93u;
-    return hash ^ hash >> 32;
+    uint64_t hash = fold(0xcbf29ce484222325u, bytes.len), word;
+    size_t at = 0;
+    for (; at + sizeof word <= bytes.len; at += sizeof word) {
+        memcpy(&word, bytes.data + at, sizeof word);
+        hash = fold(hash, word);
+    }
+    word = 0;
+    if (at < bytes.len)
+        memcpy(&word, bytes.data + at, bytes.len - at);
+    return fold(fold(hash, word), 0);
 }

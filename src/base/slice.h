@@ -79,7 +79,7 @@ bool slice_to_i64(struct slice text, int64_t *ret_value);
 /* Returns: the length of the valid UTF-8 prefix; text.len when all of it is valid (RFC 3629). */
 size_t slice_utf8_valid_prefix(struct slice text);
 
-/* FNV-1a folded once more; stable across runs, for tables and digests, not against adversaries. */
+/* Eight bytes at a time; stable across runs, for tables and digests, not against adversaries. */
 uint64_t slice_hash(struct slice bytes);
 
 #endif
