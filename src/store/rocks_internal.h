@@ -24,7 +24,8 @@ struct rocks_read_slot {
     rocksdb_readoptions_t *options;
     char ts[ROCKS_TS_BYTES];
     atomic_bool taken;
-    char apart[103]; /* keeps the slots of two threads out of one cache line */
+    uint32_t draw;   /* random, see is_kept() */
+    char apart[104]; /* keeps the slots of two threads out of one cache line */
 };
 
 struct rocks_store {
