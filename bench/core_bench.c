@@ -5,8 +5,8 @@
  *
  * usage: core_bench [--docs N] [--bulk N] [--dir DIR]
  *
- * Documents of about 400 bytes shaped like the files of a file system; the mapping makes all seven fields searchable and
- * leaves the filling out. DIR must not exist; it is left there.
+ * Documents of about 400 bytes shaped like the files of a file system; the mapping makes all seven fields and the
+ * directories of the path searchable, as that of loads.py, and leaves the filling out. DIR must not exist; it is left there.
  */
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -100,7 +100,9 @@ static void make_index(struct bench *bench)
 
     command->index.name = SLICE_LIT("fs");
     command->index.body =
-        SLICE_LIT("{\"mappings\":{\"properties\":{\"name\":{\"type\":\"keyword\"},\"path\":{\"type\":\"keyword\"},"
+        SLICE_LIT("{\"settings\":{\"analysis\":{\"analyzer\":{\"paths\":{\"tokenizer\":\"path_hierarchy\"}}}},"
+                  "\"mappings\":{\"properties\":{\"name\":{\"type\":\"keyword\"},"
+                  "\"path\":{\"type\":\"keyword\",\"fields\":{\"tree\":{\"type\":\"text\",\"analyzer\":\"paths\"}}},"
                   "\"size\":{\"type\":\"long\"},\"mtime\":{\"type\":\"date\"},\"mode\":{\"type\":\"keyword\"},"
                   "\"type\":{\"type\":\"keyword\"},\"owner\":{\"type\":\"keyword\"},"
                   "\"note\":{\"type\":\"keyword\",\"index\":false,\"doc_values\":false}}}}");
