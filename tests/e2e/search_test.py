@@ -10,7 +10,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from server import Server, check  # noqa: E402
 
 SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
 
@@ -181,6 +181,51 @@ class Search(unittest.TestCase):
         self.assertEqual(ids(self.ok("GET", "/s/_search", None, inside)), ["00002", "mine"])
         self.server.must("POST", "/_transaction/%s/_commit" % transaction)
         self.assertEqual(ids(self.ok("GET", "/s/_search")), ["00002", "mine"])
+
+    def test_directories(self):
+        """The directories of paths have no entries; whatever reads by them finds what lies below all the same."""
+        self.server.must("PUT", "/s", {
+            "settings": {"analysis": {"analyzer": {"paths": {"tokenizer": "path_hierarchy"}}}},
+            "mappings": {"properties": {"path": {"type": "keyword", "fields": {"tree": {"type": "text", "analyzer": "paths"}}}}}})
+
+        def below(directory, headers=None, timestamp=""):
+            body = {"query": {"term": {"path.tree": directory}}}
+            reply = self.ok("POST", "/s/_search?size=100" + timestamp, dict(body, sort=[{"path": "asc"}]), headers)
+            if not timestamp:
+                self.assertEqual(self.ok("POST", "/s/_count", body, headers)["count"], reply["hits"]["total"]["value"])
+            return ids(reply)
+
+        lines = []
+        for i in range(1200):
+            document = {"path": "/a/%04d/f" % i if i >= 10 else ["/b/%d" % i, "/b-c", "/c/x/%d" % i], "n": i}
+            lines += [json.dumps({"index": {"_id": "%04d" % i}}), json.dumps(document)]
+        self.server.must("POST", "/s/_bulk", "\n".join(lines) + "\n", {"Content-Type": "application/x-ndjson"})
+        ten = ["%04d" % i for i in range(10)]
+        for directory in ("/b", "/b-c", "/c", "/c/x"):
+            self.assertEqual(sorted(below(directory)), ten)
+        self.assertEqual((below("/a/0700"), below("/"), below("/b/")), (["0700"], [], []))
+        before = self.ok("GET", "/_timestamp")["timestamp"]
+        self.server.must("PUT", "/s/_doc/0003", {"path": "/a/new", "n": 3})
+        self.assertEqual((sorted(below("/b")), below("/a/new")), ([i for i in ten if i != "0003"], ["0003"]))
+        self.assertEqual(sorted(below("/b", timestamp="&timestamp=%d" % before)), ten)
+
+        transaction = self.server.must("POST", "/_transaction", {"mode": "update"})["transaction"]
+        inside = {"Tidelock-Transaction": transaction}
+        self.server.must("PUT", "/s/_doc/mine", {"path": "/b/mine"}, inside)
+        self.server.must("DELETE", "/s/_doc/0004", None, inside)
+        self.assertEqual(sorted(below("/b", inside)), [i for i in ten if i not in ("0003", "0004")] + ["mine"])
+        self.assertEqual(len(below("/b")), 9)
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        found = self.ok("POST", "/s/_search?size=0", {
+            "query": {"bool": {"filter": [{"prefix": {"path.tree": "/b"}}, {"exists": {"field": "path.tree"}}]}},
+            "aggs": {"most": {"max": {"field": "n"}}}})
+        self.assertEqual((found["hits"]["total"]["value"], found["aggregations"]["most"]["value"]), (9, 9.0))
+        deleted = self.ok("POST", "/s/_delete_by_query", {"query": {"term": {"path.tree": "/c"}}})["deleted"]
+        self.assertEqual((deleted, below("/b"), len(below("/a/new"))), (8, ["mine"], 1))
+        self.server.stop()
+        status, text = check(self.server.data)
+        self.assertEqual(status, 0, text)
+        self.server.start()
 
     def test_delete_by_query(self):
         self.fill("s", 2500)
