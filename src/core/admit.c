@@ -375,7 +375,7 @@ static void forget_wait(struct admission *at)
 static int clear_unit(struct admission *at)
 {
     struct core *core = at->core;
-    if (!write_of(at)->atomic || at->txn != NULL || store_batch_count(core->batch) == 0)
+    if (!write_of(at)->atomic || at->txn != NULL || !core__changed(core))
         return 0;
     int r = core__commit(core);
     if (r < 0)

@@ -75,7 +75,7 @@ static int move_documents(struct core *core, struct slice index)
 /* A handler that refuses takes back its whole unit, so that must hold nothing else. */
 static int run(struct core *core, struct command *command, core_handler *handler, struct change *change)
 {
-    if (store_batch_count(core->batch) > 0) {
+    if (core__changed(core)) {
         int r = core__commit(core);
         if (r < 0)
             return tl_trace(r);

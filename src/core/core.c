@@ -11,7 +11,10 @@
 #include "base/check.h"
 #include "core/core_internal.h"
 
-enum { SCRIPTS_CACHED = 1000 };
+enum {
+    SCRIPTS_CACHED = 1000,
+    LOG_BYTES_MAX = 64 * 1024, /* of records of locks that are kept back */
+};
 
 static const char last_ts_key[] = "T";
 
@@ -96,6 +99,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
     list_init(&core->spent);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
+    lock_log_init(&core->log);
     core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
     r = open_state(core);
     seen_changes_init(&core->changes, core->last_ts);
@@ -121,6 +125,7 @@ void core_close(struct core *core)
     arena_deinit(&core->arena);
     arena_deinit(&core->scratch);
     store_batch_free(core->batch);
+    lock_log_deinit(&core->log);
     mem_free(core);
 }
 
@@ -134,7 +139,8 @@ void core__begin(struct core *core, tl_ts at)
     INSIST(core->ts < TL_TS_MAX);
     core->catalog_before = catalog_ref(core->catalog);
     core->catalog_changed = core->unbinding = false;
-    core->named_ts = TL_TS_NONE;
+    if (!lock_log_keeps(&core->log))
+        core->named_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
     store_batch_begin(core->batch, core->ts);
     owners__begin(core);
@@ -189,22 +195,51 @@ static void write_last_ts(struct core *core, tl_ts ts)
     store_batch_put(core->batch, SPACE_SYSTEM, slice_from(last_ts_key), slice_make(bytes, sizeof(bytes)));
 }
 
+/* Writes the batch, and what the log of locks has; `ended` is the newest timestamp that any of it has used. */
+static int write_batch(struct core *core, tl_ts ended)
+{
+    lock_log_pour(&core->log, core->batch);
+    if (core->named_ts < ended)
+        write_last_ts(core, ended);
+    return store_write(core->store, core->batch);
+}
+
 int core__commit(struct core *core)
 {
     int r = 0;
 
     REQUIRE(core->open);
     tl_ts ended = owners__last_ts(core);
-    bool counted = counters__keep(&core->counters, core->batch, core->ts);
-    if (store_batch_count(core->batch) > 0) {
-        if (core->named_ts < ended && !(counted && core->ts == ended))
-            write_last_ts(core, ended);
+    if (counters__keep(&core->counters, core->batch, core->ts) && core->named_ts < core->ts)
+        core->named_ts = core->ts;
+    if (core__changed(core)) {
         core->written_ts = ended;
         if (!core->unbinding)
             core->binding_ts = ended;
-        r = store_write(core->store, core->batch);
+        if (core->grouping && store_batch_count(core->batch) == 0 && core->log.records.len < LOG_BYTES_MAX)
+            lock_log_keep(&core->log, ended);
+        else
+            r = write_batch(core, ended);
     }
     end_unit(core, ended);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+void core_group_begin(struct core *core)
+{
+    REQUIRE(!core->open && !core->grouping);
+    core->grouping = true;
+}
+
+int core_group_end(struct core *core)
+{
+    REQUIRE(!core->open && core->grouping);
+    core->grouping = false;
+    if (!lock_log_keeps(&core->log))
+        return 0;
+    store_batch_clear(core->batch);
+    store_batch_begin(core->batch, core->log.kept_ts);
+    int r = write_batch(core, core->log.kept_ts);
     return r < 0 ? tl_trace(r) : 0;
 }
 
@@ -215,6 +250,7 @@ void core__abandon(struct core *core)
     core->catalog = catalog_ref(core->catalog_before);
     core->catalog_changed = false;
     core->named_ts = TL_TS_NONE;
+    lock_log_cut(&core->log);
     counters__forget(&core->counters);
     forget_pending(core);
     store_batch_clear(core->batch);

@@ -59,6 +59,14 @@ void core_stop(struct core *core, struct effects *effects);
  */
 int core_step(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
 
+/*
+ * From here on the core may keep back what steps would write and nobody reads: the records of locks. core_group_end() writes
+ * it; no sync means anything before. For who applies many commands before one sync.
+ * Returns: 0; fatal codes as core_step().
+ */
+void core_group_begin(struct core *core);
+int core_group_end(struct core *core) TL_MUST_USE;
+
 /* Returns: the newest timestamp applied; 0 in an empty store. */
 tl_ts core_last_ts(const struct core *core);
 

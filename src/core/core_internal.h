@@ -16,6 +16,7 @@
 #include "core/catalog_internal.h"
 #include "core/core.h"
 #include "core/counter.h"
+#include "core/lock_log.h"
 #include "core/seen.h"
 #include "core/write.h"
 #include "script/script.h"
@@ -33,9 +34,10 @@ struct core {
     /* The unit at hand. */
     bool open;
     tl_ts ts;
-    tl_ts named_ts; /* newest timestamp that some record in the batch tells, so that core_open() finds it; 0: none */
+    tl_ts named_ts; /* newest timestamp that some record in batch or log tells, so that core_open() finds it; 0: none */
     bool unbinding; /* nobody needs to wait until it is durable */
     struct store_batch *batch;
+    struct lock_log log;            /* records of locks, not in `batch` yet */
     struct arena arena;             /* reset when the unit ends */
     struct arena scratch;           /* the same, and by a write between its items */
     struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
@@ -44,6 +46,7 @@ struct core {
     struct list spent; /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
+    bool grouping;               /* between core_group_begin() and core_group_end() */
     struct catalog *catalog;     /* with the changes of the unit at hand */
     struct counters counters;    /* documents, sequence numbers, index numbers */
     struct seen_changes changes; /* of documents, to tell what submitters have seen that is so no more */
@@ -62,6 +65,12 @@ void core__begin(struct core *core, tl_ts at);
 int core__commit(struct core *core) TL_MUST_USE;
 /* Takes back all that the unit changed in memory and in its batch; it stays open, empty. */
 void core__abandon(struct core *core);
+
+/* Returns: whether the open unit has changed anything that is stored. */
+static inline bool core__changed(const struct core *core)
+{
+    return store_batch_count(core->batch) > 0 || lock_log_changed(&core->log);
+}
 
 /* Frees a command of the core's own when the unit ends; NULL is fine. */
 void core__free_at_end(struct core *core, struct command *command);

@@ -76,12 +76,12 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     lock_key(&key, hold->number, hold->owner->number);
     if (gone) {
-        store_batch_delete(core->batch, SPACE_SYSTEM, buf_view(&key));
+        lock_log_drop(&core->log, buf_view(&key));
         core->named_ts = TL_TS_NONE; /* it may have been this record that told */
     } else {
         struct buf value = BUF_INIT(BUF_UNLIMITED);
         encode_lock(&value, hold);
-        store_batch_put(core->batch, SPACE_SYSTEM, buf_view(&key), buf_view(&value));
+        lock_log_put(&core->log, buf_view(&key), buf_view(&value));
         core->named_ts = hold->token > core->named_ts ? hold->token : core->named_ts;
         buf_deinit(&value);
     }

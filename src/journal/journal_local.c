@@ -501,12 +501,16 @@ static void work_once(struct journal *journal)
     struct list group = LIST_INIT(group);
     pthread_mutex_lock(&journal->core_lock);
     take_queued(journal, &taken);
+    core_group_begin(journal->core);
     tick(journal, &group);
     while (!list_empty(&taken)) {
         struct command *command = list_entry(taken.next, struct command, link);
         list_remove(&command->link);
         apply(journal, command, &group);
     }
+    int r = core_group_end(journal->core);
+    if (r < 0)
+        store_failed("writing the records of locks", r);
     maintain(journal);
     note_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);

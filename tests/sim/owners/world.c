@@ -293,8 +293,25 @@ static void do_maintain(struct world *world)
 
 /* --- Events ------------------------------------------------------------------------------------------------------- */
 
+/* Commands are applied in groups, as the journal does. */
+static void begin_group(struct world *world)
+{
+    world->grouping = true;
+    core_group_begin(world->core);
+}
+
+static void end_group(struct world *world)
+{
+    if (!world->grouping)
+        return;
+    world->grouping = false;
+    if (core_group_end(world->core) != 0)
+        world_fail(world, "what a group has kept back cannot be written");
+}
+
 static void sync_store(struct world *world)
 {
+    end_group(world);
     if (store_sync(world->store) != 0)
         world_fail(world, "the sync failed");
     world->synced = world->model.last_ts;
@@ -326,6 +343,7 @@ static void stop_core(struct world *world)
         command_free(command);
     }
     core_close(world->core);
+    world->grouping = false; /* what a group has kept back is lost */
 }
 
 /* The model as of the last unit that is still there. */
@@ -350,6 +368,8 @@ static void restart(struct world *world, bool crash)
 
     if (!crash)
         sync_store(world);
+    if (!lossy)
+        end_group(world);
     stop_core(world);
     if (lossy)
         store_mem_crash(world->store, rng_below(&world->rng, 40));
@@ -378,6 +398,8 @@ static void maybe_event(struct world *world)
 
     if (one_in(world, 8))
         sync_store(world);
+    if (one_in(world, 6) && !world->grouping)
+        begin_group(world);
     if (one_in(world, 60))
         do_maintain(world);
     if (one_in(world, 90))

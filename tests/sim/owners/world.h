@@ -28,6 +28,7 @@ struct world {
     struct gen gen;
     uint64_t now;
     uint64_t synced; /* what a crash cannot take back */
+    bool grouping;   /* between core_group_begin() and core_group_end() */
     uint64_t history_low;
     struct store *store;
     struct core *core;
