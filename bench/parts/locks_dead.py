@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From kill -9 of who holds a lock to the answer of who waits for it, idle and beside 16 clients that put"""
+"""From kill -9 of who holds a lock to the answer of who waits for it, idle and beside 16 clients that put; and a bare sync"""
 import json
 import os
 import signal
@@ -13,6 +13,21 @@ from peers import Postgres, Tidelock
 
 ROUNDS = 200
 ROUNDS_PEER = 20
+
+
+class Disk:
+    """A file beside the server's data that is appended to and synced as its log is, between the rounds."""
+
+    def __init__(self, t):
+        self.file = os.open(t.directory + ".sync", os.O_WRONLY | os.O_CREAT)
+        self.took = []
+
+    def sync(self):
+        """Once a round, as the death takes one: so the two have the same chance of a bad moment."""
+        os.write(self.file, bytes(100))
+        begin = time.perf_counter()
+        os.fdatasync(self.file)
+        self.took.append((time.perf_counter() - begin) * 1000)
 
 
 class Wire:
@@ -53,7 +68,7 @@ def hold(port, tell):
     signal.pause()
 
 
-def once(t):
+def once(t, disk):
     """Returns: milliseconds."""
     heard, tell = os.pipe()
     holder = os.fork()
@@ -76,6 +91,7 @@ def once(t):
     took = (time.perf_counter() - begin) * 1000
     os.waitpid(holder, 0)
     wire.ask("DELETE", "/_session/" + session)
+    disk.sync()
     return took
 
 
@@ -105,20 +121,24 @@ def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def rows(bench, name, values):
+def rows(bench, name, values, disk):
     bench.limit("kill -9 of a holder to the next answer, p99, " + name, percentile(values, 0.99), "ms", 10, 2)
     bench.row("the same, median", percentile(values, 0.5), "ms", [("bound", 10, percentile(values, 0.5) / 10, None, None)])
+    bench.row("one sync of a file on the same disk, p99, " + name, percentile(disk.took, 0.99), "ms",
+              [("its median", percentile(disk.took, 0.5), percentile(disk.took, 0.99) / percentile(disk.took, 0.5), None, None)])
 
 
 def run(bench):
     with bench.servers(Tidelock, Postgres) as (t, pg):
         t.ask("PUT", "/fs", MAPPING)
         with bench.alone():
-            rows(bench, "idle", [once(t) for _ in range(ROUNDS)])
+            disk = Disk(t)
+            rows(bench, "idle", [once(t, disk) for _ in range(ROUNDS)], disk)
         with bench.alone():
             beside = subprocess.Popen(load_command(bench, t.port, "put", 16, seconds=600), stdout=subprocess.DEVNULL)
             try:
-                rows(bench, "beside 16 clients", [once(t) for _ in range(ROUNDS)])
+                disk = Disk(t)
+                rows(bench, "beside 16 clients", [once(t, disk) for _ in range(ROUNDS)], disk)
             finally:
                 beside.kill()
                 beside.wait()
