@@ -405,16 +405,16 @@ static void log_news(struct journal *journal, tl_ts now)
     buf_deinit(&lines);
 }
 
-/* Requires: core_lock. */
-static void maintain(struct journal *journal)
+/* Does what is due. Requires: core_lock. Returns: whether the core was changed. */
+static bool maintain(struct journal *journal)
 {
     tl_ts now = clock_now();
     if (now < journal->maintain_at && journal->maintain_at - now <= MAINTAIN_INTERVAL_US)
-        return;
+        return false;
     check_space(journal);
     if (!atomic_load_explicit(&journal->ready, memory_order_relaxed)) {
         journal->maintain_at = now + MAINTAIN_INTERVAL_US;
-        return;
+        return false;
     }
     advance_history(journal, now);
     log_news(journal, now);
@@ -425,6 +425,7 @@ static void maintain(struct journal *journal)
     journal->maintain_more = removed >= MAINTAIN_KEYS_MAX;
     journal->sync_all = true;
     journal->maintain_at = now + (journal->maintain_more ? 10 * TL_MS : MAINTAIN_INTERVAL_US);
+    return true;
 }
 
 static void free_internal(struct command *command)
@@ -511,18 +512,33 @@ static void work_once(struct journal *journal)
     int r = core_group_end(journal->core);
     if (r < 0)
         store_failed("writing the records of locks", r);
-    maintain(journal);
     note_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     finish(journal, &group, wanted, false);
 }
 
+/* After a group, so that nobody waits for it who was there before. Whoever is applying just now does it then. */
+static void keep_up(struct journal *journal)
+{
+    struct list none = LIST_INIT(none);
+    if (pthread_mutex_trylock(&journal->core_lock) != 0)
+        return;
+    bool due = maintain(journal);
+    tl_ts wanted = due ? core_last_ts(journal->core) : 0;
+    if (due)
+        note_applied(journal);
+    pthread_mutex_unlock(&journal->core_lock);
+    finish(journal, &none, wanted, false);
+}
+
 static void *worker(void *context)
 {
     struct journal *journal = context;
-    while (await_work(journal))
+    while (await_work(journal)) {
         work_once(journal);
+        keep_up(journal);
+    }
     return NULL;
 }
 
