@@ -58,12 +58,10 @@ static int move_documents(struct core *core, struct slice index)
 {
     struct lock_table *locks = &core->owners->locks;
     size_t count;
-    const struct resource **resources = lock_table_resources(locks, &core->arena, &count);
+    const struct resource **resources = lock_table_documents(locks, index, &core->arena, &count);
     for (size_t i = 0; i < count; i++) {
         struct resource_name name = resource_name(resources[i], &core->arena);
         struct slice path;
-        if (name.id.data == NULL || !slice_equal(name.index, index))
-            continue;
         int r = write__place(core, NULL, name.index, name.type, name.id, &path);
         if (r < 0)
             return tl_trace(r);

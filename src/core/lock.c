@@ -304,7 +304,7 @@ void lock_request_free(struct lock_request *request)
 static void add_entry(struct lock_request *request, struct resource *resource, enum lock_bit bit, size_t *capacity)
 {
     if (request->entry_count == *capacity) {
-        *capacity = *capacity ? *capacity * 2 : 8;
+        *capacity = *capacity ? *capacity * 2 : 4;
         request->entries = mem_realloc(request->entries, *capacity * sizeof *request->entries);
     }
     request->entries[request->entry_count++] =

@@ -181,26 +181,50 @@ static bool of_interest(const struct resource *resource)
     return false;
 }
 
-const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count)
+struct found {
+    const struct resource **items; /* in `arena` */
+    size_t count;
+    size_t capacity;
+    struct arena *arena;
+};
+
+static void find(struct found *found, const struct resource *resource)
 {
-    const struct resource **found = NULL;
-    size_t count = 0;
-    size_t capacity = 0;
+    found->items = arena_grow(found->arena, found->items, found->count, &found->capacity, sizeof *found->items);
+    found->items[found->count++] = resource;
+}
+
+/* Finds what is of interest: all there is, or with an index its documents. */
+static void find_all(struct found *found, const struct lock_table *table, const struct resource *index)
+{
     const struct resource_table *resources = &table->resources;
-    if (of_interest(resources->root)) {
-        found = arena_grow(arena, found, count, &capacity, sizeof *found);
-        found[count++] = resources->root;
-    }
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
-            if (of_interest(at)) {
-                found = arena_grow(arena, found, count, &capacity, sizeof *found);
-                found[count++] = at;
-            }
-    if (count > 1)
-        qsort(found, count, sizeof *found, compare_pointers);
-    *ret_count = count;
-    return found;
+            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && at->home == index)) && of_interest(at))
+                find(found, at);
+    if (found->count > 1)
+        qsort(found->items, found->count, sizeof *found->items, compare_pointers);
+}
+
+const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count)
+{
+    struct found found = {.arena = arena};
+    if (of_interest(table->resources.root))
+        find(&found, table->resources.root);
+    find_all(&found, table, NULL);
+    *ret_count = found.count;
+    return found.items;
+}
+
+const struct resource **lock_table_documents(const struct lock_table *table, struct slice index, struct arena *arena,
+                                             size_t *ret_count)
+{
+    struct found found = {.arena = arena};
+    const struct resource *home = resource_index(&table->resources, index);
+    if (home != NULL)
+        find_all(&found, table, home);
+    *ret_count = found.count;
+    return found.items;
 }
 
 static int compare_places(const void *a, const void *b)
