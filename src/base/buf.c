@@ -120,13 +120,19 @@ void buf_in_line(struct buf *buf, struct slice text)
 void buf_json_string(struct buf *buf, struct slice text)
 {
     buf_byte(buf, '"');
-    size_t clean = 0;
+    size_t clean = 0,
+           valid = 0; /* up to where nothing is left to write but as it is; up to where it is known as UTF-8 */
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        if (c >= 0x20 && c != '"' && c != '\\')
+        if (c >= 0x80 && i >= valid)
+            valid = i + slice_utf8_valid_prefix(slice_from_offset(text, i));
+        if (c >= 0x20 && c != '"' && c != '\\' && (c < 0x80 || i < valid))
             continue;
         buf_append(buf, text.data + clean, i - clean);
-        json_escape(buf, c);
+        if (c >= 0x80)
+            buf_lit(buf, "\xef\xbf\xbd"); /* U+FFFD */
+        else
+            json_escape(buf, c);
         clean = i + 1;
     }
     if (text.len > clean)

@@ -51,7 +51,10 @@ static inline void buf_byte(struct buf *buf, char byte)
 
 #define buf_lit(buf, literal) buf_append((buf), "" literal, sizeof(literal) - 1)
 
-/* A JSON string with its quotes: escapes ", \ and control characters as Elasticsearch does. */
+/*
+ * A JSON string with its quotes: escapes ", \ and control characters as Elasticsearch does; a byte that is no UTF-8 becomes
+ * U+FFFD, so that what a client sent never makes a reply that is no JSON.
+ */
 void buf_json_string(struct buf *buf, struct slice text);
 
 /* A client's text within a line of ours: control characters become '?', so that it stays one line. */

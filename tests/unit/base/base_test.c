@@ -57,6 +57,10 @@ static void buf_writes_json_and_numbers(void **state)
     buf_json_string(&buf, slice_make("a\"b\\c\n\x01\0z", 9));
     assert_slice_equal(buf_view(&buf), "\"a\\\"b\\\\c\\n\\u0001\\u0000z\"");
     buf_clear(&buf);
+    buf_json_string(&buf, SLICE_LIT("\xc3\xa4\xff\"\xe2\x82\xe2\x82\xac\xed\xa0\x80\xf0\x9f\x98\x80\xc3"));
+    assert_slice_equal(buf_view(&buf), "\"\xc3\xa4\xef\xbf\xbd\\\"\xef\xbf\xbd\xef\xbf\xbd\xe2\x82\xac\xef\xbf\xbd"
+                                       "\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\"");
+    buf_clear(&buf);
     buf_i64(&buf, INT64_MIN);
     buf_byte(&buf, ' ');
     buf_i64(&buf, -1);
