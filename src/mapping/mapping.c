@@ -75,15 +75,28 @@ static int take_settings(struct mapping *mapping, yyjson_val *settings, struct a
     return analysis_new(&mapping->arena, json_get_lit(settings, "analysis"), arena, &mapping->analysis, ret_problem);
 }
 
-int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+/* Takes over a mapping, and fills it with nested settings. */
+static int finish_new(struct mapping *made, yyjson_val *nested, struct arena *arena, struct mapping **ret_mapping,
+                      struct problem *ret_problem)
 {
-    tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping_alloc();
-    yyjson_val *nested = settings__nest(&mapping->arena, settings);
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = made;
     if (take_settings(mapping, nested, arena, ret_problem) != 0)
         return MAPPING_REFUSED;
     mapping->sealed = true;
     *ret_mapping = tl_steal(mapping);
     return 0;
+}
+
+int mapping_new(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+{
+    struct mapping *mapping = mapping_alloc();
+    return finish_new(mapping, settings__nest(&mapping->arena, settings), arena, ret_mapping, ret_problem);
+}
+
+int mapping__new_nested(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+                        struct problem *ret_problem)
+{
+    return finish_new(mapping_alloc(), settings, arena, ret_mapping, ret_problem);
 }
 
 /* Copies a field with all below it. Texts are shared: they are copied once more only when the arena is. */

@@ -73,6 +73,12 @@ struct merge {
 /* An unsealed copy. Owns: the caller; mapping_unref. */
 struct mapping *mapping__copy(const struct mapping *base);
 /*
+ * As mapping_new(), of settings that are nested already, as mapping->settings has them. Nesting them again would cut a
+ * name with very many dots in other places. `settings` must outlive the mapping.
+ */
+int mapping__new_nested(yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+                        struct problem *ret_problem) TL_MUST_USE;
+/*
  * Ends building: sorts out numbers, the path field and lookups, and checks the limits.
  * Returns: 0, MAPPING_REFUSED.
  */

@@ -284,7 +284,7 @@ static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_
     struct problem problem;
     struct mapping *empty;
     if (json_parse_stored(arena, bytes, &doc) != 0 ||
-        mapping_new(json_get_lit(doc.root, "settings"), arena, &empty, &problem) != 0)
+        mapping__new_nested(json_get_lit(doc.root, "settings"), arena, &empty, &problem) != 0)
         return TL_ERR_CORRUPT;
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(empty);
     mapping_unref(empty);
