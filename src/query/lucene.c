@@ -82,12 +82,21 @@ static bool take_word(struct lucene *p, const char *word)
     "    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    \"[\" ...\n    \"{\" ...\n    "    \
     "<NUMBER> ...\n    "
 
+/* The character at hand, all its bytes. Requires: there is one. */
+static struct slice char_at(const struct lucene *p)
+{
+    size_t len = 1;
+    while (p->at + len < p->text.len && ((unsigned char)p->text.data[p->at + len] & 0xc0) == 0x80)
+        len++;
+    return slice_make(p->text.data + p->at, len);
+}
+
 static struct query *fail(struct lucene *p, const char *expecting)
 {
     if (p->failed)
         return query_match_all(p->arena);
     p->failed = true;
-    struct slice found = p->at >= p->text.len ? SLICE_LIT("<EOF>") : (struct slice){p->text.data + p->at, 1};
+    struct slice found = p->at >= p->text.len ? SLICE_LIT("<EOF>") : char_at(p);
     const char *form = p->at >= p->text.len
                            ? "Encountered \"%.*s\" at line 1, column %zu.\nWas expecting one of:\n%s"
                            : "Encountered \" \"%.*s\" \"%.*s \"\" at line 1, column %zu.\nWas expecting one of:\n%s";

@@ -200,6 +200,9 @@ static void test_lucene(void **state)
     assert_lucene("_exists_:f", "exists f");
     assert_lucene("*:*", "all");
     assert_lucene("a\\:b", "a:b");
+    assert_lucene("n:{1 TO 2 \xc3\xa4}",
+                  "Cannot parse 'n:{1 TO 2 \xc3\xa4}': Encountered \" \"\xc3\xa4\" \"\xc3\xa4 \"\" at line 1, "
+                  "column 10.\nWas expecting one of:\n    \"]\" ...\n    \"}\" ...\n    ");
     assert_lucene("n:(",
                   "Cannot parse 'n:(': Encountered \"<EOF>\" at line 1, column 3.\nWas expecting one of:\n    <NOT> "
                   "...\n"
