@@ -37,6 +37,16 @@ static bool needs_owners(const struct core *core, const struct write_command *wr
            write->fencing_token != 0;
 }
 
+/* An atomic write is a transaction in one request, and no larger. */
+static void refuse_too_large(const struct core *core, struct command *command)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                "an atomic request holds at most [%zu] bytes of documents and [%zu] changes; nothing of it was done",
+                core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
+    for (size_t i = 0; i < command->write.item_count; i++)
+        command->write.results[i].outcome = WRITE_FAILED;
+}
+
 /* Gathers the chosen items and their results into arrays of their own. */
 static void gather(struct command *command, const bool *chosen, struct write_run *run)
 {
@@ -89,6 +99,8 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         return tl_trace(r);
     if (chosen != NULL)
         scatter(command, chosen, &run);
+    if (run.too_large)
+        refuse_too_large(core, command);
     write->rolled_back = write->atomic && failed;
     if (write->rolled_back && overlay != NULL) {
         overlay_rollback_to(overlay, mark);
@@ -100,6 +112,11 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
 int core__do_write(struct core *core, struct command *command)
 {
     make_results(command);
+    if (command->write.atomic && command->write.transaction.len == 0 &&
+        command->write.item_count > core->limits.transaction_changes_max) {
+        refuse_too_large(core, command);
+        return 0;
+    }
     if (needs_owners(core, &command->write))
         return owners__write(core, command);
     return core__run_write(core, command, NULL, NULL, NULL, NULL);

@@ -75,6 +75,7 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
     doc_encode(&work->record, doc);
     mark_lease(work, at, doc); /* first: in an overlay the old record goes with the new one */
     sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_view(&work->record));
+    work->bytes += at->key.len + work->record.len;
     if (work->sink.overlay == NULL)
         seen_changes_note(&work->core->changes, at->key, work->core->ts);
     if (doc->deleted)
@@ -131,11 +132,17 @@ static bool ids_rise(const struct write_run *run)
     return true;
 }
 
+/* Whether an atomic write has become larger than a transaction may be, which the caller sees to where there is one. */
+static bool too_large(const struct writing *work)
+{
+    return work->run->atomic && work->sink.overlay == NULL && work->bytes > work->core->limits.transaction_bytes_max;
+}
+
 static int run_items(struct writing *work, bool *failed)
 {
     struct write_run *run = work->run;
 
-    for (size_t i = 0; i < run->count; i++) {
+    for (size_t i = 0; i < run->count && !run->too_large; i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
         if (result->problem.type == PROBLEM_NONE)
@@ -150,6 +157,7 @@ static int run_items(struct writing *work, bool *failed)
         }
         if (work->core->scratch.used > WRITE_SCRATCH_BYTES_MAX)
             writing__flush_entries(work);
+        run->too_large = too_large(work);
     }
     return 0;
 }
@@ -196,7 +204,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         writing__flush_entries(&work);
     buf_deinit(&work.record);
     doc_run_free(work.walk);
-    if (r == 0 && failed && run->atomic && run->overlay == NULL)
+    if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
         core__abandon(core);
     *ret_failed = failed;
     return r;

@@ -90,13 +90,14 @@ struct write_run {
     const struct write_placing *placing; /* NULL: everything may lie everywhere */
     struct arena *arena;                 /* takes what the results point to */
     struct write_result *results;
+    bool too_large; /* told: it is atomic and would write more bytes than a transaction may; it is not done */
 };
 
 /*
  * Runs items in the open unit. A result that holds a problem already makes its item fail with it.
  *
  * Requires: `results` has `count` elements, zeroed or with problems.
- * Ensures: an item is whole or absent. With `atomic`, all are whole or, *ret_failed being set, none is: without an
+ * Ensures: an item is whole or absent. With `atomic`, all are whole or, *ret_failed or run->too_large being set, none is: without an
  *          overlay the whole unit is then abandoned; in an overlay the caller goes back to its savepoint and forgets what
  *          is in `ahead`.
  * Returns: 0; fatal codes.

@@ -37,6 +37,7 @@ struct writing {
     uint64_t flushes;
     struct write_entries *entries;
     struct buf record;     /* reused */
+    size_t bytes;          /* of keys and records written */
     uint64_t script_steps; /* left to all scripts of the command (update.h) */
     struct doc_run *walk; /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
     bool walks;           /* it is to be begun by the first item that reads */

@@ -412,6 +412,15 @@ class Limits(unittest.TestCase):
             server.must("POST", "/_transaction/%s/_rollback" % transaction)
             self.assertEqual(server.must("GET", "/fs/_count")["count"], 0)
 
+    def test_an_atomic_bulk(self):
+        with Server() as server:
+            lines = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"n":1}\n' % n for n in range(100001))
+            status, reply = server.ask("POST", "/_bulk?atomic=true", lines)
+            self.assertEqual((status, reply["error"]["type"]), (413, "transaction_too_large_exception"))
+            self.assertEqual(server.ask("GET", "/fs/_count")[0], 404)
+            status, reply = server.ask("POST", "/_bulk?atomic=true&filter_path=errors", lines[:lines.rindex('{"index"')])
+            self.assertEqual((status, reply), (200, {"errors": False}))
+
 
 class Vanishing(unittest.TestCase):
     """A client does the first n steps of its work and is gone, for every n, by closing its connection or by resetting it."""

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the simulator of owners found, one small case each: sessions and transactions through core_step(). */
+/* What the simulator of owners found, one small case each, and limits: sessions and transactions through core_step(). */
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
 
@@ -170,6 +170,41 @@ static void locks_elsewhere_do_not_concern_a_write(void **state)
     box_close(&box);
 }
 
+/* An atomic write is held to the limits of a transaction, and is not done at all beyond them. */
+static void atomic_write_is_no_larger_than_a_transaction(void **state)
+{
+    char wide[] = "{\"t\":\"a text that would be short enough for one of them, but is not for two: there is less room"
+                  "\"}";
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box.limits.transaction_changes_max = 3;
+    box.limits.transaction_bytes_max = 200;
+    box_reopen(&box);
+    for (size_t count = 3; count <= 4; count++) {
+        struct command *command = box_write(&box, count);
+        for (size_t i = 0; i < count; i++)
+            command->write.items[i] =
+                box_item(WRITE_INDEX, "fs", "", i == 0 ? "1" : i == 1 ? "2" : i == 2 ? "3" : "4", "{\"n\":1}");
+        command->write.atomic = true;
+        box_run(&box, command, 1);
+        assert_int_equal(command->problem.type, count == 3 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);
+        assert_int_equal(box_count(&box, "fs"), 3);
+    }
+    struct command *command = box_write(&box, 2);
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", wide);
+    command->write.items[1] = box_item(WRITE_INDEX, "fs", "", "2", wide);
+    command->write.atomic = true;
+    assert_int_equal(box_run(&box, command, 1)->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    assert_string_equal(box_source(&box, "fs", "1"), "{\"n\":1}");
+    command = box_write(&box, 2);
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", wide);
+    command->write.items[1] = box_item(WRITE_INDEX, "fs", "", "2", wide);
+    assert_int_equal(box_run(&box, command, 1)->problem.type, PROBLEM_NONE); /* each for itself */
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +213,7 @@ int main(void)
         cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_next_write),
         cmocka_unit_test(first_document_of_a_type_meets_locks_on_its_directory),
         cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
+        cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
