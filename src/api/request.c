@@ -210,12 +210,21 @@ static int read_in_transaction(struct request *request, struct lock_target *targ
     return request_submit(request, command, read_locked);
 }
 
+/* A session means nothing to a read outside of transactions; but who names one that has ended relies on locks it has lost. */
+static int check_session(struct request *request)
+{
+    if (request->session.len == 0 || request->transaction.len > 0)
+        return 0;
+    int r = core_find_session(request->api->store, request->session, request->arena, &request->problem);
+    return r > 0 ? REQUEST_REFUSED : r;
+}
+
 int request_read(struct request *request, struct lock_target *targets, size_t target_count, request_handler *then)
 {
     tl_ts ts = 0;
     int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
     int r = named_timestamp(request, &ts);
-    if (r != 0 || (r = request_time(request, "timeout", &timeout)) != 0)
+    if (r != 0 || (r = request_time(request, "timeout", &timeout)) != 0 || (r = check_session(request)) != 0)
         return r;
     if (request->transaction.len > 0 && ts != 0)
         return request_refuse(

@@ -106,6 +106,13 @@ void core_news(struct core *core, tl_ts now, uint64_t slow_us, struct buf *lines
 /* A hash of the whole logical state: documents, catalog, sessions, locks, counters; entries are not part of it. */
 int core_digest(struct core *core, uint64_t *ret_digest) TL_MUST_USE;
 
+/*
+ * Looks for a session, on any thread. The text of the refusal is that of a command that names it.
+ * Returns: 0; 1 with *ret_problem in `arena` when it has ended or never was; fatal codes.
+ */
+int core_find_session(struct store *store, struct slice session, struct arena *arena,
+                      struct problem *ret_problem) TL_MUST_USE;
+
 /* Releases the overlay of a TXN_LOCK result; from any thread. NULL is fine. */
 void core_overlay_unref(struct overlay *overlay);
 

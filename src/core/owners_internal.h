@@ -222,6 +222,8 @@ size_t session__ephemeral_count(struct core *core, const struct session *session
 /* session_store.c: records in SPACE_SYSTEM. */
 void session__put_record(struct core *core, const struct session *session);
 void session__drop_record(struct core *core, const struct session *session);
+/* Returns: 0 a session has a record; STORE_NOT_FOUND; fatal codes. On any thread. */
+int session__look_up(struct store *store, struct slice id) TL_MUST_USE;
 /* A lock came, changed or goes; the hook of the table. */
 void session__lock_changed(void *context, const struct lock_hold *hold, bool gone);
 int session__load_all(struct core *core) TL_MUST_USE;

@@ -47,13 +47,26 @@ static void renew(struct core *core, struct session *session)
     deadline_set(&core->owners->leases, &session->lease, session->expires_at);
 }
 
+static void explain_missing(struct slice id, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_SESSION_MISSING, "no session [%.*s]: it has ended, or never was",
+                SLICE_ARG(id));
+}
+
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem)
 {
     struct session *session = owners_session(core->owners, id);
     if (session == NULL)
-        problem_set(ret_problem, arena, PROBLEM_SESSION_MISSING, "no session [%.*s]: it has ended, or never was",
-                    SLICE_ARG(id));
+        explain_missing(id, arena, ret_problem);
     return session;
+}
+
+int core_find_session(struct store *store, struct slice session, struct arena *arena, struct problem *ret_problem)
+{
+    int r = session__look_up(store, session);
+    if (r == STORE_NOT_FOUND)
+        explain_missing(session, arena, ret_problem);
+    return r < 0 ? tl_trace(r) : r == 0 ? 0 : 1;
 }
 
 int owners__check_lease(struct core *core, struct slice session, struct arena *arena, struct problem *ret_problem)

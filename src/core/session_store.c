@@ -44,6 +44,16 @@ void session__put_record(struct core *core, const struct session *session)
     buf_deinit(&value);
 }
 
+int session__look_up(struct store *store, struct slice id)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct store_value value;
+    int r = store_get(store, SPACE_SYSTEM, TL_TS_MAX, session_key(&key, id), &value);
+    if (r == 0)
+        store_value_release(&value);
+    return r;
+}
+
 void session__drop_record(struct core *core, const struct session *session)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);

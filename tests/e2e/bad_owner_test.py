@@ -94,6 +94,9 @@ class Sessions(Case):
                 self.refused(404, method, "/_session/%s%s" % (name, path), says="it has ended, or never was")
             self.refused(404, "PUT", "/fs/_doc/2?session=" + name, {"n": 2}, says="it has ended, or never was")
             self.refused(404, "PUT", "/fs/_doc/2?lease=" + name, {"n": 2}, says="it has ended, or never was")
+            for method, path, body in (("GET", "/fs/_doc/1", None), ("POST", "/fs/_search", {}), ("POST", "/fs/_count", {}),
+                                       ("POST", "/fs/_mget", {"ids": ["1"]})):
+                self.refused(404, method, path + "?session=" + name, body, says="it has ended, or never was")
         self.refused(404, "POST", "/_transaction", {"session": "nope"})
         self.refused(404, "POST", "/_transaction", headers={"Tidelock-Session": "nope"})
         self.refused(404, "POST", "/_lock", {"session": "nope", "locks": [{"mode": "shared"}]})
