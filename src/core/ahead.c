@@ -39,6 +39,7 @@ static struct slice note_transaction(struct slice key)
 
 void ahead__put(struct core *core, const struct ahead *ahead, struct slice transaction, uint32_t *notes)
 {
+    size_t before = store_batch_count(core->batch);
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf note = BUF_INIT(BUF_UNLIMITED);
     size_t count = 0;
@@ -52,6 +53,8 @@ void ahead__put(struct core *core, const struct ahead *ahead, struct slice trans
         store_batch_put(core->batch, SPACE_SYSTEM, note_key(&key, transaction, (*notes)++), buf_view(&note));
         buf_clear(&note);
     }
+    core->in_txn = true;
+    core->ahead += store_batch_count(core->batch) - before;
 }
 
 void ahead__keep(struct core *core, struct slice transaction, uint32_t notes)

@@ -41,7 +41,10 @@ static inline void ahead_clear(struct ahead *ahead)
     ahead->first = ahead->last = NULL;
 }
 
-/* Puts the entries in the open unit, with notes that are numbered from *notes on. */
+/*
+ * Puts the entries in the open unit, with notes that are numbered from *notes on. With nothing else in its batch, the unit need
+ * not be durable before the request is answered.
+ */
 void ahead__put(struct core *core, const struct ahead *ahead, struct slice transaction, uint32_t *notes);
 /* Takes away the notes of a transaction that commits in the open unit. */
 void ahead__keep(struct core *core, struct slice transaction, uint32_t notes);

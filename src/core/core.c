@@ -138,7 +138,8 @@ void core__begin(struct core *core, tl_ts at)
     core->ts = at > core->last_ts ? at : core->last_ts + 1;
     INSIST(core->ts < TL_TS_MAX);
     core->catalog_before = catalog_ref(core->catalog);
-    core->catalog_changed = core->unbinding = false;
+    core->catalog_changed = core->unbinding = core->in_txn = false;
+    core->ahead = 0;
     if (!lock_log_keeps(&core->log))
         core->named_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
@@ -209,6 +210,8 @@ int core__commit(struct core *core)
     int r = 0;
 
     REQUIRE(core->open);
+    if (core->in_txn && store_batch_count(core->batch) == core->ahead && !lock_log_changed(&core->log))
+        core->unbinding = true;
     tl_ts ended = owners__last_ts(core);
     if (counters__keep(&core->counters, core->batch, core->ts) && core->named_ts < core->ts)
         core->named_ts = core->ts;
@@ -248,7 +251,8 @@ void core__abandon(struct core *core)
     REQUIRE(core->open);
     catalog_unref(core->catalog);
     core->catalog = catalog_ref(core->catalog_before);
-    core->catalog_changed = false;
+    core->catalog_changed = core->in_txn = false;
+    core->ahead = 0;
     core->named_ts = TL_TS_NONE;
     lock_log_cut(&core->log);
     counters__forget(&core->counters);

@@ -74,7 +74,8 @@ tl_ts core_last_ts(const struct core *core);
 tl_ts core_written_ts(const struct core *core);
 /*
  * Returns: the same of the newest unit that must be durable before anybody hears of it. What begins and ends query
- * transactions need not be: they change nothing, and a crash ends them anyway.
+ * transactions need not be: they change nothing, and a crash ends them anyway. Nor need the requests of an update transaction
+ * before its commit.
  */
 tl_ts core_binding_ts(const struct core *core);
 

@@ -36,6 +36,8 @@ struct core {
     tl_ts ts;
     tl_ts named_ts; /* newest timestamp that some record in batch or log tells, so that core_open() finds it; 0: none */
     bool unbinding; /* nobody needs to wait until it is durable */
+    bool in_txn;    /* a transaction's request ran in it, which a crash takes back with its transaction ... */
+    size_t ahead;   /* ... unless there are more changes in the batch than these: entries put ahead, and their notes */
     struct store_batch *batch;
     struct lock_log log;            /* records of locks, not in `batch` yet */
     struct arena arena;             /* reset when the unit ends */
