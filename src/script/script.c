@@ -184,7 +184,9 @@ void script__missing_name(const struct script *script, struct slice missing, str
 struct cached {
     struct list link;
     struct slice key;
-    struct script *script;
+    struct script *script;  /* NULL: it does not compile */
+    struct problem problem; /* then: why */
+    struct arena arena;     /* of the problem */
 };
 
 struct script_cache {
@@ -210,6 +212,7 @@ static void drop(struct script_cache *cache, struct cached *cached)
     map_remove(&cache->by_key, cached->key);
     list_remove(&cached->link);
     script_unref(cached->script);
+    arena_deinit(&cached->arena);
     mem_free((void *)(uintptr_t)cached->key.data);
     mem_free(cached);
 }
@@ -225,15 +228,27 @@ struct script_cache *script_cache_free(struct script_cache *cache)
     return NULL;
 }
 
-static void keep(struct script_cache *cache, struct slice key, struct script *script)
+/* Returns: a new entry, without what it is for. */
+static struct cached *keep(struct script_cache *cache, struct slice key)
 {
     if (cache->by_key.count >= cache->count_max)
         drop(cache, list_entry(cache->used.next, struct cached, link));
     struct cached *cached = mem_zalloc(sizeof *cached);
     cached->key = slice_make(mem_strdup(key.data, key.len), key.len);
-    cached->script = script_ref(script);
+    cached->arena = ARENA_INIT;
     map_put(&cache->by_key, cached->key, cached);
     list_append(&cache->used, &cached->link);
+    return cached;
+}
+
+static int give(struct cached *cached, struct script **ret_script, struct arena *arena, struct problem *ret_problem)
+{
+    if (cached->script == NULL) {
+        problem_copy(ret_problem, &cached->problem, arena);
+        return SCRIPT_REFUSED;
+    }
+    *ret_script = script_ref(cached->script);
+    return 0;
 }
 
 int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum script_context context,
@@ -246,13 +261,17 @@ int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum
     if (cached != NULL) {
         list_remove(&cached->link);
         list_append(&cache->used, &cached->link);
-        *ret_script = script_ref(cached->script);
-        return 0;
+        return give(cached, ret_script, arena, ret_problem);
     }
     int r = script_compile(lang, context, source, name, ret_script, arena, ret_problem);
-    if (r != 0)
+    if (r < 0 || (r == SCRIPT_REFUSED && source.len > SCRIPT_SOURCE_BYTES_MAX))
         return r;
+    cached = keep(cache, key);
+    if (r == SCRIPT_REFUSED) {
+        problem_copy(&cached->problem, ret_problem, &cached->arena);
+        return r;
+    }
     (*ret_script)->limits = cache->limits;
-    keep(cache, key, *ret_script);
+    cached->script = script_ref(*ret_script);
     return 0;
 }

@@ -189,8 +189,8 @@ TL_MUST_USE int script_run_value(const struct script *script, const struct scrip
                                  struct script_value *value, struct problem *ret_problem);
 
 /*
- * Compiled scripts, the least recently used dropped beyond a bound. Not for use from two threads at once;
- * the scripts it hands out are.
+ * Compiled scripts, and sources that do not compile with the words for it, since those take long to find; the least
+ * recently used dropped beyond a bound. Not for use from two threads at once; the scripts it hands out are.
  */
 struct script_cache;
 

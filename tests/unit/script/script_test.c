@@ -137,11 +137,39 @@ static void test_deep_source(void **state)
     arena_deinit(&arena);
 }
 
+/* Goal: the cache tells the same as compiling, of what compiles and of what does not, before and after it was dropped. */
+static void test_cache(void **state)
+{
+    static const char *const sources[] = {"1 + 1", "1 + ", "1 + 1", "1 + ", "return 2",
+                                          "foo(",  "1 + ", "1 + 1", "foo("};
+    struct script_cache *cache = script_cache_new(2, &SCRIPT_LIMITS_DEFAULT);
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        struct arena arena = ARENA_INIT;
+        struct script *script = NULL, *again = NULL;
+        struct problem problem, other;
+        struct slice source = slice_from(sources[i]);
+        int r = script_cache_compile(cache, SCRIPT_PAINLESS, SCRIPT_FOR_TEST, source, SLICE_NONE, &script, &arena,
+                                     &problem);
+        assert_int_equal(script_compile(SCRIPT_PAINLESS, SCRIPT_FOR_TEST, source, SLICE_NONE, &again, &arena, &other),
+                         r);
+        if (r != 0) {
+            assert_true(slice_equal(problem.reason, other.reason) && slice_equal(problem.details, other.details));
+            assert_true(slice_equal(problem.caused_by->reason, other.caused_by->reason));
+        }
+        script_unref(script);
+        script_unref(again);
+        arena_deinit(&arena);
+    }
+    script_cache_free(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers), cmocka_unit_test(test_collections), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_updates), cmocka_unit_test(test_bounds),      cmocka_unit_test(test_deep_source),
+        cmocka_unit_test(test_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
