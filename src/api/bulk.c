@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * _bulk: many writes in one request, each by itself or, with ?atomic=true, all or none.
+ *
+ * A large body of writes that are each by themselves goes to the core in pieces, one after the other, so that the writes of
+ * others have their turn in between; its reply is written piece by piece too.
  */
 #include <time.h>
 
@@ -10,11 +13,19 @@
 #include "api/problem_reply.h"
 #include "base/map.h"
 
+/* Of replying to a piece: there are more. Not among enum request_result. */
+enum { BULK_GOES_ON = 100 };
+
 /* What the completion needs. In the request's arena. */
 struct bulk_request {
     struct write_options options;
     struct bulk bulk;
     uint64_t started_ms;
+    bool atomic;
+    bool in_pieces;
+    bool failed;  /* an action has */
+    size_t begin; /* of the piece at hand */
+    size_t end;
 };
 
 static uint64_t monotonic_ms(void)
@@ -85,56 +96,70 @@ static int write_entry(struct request *request, const struct bulk_request *bulk,
 }
 
 /*
- * What became of each action of the body: the core's results (NULL: it was not asked), and between them those that it
- * never saw.
+ * What became of each action of the piece: the core's results (NULL: it was not asked), between them those that it never
+ * saw; where it refused the piece as a whole, that.
  */
-static struct write_result *all_results(struct request *request, const struct bulk *bulk,
-                                        const struct write_result *results)
+static struct write_result *piece_results(struct request *request, const struct bulk_request *bulk,
+                                          const struct write_result *results, const struct problem *refusal)
 {
-    struct write_result *all = arena_zalloc(request->arena, (bulk->count + 1) * sizeof *all);
+    struct write_result *all = arena_zalloc(request->arena, (bulk->end - bulk->begin + 1) * sizeof *all);
     size_t next = 0;
-    for (size_t i = 0; i < bulk->count; i++) {
-        if (bulk->actions[i].refused.type == PROBLEM_NONE) {
-            if (results != NULL)
-                all[i] = results[next++];
-            continue;
+    for (size_t i = bulk->begin; i < bulk->end; i++) {
+        struct write_result *result = &all[i - bulk->begin];
+        const struct problem *refused = &bulk->bulk.actions[i].refused;
+        if (refused->type == PROBLEM_NONE && refusal->type != PROBLEM_NONE)
+            refused = refusal;
+        if (refused->type != PROBLEM_NONE) {
+            result->outcome = WRITE_FAILED;
+            result->problem = *refused;
+        } else if (results != NULL) {
+            *result = results[next++];
         }
-        all[i].outcome = WRITE_FAILED;
-        all[i].problem = bulk->actions[i].refused;
     }
     return all;
 }
 
-static int bulk_reply(struct request *request, const struct bulk_request *bulk, const struct write_result *results,
-                      bool rolled_back)
+/* Appends the entries of the piece. With `rolled_back` only those that failed are told. */
+static int reply_piece(struct request *request, struct bulk_request *bulk, struct write_result *results,
+                       bool rolled_back)
 {
-    struct write_result *all = all_results(request, &bulk->bulk, results);
     struct buf *buf = &request->exchange->response;
-    bool failed = false, comma = false;
-    for (size_t i = 0; i < bulk->bulk.count; i++)
-        failed = failed || all[i].outcome == WRITE_FAILED;
-    request->exchange->status = rolled_back ? 409 : 200;
-    buf_printf(buf, "{\"took\":%llu,%s\"errors\":%s,%s\"items\":[",
-               (unsigned long long)(monotonic_ms() - bulk->started_ms),
-               bulk->bulk.pipeline_named ? "\"ingest_took\":0," : "", failed ? "true" : "false",
-               rolled_back ? "\"rolled_back\":true," : "");
-    for (size_t i = 0; i < bulk->bulk.count; i++) {
-        if (rolled_back && all[i].outcome != WRITE_FAILED)
+    for (size_t i = bulk->begin; i < bulk->end; i++) {
+        struct write_result *result = &results[i - bulk->begin];
+        bulk->failed = bulk->failed || result->outcome == WRITE_FAILED;
+        if (rolled_back && result->outcome != WRITE_FAILED)
             continue;
-        if (comma)
+        if (buf->len > 0)
             buf_byte(buf, ',');
-        comma = true;
-        int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], &all[i], rolled_back, buf);
+        int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], result, rolled_back, buf);
         if (r != 0)
             return r;
     }
+    return 0;
+}
+
+/* Puts around the entries what is known only now. */
+static int reply_end(struct request *request, const struct bulk_request *bulk, bool rolled_back)
+{
+    struct buf *buf = &request->exchange->response;
+    struct slice head = arena_printf(request->arena, "{\"took\":%llu,%s\"errors\":%s,%s\"items\":[",
+                                     (unsigned long long)(monotonic_ms() - bulk->started_ms),
+                                     bulk->bulk.pipeline_named ? "\"ingest_took\":0," : "",
+                                     bulk->failed ? "true" : "false", rolled_back ? "\"rolled_back\":true," : "");
+    size_t entries = buf->len;
+    request->exchange->status = rolled_back ? 409 : 200;
+    buf_slice(buf, head);
+    memmove(buf->data + head.len, buf->data, entries);
+    memcpy(buf->data, head.data, head.len);
     buf_lit(buf, "]}");
     return REQUEST_DONE;
 }
 
-static int bulk_done(struct request *request, struct command *command)
+static int bulk_reply(struct request *request, struct bulk_request *bulk, const struct write_result *results,
+                      const struct problem *refusal, bool rolled_back)
 {
-    return bulk_reply(request, request->context, command->write.results, command->write.rolled_back);
+    int r = reply_piece(request, bulk, piece_results(request, bulk, results, refusal), rolled_back);
+    return r != 0 ? r : bulk->end == bulk->bulk.count ? reply_end(request, bulk, rolled_back) : BULK_GOES_ON;
 }
 
 /* --- What the core never sees ------------------------------------------------------------------------------------- */
@@ -167,15 +192,15 @@ static void refuse_copies(struct request *request, const struct bulk_request *bu
 
 /* --- The request -------------------------------------------------------------------------------------------------- */
 
-/* The items that the core gets to see, in the command's arena. Returns: how many. */
-static size_t items_for_core(struct command *command, const struct bulk *bulk, bool parse)
+/* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
+static size_t items_for_core(struct command *command, const struct bulk_request *bulk, bool parse)
 {
-    struct write_item *items = arena_alloc(&command->arena, (bulk->count + 1) * sizeof *items);
+    struct write_item *items = arena_alloc(&command->arena, (bulk->end - bulk->begin + 1) * sizeof *items);
     size_t count = 0;
-    for (size_t i = 0; i < bulk->count; i++) {
-        if (bulk->actions[i].refused.type != PROBLEM_NONE)
+    for (size_t i = bulk->begin; i < bulk->end; i++) {
+        if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
             continue;
-        items[count] = bulk->items[i];
+        items[count] = bulk->bulk.items[i];
         if (parse && items[count].source.data != NULL)
             write_item_parse(&items[count], command->dialect, &command->arena);
         count++;
@@ -184,18 +209,62 @@ static size_t items_for_core(struct command *command, const struct bulk *bulk, b
     return count;
 }
 
-static int bulk_submit(struct request *request, struct bulk_request *bulk, bool atomic)
+/* Begins the next piece behind the one at hand. */
+static void next_piece(struct bulk_request *bulk)
 {
-    struct command *command = write_command_new(request, &bulk->options, 0);
-    command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
-    command->write.atomic = atomic;
-    command->write.item_count =
-        items_for_core(command, &bulk->bulk, request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
+    size_t bytes = 0;
+    bulk->begin = bulk->end;
+    if (!bulk->in_pieces)
+        bulk->end = bulk->bulk.count;
+    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < BULK_PIECE_ITEMS_MAX &&
+           bytes < BULK_PIECE_BYTES_MAX)
+        bytes += bulk->bulk.items[bulk->end++].source.len;
+}
+
+static int bulk_done(struct request *request, struct command *command);
+
+static int submit_piece(struct request *request)
+{
+    static const struct problem none = {.type = PROBLEM_NONE};
+    struct bulk_request *bulk = request->context;
+    int r = BULK_GOES_ON;
+    while (r == BULK_GOES_ON) {
+        next_piece(bulk);
+        struct command *command = write_command_new(request, &bulk->options, 0);
+        command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
+        command->write.atomic = bulk->atomic;
+        command->write.item_count =
+            items_for_core(command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
+        if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
+            return request_submit_all(request, command, bulk_done);
+        command_free(command); /* nothing is left to do, or not all of it can be done */
+        r = bulk_reply(request, bulk, NULL, &none, bulk->atomic);
+    }
+    return r;
+}
+
+/* What refuses the first piece as a whole refuses the request; a later one, all that has not been done yet. */
+static int bulk_done(struct request *request, struct command *command)
+{
+    struct bulk_request *bulk = request->context;
+    if (command->problem.type != PROBLEM_NONE && bulk->begin == 0) {
+        request->problem = command->problem;
+        return REQUEST_REFUSED;
+    }
+    if (command->problem.type != PROBLEM_NONE)
+        bulk->end = bulk->bulk.count;
+    int r = bulk_reply(request, bulk, command->write.results, &command->problem, command->write.rolled_back);
+    return r == BULK_GOES_ON ? request_work(request, submit_piece) : r;
+}
+
+static int bulk_submit(struct request *request, struct bulk_request *bulk)
+{
+    bulk->in_pieces =
+        !bulk->atomic && request->transaction.len == 0 && request->exchange->body.len > BULK_WHOLE_BYTES_MAX;
+    bulk->failed = false;
+    bulk->begin = bulk->end = 0;
     request->context = bulk;
-    if (command->write.item_count == bulk->bulk.count || (!atomic && command->write.item_count > 0))
-        return request_submit(request, command, bulk_done);
-    command_free(command); /* nothing is left to do, or not all of it can be done */
-    return bulk_reply(request, bulk, NULL, atomic);
+    return submit_piece(request);
 }
 
 static int read_defaults(struct request *request, struct bulk_defaults *defaults, bool *ret_atomic)
@@ -221,9 +290,9 @@ static int bulk_run(struct request *request)
 {
     struct bulk_request *bulk = arena_alloc(request->arena, sizeof *bulk);
     struct bulk_defaults defaults;
-    bool atomic = false;
     bulk->started_ms = monotonic_ms();
-    int r = read_defaults(request, &defaults, &atomic);
+    bulk->atomic = false;
+    int r = read_defaults(request, &defaults, &bulk->atomic);
     if (r != 0 || (r = write_options_read(request, &bulk->options)) != 0)
         return r;
     if (request->exchange->body.len == 0)
@@ -233,7 +302,7 @@ static int bulk_run(struct request *request)
         return r;
     if (bulk->options.active_shards == ACTIVE_SHARDS_ALL || bulk->options.active_shards > 1)
         refuse_copies(request, bulk);
-    return bulk_submit(request, bulk, atomic);
+    return bulk_submit(request, bulk);
 }
 
 /* A large body takes milliseconds to parse, in which the connections of this polling thread would have to wait. */

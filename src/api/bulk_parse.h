@@ -14,7 +14,11 @@
 #define BULK_ITEMS_MAX 1000000
 /* Larger bodies are parsed by a worker. */
 #define BULK_INLINE_BYTES_MAX ((size_t)128 << 10)
-/* Sources are parsed ahead of the core only up to this size of a body: parsed forms are several times larger. */
+/* Larger bodies, where not atomic, go to the core in pieces of at most so many actions, or a little more than so many bytes. */
+#define BULK_WHOLE_BYTES_MAX ((size_t)2 << 20)
+#define BULK_PIECE_ITEMS_MAX 2000
+#define BULK_PIECE_BYTES_MAX ((size_t)1 << 20)
+/* Sources of a whole body are parsed ahead of the core only up to this size of a body: parsed forms are several times larger. */
 #define BULK_PARSE_BYTES_MAX ((size_t)8 << 20)
 
 /* An action beside what the core needs of it. */

@@ -248,6 +248,7 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
 struct submission {
     struct request *request;
     request_completion *then;
+    bool takes_refusals;
 };
 
 static void request_leave_command(struct request *request)
@@ -264,7 +265,7 @@ static void command_done(struct command *command)
     request_leave_command(request);
     request->exchange->timestamp = command->ts;
     int result;
-    if (command->problem.type == PROBLEM_NONE) {
+    if (command->problem.type == PROBLEM_NONE || submission->takes_refusals) {
         result = submission->then(request, command);
         if (result == REQUEST_PENDING) {
             command_free(command);
@@ -335,18 +336,30 @@ static bool changes_index(const struct command *command)
     return command->type >= COMMAND_INDEX_CREATE && command->type <= COMMAND_ALIASES_UPDATE;
 }
 
-int request_submit(struct request *request, struct command *command, request_completion *then)
+static int submit(struct request *request, struct command *command, struct submission how)
 {
     if (changes_index(command))
         fill_change(request, command);
     struct submission *submission = arena_alloc(&command->arena, sizeof *submission);
-    *submission = (struct submission){request, then};
+    *submission = how;
     command->context = submission;
     command->on_done = command_done;
+    pthread_mutex_lock(&request->api->waiting_lock); /* it may be told of a hang-up since an earlier command */
     request->waiting = command;
+    pthread_mutex_unlock(&request->api->waiting_lock);
     request->exchange->on_disconnect = request_disconnected;
     journal_submit(request->api->journal, command, request->exchange->lone);
     return REQUEST_PENDING;
+}
+
+int request_submit(struct request *request, struct command *command, request_completion *then)
+{
+    return submit(request, command, (struct submission){request, then, false});
+}
+
+int request_submit_all(struct request *request, struct command *command, request_completion *then)
+{
+    return submit(request, command, (struct submission){request, then, true});
 }
 
 int request_work(struct request *request, request_handler *then)

@@ -134,6 +134,9 @@ struct catalog *request_catalog(struct request *request);
 typedef int request_completion(struct request *request, struct command *command);
 int request_submit(struct request *request, struct command *command, request_completion *then) TL_MUST_USE;
 
+/* The same, but `then` runs also when the command failed as a whole, and looks at its problem itself. */
+int request_submit_all(struct request *request, struct command *command, request_completion *then) TL_MUST_USE;
+
 /* Runs `then` on a worker. Returns: REQUEST_PENDING. */
 int request_work(struct request *request, request_handler *then) TL_MUST_USE;
 

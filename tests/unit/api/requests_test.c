@@ -5,6 +5,7 @@
  * (tests/golden).
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "../../lib/api_box.h"
 #include "../../lib/unit.h"
@@ -229,6 +230,65 @@ static void test_bulk(void **state)
     assert_int_equal(api_box_ask(&box, "GET", "/bulk/_doc/3", NULL, NULL), 404);
 }
 
+/* When a document was written. */
+static uint64_t written_at(const char *path)
+{
+    char target[64], *reply;
+    uint64_t ts = 0;
+    snprintf(target, sizeof target, "%s?version_history=true", path);
+    assert_int_equal(api_box_ask(&box, "GET", target, NULL, &reply), 200);
+    const char *from = strstr(reply, "\"from\":");
+    assert_non_null(from);
+    ts = strtoull(from + strlen("\"from\":"), NULL, 10);
+    mem_free(reply);
+    return ts;
+}
+
+enum { LARGE_COUNT = 5001, LARGE_REFUSED = 2500 };
+
+/* 5,001 actions of 500 bytes: every thousandth creates what is there, and one is refused before the core sees it. */
+static void large_body(struct buf *body)
+{
+    for (int i = 0; i < LARGE_COUNT; i++) {
+        if (i % 1000 == 999)
+            buf_printf(body, "{\"create\":{\"_id\":\"0\"}}\n");
+        else
+            buf_printf(body, "{\"index\":{\"_id\":\"%d\"%s}}\n", i, i == LARGE_REFUSED ? ",\"pipeline\":\"p\"" : "");
+        buf_printf(body, "{\"n\":%d,\"text\":\"%0450d\"}\n", i, i);
+    }
+    buf_byte(body, '\0');
+}
+
+/* A large body goes to the core in pieces, each at a timestamp of its own, and is answered as one. */
+static void test_large_bulk(void **state)
+{
+    (void)state;
+    char *reply;
+    struct buf body = BUF_INIT(BUF_UNLIMITED), expected = BUF_INIT(BUF_UNLIMITED);
+    large_body(&body);
+    for (int i = 0; i < LARGE_COUNT; i++)
+        buf_printf(&expected, "%s{\"%s\":{\"_id\":\"%d\",\"status\":%d}}",
+                   i == 0 ? "{\"errors\":true,\"items\":[" : ",", i % 1000 == 999 ? "create" : "index",
+                   i % 1000 == 999 ? 0 : i,
+                   i % 1000 == 999      ? 409
+                   : i == LARGE_REFUSED ? 400
+                                        : 201);
+    buf_printf(&expected, "]}");
+    buf_byte(&expected, '\0');
+    assert_int_equal(
+        api_box_ask(&box, "POST", "/large/_bulk?filter_path=errors,items.*._id,items.*.status", body.data, &reply),
+        200);
+    assert_string_equal(reply, expected.data);
+    mem_free(reply);
+    assert_true(written_at("/large/_doc/0") < written_at("/large/_doc/5000"));
+    buf_deinit(&expected);
+    buf_clear(&body);
+    large_body(&body);
+    assert_int_equal(api_box_ask(&box, "POST", "/whole/_bulk?atomic=true&filter_path=rolled_back", body.data, NULL),
+                     409);
+    buf_deinit(&body);
+}
+
 static void test_atomic_bulk(void **state)
 {
     (void)state;
@@ -293,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_media_types),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_bulk),
+        cmocka_unit_test(test_large_bulk),
         cmocka_unit_test(test_atomic_bulk),
         cmocka_unit_test(test_time),
     };
