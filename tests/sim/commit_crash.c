@@ -5,7 +5,9 @@
  * after each step. Then the log is cut at every length that it had on the way, byte by byte (or at every
  * Nth), and what is left is opened: its digest must be one of those, never an earlier one for a longer log,
  * and a transaction that is asked to commit again must say what the documents say. Every other cut is
- * followed by the zeros that a file system may leave.
+ * followed by the zeros that a file system may leave. The writes are large enough to put their entries in chunks, those of
+ * transactions ahead of the commit: after each cut every value of each account has its entry, and maintenance leaves no
+ * note of a transaction that the cut has ended.
  *
  * usage: commit_crash [--every N] [--from N]
  */
@@ -18,14 +20,16 @@
 #include "core/catalog.h"
 #include "core/core.h"
 #include "core/doc.h"
+#include "mapping/entry.h"
 #include "mapping/mapping.h"
 
-enum { STEPS_MAX = 64, TRANSACTIONS = 4, ACCOUNTS = 5, NAME_MAX_BYTES = 128 };
+enum { STEPS_MAX = 64, TRANSACTIONS = 4, ACCOUNTS = 32, NAME_MAX_BYTES = 128 };
 
 /* What was done, and what it came to. */
 struct told {
     int count;
     uint64_t digests[STEPS_MAX];
+    int entries; /* that speak of the accounts, the same after each step */
     int committed[TRANSACTIONS]; /* the step that committed each; -1: it was rolled back */
 };
 
@@ -292,8 +296,9 @@ static void check_accounts(struct host *host, off_t bytes)
 
     for (int i = 0; i < ACCOUNTS; i++) {
         const struct mapping_type *type = mapping_type(index->mapping, SLICE_LIT("_doc"));
-        char id[2] = {(char)('0' + i), '\0'}, value[64];
+        char id[8], value[64];
         struct doc doc;
+        snprintf(id, sizeof(id), "%d", i);
         if (doc_get(&view, index->number, type->number, slice_from(id), &doc) != 0)
             fail("an account is missing", bytes);
         snprintf(value, sizeof(value), "%.*s", (int)slice_find_byte(doc.source, ','), doc.source.data);
@@ -304,6 +309,54 @@ static void check_accounts(struct host *host, off_t bytes)
             fail("half of a commit is there", bytes);
     }
     catalog_unref(catalog);
+}
+
+/* Returns: how many entries speak of documents as they are now. */
+static int count_entries(struct host *host)
+{
+    struct catalog *catalog = core_catalog(host->core);
+    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("accounts"));
+    struct view view = {host->store, TL_TS_MAX, NULL};
+    struct entry_scan *walk = entry_walk_new(&view, index->number);
+    struct entry_hit hit;
+    uint16_t field;
+    int count = 0;
+
+    while (entry_walk_next(walk, &field, &hit) == 0) {
+        struct doc doc;
+        if (doc_get_key(&view, index->number, hit.document_key, &doc) != 0)
+            continue;
+        count += doc_entry_batch(&doc, field) == hit.batch;
+        doc_release(&doc);
+    }
+    entry_scan_free(walk);
+    catalog_unref(catalog);
+    return count;
+}
+
+/* Returns: whether a transaction has left notes of what it put ahead (core/ahead.h). */
+static bool has_notes(struct host *host)
+{
+    struct store_iter *iter =
+        store_iter_new(host->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("A"), SLICE_LIT("B"));
+
+    store_iter_seek_first(iter);
+    bool any = store_iter_valid(iter);
+    store_iter_free(iter);
+    return any;
+}
+
+static void check_entries(struct host *host, const struct told *told, off_t bytes)
+{
+    size_t removed = 1;
+
+    while (removed > 0)
+        if (core_maintain(host->core, ++host->now, 1000, &removed) != 0)
+            fail("maintenance fails", bytes);
+    if (has_notes(host))
+        fail("a transaction that is gone has left notes", bytes);
+    if (count_entries(host) != told->entries)
+        fail("entries are missing, or too many", bytes);
 }
 
 static void copy_all(const char *from, const char *to, off_t bytes, off_t zeros)
@@ -325,6 +378,7 @@ static int look(const char *base, const char *cut, const struct told *told, int 
     int step = find_step(&host, told, at_least, bytes);
     check_accounts(&host, bytes);
     check_outcomes(&host, told, step, bytes);
+    check_entries(&host, told, bytes);
     close_host(&host);
     remove_all(cut);
     return step;
@@ -351,6 +405,9 @@ int main(int argc, char **argv)
     open_host(&host, directory);
     command_free(run(&host, open_session()));
     tell(&host, &told, run(&host, write_accounts(NULL, 2, false)));
+    told.entries = count_entries(&host);
+    if (told.entries < ACCOUNTS)
+        fail("accounts have no entries", told.entries);
     if (store_sync(host.store) != 0)
         fail("no sync", 0);
     off_t low = log_bytes(directory);
