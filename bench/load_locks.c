@@ -67,11 +67,11 @@ static enum verdict session_read(struct connection *c, unsigned step, const stru
 
 /* --- Recipes ------------------------------------------------------------------------------------------------------ */
 
-/* The whole index: one document that only one can create. Who finds it there asks again. */
+/* The whole index: one document that only one can create; another in each run. Who finds it there asks again. */
 static void global_write(struct connection *c, unsigned step)
 {
-    load_http(c, step == 0 ? "PUT" : "DELETE", step == 0 ? "{}" : NULL, "/%s/_%s/global", c->load->index,
-              step == 0 ? "create" : "doc");
+    load_http(c, step == 0 ? "PUT" : "DELETE", step == 0 ? "{}" : NULL, "/%s/_%s/global-%s", c->load->index,
+              step == 0 ? "create" : "doc", c->load->keys);
 }
 
 static enum verdict recipe_read(struct connection *c, unsigned step, const struct reply *reply)
