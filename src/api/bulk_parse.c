@@ -281,7 +281,7 @@ static void look_for_pipeline(struct bulk_parser *parser, const struct write_ite
 {
     bool indexes = item->op == WRITE_INDEX || item->op == WRITE_CREATE ||
                    (item->op == WRITE_UPDATE && (item->update->upsert.data != NULL || item->update->doc_as_upsert));
-    if (!indexes || action->pipeline.len == 0)
+    if (!indexes || action->pipeline.len == 0 || slice_is(action->pipeline, "_none"))
         return;
     parser->bulk->pipeline_named = true;
     if (action->refused.type == PROBLEM_NONE)

@@ -22,31 +22,42 @@ struct health_wait {
 
 static bool status_is_reached(const char *status, struct slice wanted)
 {
-    return wanted.len == 0 || slice_is(wanted, "red") || slice_is(wanted, status) || strcmp(status, "green") == 0;
+    return wanted.len == 0 || wanted.data[0] == 'r' || wanted.data[0] == 'R' || strcmp(status, "green") == 0 ||
+           strncasecmp(wanted.data, status, wanted.len) == 0;
 }
 
-/* "2", ">=2", "ge(2)", "<3"… against the one node there is. */
+/* The forms of "2", ">=2", "ge(2)", "<3"…, and how far from the number the count of nodes may be. */
+static const struct nodes_form {
+    const char *prefix;
+    int low, high;
+} nodes_forms[] = {{">=", INT16_MIN, 0},   {"<=", 0, INT16_MAX},  {">", INT16_MIN, -1},
+                   {"<", 1, INT16_MAX},    {"ge(", INT16_MIN, 0}, {"le(", 0, INT16_MAX},
+                   {"gt(", INT16_MIN, -1}, {"lt(", 1, INT16_MAX}, {"", 0, 0}};
+
+static const struct nodes_form *nodes_form(struct slice wanted)
+{
+    const struct nodes_form *form = nodes_forms;
+    while (!slice_starts_with(wanted, slice_from(form->prefix)))
+        form++; /* the last begins every text */
+    return form;
+}
+
+static struct slice nodes_number(struct slice wanted)
+{
+    struct slice number = slice_from_offset(wanted, strlen(nodes_form(wanted)->prefix));
+    if (number.len > 0 && number.data[number.len - 1] == ')')
+        number.len--;
+    return number;
+}
+
+/* Against the one node there is. */
 static bool nodes_are_reached(struct slice wanted)
 {
-    static const struct {
-        const char *prefix;
-        int low, high; /* offsets from the number that are fine */
-    } forms[] = {{">=", INT16_MIN, 0},   {"<=", 0, INT16_MAX},  {">", INT16_MIN, -1},
-                 {"<", 1, INT16_MAX},    {"ge(", INT16_MIN, 0}, {"le(", 0, INT16_MAX},
-                 {"gt(", INT16_MIN, -1}, {"lt(", 1, INT16_MAX}, {"", 0, 0}};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        struct slice prefix = slice_from(forms[i].prefix);
-        if (!slice_starts_with(wanted, prefix))
-            continue;
-        struct slice number = slice_from_offset(wanted, prefix.len);
-        int64_t value;
-        if (number.len > 0 && number.data[number.len - 1] == ')')
-            number.len--;
-        if (!slice_to_i64(number, &value))
-            return true;
-        return value - 1 >= forms[i].low && value - 1 <= forms[i].high;
-    }
-    return true;
+    int64_t value;
+    if (!slice_to_i64(nodes_number(wanted), &value))
+        return true;
+    const struct nodes_form *form = nodes_form(wanted);
+    return value - 1 >= form->low && value - 1 <= form->high;
 }
 
 static bool shards_are_reached(const struct cluster_health *health, struct slice wanted)
@@ -147,13 +158,62 @@ static void write_health(struct request *request, const struct index_set *set, c
     json_end(&writer, '}');
 }
 
-static int refuse_status(struct request *request, struct slice name)
+static bool is_status(struct slice word)
 {
-    char *upper = (char *)(uintptr_t)arena_copy(request->arena, name).data;
-    for (size_t i = 0; i < name.len; i++)
-        upper[i] = (char)toupper((unsigned char)name.data[i]);
-    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                          "No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.%s", upper);
+    static const char *const words[] = {"green", "yellow", "red"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word.len == strlen(words[i]) && strncasecmp(word.data, words[i], word.len) == 0)
+            return true;
+    return false;
+}
+
+static int refuse_word(struct request *request, const char *format, struct slice word)
+{
+    char *upper = (char *)(uintptr_t)arena_copy(request->arena, word).data;
+    for (size_t i = 0; i < word.len; i++)
+        upper[i] = (char)toupper((unsigned char)word.data[i]);
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, format, upper);
+}
+
+static bool is_event(struct slice word)
+{
+    static const char *const words[] = {"immediate", "urgent", "high", "normal", "low", "languid"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word.len == strlen(words[i]) && strncasecmp(word.data, words[i], word.len) == 0)
+            return true;
+    return false;
+}
+
+/* What may be waited for, beyond what comes to be true of one node. */
+static int check_waits(struct request *request, const struct health_wait *wait)
+{
+    int64_t value;
+    bool flag;
+    int r = request_bool(request, "local", &flag);
+    struct slice event = request_param(request, "wait_for_events"), shards = wait->active_shards;
+    if (r != 0 || (r = request_bool(request, "wait_for_no_relocating_shards", &flag)) != 0 ||
+        (r = request_bool(request, "wait_for_no_initializing_shards", &flag)) != 0)
+        return r;
+    if (wait->status.data != NULL && !is_status(wait->status))
+        return refuse_word(request, "No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.%s",
+                           wait->status);
+    if (event.data != NULL && !is_event(event))
+        return refuse_word(request, "No enum constant org.elasticsearch.common.Priority.%s", event);
+    if (request_param(request, "wait_for_relocating_shards").data != NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "wait_for_relocating_shards has been removed, use wait_for_no_relocating_shards "
+                              "[true/false] instead");
+    if (shards.data != NULL && !slice_is(shards, "all") && !slice_to_i64(shards, &value)) {
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "cannot parse ActiveShardCount[%.*s]", SLICE_ARG(shards));
+        request->problem.caused_by = arena_zalloc(request->arena, sizeof *request->problem.caused_by);
+        problem_set(request->problem.caused_by, request->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                    SLICE_ARG(shards));
+        return r;
+    }
+    struct slice nodes = wait->nodes.data == NULL ? SLICE_NONE : nodes_number(wait->nodes);
+    if (nodes.data != NULL && !slice_to_i64(nodes, &value))
+        return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(nodes));
+    return 0;
 }
 
 /* Whether the path names, other than by a pattern, an index that is not there. */
@@ -188,9 +248,8 @@ int handle_cluster_health(struct request *request)
     int r = request_time(request, "timeout", &timeout);
     if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
-    if (wait.status.len > 0 && !slice_is(wait.status, "green") && !slice_is(wait.status, "yellow") &&
-        !slice_is(wait.status, "red"))
-        return refuse_status(request, wait.status);
+    if ((r = check_waits(request, &wait)) != 0)
+        return r;
     for (size_t i = 0; i < set.count; i++)
         cluster_health_add(&health, set.targets[i].index);
     /* Nothing that a client may wait for would come about by waiting: it is told at once what it would hear later. */

@@ -334,7 +334,7 @@ static int write_stored_fields(struct request *request, const struct doc_query *
 
 static bool wants_source(const struct doc_query *query)
 {
-    if (query->stored_field_count == 0 || query->source.given)
+    if (query->stored_fields == NULL || query->source.given)
         return query->source.fetch;
     for (size_t i = 0; i < query->stored_field_count; i++)
         if (slice_is(query->stored_fields[i], "_source"))

@@ -83,7 +83,8 @@ int handle_index_create(struct request *request)
     bool typed = false;
     int64_t ignored = 0;
     int r = request_bool(request, "include_type_name", &typed);
-    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 ||
+        (r = request_time(request, "master_timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
         return r;
     if ((r = request_json(request, JSON_DOCUMENT, &doc)) != 0)
         return r == REQUEST_REFUSED && request->problem.type != PROBLEM_NOT_X_CONTENT ? broken_body(request) : r;

@@ -18,6 +18,7 @@ struct scroll_job {
     uint64_t keep_alive_us;
     struct problem objection; /* of shards, to its time; else PROBLEM_NONE */
     bool total_as_int;
+    bool last; /* the request names no time to keep the context for: it ends with this page */
     int64_t begun_us;
 };
 
@@ -31,7 +32,8 @@ static int reply_page(struct request *request, struct scroll_job *job, struct se
         call->shard_count = 0; /* 1.x: no shard had anything left */
     call->total_as_int = as_int || job->total_as_int;
     reply_begin(request, 200, &writer);
-    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us), job->keep->id, SLICE_NONE);
+    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us),
+                 job->last ? SLICE_NONE : job->keep->id, SLICE_NONE);
     call->shard_count = shards;
     call->total_as_int = as_int;
     return REQUEST_DONE;
@@ -273,6 +275,8 @@ static int next_page(struct request *request)
     }
     r = read_page(request, job);
     search_keep_leave(searches, job->keep);
+    if (job->last)
+        (void)search_keep_clear(searches, CONTEXT_SCROLL, job->id);
     return r == 0 ? REQUEST_DONE : search_outcome(request, r);
 }
 
@@ -292,7 +296,8 @@ int handle_scroll(struct request *request)
     int r = read_ids(request, false, &ids, &count, &scroll);
     if (r == 0)
         r = request_bool(request, "rest_total_hits_as_int", &job->total_as_int);
-    if (r == 0 && scroll.data != NULL)
+    job->last = scroll.data == NULL;
+    if (r == 0 && !job->last)
         r = search_keep_alive(request, scroll, "scroll", &job->keep_alive_us);
     if (r == 0)
         r = request_accept(request);

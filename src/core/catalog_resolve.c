@@ -48,7 +48,7 @@ static void problem_many(const struct alias_use *uses, size_t count, struct slic
         ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
         dialect == DIALECT_5
             ? "Alias [%.*s] has more than one indices associated with it [[%.*s]], can't execute a single index op"
-            : "Alias [%.*s] has more than one index associated with it [%.*s], can't execute a single index op",
+            : "alias [%.*s] has more than one index associated with it [%.*s], can't execute a single index op",
         SLICE_ARG(alias), SLICE_ARG(buf_view(&names)));
     buf_deinit(&names);
 }

@@ -325,7 +325,7 @@ static bool holds_no_objects(yyjson_val *section)
     yyjson_val *key, *value;
 
     yyjson_obj_foreach (section, i, max, key, value) {
-        if (!yyjson_is_obj(value) && !yyjson_is_null(value))
+        if (!yyjson_is_obj(value))
             return true;
     }
     return false;

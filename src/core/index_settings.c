@@ -89,6 +89,43 @@ static int check_time(const struct setting *setting, struct arena *arena, struct
     return INDEX_SETTINGS_REFUSED;
 }
 
+static bool is_whole_number(struct slice text)
+{
+    int64_t value;
+    return slice_to_i64(text, &value) && value >= 0;
+}
+
+/* "0-1", "2-all", "false". */
+static int check_expand(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    size_t dash = slice_find_byte(text, '-');
+    struct slice most = slice_from_offset(text, dash + 1);
+    if (slice_is(text, "false"))
+        return 0;
+    if (dash < text.len && is_whole_number(slice_make(text.data, dash)) &&
+        (slice_is(most, "all") || is_whole_number(most)))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse [%.*s] from value: [%.*s] at index %d",
+                SLICE_ARG(setting->key), SLICE_ARG(text), dash < text.len ? (int)dash : -1);
+    return INDEX_SETTINGS_REFUSED;
+}
+
+/* Of the texts, those that must be one of a few. */
+static int check_text(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    struct slice text = setting->values[0];
+    if (slice_is(setting->key, "index.auto_expand_replicas"))
+        return check_expand(setting, arena, ret_problem);
+    if (!slice_is(setting->key, "index.codec") || slice_is(text, "default") || slice_is(text, "best_compression") ||
+        slice_is(text, "lucene_default"))
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "unknown value for [index.codec] must be one of [default, best_compression] but was: %.*s",
+                SLICE_ARG(text));
+    return INDEX_SETTINGS_REFUSED;
+}
+
 static int check_value(const struct known *known, const struct setting *setting, struct arena *arena,
                        struct problem *ret_problem)
 {
@@ -103,7 +140,7 @@ static int check_value(const struct known *known, const struct setting *setting,
     case NUMBER: return check_number(known, setting, arena, ret_problem);
     case BOOLEAN: return check_boolean(setting, arena, ret_problem);
     case TIME: return check_time(setting, arena, ret_problem);
-    default: return 0;
+    default: return check_text(setting, arena, ret_problem);
     }
 }
 

@@ -143,7 +143,7 @@ int date__resolve(const struct date_fields *fields, bool round_up, int zone_minu
     }
     struct date_parts parts = {
         .year = fields->year == DATE_UNSET ? 1970 : fields->year,
-        .month = or_default(fields->month, round_up, 1, 12),
+        .month = fields->month == DATE_UNSET ? 1 : fields->month,
         .hour = or_default(hour, round_up, 0, 23),
         .minute = or_default(fields->minute, round_up, 0, 59),
         .second = or_default(fields->second, round_up, 0, 59),
@@ -152,7 +152,7 @@ int date__resolve(const struct date_fields *fields, bool round_up, int zone_minu
     if (parts.year > YEAR_MAX || parts.year < -YEAR_MAX || parts.month < 1 || parts.month > 12 || parts.hour > 23 ||
         parts.minute > 59 || parts.second > 59)
         return DATE_INVALID;
-    parts.day = or_default(fields->day, round_up, 1, date_month_days(parts.year, parts.month));
+    parts.day = fields->day == DATE_UNSET ? 1 : fields->day; /* the first, whichever way: Elasticsearch's rule */
     if (fields->day_of_year != DATE_UNSET)
         place_day_of_year(&parts, fields->day_of_year);
     if (parts.day < 1 || parts.day > date_month_days(parts.year, parts.month))
