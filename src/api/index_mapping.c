@@ -86,6 +86,15 @@ static struct slice missing_types(struct request *request, const struct index_se
     return text;
 }
 
+/* Whether indices of 7.x have the types: its calls name one with include_type_name only. */
+static bool of_seven(const struct request *request, const struct index_set *set)
+{
+    bool typed = false;
+    for (size_t i = 0; i < set->count; i++)
+        typed = typed || mapping_type_count(set->targets[i].index->mapping) > 0;
+    return request->dialect == DIALECT_7 && typed;
+}
+
 /* GET /index/_mapping/type: 404 when a type is missing, with what there is of the others. */
 static int reply_types(struct request *request, const struct index_set *set, struct slice types)
 {
@@ -126,7 +135,7 @@ int handle_mapping_get(struct request *request)
         return r;
     bool named = request_param(request, "include_type_name").data != NULL;
     struct slice types = request_part(request, PART_TYPE);
-    if (types.len > 0 && named && !typed)
+    if (types.len > 0 && !typed && (named || of_seven(request, &set)))
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "Types cannot be provided in get mapping requests, unless include_type_name is set to true.");
@@ -238,7 +247,7 @@ int handle_mapping_put(struct request *request)
         return r;
     bool named = request_param(request, "include_type_name").data != NULL;
     change->type = request_part(request, PART_TYPE);
-    if (change->type.len > 0 && named && !change->typed)
+    if (change->type.len > 0 && !change->typed && (named || of_seven(request, &set)))
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "Types cannot be provided in put mapping requests, unless the include_type_name parameter is "

@@ -8,6 +8,7 @@
 
 #include "api/api_internal.h"
 #include "api/index_set.h"
+#include "api/place.h"
 #include "api/searches.h"
 #include "api/source_filter.h"
 #include "core/doc.h"
@@ -61,12 +62,22 @@ static int wrap_count(struct request *request, struct search_call *call, size_t 
     return REQUEST_REFUSED;
 }
 
+static int refuse_no_object(struct request *request, struct search_call *call, const struct query_parser *parser,
+                            yyjson_val *root)
+{
+    size_t line, column;
+    query_position(parser->doc, root, false, &line, &column);
+    request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]", place_token(root));
+    problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
+    return REQUEST_REFUSED;
+}
+
 static int parse_count(struct request *request, struct search_call *call, struct query_parser *parser, yyjson_val *root)
 {
     size_t index, count;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(root))
-        return request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT]");
+        return refuse_no_object(request, call, parser, root);
     yyjson_obj_foreach (root, index, count, key, value) {
         if (!slice_is(json_slice(key), "query")) {
             size_t line, column;

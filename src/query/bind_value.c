@@ -250,6 +250,9 @@ static int integer_bound(struct binder *binder, const struct mapping_field *fiel
         exact = whole >= 9.2233720368547758e18    ? INT64_MAX
                 : whole <= -9.2233720368547758e18 ? INT64_MIN
                                                   : (int64_t)whole;
+    } else if (field != NULL && field->type != FIELD_LONG &&
+               out_of_range(binder, field, scalar, (double)exact) == QUERY_REFUSED) {
+        return QUERY_REFUSED;
     }
     (high ? &matcher->range.high : &matcher->range.low)->i64 = exact;
     return 0;

@@ -171,8 +171,9 @@ static int take_post_filter(struct query_parser *parser, yyjson_val *value, stru
 
 /* --- _source ------------------------------------------------------------------------------------------------------ */
 
-static int take_patterns(struct query_parser *parser, yyjson_val *value, const struct slice **ret_items,
-                         size_t *ret_count)
+/* `name`: of the member that the patterns are in. */
+static int take_patterns(struct query_parser *parser, yyjson_val *value, struct slice name,
+                         const struct slice **ret_items, size_t *ret_count)
 {
     size_t count = yyjson_is_arr(value) ? unsafe_yyjson_get_len(value) : 1;
     yyjson_val *item = yyjson_is_arr(value) ? unsafe_yyjson_get_first(value) : value;
@@ -182,8 +183,8 @@ static int take_patterns(struct query_parser *parser, yyjson_val *value, const s
                              JSON_FILTER_PATTERNS_MAX);
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
         if (!yyjson_is_str(item))
-            return query__refuse(parser, item, false, PROBLEM_PARSING, "Unknown key for a %s in [_source].",
-                                 query__token(item));
+            return query__refuse(parser, item, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
+                                 query__token(item), SLICE_ARG(name));
         items[i] = json_slice(item);
         if (items[i].len > JSON_FILTER_PATTERN_BYTES_MAX)
             return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "a pattern has at most %d bytes",
@@ -202,9 +203,9 @@ static int take_source_object(struct query_parser *parser, yyjson_val *value, st
         struct slice name = json_slice(key);
         int r;
         if (slice_is(name, "includes") || slice_is(name, "include"))
-            r = take_patterns(parser, member, &request->source.includes, &request->source.include_count);
+            r = take_patterns(parser, member, name, &request->source.includes, &request->source.include_count);
         else if (slice_is(name, "excludes") || slice_is(name, "exclude"))
-            r = take_patterns(parser, member, &request->source.excludes, &request->source.exclude_count);
+            r = take_patterns(parser, member, name, &request->source.excludes, &request->source.exclude_count);
         else
             r = query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
                               query__token(member), SLICE_ARG(name));
@@ -224,7 +225,8 @@ static int take_source(struct query_parser *parser, yyjson_val *value, struct se
     if (yyjson_is_obj(value))
         return take_source_object(parser, value, request);
     if (yyjson_is_str(value) || yyjson_is_arr(value))
-        return take_patterns(parser, value, &request->source.includes, &request->source.include_count);
+        return take_patterns(parser, value, SLICE_LIT("_source"), &request->source.includes,
+                             &request->source.include_count);
     return query__refuse(parser, value, false, PROBLEM_PARSING,
                          "Expected one of [VALUE_BOOLEAN, START_OBJECT] but found [%s]", query__token(value));
 }
@@ -234,13 +236,15 @@ static int take_source(struct query_parser *parser, yyjson_val *value, struct se
 static int take_stored_fields(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     const struct slice *items = NULL;
-    int r = take_patterns(parser, value, &items, &request->stored_field_count);
+    int r = take_patterns(parser, value, SLICE_LIT("stored_fields"), &items, &request->stored_field_count);
     request->stored_fields = (struct slice *)(uintptr_t)items;
     request->no_source = request->no_source || (r == 0 && request->stored_field_count == 0 && !request->source_asked);
     for (size_t i = 0; r == 0 && i < request->stored_field_count; i++) {
         request->stored_none = request->stored_none || slice_is(items[i], "_none_");
         request->source_asked = request->source_asked || slice_is(items[i], "_source");
     }
+    if (r == 0 && request->stored_none && request->stored_field_count > 1)
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "cannot combine _none_ with other fields");
     return r;
 }
 
@@ -461,6 +465,16 @@ static int take_search_after(struct query_parser *parser, yyjson_val *value, str
 {
     if (unsafe_yyjson_get_len(value) == 0)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT, "Values must contains at least one value.");
+    size_t i, count;
+    yyjson_val *item;
+    yyjson_arr_foreach (value, i, count, item) {
+        if (yyjson_is_ctn(item))
+            return query__refuse(
+                parser, item, false, PROBLEM_PARSING,
+                "Expected [VALUE_STRING] or [VALUE_NUMBER] or [VALUE_BOOLEAN] or [VALUE_NULL] but found "
+                "[%s] inside search_after.",
+                query__token(item));
+    }
     request->search_after = value;
     return 0;
 }

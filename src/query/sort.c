@@ -75,8 +75,9 @@ static void set_missing_address(struct binder *binder, struct bound_key *bound)
         bound->has_missing = false;
 }
 
-static void set_missing(struct binder *binder, struct bound_key *bound)
+static int set_missing(struct binder *binder, struct bound_key *bound)
 {
+    char *end = NULL;
     struct slice text = arena_copy(binder->arena, query__scalar_text(binder->arena, bound->key->missing));
     bound->has_missing = true;
     bound->missing.kind = bound->kind;
@@ -85,9 +86,13 @@ static void set_missing(struct binder *binder, struct bound_key *bound)
     else if (bound->kind == SORT_BYTES)
         bound->missing.bytes = text;
     else if (bound->kind == SORT_F64)
-        bound->missing.f64 = strtod(text.data, NULL);
+        bound->missing.f64 = strtod(text.data, &end);
     else
-        bound->missing.i64 = strtoll(text.data, NULL, 10);
+        bound->missing.i64 = strtoll(text.data, &end, 10);
+    if (end == NULL || end != text.data || yyjson_is_bool(bound->key->missing))
+        return 0;
+    problem_set(binder->problem, binder->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+    return QUERY_REFUSED;
 }
 
 static bool is_metadata(struct slice field)
@@ -133,9 +138,10 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
         return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]", SLICE_ARG(bound->field->path),
                                   SLICE_ARG(bound->field->type_name));
     bound->kind = bound->field != NULL ? kind_of(bound->field) : kind_of_unmapped(key->unmapped_type);
-    if (key->missing != NULL)
-        set_missing(binder, bound);
-    return 0;
+    bool counts = key->mode == SORT_SUM || key->mode == SORT_AVG || key->mode == SORT_MEDIAN;
+    if (counts && (bound->kind == SORT_BYTES || bound->kind == SORT_IP))
+        return bind__refuse_plain(binder, "we only support AVG, MEDIAN and SUM on number based fields");
+    return key->missing != NULL ? set_missing(binder, bound) : 0;
 }
 
 int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys)
@@ -354,6 +360,8 @@ static bool after_value(struct arena *arena, const struct bound_key *bound, yyjs
         *ret_value = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_get_sint(item)};
     } else if (yyjson_is_real(item)) {
         *ret_value = (struct sort_value){.kind = SORT_F64, .f64 = yyjson_get_real(item)};
+        if (of_field && bound->kind == SORT_I64)
+            ret_value->f64 = trunc(ret_value->f64); /* read as a long */
     } else if (yyjson_is_bool(item)) {
         *ret_value = (struct sort_value){.kind = SORT_I64, .i64 = yyjson_is_true(item)};
     } else {

@@ -92,7 +92,8 @@ static void unknown_and_wrong_settings_are_refused(void **state)
     refused("{\"refresh_interval\":\"5\"}",
             "failed to parse setting [index.refresh_interval] with value [5] as a time value: "
             "unit is missing or unrecognized");
-    refused("{\"uuid\":\"x\"}", "private index setting [index.uuid] can not be set explicitly");
+    refused("{\"uuid\":\"x\"}", "unknown setting [index.uuid] please check that any required plugins are installed, or check the "
+                             "breaking changes documentation for removed settings");
 }
 
 int main(void)
