@@ -129,20 +129,27 @@ static void validate_version_range(const struct write_item *item, const struct w
                        write_version_type_name(item->version_type));
 }
 
-static void validate_compare_and_set(const struct write_item *item, const struct write_asked *asked,
-                                     struct validation *validation)
+/* Half a condition is none: a typed call has both, too, as in 6.x. */
+static void validate_numbers(const struct write_item *item, const struct write_asked *asked,
+                             struct validation *validation)
 {
     bool by_number = item->if_seq_no != SEQ_NO_ANY;
-    validate_version_range(item, asked, validation);
-    if (item->version_type == VERSION_INTERNAL && asked->version)
-        validation_add(validation, "internal versioning can not be used for optimistic concurrency control. Please use "
-                                   "`if_seq_no` and `if_primary_term` instead");
     if (by_number && (item->version_type != VERSION_INTERNAL || asked->version))
         validation_add(validation, "compare and write operations can not use versioning");
     if (by_number && item->if_primary_term == 0)
         validation_add(validation, "ifSeqNo is set, but primary term is [0]");
     if (!by_number && item->if_primary_term != 0)
         validation_add(validation, "ifSeqNo is unassigned, but primary term is [%" PRId64 "]", item->if_primary_term);
+}
+
+static void validate_compare_and_set(const struct write_item *item, const struct write_asked *asked,
+                                     struct validation *validation)
+{
+    validate_version_range(item, asked, validation);
+    if (item->version_type == VERSION_INTERNAL && asked->version)
+        validation_add(validation, "internal versioning can not be used for optimistic concurrency control. Please use "
+                                   "`if_seq_no` and `if_primary_term` instead");
+    validate_numbers(item, asked, validation);
 }
 
 static void validate_id_length(const struct write_item *item, enum dialect dialect, struct validation *validation)
@@ -207,6 +214,8 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
         validate_compare_and_set(item, asked, validation);
     else if (item->op != WRITE_UPDATE)
         validate_version_range(item, asked, validation);
+    if (dialect == DIALECT_5)
+        validate_numbers(item, asked, validation);
     if (item->op != WRITE_DELETE)
         validate_id_length(item, dialect, validation);
     if (item->id_generated && dialect == DIALECT_5 &&

@@ -91,6 +91,22 @@ static void agent_expect(const char *agent, const char *path, const char *expect
     box_exchange_free(sent);
 }
 
+/* A typed write with half of a condition is not written without it. */
+static void test_half_a_condition(void **state)
+{
+    (void)state;
+    api_box_expect(&box, "PUT", "/half/t/1", "{}", 201, "*");
+    api_box_expect(
+        &box, "PUT", "/half/t/1?if_primary_term=1", "{}", 400,
+        "{\"error\":{\"root_cause\":[{\"type\":\"action_request_validation_exception\",\"reason\":\"Validation "
+        "Failed: 1: ifSeqNo is unassigned, but primary term is [1];\"}]*");
+    api_box_expect(
+        &box, "PUT", "/half/t/1?if_seq_no=0", "{}", 400,
+        "{\"error\":{\"root_cause\":[{\"type\":\"action_request_validation_exception\",\"reason\":\"Validation "
+        "Failed: 1: ifSeqNo is set, but primary term is [0];\"}]*");
+    api_box_expect(&box, "PUT", "/half/t/1?if_seq_no=0&if_primary_term=1", "{}", 200, "*");
+}
+
 static void test_libraries(void **state)
 {
     (void)state;
@@ -346,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_typed_and_typeless),
         cmocka_unit_test(test_shared_paths),
         cmocka_unit_test(test_first_document),
+        cmocka_unit_test(test_half_a_condition),
         cmocka_unit_test(test_libraries),
         cmocka_unit_test(test_typed_in_seven),
         cmocka_unit_test(test_eight),
