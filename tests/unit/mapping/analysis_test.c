@@ -80,6 +80,7 @@ static void analyzers_of_settings(void **state)
         {"p", "a/b", "a|a/b"},
         {"p", "/", "/"},
         {"p", "//", "/|//"},
+        {"p", "/a//b/", "/a|/a/|/a//b|/a//b/"},
         {"p", "", ""},
         {"p1", "/a/b/c", "/b|/b/c"},
         {"p1", "/a", ""},
