@@ -19,19 +19,29 @@ struct arena_chunk {
     _Alignas(max_align_t) char data[];
 };
 
-static void chunk_add(struct arena *arena, size_t bytes)
+static void chunk_add(struct arena *arena, size_t size)
 {
-    size_t size = arena->chunks ? arena->chunks->bytes * 2 : CHUNK_BYTES_MIN;
-    if (size > CHUNK_BYTES_MAX)
-        size = CHUNK_BYTES_MAX;
-    if (size < bytes)
-        size = bytes;
     struct arena_chunk *chunk = mem_alloc(sizeof *chunk + size);
     chunk->older = arena->chunks;
     chunk->bytes = size;
     arena->chunks = chunk;
     arena->next = chunk->data;
     arena->end = chunk->data + size;
+}
+
+/* A chunk for at least `bytes`: twice the last one, so that there are few. */
+static void chunk_grow(struct arena *arena, size_t bytes)
+{
+    size_t size = arena->chunks ? arena->chunks->bytes * 2 : CHUNK_BYTES_MIN;
+    if (size > CHUNK_BYTES_MAX)
+        size = CHUNK_BYTES_MAX;
+    chunk_add(arena, size < bytes ? bytes : size);
+}
+
+void arena_reserve(struct arena *arena, size_t size)
+{
+    if ((size_t)(arena->end - arena->next) < size)
+        chunk_add(arena, size);
 }
 
 void arena_deinit(struct arena *arena)
@@ -91,7 +101,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     if (padded == 0)
         padded = ALIGNMENT;
     if ((size_t)(arena->end - arena->next) < padded)
-        chunk_add(arena, padded);
+        chunk_grow(arena, padded);
     void *pointer = arena->next;
     arena->next += padded;
     arena->used += padded;

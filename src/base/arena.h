@@ -27,6 +27,12 @@ struct arena {
 
 void arena_deinit(struct arena *arena);
 
+/*
+ * Sees to it that the next `size` bytes come from one chunk, which is made no larger than that. For many arenas of about
+ * the same use, where doubling would leave half of each empty.
+ */
+void arena_reserve(struct arena *arena, size_t size);
+
 /* Forgets all allocations; keeps one chunk of at most 256 KiB for the next use. */
 void arena_reset(struct arena *arena);
 

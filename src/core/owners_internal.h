@@ -90,7 +90,7 @@ struct txn {
 
 /* A command that waits for its locks, or was granted them and is about to go on. */
 struct wait {
-    struct party party;       /* PARTY_WRITE: of a write of its own; else unused */
+    struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction */
     struct lock_owner *owner; /* whose request it is */
     struct command *command;  /* NULL: the removal of an ended session's documents */
     struct lock_request *request;
@@ -110,6 +110,12 @@ struct wait {
     struct list of_all; /* in owners->waits, in order of arrival */
     struct list of_session;
     struct list link; /* in owners->ready */
+};
+
+/* One of a write that is nobody's, and so a party itself. */
+struct write_wait {
+    struct wait wait;
+    struct party party; /* PARTY_WRITE */
 };
 
 struct owners {

@@ -62,7 +62,7 @@ static void session_text(const struct session *session, struct buf *buf)
 
 static uint64_t write_number(const struct party *party)
 {
-    const struct wait *wait = container_of(party, const struct wait, party);
+    const struct wait *wait = &container_of(party, const struct write_wait, party)->wait;
     return wait->command == NULL ? 0 : wait->command->request;
 }
 

@@ -15,18 +15,18 @@ static struct slice request_key(uint64_t number, char *bytes)
 struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
                        struct txn *txn)
 {
-    struct wait *wait = mem_zalloc(sizeof *wait);
+    struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
     wait->command = command;
     wait->session = session;
     wait->txn = txn;
     wait->owner = owner;
     wait->since = core->ts;
     if (owner == NULL) {
-        wait->party = (struct party){.kind = PARTY_WRITE, .session = session};
-        lock_owner_init(&core->owners->locks, &wait->party.owner, session == NULL ? NULL : &session->party.owner,
-                        &wait->party);
-        wait->party.owner.one_shot = true;
-        wait->owner = &wait->party.owner;
+        wait->party = &container_of(wait, struct write_wait, wait)->party;
+        *wait->party = (struct party){.kind = PARTY_WRITE, .session = session};
+        wait->owner = &wait->party->owner;
+        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->party.owner, wait->party);
+        wait->owner->one_shot = true;
     }
     return wait;
 }
@@ -81,7 +81,7 @@ void wait__free(struct core *core, struct wait *wait)
     wait__tell_end(core, wait);
     unpark(owners, wait);
     lock_request_free(wait->request);
-    if (wait->owner == &wait->party.owner) {
+    if (wait->party != NULL) {
         lock_release_all(&owners->locks, wait->owner);
         lock_owner_deinit(wait->owner);
     }
@@ -96,8 +96,10 @@ static void leave_session(struct wait *wait)
         return;
     list_remove(&wait->of_session);
     wait->session = NULL;
-    wait->party.session = NULL;
-    wait->party.owner.session = NULL;
+    if (wait->party == NULL)
+        return;
+    wait->party->session = NULL;
+    wait->owner->session = NULL;
 }
 
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)

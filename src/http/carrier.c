@@ -9,6 +9,7 @@
 
 enum {
     POOL_MAX = 256,             /* carriers kept */
+    USUAL_BYTES = 576,          /* of an exchange's arena: what a request that waits has in it, its body read */
     KEPT_BYTES_MAX = 16 * 1024, /* of each buffer of a carrier that is kept */
 };
 
@@ -92,6 +93,7 @@ static struct carrier *carrier_new(struct http *http)
     carrier->http = http;
     carrier->exchange.ops = &carrier_ops;
     carrier->exchange.arena = ARENA_INIT;
+    arena_reserve(&carrier->exchange.arena, USUAL_BYTES);
     carrier->exchange.response = BUF_INIT(BUF_UNLIMITED);
     carrier->body = BUF_INIT(BUF_UNLIMITED);
     carrier->stream = BUF_INIT(BUF_UNLIMITED);

@@ -200,6 +200,22 @@ static void an_arena_goes_back_to_a_mark(void **state)
     arena_deinit(&arena);
 }
 
+/* Goal: what was reserved comes from one piece of memory, and an arena with room enough is left as it is. */
+static void an_arena_reserves(void **state)
+{
+    struct arena arena = ARENA_INIT;
+    (void)state;
+
+    arena_reserve(&arena, 1600);
+    char *first = arena_alloc(&arena, 16);
+    for (int i = 1; i < 100; i++)
+        assert_ptr_equal(arena_alloc(&arena, 16), first + 16 * i);
+    arena_reset(&arena);
+    arena_reserve(&arena, 1600);
+    assert_ptr_equal(arena_alloc(&arena, 16), first);
+    arena_deinit(&arena);
+}
+
 static void a_text_in_a_line_stays_in_it(void **state)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
@@ -224,6 +240,7 @@ int main(void)
         cmocka_unit_test(list_keeps_order),
         cmocka_unit_test(a_text_in_a_line_stays_in_it),
         cmocka_unit_test(an_arena_goes_back_to_a_mark),
+        cmocka_unit_test(an_arena_reserves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
