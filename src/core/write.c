@@ -124,7 +124,7 @@ void writing__shard_details(struct writing *work, struct writing_item *at)
 /* Whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_run.h). */
 static bool ids_rise(const struct write_run *run)
 {
-    if (run->count < WRITE_CHUNK_ITEMS_MIN || run->overlay != NULL)
+    if (run->count < WRITE_CHUNK_ITEMS_MIN)
         return false;
     for (size_t i = 1; i < run->count; i++)
         if (slice_compare(run->items[i - 1].id, run->items[i].id) > 0)
@@ -189,6 +189,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         .run = run,
         .sink = {core->batch, run->overlay},
         .view = core__view(core, run->overlay),
+        .committed = core__view(core, NULL),
         .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
         .script_steps = update_steps_shared(&core->limits.script),

@@ -39,8 +39,9 @@ struct writing {
     struct buf record;     /* reused */
     size_t bytes;          /* of keys and records written */
     uint64_t script_steps; /* left to all scripts of the command (update.h) */
-    struct doc_run *walk; /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
-    bool walks;           /* it is to be begun by the first item that reads */
+    struct doc_run *walk;  /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
+    struct view committed; /* what it walks over: the view without the transaction's own writes */
+    bool walks;            /* it is to be begun by the first item that reads */
 
     /* Names for results, in the run's arena, of the index and type written last. */
     uint32_t named_index;

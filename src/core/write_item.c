@@ -206,7 +206,19 @@ static void begin_walk(struct writing *work, const struct writing_item *at)
 
     work->walks = false;
     if (last->id.len <= DOC_ID_BYTES_MAX)
-        work->walk = doc_run_new(&work->view, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
+        work->walk = doc_run_new(&work->committed, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
+}
+
+/* By the walk, which does not know what the transaction itself has written. Returns: as doc_run_get(). */
+static int read_by_walk(struct writing *work, struct writing_item *at)
+{
+    const struct overlay *overlay = work->sink.overlay;
+    struct slice value;
+
+    if (work->walk == NULL ||
+        (overlay != NULL && overlay_get(overlay, SPACE_DOCUMENTS, at->key, &value) != STORE_NOT_FOUND))
+        return DOC_RUN_UNKNOWN;
+    return doc_run_get(work->walk, at->key, &at->old);
 }
 
 static int read_old(struct writing *work, struct writing_item *at)
@@ -225,7 +237,7 @@ static int read_old(struct writing *work, struct writing_item *at)
     }
     if (work->walks)
         begin_walk(work, at);
-    int r = work->walk == NULL ? DOC_RUN_UNKNOWN : doc_run_get(work->walk, at->key, &at->old);
+    int r = read_by_walk(work, at);
     if (r != DOC_RUN_UNKNOWN)
         return r;
     return doc_get_any(&work->view, at->index->number, at->type->number, at->item->id, &at->old);

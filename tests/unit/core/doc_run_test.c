@@ -137,34 +137,68 @@ static struct write_item bulk_item(struct rng *rng, unsigned number, char id[16]
     return item;
 }
 
-static void a_rising_bulk_does_what_single_writes_do(void **state)
+static void transaction(struct core_box *box, enum command_type type, const char *id)
 {
-    enum { BULKS = 60, ITEMS = 50 };
+    struct command *command = command_new(type, DIALECT_7);
+    command->txn.id = slice_from(id);
+    command->txn.timeout_us = 60 * TL_SECOND;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static void compare(struct core_box *single, struct command *command)
+{
+    for (size_t i = 0; i < command->write.item_count; i++) {
+        const struct write_result *expected = box_one(single, command->write.items[i]);
+        const struct write_result *result = &command->write.results[i];
+        assert_int_equal(result->outcome, expected->outcome);
+        assert_int_equal(result->conflict, expected->conflict);
+        assert_int_equal(result->version, expected->version);
+        assert_int_equal(result->seq_no, expected->seq_no);
+    }
+}
+
+/* `in_transactions`: a few bulks in each, which see what the ones before wrote. */
+static void compare_bulks(bool in_transactions, uint64_t seed)
+{
+    enum { BULKS = 60, ITEMS = 50, BULKS_OF_ONE = 4 };
     struct core_box bulked, single;
     struct rng rng;
-    (void)state;
-    rng_init(&rng, 15);
+    rng_init(&rng, seed);
     box_open(&bulked);
     box_open(&single);
     for (unsigned b = 0; b < BULKS; b++) {
-        char ids[ITEMS][16], sources[ITEMS][32];
+        char id[16], ids[ITEMS][16], sources[ITEMS][32];
+        snprintf(id, sizeof id, "t%u", b / BULKS_OF_ONE);
         struct command *command = box_write(&bulked, ITEMS);
         unsigned number = (unsigned)rng_below(&rng, 300), step_max = 1 + (unsigned)rng_below(&rng, 20);
         for (unsigned i = 0; i < ITEMS; i++, number += (unsigned)rng_below(&rng, step_max + 1))
             command->write.items[i] = bulk_item(&rng, number, ids[i], sources[i]);
+        if (in_transactions && b % BULKS_OF_ONE == 0)
+            transaction(&bulked, COMMAND_TXN_BEGIN, id);
+        if (in_transactions)
+            command->write.transaction = slice_from(id);
         box_run(&bulked, command, 1);
-        for (unsigned i = 0; i < ITEMS; i++) {
-            const struct write_result *expected = box_one(&single, command->write.items[i]);
-            const struct write_result *result = &command->write.results[i];
-            assert_int_equal(result->outcome, expected->outcome);
-            assert_int_equal(result->conflict, expected->conflict);
-            assert_int_equal(result->version, expected->version);
-            assert_int_equal(result->seq_no, expected->seq_no);
-        }
-        assert_int_equal(box_count(&bulked, "fs"), box_count(&single, "fs"));
+        compare(&single, command);
+        if (in_transactions && b % BULKS_OF_ONE == BULKS_OF_ONE - 1)
+            transaction(&bulked, COMMAND_TXN_COMMIT, id);
+        if (!in_transactions || b % BULKS_OF_ONE == BULKS_OF_ONE - 1)
+            assert_int_equal(box_count(&bulked, "fs"), box_count(&single, "fs"));
     }
     box_close(&bulked);
     box_close(&single);
+}
+
+static void a_rising_bulk_does_what_single_writes_do(void **state)
+{
+    (void)state;
+    compare_bulks(false, 15);
+}
+
+static void so_it_does_in_a_transaction(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 16; seed < 20; seed++)
+        compare_bulks(true, seed);
 }
 
 int main(void)
@@ -175,6 +209,7 @@ int main(void)
         cmocka_unit_test(far_apart_it_gives_up),
         cmocka_unit_test(outside_and_backwards_it_does_not_know),
         cmocka_unit_test(a_rising_bulk_does_what_single_writes_do),
+        cmocka_unit_test(so_it_does_in_a_transaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
