@@ -104,6 +104,7 @@ void api_stop(struct api *api)
 
 void api_cancel(struct api *api)
 {
+    store_compact_cancel(api->store);
     searches_cancel(api->searches);
 }
 

@@ -33,7 +33,7 @@ void api_close(struct api *api);
 void api_stop(struct api *api);
 
 /*
- * Ends what takes long: searches that run, by-query tasks. Ensures: no task runs; once the requests in flight have been
+ * Ends what takes long: searches that run, by-query tasks, compactions asked for. Ensures: no task runs; once the requests in flight have been
  * answered, nothing of the api is pinned in the journal, which may then be closed.
  */
 void api_cancel(struct api *api);

@@ -336,38 +336,57 @@ int handle_index_get(struct request *request)
 
 /* --- Refresh, flush, merge, clear caches -------------------------------------------------------------------------- */
 
-static int nothing_to_do(struct request *request, bool replicas_too)
+/* The shards that a call reached. */
+static int reply_reached(struct request *request, const struct index_set *set)
 {
-    struct index_set set;
     struct json_writer writer;
-    struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
-    int r = index_set_read(request, &options, &set);
-    if (r != 0)
-        return r;
-    unsigned primaries = index_set_primaries(&set), copies = index_set_copies(&set);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
-    reply_shards(&writer, replicas_too ? copies : primaries, primaries);
+    reply_shards(&writer, index_set_copies(set), index_set_primaries(set));
     json_end(&writer, '}');
     return REQUEST_DONE;
 }
 
+static int nothing_to_do(struct request *request)
+{
+    struct index_set set;
+    struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
+    int r = index_set_read(request, &options, &set);
+    return r != 0 ? r : reply_reached(request, &set);
+}
+
 int handle_index_refresh(struct request *request)
 {
-    return nothing_to_do(request, true);
+    return nothing_to_do(request);
 }
 
 int handle_index_flush(struct request *request)
 {
-    return nothing_to_do(request, true);
+    return nothing_to_do(request);
 }
 
+static int forcemerge_long(struct request *request)
+{
+    int r = store_compact(request->api->store);
+    atomic_store(&request->api->merging, false);
+    return r < 0 ? r : reply_reached(request, request->context);
+}
+
+/* The indices share the store's files, so it is all of them. While one call is at it, another has nothing to do. */
 int handle_index_forcemerge(struct request *request)
 {
-    return nothing_to_do(request, true);
+    struct index_set *set = arena_zalloc(request->arena, sizeof *set);
+    struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
+    int r = index_set_read(request, &options, set);
+    if (r != 0)
+        return r;
+    request->context = set;
+    if (atomic_exchange(&request->api->merging, true))
+        return reply_reached(request, set);
+    return request_work(request, forcemerge_long);
 }
 
 int handle_index_clear_cache(struct request *request)
 {
-    return nothing_to_do(request, true);
+    return nothing_to_do(request);
 }

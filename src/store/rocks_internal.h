@@ -92,6 +92,7 @@ void rocks__iter_prev(struct store_iter *iter);
 int rocks__load_history_low(struct rocks_store *rocks) TL_MUST_USE;
 int rocks__history_low_raised(struct store *store) TL_MUST_USE;
 int rocks__compact(struct store *store) TL_MUST_USE;
+void rocks__compact_cancel(struct store *store);
 int rocks__flush(struct store *store) TL_MUST_USE;
 int rocks__verify(struct store *store, char **ret_reason) TL_MUST_USE;
 void rocks__stats(struct store *store, struct store_stats *ret_stats);

@@ -100,10 +100,17 @@ int rocks__compact(struct store *store)
         return tl_trace(r);
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     rocksdb_compactoptions_set_bottommost_level_compaction(options, BOTTOMMOST_FORCE_OPTIMIZED);
+    /* Else RocksDB's own compactions would wait, and writers for them. */
+    rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
     for (int space = 0; space < SPACE_COUNT; space++)
         rocksdb_compact_range_cf_opt(rocks->db, rocks->families[space], options, NULL, 0, NULL, 0);
     rocksdb_compactoptions_destroy(options);
     return 0;
+}
+
+void rocks__compact_cancel(struct store *store)
+{
+    rocksdb_disable_manual_compaction(rocks_of(store)->db);
 }
 
 /* Checking */

@@ -208,6 +208,12 @@ int store_compact(struct store *store)
     return store->ops->compact(store);
 }
 
+void store_compact_cancel(struct store *store)
+{
+    if (store->ops->compact_cancel != NULL)
+        store->ops->compact_cancel(store);
+}
+
 int store_flush(struct store *store)
 {
     return store->ops->flush(store);

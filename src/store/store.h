@@ -158,8 +158,13 @@ int store_iter_status(const struct store_iter *iter) TL_MUST_USE;
 int store_set_history_low(struct store *store, tl_ts ts) TL_MUST_USE;
 tl_ts store_history_low(const struct store *store);
 
-/* Flushes memtables and compacts everything; for tests, `tidelock check` and the benchmark. */
+/*
+ * Flushes memtables and compacts everything: what no read can see any more leaves the disk. Beside the writer on RocksDB,
+ * where writes and compactions of its own go on; not so on the twin in memory.
+ */
 int store_compact(struct store *store) TL_MUST_USE;
+/* Ends store_compact() where it is, for good: it has done a part, or nothing, and returns 0. From any thread. */
+void store_compact_cancel(struct store *store);
 int store_flush(struct store *store) TL_MUST_USE;
 
 /* Reads every block, verifies its checksum, and looks every key up. Returns: 0, TL_ERR_CORRUPT, TL_ERR_IO. */

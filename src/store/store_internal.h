@@ -59,6 +59,7 @@ struct store_ops {
     void (*iter_prev)(struct store_iter *iter);
     int (*history_low_raised)(struct store *store);
     int (*compact)(struct store *store);
+    void (*compact_cancel)(struct store *store); /* NULL: it cannot be ended */
     int (*flush)(struct store *store);
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);

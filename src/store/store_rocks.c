@@ -227,6 +227,7 @@ static const struct store_ops rocks_ops = {
     .iter_prev = rocks__iter_prev,
     .history_low_raised = rocks__history_low_raised,
     .compact = rocks__compact,
+    .compact_cancel = rocks__compact_cancel,
     .flush = rocks__flush,
     .verify = rocks__verify,
     .stats = rocks__stats,

@@ -14,7 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from server import Server, check  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
 QUICK = 5  # seconds; under a sanitizer on a busy machine too
@@ -68,6 +68,32 @@ class Begin(unittest.TestCase):
             os.unlink(data + ".log")
         finally:
             shutil.rmtree(data)
+
+
+class Merge(unittest.TestCase):
+    def size(self, server):
+        return int(json.loads(server.request("GET", "/_cat/indices/fs?format=json&bytes=b").body)[0]["store.size"])
+
+    def test_forcemerge_gives_disk_back(self):
+        """Beside those who read and write, twice at once, and whatever else the store does then is as before."""
+        with Server() as server:
+            for part in range(10):
+                lines = ('{"index":{"_id":"%d"}}\n{"n":%d,"note":"%s"}\n' % (n, n, "x" * 400) for n in range(part * 1000, part * 1000 + 1000))
+                server.must("POST", "/fs/_bulk", "".join(lines))
+            before = self.size(server)
+            merges = [Waiting(server, "POST", "/fs/_forcemerge") for _ in range(2)]
+            for n in range(200):
+                server.must("PUT", "/fs/_doc/%d" % n, {"n": -n})
+            for merge in merges:
+                merge.join(60)
+                self.assertEqual(merge.status, 200, merge.reply)
+            server.must("POST", "/fs/_forcemerge?max_num_segments=1")
+            self.assertLess(self.size(server), before / 4)
+            self.assertEqual(server.must("GET", "/fs/_count")["count"], 10000)
+            self.assertEqual(server.must("GET", "/fs/_doc/199")["_source"], {"n": -199})
+            self.assertEqual(server.ask("POST", "/none/_forcemerge")[0], 404)
+            self.assertEqual(server.stop(), 0)
+            self.assertEqual(check(server.data)[0], 0)
 
 
 class Stop(unittest.TestCase):
