@@ -132,10 +132,6 @@ static void test_typed_in_seven(void **state)
         "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
     api_box_expect(&box, "GET", "/named/t/1", NULL, 200,
                    "{\"_index\":\"named\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,*");
-    api_box_expect(
-        &box, "PUT", "/named/u/1", "{\"n\":1}", 400,
-        "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping "
-        "update to [named] as the final mapping would have more than 1 type: [t, u]\"}]*");
 }
 
 static void test_eight(void **state)
