@@ -219,7 +219,8 @@ int handle_mapping_get_field(struct request *request)
 struct mapping_change {
     struct slice body;
     struct slice type;
-    bool typed;
+    bool include_type_name;
+    bool typed; /* by that parameter, or by the path */
 };
 
 static struct command *make_change(struct request *request, struct slice index, void *context)
@@ -229,7 +230,7 @@ static struct command *make_change(struct request *request, struct slice index, 
     command->index.name = index;
     command->index.body = change->body;
     command->index.type = change->type;
-    command->index.include_type_name = change->typed;
+    command->index.include_type_name = change->include_type_name;
     return command;
 }
 
@@ -252,6 +253,7 @@ int handle_mapping_put(struct request *request)
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "Types cannot be provided in put mapping requests, unless the include_type_name parameter is "
             "set to true.");
+    change->include_type_name = change->typed;
     change->typed = change->typed || change->type.len > 0;
     if ((r = request_json(request, 0, &doc)) != 0)
         return r;

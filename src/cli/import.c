@@ -201,9 +201,6 @@ static bool make_index(const struct import_options *o)
     buf_byte(&path, '\0');
     long status = client_request(&client, "HEAD", path.data, SLICE_NONE, 0);
     if (status == 404) {
-        path.len--;
-        buf_printf(&path, "%s", o->type != NULL ? "?include_type_name=true" : "");
-        buf_byte(&path, '\0');
         write_index_body(&body, o->type);
         status = client_request(&client, "PUT", path.data, buf_view(&body), 0);
     }

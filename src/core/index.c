@@ -283,6 +283,19 @@ int index__auto_mapping(struct core *core, struct slice name, struct slice type,
     return make_mapping(&draft, arena, ret_mapping, ret_problem);
 }
 
+void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
+                        enum dialect dialect)
+{
+    if (dialect == index->dialect || mapping_type_count(index->mapping) > 0 || mapping_type_count(mapping) == 0) {
+        core__put_mapping(core, index->number, mapping);
+        return;
+    }
+    struct catalog_index_spec spec = catalog__spec(index);
+    spec.dialect = dialect;
+    spec.mapping = mapping;
+    core__put_index(core, &spec);
+}
+
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 static int parse_body(struct slice body, enum dialect dialect, struct arena *arena, struct json_doc *ret_doc,
@@ -445,6 +458,12 @@ int core__do_index_state(struct core *core, struct command *command)
     return 0;
 }
 
+/* Of which time a mapping's sender is: a type's name in the path alone is 5.x's. */
+static enum dialect client_of(const struct index_command *put)
+{
+    return put->include_type_name || put->type.len == 0 || slice_is(put->type, "_doc") ? DIALECT_7 : DIALECT_5;
+}
+
 int core__do_mapping_put(struct core *core, struct command *command)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
@@ -464,7 +483,7 @@ int core__do_mapping_put(struct core *core, struct command *command)
     if (mapping_merge(index->mapping, put->type, body.root, command->dialect, false, &command->arena, &mapping,
                       &command->problem) == 0 &&
         mapping != index->mapping)
-        core__put_mapping(core, index->number, mapping);
+        index__put_mapping(core, index, mapping, client_of(put));
     return 0;
 }
 

@@ -39,6 +39,13 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
 int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                         struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
 
+/*
+ * Gives an index another mapping in the open unit. One without types becomes what the first call that brings some is: a
+ * client of 5.x may have made it by a call that all versions have in common.
+ */
+void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
+                        enum dialect dialect);
+
 /* Takes an index out of the catalog; its documents go later (core_maintain). */
 void index__delete(struct core *core, const struct catalog_index *index);
 

@@ -139,27 +139,7 @@ static void find_again(struct writing *work, struct writing_item *at, uint32_t n
     at->type = mapping_type(at->index->mapping, type_wanted(at));
 }
 
-/*
- * An index without types becomes what the first call that brings one is: a client of 5.x may have made it by a call that
- * all versions have in common.
- */
-static void put_mapping(struct writing *work, const struct writing_item *at, struct mapping *mapping)
-{
-    if (work->run->dialect != DIALECT_5 || at->index->dialect == DIALECT_5 ||
-        mapping_type_count(at->index->mapping) > 0) {
-        core__put_mapping(work->core, at->index->number, mapping);
-        return;
-    }
-    struct catalog_index_spec spec = catalog__spec(at->index);
-    spec.dialect = DIALECT_5;
-    spec.mapping = mapping;
-    core__put_index(work->core, &spec);
-}
-
-/*
- * Indices of 7.x have one type. Types with names of their own may stand side by side, as the recipes for locks need it.
- * Returns: 0, WRITE_ITEM_FAILED.
- */
+/* Indices of 7.x have one type. Returns: 0, WRITE_ITEM_FAILED. */
 static int refuse_second_type(const struct writing *work, struct writing_item *at)
 {
     const struct mapping *mapping = at->index->mapping;
@@ -167,8 +147,6 @@ static int refuse_second_type(const struct writing *work, struct writing_item *a
         return 0;
     struct slice first = mapping_type_at(mapping, 0)->name, second = type_wanted(at);
     bool in_order = slice_compare(first, second) < 0;
-    if (!slice_is(first, "_doc") && !slice_is(second, "_doc"))
-        return 0;
     problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "Rejecting mapping update to [%.*s] as the final mapping would have more than 1 type: [%.*s, %.*s]",
                 SLICE_ARG(at->index->name), SLICE_ARG(in_order ? first : second), SLICE_ARG(in_order ? second : first));
@@ -188,7 +166,7 @@ int writing__ensure_type(struct writing *work, struct writing_item *at)
                             &at->result->problem) != 0)
         return WRITE_ITEM_FAILED;
     uint32_t number = at->index->number;
-    put_mapping(work, at, mapping);
+    index__put_mapping(work->core, at->index, mapping, work->run->dialect);
     find_again(work, at, number);
     writing__name(work, at);
     make_key(work, at);
@@ -211,7 +189,8 @@ static void begin_walk(struct writing *work, const struct writing_item *at)
 
     work->walks = false;
     if (last->id.len <= DOC_ID_BYTES_MAX)
-        work->walk = doc_run_new(&work->committed, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
+        work->walk =
+            doc_run_new(&work->committed, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
 }
 
 /* By the walk, which does not know what the transaction itself has written. Returns: as doc_run_get(). */

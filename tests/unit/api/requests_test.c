@@ -132,6 +132,42 @@ static void test_typed_in_seven(void **state)
         "\"total\":2,\"successful\":1,\"failed\":0},\"_seq_no\":0,\"_primary_term\":1}");
     api_box_expect(&box, "GET", "/named/t/1", NULL, 200,
                    "{\"_index\":\"named\",\"_type\":\"t\",\"_id\":\"1\",\"_version\":1,\"_seq_no\":0,*");
+    api_box_expect(
+        &box, "PUT", "/named/u/1", "{\"n\":1}", 400,
+        "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping "
+        "update to [named] as the final mapping would have more than 1 type: [t, u]\"}]*");
+}
+
+/* A mapping that names its type in the path alone is a client's of 5.x, and so is then the index: types stand side by side. */
+static void test_typed_mapping(void **state)
+{
+    static const char mapping[] = "{\"properties\":{\"path\":{\"type\":\"keyword\"}}}";
+    (void)state;
+    api_box_expect(&box, "PUT", "/mapped", "{\"settings\":{\"number_of_shards\":1}}", 200, "*");
+    api_box_expect(&box, "PUT", "/mapped/file/_mapping", mapping, 200, "{\"acknowledged\":true}");
+    api_box_expect(&box, "PUT", "/mapped/file/1?filter_path=created", "{\"path\":\"/clinton\"}", 201,
+                   "{\"created\":true}");
+    api_box_expect(&box, "PUT", "/mapped/lock/global/_create?filter_path=created", "{}", 201, "{\"created\":true}");
+    api_box_expect(&box, "PUT", "/mapped7", NULL, 200, "*");
+    api_box_expect(&box, "PUT", "/mapped7/_mapping/file?include_type_name=true", mapping, 200, "*");
+    api_box_expect(
+        &box, "PUT", "/mapped7/lock/global/_create", "{}", 400,
+        "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping "
+        "update to [mapped7] as the final mapping would have more than 1 type: [file, lock]\"}]*");
+}
+
+/* Made beside indices of 5.x by a call that all versions have, and then written to by a client of 7.x. */
+static void test_first_document_of_seven(void **state)
+{
+    struct api_box five = {0};
+    (void)state;
+    api_box_open(&five);
+    api_box_expect(&five, "PUT", "/old/t/1", "{\"n\":1}", 201, "*");
+    api_box_expect(&five, "PUT", "/new", NULL, 200, "*");
+    api_box_expect(&five, "PUT", "/new/_doc/1", "{\"n\":1}", 201, "*");
+    api_box_expect(&five, "GET", "/new/_mapping", NULL, 200,
+                   "{\"new\":{\"mappings\":{\"properties\":{\"n\":{\"type\":\"long\"}}}}}");
+    api_box_close(&five);
 }
 
 static void test_eight(void **state)
@@ -361,6 +397,8 @@ int main(void)
         cmocka_unit_test(test_half_a_condition),
         cmocka_unit_test(test_libraries),
         cmocka_unit_test(test_typed_in_seven),
+        cmocka_unit_test(test_typed_mapping),
+        cmocka_unit_test(test_first_document_of_seven),
         cmocka_unit_test(test_eight),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_media_types),
