@@ -396,13 +396,72 @@ static int get_run(struct request *request)
     return r;
 }
 
-/* The versions of a document that are still readable, newest first. */
+/* 0: not known yet. */
+static void write_time(struct json_writer *writer, const char *name, tl_ts ts)
+{
+    json_key(writer, name);
+    if (ts == 0)
+        json_null(writer);
+    else
+        json_u64(writer, ts);
+}
+
+static void write_version(struct json_writer *writer, const struct doc *doc, tl_ts from, tl_ts until)
+{
+    json_begin(writer, '{');
+    write_time(writer, "from", from);
+    write_time(writer, "to", until);
+    json_key(writer, "_version");
+    json_i64(writer, doc->version);
+    json_key(writer, "deleted");
+    json_bool(writer, doc->deleted);
+    json_end(writer, '}');
+}
+
+/* What the request's transaction has made of the document: a version that is from no timestamp before the commit. */
+static int write_own_version(struct request *request, const struct doc_found *found, struct slice id,
+                             struct json_writer *writer)
+{
+    struct view committed = {request->view.store, request->view.ts, NULL};
+    struct doc own, doc;
+    if (request->view.overlay == NULL)
+        return 0;
+    int r = doc_get_any(&request->view, found->index->number, found->type->number, id, &own);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    r = doc_get_any(&committed, found->index->number, found->type->number, id, &doc);
+    if (r != 0 || doc.seq_no != own.seq_no)
+        write_version(writer, &own, 0, 0);
+    if (r == 0)
+        doc_release(&doc);
+    doc_release(&own);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* The versions of a document that are still readable, newest first. Returns: 0; fatal codes. */
+static int write_versions(struct request *request, const struct doc_found *found, struct slice id,
+                          struct json_writer *writer)
+{
+    struct view view = {request->view.store, request->view.ts, NULL}; /* what an overlay has is at every timestamp */
+    tl_ts oldest = journal_oldest(request->api->journal), until = 0;
+    int r = 0;
+    while (r == 0 && view.ts >= oldest) {
+        struct doc doc;
+        r = doc_get_any(&view, found->index->number, found->type->number, id, &doc);
+        if (r != 0)
+            break;
+        write_version(writer, &doc, doc.ts, until);
+        until = doc.ts;
+        view.ts = doc.ts - 1;
+        doc_release(&doc);
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
 static int history_run(struct request *request)
 {
     const struct doc_query *query = request->context;
     struct doc_found found;
-    struct view view = request->view;
-    tl_ts oldest = journal_oldest(request->api->journal), until = 0;
     struct json_writer writer;
     int r = doc_find(request, query, &found, &request->problem);
     if (r != 0)
@@ -413,27 +472,10 @@ static int history_run(struct request *request)
     write_head(request, query, &found, writer.buf);
     buf_lit(writer.buf, ",\"versions\":[");
     writer.comma = false;
-    while (found.type != NULL && view.ts >= oldest) {
-        struct doc doc;
-        r = doc_get_any(&view, found.index->number, found.type->number, query->id, &doc);
-        if (r != 0)
-            break;
-        json_begin(&writer, '{');
-        json_key(&writer, "from");
-        json_u64(&writer, doc.ts);
-        json_key(&writer, "to");
-        if (until == 0)
-            json_null(&writer);
-        else
-            json_u64(&writer, until);
-        json_key(&writer, "_version");
-        json_i64(&writer, doc.version);
-        json_key(&writer, "deleted");
-        json_bool(&writer, doc.deleted);
-        json_end(&writer, '}');
-        until = doc.ts;
-        view.ts = doc.ts - 1;
-        doc_release(&doc);
+    if (found.type != NULL) {
+        r = write_own_version(request, &found, query->id, &writer);
+        if (r == 0)
+            r = write_versions(request, &found, query->id, &writer);
     }
     buf_lit(writer.buf, "]}");
     return r < 0 ? r : REQUEST_DONE;

@@ -126,15 +126,11 @@ static int scroll_ready(struct request *request)
 {
     struct scroll_job *job = request->context;
     struct search_keep *keep = job->keep;
-    if (request->overlay != NULL || journal_pin(request->api->journal, request->view.ts) != 0) {
-        search_keep_unref(request->api->searches, keep);
-        return request->overlay != NULL
-                   ? request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a transaction that has written cannot scroll")
-                   : search_outcome(request, SEARCH_TOO_OLD);
-    }
-    keep->call.view = request->view;
-    keep->call.catalog = catalog_ref(request->catalog);
-    return request_work(request, first_page);
+    int r = search_keep_view(request, keep);
+    if (r == 0)
+        return request_work(request, first_page);
+    search_keep_unref(request->api->searches, keep);
+    return search_outcome(request, r);
 }
 
 static int read_begin(struct request *request, struct scroll_job *job)
@@ -280,6 +276,11 @@ static int next_page(struct request *request)
     return r == 0 ? REQUEST_DONE : search_outcome(request, r);
 }
 
+static int work_on(struct request *request)
+{
+    return request_work(request, next_page);
+}
+
 static struct slice named_id(const struct request *request)
 {
     struct slice id = request_part(request, PART_SCROLL_ID);
@@ -306,7 +307,7 @@ int handle_scroll(struct request *request)
     job->id = count > 0 ? ids[0] : named_id(request);
     if (job->id.data == NULL)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: scrollId is missing;");
-    return request_work(request, next_page);
+    return search_keep_allow(request, CONTEXT_SCROLL, job->id, work_on);
 }
 
 /* --- Clearing ----------------------------------------------------------------------------------------------------- */
@@ -354,17 +355,13 @@ static int pit_ready(struct request *request)
     struct scroll_job *job = request->context;
     struct search_keep *keep = job->keep;
     struct json_writer writer;
-    int r = REQUEST_REFUSED;
-    if (journal_pin(request->api->journal, request->view.ts) == 0) {
-        keep->call.view = (struct view){request->api->store, request->view.ts, NULL};
-        keep->call.catalog = catalog_ref(request->catalog);
+    int r = search_keep_view(request, keep);
+    if (r == 0)
         r = search_call_open(&keep->call, &request->problem);
-        r = r == 0 ? 0 : search_outcome(request, r);
-        if (r == 0 && search_keep_add(request->api->searches, keep, job->keep_alive_us) != 0)
-            r = refuse_too_many(request);
-    } else {
-        r = search_outcome(request, SEARCH_TOO_OLD);
-    }
+    if (r != 0)
+        r = search_outcome(request, r);
+    else if (search_keep_add(request->api->searches, keep, job->keep_alive_us) != 0)
+        r = refuse_too_many(request);
     if (r == 0) {
         reply_begin(request, 200, &writer);
         json_begin(&writer, '{');
@@ -382,6 +379,8 @@ int handle_pit_open(struct request *request)
 {
     struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
     struct slice keep_alive = request_param(request, "keep_alive");
+    struct lock_target *targets = NULL;
+    size_t count = 0;
     request->context = job;
     if (keep_alive.data == NULL)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
@@ -393,7 +392,9 @@ int handle_pit_open(struct request *request)
     if (r == 0)
         r = request_accept(request);
     if (r == 0)
-        return request_read(request, NULL, 0, pit_ready);
+        r = search_call_targets(request, &job->keep->call, &targets, &count);
+    if (r == 0)
+        return request_read(request, targets, count, pit_ready);
     search_keep_unref(request->api->searches, job->keep);
     return r;
 }

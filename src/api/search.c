@@ -109,6 +109,12 @@ static int enter_pit(struct request *request, struct search_job *job)
     return 0;
 }
 
+static int search_in_pit(struct request *request)
+{
+    int r = enter_pit(request, request->context);
+    return r == 0 ? search_ready(request) : r;
+}
+
 /* --- _search ------------------------------------------------------------------------------------------------------ */
 
 static int read_search(struct request *request, struct search_job *job, struct arena *arena, bool scroll)
@@ -140,8 +146,7 @@ int handle_search(struct request *request)
         return r;
     if (job->call.search.pit_id.data == NULL)
         return begin_read(request, &job->call, search_ready);
-    r = enter_pit(request, job);
-    return r == 0 ? search_ready(request) : r;
+    return search_keep_allow(request, CONTEXT_PIT, job->call.search.pit_id, search_in_pit);
 }
 
 /* --- _count ------------------------------------------------------------------------------------------------------- */

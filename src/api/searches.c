@@ -64,6 +64,7 @@ static void keep_free(struct searches *searches, struct search_keep *keep)
     if (keep->call.view.ts != 0)
         journal_unpin(searches->api->journal, keep->call.view.ts);
     catalog_unref(keep->call.catalog);
+    core_overlay_unref(keep->overlay);
     search_cursor_free(keep->cursor);
     pthread_mutex_destroy(&keep->busy);
     arena_deinit(&keep->arena);
@@ -77,6 +78,13 @@ void search_keep_unref(struct searches *searches, struct search_keep *keep)
     pthread_mutex_unlock(&searches->lock);
     if (last)
         keep_free(searches, keep);
+}
+
+/* What it holds beside its view. Requires: nobody reads it. */
+static size_t bytes_of(const struct search_keep *keep)
+{
+    return (keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0) +
+           (keep->overlay != NULL ? overlay_bytes(keep->overlay) : 0);
 }
 
 /* Requires: the lock is held. The table's reference passes to the caller. */
@@ -95,7 +103,7 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
     size_t limit = keep->kind == CONTEXT_SCROLL ? CONTEXTS_SCROLL_MAX : CONTEXTS_PIT_MAX;
     int r = CONTEXT_TOO_MANY;
     pthread_mutex_lock(&searches->lock);
-    keep->bytes = keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0;
+    keep->bytes = bytes_of(keep);
     if (searches->counts[keep->kind] < limit && searches->bytes + keep->bytes <= CONTEXTS_BYTES_MAX &&
         !searches->closed) {
         searches->bytes += keep->bytes;
@@ -175,7 +183,7 @@ static void weigh(struct searches *searches, struct search_keep *keep, size_t by
 
 void search_keep_leave(struct searches *searches, struct search_keep *keep)
 {
-    size_t bytes = keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0;
+    size_t bytes = bytes_of(keep);
     if (keep->kind == CONTEXT_SCROLL)
         pthread_mutex_unlock(&keep->busy);
     pthread_mutex_lock(&searches->lock);
@@ -236,6 +244,53 @@ static bool is_any(const struct search_keep *keep, const void *what)
 {
     (void)what;
     return keep != NULL;
+}
+
+/* --- Of transactions ---------------------------------------------------------------------------------------------- */
+
+int search_keep_view(struct request *request, struct search_keep *keep)
+{
+    if (journal_pin(request->api->journal, request->view.ts) != 0)
+        return SEARCH_TOO_OLD;
+    keep->call.view = request->view;
+    keep->call.catalog = catalog_ref(request->catalog);
+    keep->transaction = arena_copy(&keep->arena, request->transaction);
+    keep->overlay = tl_steal(request->overlay);
+    return 0;
+}
+
+/* Returns: whether there is such a context; the id of the transaction that opened it, empty where none did. */
+static bool find_owner(struct request *request, enum context_kind kind, struct slice id, struct slice *ret_transaction)
+{
+    struct searches *searches = request->api->searches;
+    pthread_mutex_lock(&searches->lock);
+    const struct search_keep *keep = find(searches, kind, id);
+    bool found = keep != NULL;
+    if (found)
+        *ret_transaction = arena_copy(request->arena, keep->transaction);
+    pthread_mutex_unlock(&searches->lock);
+    return found;
+}
+
+static int owner_lives(struct request *request, struct command *command)
+{
+    core_overlay_unref(tl_steal(command->txn_lock.overlay));
+    return request->next(request);
+}
+
+int search_keep_allow(struct request *request, enum context_kind kind, struct slice id, request_handler *then)
+{
+    struct slice owner = SLICE_NONE;
+    if (!find_owner(request, kind, id, &owner) || (owner.len == 0 && request->transaction.len == 0))
+        return then(request);
+    if (request->transaction.len > 0 && !slice_equal(request->transaction, owner))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] did not open the %s that it names",
+                              SLICE_ARG(request->transaction), kind == CONTEXT_SCROLL ? "scroll" : "point in time");
+    struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
+    command->txn_lock.transaction = arena_copy(&command->arena, owner);
+    command->txn_lock.session = arena_copy(&command->arena, request->session);
+    request->next = then;
+    return request_submit(request, command, owner_lives);
 }
 
 /* --- Life --------------------------------------------------------------------------------------------------------- */

@@ -50,6 +50,8 @@ struct search_keep {
     struct search_call call;      /* of a scroll: the whole search; of a point in time: indices, catalog and view */
     struct search_cursor *cursor; /* of a scroll */
     bool old;                     /* begun by search_type=scan: replies as 1.7 */
+    struct slice transaction;     /* that opened it, and with which it ends; empty: none; in its arena */
+    struct overlay *overlay;      /* what that had written by then, referenced; NULL: nothing */
     pthread_mutex_t busy;
     /* Guarded by the searches' lock: */
     struct list link;
@@ -69,6 +71,17 @@ enum {
 struct search_keep *search_keep_new(struct searches *searches, enum context_kind kind);
 /* Puts it into the table. Returns: 0; CONTEXT_TOO_MANY. */
 int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_t keep_alive_us) TL_MUST_USE;
+/*
+ * Takes over what a request reads with, for as long as the context lives. Requires: request_read() has run.
+ * Returns: 0; SEARCH_TOO_OLD.
+ */
+int search_keep_view(struct request *request, struct search_keep *keep) TL_MUST_USE;
+/*
+ * Runs `then` where a context may still be read: one that a transaction opened ends with it, and a transaction reads in no
+ * other's. Where there is no such context `then` finds out. Returns: as any handler.
+ */
+int search_keep_allow(struct request *request, enum context_kind kind, struct slice id,
+                      request_handler *then) TL_MUST_USE;
 /*
  * Finds a context and keeps it for the caller, a scroll for nobody else meanwhile; `keep_alive_us` 0 leaves
  * its keep-alive. Returns: 0; CONTEXT_BAD_ID; CONTEXT_MISSING, with the number that the id names. Owns: the

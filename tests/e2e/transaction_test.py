@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every document call inside a transaction, looked at from inside and from outside, before the commit and after it.
+
+A call in a transaction sees what the transaction has written, whichever way it reads; nobody else sees any of it before the
+commit, and everybody all of it from then on, at one timestamp.
+"""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+ALL = {"query": {"match_all": {}}}
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.server.ask("DELETE", "/fs,made?ignore_unavailable=true")
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}, "n": {"type": "long"}, "k": {"type": "keyword"}}}})
+        for number in range(6):
+            self.server.must("PUT", "/fs/_doc/%d" % number, {"path": "/d/%d" % number, "n": number, "k": "old"})
+        self.outside = ""
+        self.transaction = self.server.must("POST", "/_transaction")["transaction"]
+        self.inside = "transaction=" + self.transaction
+
+    def tearDown(self):
+        self.server.ask("POST", "/_transaction/%s/_rollback" % self.transaction)
+        self.assertEqual(self.server.must("GET", "/_lock")["locks"], [])
+
+    def commit(self):
+        return self.server.must("POST", "/_transaction/%s/_commit" % self.transaction)["timestamp"]
+
+    def write_everything(self):
+        """One change by each call that makes one."""
+        own = "?" + self.inside
+        self.server.must("PUT", "/fs/_doc/0" + own, {"n": 100, "k": "new"})
+        self.server.must("PUT", "/fs/_create/created" + own, {"n": 101, "k": "new"})
+        self.server.must("POST", "/fs/_update/1" + own, {"script": {"source": "ctx._source.n += params.d", "params": {"d": 101}}})
+        self.server.must("POST", "/fs/_update/2" + own, {"doc": {"k": "new"}})
+        self.server.must("DELETE", "/fs/_doc/3" + own)
+        self.assertFalse(self.server.must("POST", "/_bulk" + own, '{"index":{"_index":"fs","_id":"bulk"}}\n{"n":103}\n'
+                                          '{"update":{"_index":"fs","_id":"bulk"}}\n{"script":"ctx._source.k = \'new\'"}\n'
+                                          '{"delete":{"_index":"fs","_id":"4"}}\n')["errors"])
+        added = self.server.must("POST", "/fs/_doc" + own, {"n": 104, "k": "new"})["_id"]
+        by_query = self.server.must("POST", "/fs/_update_by_query" + own, {"query": {"term": {"n": 104}}, "script": {"source": "ctx._source.n += 1"}})
+        self.assertEqual(by_query["updated"], 1)
+        self.assertEqual(self.server.must("POST", "/fs/_delete_by_query" + own, {"query": {"term": {"n": 5}}})["deleted"], 1)
+        copied = self.server.must("POST", "/_reindex" + own, {"source": {"index": "fs", "query": {"term": {"n": 103}}}, "dest": {"index": "made"}})
+        self.assertEqual(copied["created"], 1)
+        return added
+
+    BEFORE = {str(number): (number, "old") for number in range(6)}
+
+    def after(self, added):
+        return {"0": (100, "new"), "created": (101, "new"), "1": (102, "old"), "2": (2, "new"), "bulk": (103, "new"), added: (105, "new")}
+
+    def read_everything(self, who, names, query=""):
+        """By each call that reads. Returns: what each of them shows, in one form: {id: (n, k)}."""
+        ask = self.server.ask
+        own = "?" + "&".join(part for part in (who, query) if part)
+
+        def hits(reply):
+            return {hit["_id"]: (hit["_source"].get("n"), hit["_source"].get("k")) for hit in reply["hits"]["hits"]}
+        seen = {"get": {}, "source": {}, "mget": {}, "terms": {}}
+        for name in names:
+            status, reply = ask("GET", "/fs/_doc/" + name + own)
+            self.assertEqual(ask("HEAD", "/fs/_doc/" + name + own)[0], status)
+            if status == 200:
+                seen["get"][name] = (reply["_source"].get("n"), reply["_source"].get("k"))
+            status, reply = ask("GET", "/fs/_source/" + name + own)
+            if status == 200:
+                seen["source"][name] = (reply.get("n"), reply.get("k"))
+        for doc in ask("POST", "/fs/_mget" + own, {"ids": names})[1]["docs"]:
+            if doc["found"]:
+                seen["mget"][doc["_id"]] = (doc["_source"].get("n"), doc["_source"].get("k"))
+        seen["search"] = hits(ask("POST", "/fs/_search" + own, {"size": 100})[1])
+        for word in ("old", "new"):
+            seen["terms"].update(hits(ask("POST", "/fs/_search" + own, {"size": 100, "query": {"term": {"k": word}}})[1]))
+        line = '{"index":"fs"}\n{"size":100,"sort":["n"]}\n'
+        seen["msearch"] = hits(ask("POST", "/_msearch" + own, line)[1]["responses"][0])
+        count = ask("POST", "/fs/_count" + own, ALL)[1]["count"]
+        self.assertEqual(count, len(seen["search"]))
+        return seen
+
+    def scroll(self, who, size=2):
+        seen, reply = {}, self.server.must("POST", "/fs/_search?scroll=1m&size=%d&%s" % (size, who), {"sort": ["n"]})
+        while reply["hits"]["hits"]:
+            seen.update({hit["_id"]: (hit["_source"].get("n"), hit["_source"].get("k")) for hit in reply["hits"]["hits"]})
+            reply = self.server.must("POST", "/_search/scroll" + ("?" + who if len(seen) % 4 else ""), {"scroll": "1m", "scroll_id": reply["_scroll_id"]})
+        self.server.must("DELETE", "/_search/scroll", {"scroll_id": reply["_scroll_id"]})
+        return seen
+
+
+class OwnWrites(Case):
+    def test_seen_by_every_call_inside_and_by_none_outside(self):
+        added = self.write_everything()
+        after = self.after(added)
+        names = sorted(set(after) | set(self.BEFORE))
+        for how, seen in self.read_everything(self.inside, names).items():
+            self.assertEqual(seen, after, how)
+        for how, seen in self.read_everything(self.outside, names).items():
+            self.assertEqual(seen, self.BEFORE, how)
+        self.assertEqual(self.scroll(self.inside), after)
+        self.assertEqual(self.scroll(self.outside), self.BEFORE)
+        self.assertEqual(self.server.must("GET", "/made/_count?" + self.inside)["count"], 1)
+        self.assertEqual(self.server.must("GET", "/made/_count")["count"], 0)
+        committed = self.commit()
+        for how, seen in self.read_everything(self.outside, names).items():
+            self.assertEqual(seen, after, how)
+        for how, seen in self.read_everything("timestamp=%d" % committed, names).items():
+            self.assertEqual(seen, after, how)
+        for how, seen in self.read_everything("timestamp=%d" % (committed - 1), names).items():
+            self.assertEqual(seen, self.BEFORE, how)
+
+    def test_gone_after_a_roll_back(self):
+        names = sorted(set(self.after(self.write_everything())) | set(self.BEFORE))
+        self.server.must("POST", "/_transaction/%s/_rollback" % self.transaction)
+        for how, seen in self.read_everything(self.outside, names).items():
+            self.assertEqual(seen, self.BEFORE, how)
+
+    def test_version_history(self):
+        """What is not committed is a version from no timestamp yet, seen inside only."""
+        path = "/fs/_doc/0?version_history=true"
+        before = self.server.must("GET", path)["versions"]
+        self.assertEqual(self.server.must("GET", path + "&" + self.inside)["versions"], before)
+        self.server.must("PUT", "/fs/_doc/0?" + self.inside, {"n": 100})
+        own, *rest = self.server.must("GET", path + "&" + self.inside)["versions"]
+        self.assertEqual((own, rest), ({"from": None, "to": None, "_version": 2, "deleted": False}, before))
+        self.server.must("DELETE", "/fs/_doc/0?" + self.inside)
+        own, *rest = self.server.must("GET", path + "&" + self.inside)["versions"]
+        self.assertEqual((own, rest), ({"from": None, "to": None, "_version": 3, "deleted": True}, before))
+        self.assertEqual(self.server.must("GET", path)["versions"], before)
+        committed = self.commit()
+        new, old = self.server.must("GET", path)["versions"]
+        self.assertEqual(new, {"from": committed, "to": None, "_version": 3, "deleted": True})
+        self.assertEqual(old, {**before[0], "to": committed})
+
+
+class Contexts(Case):
+    """Scrolls and points in time that a transaction opened: they show its writes so far, and end with it."""
+
+    def begin(self, who):
+        return self.server.must("POST", "/fs/_search?scroll=1m&size=1&" + who, {"sort": ["n"]})["_scroll_id"]
+
+    def go_on(self, scroll, who=""):
+        return self.server.ask("POST", "/_search/scroll?" + who, {"scroll": "1m", "scroll_id": scroll})
+
+    def test_a_scroll_keeps_what_it_began_with(self):
+        self.server.must("PUT", "/fs/_doc/new?" + self.inside, {"n": -1})
+        scroll = self.begin(self.inside)
+        self.server.must("PUT", "/fs/_doc/later?" + self.inside, {"n": 0.5})
+        self.server.must("DELETE", "/fs/_doc/0?" + self.inside)
+        self.assertEqual([hit["_id"] for hit in self.go_on(scroll)[1]["hits"]["hits"]], ["0"])
+        self.assertEqual([hit["_id"] for hit in self.go_on(scroll)[1]["hits"]["hits"]], ["1"])
+        self.assertEqual(len(self.scroll(self.inside)), 7)
+
+    def test_a_scroll_ends_with_its_transaction(self):
+        self.server.must("PUT", "/fs/_doc/new?" + self.inside, {"n": 1})
+        for end, status, kind in (("_commit", 404, "transaction_missing_exception"), ("_rollback", 409, "transaction_aborted_exception")):
+            scroll = self.begin(self.inside)
+            self.server.must("POST", "/_transaction/%s/%s" % (self.transaction, end))
+            for who in ("", self.inside):
+                found, reply = self.go_on(scroll, who)
+                self.assertEqual((found, reply["error"]["type"]), (status, kind))
+            self.transaction = self.server.must("POST", "/_transaction")["transaction"]
+            self.inside = "transaction=" + self.transaction
+
+    def test_a_scroll_of_others_is_not_read_inside(self):
+        """It would show what the transaction has no lock on."""
+        scroll = self.begin(self.outside)
+        found, reply = self.go_on(scroll, self.inside)
+        self.assertEqual((found, "did not open the scroll" in reply["error"]["reason"]), (400, True), reply)
+        self.assertEqual(self.go_on(scroll)[0], 200)
+
+    def pit(self, who):
+        return self.server.must("POST", "/fs/_pit?keep_alive=1m&" + who)["id"]
+
+    def search(self, pit, who=""):
+        return self.server.ask("POST", "/_search?" + who, {"pit": {"id": pit}, "query": {"term": {"k": "new"}}})
+
+    def test_a_point_in_time(self):
+        self.server.must("PUT", "/fs/_doc/new?" + self.inside, {"k": "new"})
+        pit, other = self.pit(self.inside), self.pit(self.outside)
+        self.server.must("PUT", "/fs/_doc/later?" + self.inside, {"k": "new"})
+        for who in ("", self.inside):
+            self.assertEqual([hit["_id"] for hit in self.search(pit, who)[1]["hits"]["hits"]], ["new"])
+        self.assertEqual(self.search(other)[1]["hits"]["hits"], [])
+        found, reply = self.search(other, self.inside)
+        self.assertEqual((found, "did not open the point in time" in reply["error"]["reason"]), (400, True), reply)
+        # What it ranges over is locked, as by any search of a transaction.
+        self.assertEqual(self.server.ask("PUT", "/fs/_doc/phantom?timeout=0s", {"k": "new"})[0], 409)
+        self.commit()
+        found, reply = self.search(pit)
+        self.assertEqual((found, reply["error"]["type"]), (404, "transaction_missing_exception"))
+
+    def test_of_a_query_transaction(self):
+        query = "transaction=" + self.server.must("POST", "/_transaction", {"mode": "query"})["transaction"]
+        self.server.must("DELETE", "/fs/_doc/5")
+        scroll, pit = self.begin(query), self.pit(query)
+        self.server.must("DELETE", "/fs/_doc/1")
+        self.assertEqual([hit["_id"] for hit in self.go_on(scroll, query)[1]["hits"]["hits"]], ["1"])
+        self.assertEqual(self.server.must("POST", "/_search", {"pit": {"id": pit}})["hits"]["total"]["value"], 6)
+        self.server.must("POST", "/_%s/_rollback" % query.replace("=", "/"))
+        self.assertEqual(self.go_on(scroll)[0], 409)
+
+
+if __name__ == "__main__":
+    unittest.main()
