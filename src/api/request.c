@@ -322,10 +322,12 @@ static void fill_change(struct request *request, struct command *command)
     case COMMAND_MAPPING_PUT:
     case COMMAND_SETTINGS_PUT:
         command->index.session = session;
+        command->index.fencing_token = request->fencing_token;
         command->index.timeout_us = timeout_us;
         break;
     default:
         command->aliases.session = session;
+        command->aliases.fencing_token = request->fencing_token;
         command->aliases.timeout_us = timeout_us;
         break;
     }

@@ -13,6 +13,7 @@
 
 struct change {
     struct slice session;
+    tl_ts fencing_token;
     uint64_t timeout_us;
     struct lock_want *wants; /* in the core's arena */
     size_t want_count;
@@ -34,15 +35,39 @@ static struct change change_of(struct core *core, const struct command *command)
     struct change change = {.wants = arena_alloc(&core->arena, (count + 1) * sizeof *change.wants)};
     if (command->type == COMMAND_ALIASES_UPDATE) {
         change.session = aliases->session;
+        change.fencing_token = aliases->fencing_token;
         change.timeout_us = aliases->timeout_us;
         for (size_t i = 0; i < count; i++)
             want(&change, aliases->actions[i].index, aliases->actions[i].op == ALIAS_REMOVE_INDEX);
         return change;
     }
     change.session = index->session;
+    change.fencing_token = index->fencing_token;
     change.timeout_us = index->timeout_us;
     want(&change, index->name, command->type == COMMAND_INDEX_DELETE || command->type == COMMAND_INDEX_STATE);
     return change;
+}
+
+/*
+ * Whether its token, if it names one, is that of a lock on all that it changes. *ret_session is that lock's session where the
+ * command names none.
+ */
+static bool token_holds(const struct core *core, const struct change *change, struct command *command,
+                        struct session **ret_session)
+{
+    for (size_t i = 0; change->fencing_token != 0 && i < change->want_count; i++) {
+        const struct resource_name *name = &change->wants[i].on;
+        struct lock_owner *owner;
+        if (!lock_table_token(&core->owners->locks, change->fencing_token, name, &owner)) {
+            problem_set(&command->problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
+                        "[%llu] is not the token of a lock that is held now and covers [%.*s]",
+                        (unsigned long long)change->fencing_token, SLICE_ARG(name->index));
+            return false;
+        }
+        if (*ret_session == NULL)
+            *ret_session = party_of(owner)->session;
+    }
+    return true;
 }
 
 /* Whether the documents of an index lie in directories. */
@@ -110,6 +135,8 @@ int owners__change(struct core *core, struct command *command, core_handler *han
         if (session == NULL)
             return 0;
     }
+    if (!token_holds(core, &change, command, &session))
+        return 0;
     if (!owners__any(core) || change.want_count == 0)
         return handler(core, command);
     bool may_wait = change.timeout_us > 0 && !wait__full(core);
@@ -129,7 +156,10 @@ int admit__resume_change(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     struct change change = change_of(core, command);
-    int r = run(core, command, wait->handler, &change);
+    struct session *session = wait->session;
+    int r = 0;
+    if (token_holds(core, &change, command, &session)) /* it may have gone meanwhile */
+        r = run(core, command, wait->handler, &change);
     wait__free(core, wait);
     return r;
 }

@@ -135,7 +135,8 @@ struct index_command {
     bool include_type_name; /* the client says that types are named: the body of a create has typed mappings */
     bool close;             /* INDEX_STATE */
     bool preserve_existing; /* SETTINGS_PUT */
-    struct slice session;   /* whose locks it passes; empty: nobody's */
+    struct slice session;   /* whose locks it passes; empty: nobody's, or those of the token's owner */
+    tl_ts fencing_token;    /* of a lock on the index, or on everything, that must be held; 0: none named */
     uint64_t timeout_us;    /* how long a conflicting lock is waited for; 0: not at all */
 };
 
@@ -151,7 +152,8 @@ struct alias_action {
 struct aliases_command {
     struct alias_action *actions;
     size_t action_count;
-    struct slice session; /* as in struct index_command */
+    struct slice session; /* as in struct index_command, and the next two */
+    tl_ts fencing_token;
     uint64_t timeout_us;
 };
 

@@ -71,6 +71,28 @@ class CatalogLocks(unittest.TestCase):
         status, reply = self.change("DELETE", "/fs", None, "session=nobody")
         self.assertEqual((status, reply["error"]["type"]), (404, "session_missing_exception"))
 
+    def test_fencing_tokens(self):
+        """A change that names a token is refused unless that is of a lock on all that it changes; then it passes its owner's locks."""
+        def token(**what):
+            return self.server.must("POST", "/_lock", {"session": self.session, "locks": [{"mode": "exclusive", **what}]})["fencing_token"]
+        old = token(index="fs")
+        self.unlock()
+        document = token(index="fs", id="1")
+        elsewhere = token(index="other")
+        for change in CHANGES:
+            for stale in (old, 1, document, elsewhere):
+                status, reply = self.change(*change[:3], "timeout=0s&fencing_token=%d" % stale)
+                self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"), change)
+        self.unlock()
+        for what in ({}, {"index": "fs"}):
+            now = token(**what)
+            for change in CHANGES[2:6] + CHANGES[:1]:
+                self.assertEqual(self.change(*change[:3], "timeout=0s&fencing_token=%d" % now)[0], 200, change)
+            self.assertEqual(self.change("PUT", "/fs", None, "timeout=0s&fencing_token=%d" % now)[0], 200)
+            self.unlock()
+            self.assertEqual(self.change("PUT", "/new", None, "fencing_token=%d" % now)[0], 409)
+        self.assertEqual(self.server.ask("HEAD", "/new")[0], 404)
+
     def test_a_change_waits_and_goes_on(self):
         self.lock(index="fs", id="1")
         results = []
