@@ -51,10 +51,24 @@ static int read_owner(struct own_body *body, struct lock_command *lock)
 
 /* --- POST /_lock -------------------------------------------------------------------------------------------------- */
 
+/* One that waited in vain is told how long, and how many had come before it. */
+static int lock_refused(struct request *request, struct command *command)
+{
+    const struct lock_command *lock = &command->lock;
+    struct slice waited = own_duration(request->arena, lock->waited_us);
+    request->problem = command->problem;
+    if (command->problem.type == PROBLEM_LOCK_WAIT_TIMEOUT)
+        problem_details(&request->problem, request->arena, "%.*s,\"waited\":\"%.*s\",\"queue_place\":%zu",
+                        SLICE_ARG(command->problem.details), SLICE_ARG(waited), lock->queue_place);
+    return REQUEST_REFUSED;
+}
+
 static int lock_done(struct request *request, struct command *command)
 {
     const struct lock_command *lock = &command->lock;
     struct json_writer writer;
+    if (command->problem.type != PROBLEM_NONE)
+        return lock_refused(request, command);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "granted");
@@ -122,7 +136,7 @@ int handle_lock(struct request *request)
     arena_rewind(request->arena, mark);
     if (lock.wait_us > 0)
         request->exchange->ops->forget_body(request->exchange);
-    return request_submit(request, command, lock_done);
+    return request_submit_all(request, command, lock_done);
 }
 
 /* --- POST /_unlock ------------------------------------------------------------------------------------------------ */

@@ -202,6 +202,30 @@ class Scene(Case):
         self.assertEqual(self.server.errors().count("has waited"), 4, "told once")
 
 
+class Answers(Case):
+    """How long a lock was waited for, to the millisecond, and how many stood ahead, whatever came of it."""
+
+    def test_waits(self):
+        holder, sessions = self.session("holder"), [self.session("waiter %d" % number) for number in range(4)]
+        self.lock(holder, EXCLUSIVE_1)
+        waits = ("30s", "30s", "457ms", "30s")
+        lines = [self.behind("POST", "/_lock", {"session": session, "wait": wait, "locks": [EXCLUSIVE_1]}) for session, wait in zip(sessions, waits)]
+        lines[2].join()
+        self.assertEqual((lines[2].status, lines[2].reply["error"]["type"]), (409, "lock_wait_timeout_exception"))
+        self.assertEqual((lines[2].reply["error"]["waited"], lines[2].reply["error"]["queue_place"]), ("457ms", 2))
+        self.assertEqual(lines[2].reply["error"]["holders"][0]["session"], holder)
+        for number, owner in ((0, holder), (1, sessions[0]), (3, sessions[1])):
+            before = self.server.must("GET", "/_timestamp")["timestamp"]
+            since = [waiter["since"] for lock in self.server.must("GET", "/_lock")["locks"] for waiter in lock["waiters"]][0]
+            self.server.must("POST", "/_unlock", {"session": owner})
+            lines[number].join()
+            reply = lines[number].reply
+            self.assertEqual((reply["granted"], reply["queue_place"]), (True, number))
+            self.assertGreater(reply["fencing_token"], before)
+            waited = reply["fencing_token"] - since
+            self.assertEqual(reply["waited"], "%ds" % (waited // 10**6) if waited % 10**6 == 0 else "%dms" % (waited // 1000))
+
+
 class Stories(Case):
     def stories(self, kind=None):
         return [story for story in self.server.must("GET", "/_lock/_stories")["stories"] if kind in (None, story["kind"])]
