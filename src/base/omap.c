@@ -24,7 +24,7 @@ static char *key_bytes(const struct omap_entry *entry)
 
 void omap_init(struct omap *map)
 {
-    *map = (struct omap){.last = NULL};
+    *map = (struct omap){.count = 0};
     rng_init(&map->coin, COIN_SEED);
 }
 
@@ -66,6 +66,12 @@ static struct omap_entry **link_after(const struct omap *map, struct omap_entry 
     return entry == NULL ? (struct omap_entry **)&map->heads[level] : &entry->next[level];
 }
 
+/* Whether a key lies behind all that are there. */
+static bool is_behind_all(const struct omap *map, struct slice key)
+{
+    return map->lasts[0] != NULL && slice_compare(omap_key(map->lasts[0]), key) < 0;
+}
+
 /*
  * Finds the last entry before `key` (NULL: none) on each level.
  * Returns: the one of the lowest level.
@@ -75,6 +81,11 @@ static struct omap_entry *find_before(const struct omap *map, struct slice key,
 {
     struct omap_entry *before = NULL;
     struct omap_entry *known = NULL; /* the entry that ended the search above: not before the key */
+    if (is_behind_all(map, key)) {
+        if (ret_before != NULL)
+            memcpy(ret_before, map->lasts, sizeof map->lasts);
+        return map->lasts[0];
+    }
     for (int level = OMAP_LEVELS - 1; level >= 0; level--) {
         struct omap_entry *next = *link_after(map, before, level);
         while (next != known && next != NULL && slice_compare(omap_key(next), key) < 0) {
@@ -113,7 +124,7 @@ struct omap_entry *omap_first(const struct omap *map)
 
 struct omap_entry *omap_last(const struct omap *map)
 {
-    return map->last;
+    return map->lasts[0];
 }
 
 struct omap_entry *omap_next(const struct omap_entry *entry)
@@ -171,12 +182,12 @@ struct omap_entry *omap_put(struct omap *map, struct slice key, struct slice val
         struct omap_entry **link = link_after(map, before[level], level);
         entry->next[level] = *link;
         *link = entry;
+        if (entry->next[level] == NULL)
+            map->lasts[level] = entry;
     }
     entry->prev = before[0];
     if (entry->next[0] != NULL)
         entry->next[0]->prev = entry;
-    else
-        map->last = entry;
     map->count++;
     return entry;
 }
@@ -192,11 +203,11 @@ bool omap_remove(struct omap *map, struct slice key)
         struct omap_entry **link = link_after(map, before[level], level);
         INSIST(*link == entry);
         *link = entry->next[level];
+        if (map->lasts[level] == entry)
+            map->lasts[level] = before[level];
     }
     if (entry->next[0] != NULL)
         entry->next[0]->prev = entry->prev;
-    else
-        map->last = entry->prev;
     entry_free(entry);
     map->count--;
     return true;

@@ -5,7 +5,8 @@
  * A skip list whose coin is a generator of its own with a fixed seed, so equal operations build equal
  * lists. The lowest level is linked both ways; an entry keeps its address until it is removed, so a
  * pointer to one is a cursor. Keys and values are copied. Reading needs no lock against other readers;
- * a writer needs the map for itself.
+ * a writer needs the map for itself. Keys that come in rising order are not searched for: each takes one
+ * comparison, with the last.
  */
 #ifndef TL_BASE_OMAP_H
 #define TL_BASE_OMAP_H
@@ -19,7 +20,7 @@ struct omap_entry;
 
 struct omap {
     struct omap_entry *heads[OMAP_LEVELS]; /* first entry of each level, NULL when empty */
-    struct omap_entry *last;               /* of the lowest level */
+    struct omap_entry *lasts[OMAP_LEVELS]; /* last entry of each level, NULL when empty */
     struct rng coin;
     size_t count;
 };

@@ -18,7 +18,7 @@ enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
 /* One change: the key, and its tagged value before, data NULL where there was none. */
 struct undo {
     enum store_space space;
-    struct slice key;
+    struct slice key; /* in its entry, which nothing but going back over this very change can take away */
     struct slice before;
 };
 
@@ -44,7 +44,6 @@ struct overlay *overlay_new(void)
 
 static void undo_free(struct undo *undo)
 {
-    mem_free((char *)undo->key.data);
     mem_free((char *)undo->before.data);
 }
 
@@ -100,15 +99,13 @@ static struct slice slice_dup(struct slice bytes)
     return (struct slice){mem_dup(bytes.data, bytes.len), bytes.len};
 }
 
-static void undo_push(struct overlay *overlay, enum store_space space, struct slice key,
-                      const struct omap_entry *before)
+static void undo_push(struct overlay *overlay, enum store_space space, struct slice key, struct slice before)
 {
     if (overlay->undo_count == overlay->undo_capacity) {
         overlay->undo_capacity = overlay->undo_capacity ? overlay->undo_capacity * 2 : 16;
         overlay->undo = mem_realloc(overlay->undo, overlay->undo_capacity * sizeof *overlay->undo);
     }
-    overlay->undo[overlay->undo_count++] =
-        (struct undo){space, slice_dup(key), before == NULL ? SLICE_NONE : slice_dup(omap_value(before))};
+    overlay->undo[overlay->undo_count++] = (struct undo){space, key, before};
 }
 
 /* What an entry counts for in `bytes`. */
@@ -117,22 +114,27 @@ static size_t entry_bytes(const struct omap_entry *entry)
     return entry == NULL ? 0 : omap_key(entry).len + omap_value(entry).len - 1;
 }
 
-static void set_tagged(struct overlay *overlay, enum store_space space, struct slice key, struct slice tagged)
+/* Sets a key whose entry so far is `before` (NULL: none). */
+static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space space, struct slice key,
+                                     const struct omap_entry *before, struct slice tagged)
 {
-    struct omap *map = &overlay->spaces[space];
-    overlay->bytes[space] -= entry_bytes(omap_get(map, key));
-    overlay->bytes[space] += entry_bytes(omap_put(map, key, tagged));
+    overlay->bytes[space] -= entry_bytes(before);
+    struct omap_entry *entry = omap_put(&overlay->spaces[space], key, tagged);
+    overlay->bytes[space] += entry_bytes(entry);
+    return entry;
 }
 
 static void change(struct overlay *overlay, enum store_space space, struct slice key, char tag, struct slice value)
 {
     REQUIRE(space >= 0 && space < SPACE_COUNT);
-    if (overlay->marked)
-        undo_push(overlay, space, key, omap_get(&overlay->spaces[space], key));
+    const struct omap_entry *before = omap_get(&overlay->spaces[space], key);
+    struct slice kept = overlay->marked && before != NULL ? slice_dup(omap_value(before)) : SLICE_NONE;
     buf_clear(&overlay->tagged);
     buf_byte(&overlay->tagged, tag);
     buf_slice(&overlay->tagged, value);
-    set_tagged(overlay, space, key, buf_view(&overlay->tagged));
+    const struct omap_entry *entry = set_tagged(overlay, space, key, before, buf_view(&overlay->tagged));
+    if (overlay->marked)
+        undo_push(overlay, space, omap_key(entry), kept);
 }
 
 void overlay_put(struct overlay *overlay, enum store_space space, struct slice key, struct slice value)
@@ -224,10 +226,11 @@ void overlay_rollback_to(struct overlay *overlay, size_t mark)
     while (overlay->undo_count > mark) {
         struct undo *undo = &overlay->undo[--overlay->undo_count];
         struct omap *map = &overlay->spaces[undo->space];
+        const struct omap_entry *entry = omap_get(map, undo->key);
         if (undo->before.data != NULL) {
-            set_tagged(overlay, undo->space, undo->key, undo->before);
+            set_tagged(overlay, undo->space, undo->key, entry, undo->before);
         } else {
-            overlay->bytes[undo->space] -= entry_bytes(omap_get(map, undo->key));
+            overlay->bytes[undo->space] -= entry_bytes(entry);
             omap_remove(map, undo->key);
         }
         undo_free(undo);
