@@ -247,7 +247,8 @@ static int run_in_txn(struct admission *at)
     size_t mark = overlay_mark(overlay);
     struct ahead ahead = {.arena = &core->arena};
     struct write_placing placing = {may_lie, at};
-    int r = core__run_write(core, command, NULL, overlay, &ahead, &placing);
+    struct write_run how = {.overlay = overlay, .ahead = &ahead, .placing = &placing, .parsed = at->targets.parsed};
+    int r = core__run_write(core, command, NULL, &how);
     if (r < 0)
         return tl_trace(r);
     if (too_large(core, overlay)) {
@@ -272,7 +273,8 @@ static int run(struct admission *at, const bool *chosen)
     if (at->txn != NULL)
         return run_in_txn(at);
     struct write_placing placing = {may_lie, at};
-    int r = core__run_write(at->core, at->command, chosen, NULL, NULL, &placing);
+    struct write_run how = {.placing = &placing, .parsed = at->targets.parsed};
+    int r = core__run_write(at->core, at->command, chosen, &how);
     return r < 0 ? tl_trace(r) : move_documents(at, chosen);
 }
 

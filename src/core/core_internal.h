@@ -109,13 +109,13 @@ typedef int core_handler(struct core *core, struct command *command);
 #undef X
 
 /*
- * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which. `placing`: as in
- * struct write_run. In a transaction `overlay` and `ahead` take what it changes; when it is to be rolled back they are as
- * they were.
+ * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which. Of `how` overlay, ahead,
+ * placing and parsed count, the latter where all run. In a transaction `overlay` and `ahead` take what it changes; when it is
+ * to be rolled back they are as they were.
  * Returns: 0; fatal codes.
  */
-int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay,
-                    struct ahead *ahead, const struct write_placing *placing) TL_MUST_USE;
+int core__run_write(struct core *core, struct command *command, const bool *chosen,
+                    const struct write_run *how) TL_MUST_USE;
 
 /* --- Hooks: session.c, lock.c, txn.c ------------------------------------------------------------------------------ */
 

@@ -73,10 +73,10 @@ static void scatter(struct command *command, const bool *chosen, const struct wr
             command->write.results[i] = run->results[next++];
 }
 
-int core__run_write(struct core *core, struct command *command, const bool *chosen, struct overlay *overlay,
-                    struct ahead *ahead, const struct write_placing *placing)
+int core__run_write(struct core *core, struct command *command, const bool *chosen, const struct write_run *how)
 {
     struct write_command *write = &command->write;
+    struct overlay *overlay = how->overlay;
     struct write_run run = {
         .dialect = command->dialect,
         .items = write->items,
@@ -84,8 +84,9 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .atomic = write->atomic,
         .last = chosen == NULL,
         .overlay = overlay,
-        .ahead = ahead,
-        .placing = placing,
+        .ahead = how->ahead,
+        .placing = how->placing,
+        .parsed = chosen == NULL ? how->parsed : NULL,
         .arena = &command->arena,
         .results = write->results,
     };
@@ -104,7 +105,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
     write->rolled_back = write->atomic && failed;
     if (write->rolled_back && overlay != NULL) {
         overlay_rollback_to(overlay, mark);
-        ahead_clear(ahead);
+        ahead_clear(how->ahead);
     }
     return 0;
 }
@@ -119,5 +120,5 @@ int core__do_write(struct core *core, struct command *command)
     }
     if (needs_owners(core, &command->write))
         return owners__write(core, command);
-    return core__run_write(core, command, NULL, NULL, NULL, NULL);
+    return core__run_write(core, command, NULL, &(struct write_run){0});
 }

@@ -121,8 +121,7 @@ void writing__shard_details(struct writing *work, struct writing_item *at)
 
 /* --- The run ------------------------------------------------------------------------------------------------------ */
 
-/* Whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_run.h). */
-static bool ids_rise(const struct write_run *run)
+bool writing__ids_rise(const struct write_run *run)
 {
     if (run->count < WRITE_CHUNK_ITEMS_MIN)
         return false;
@@ -193,7 +192,7 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
         .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
         .record = BUF_INIT(BUF_UNLIMITED),
         .script_steps = update_steps_shared(&core->limits.script),
-        .walks = ids_rise(run),
+        .walks = writing__ids_rise(run),
         .named_type = -1,
     };
     bool failed = false;

@@ -49,9 +49,12 @@ struct write_target {
     bool new_path_known;
 };
 
+struct write_parsed;
+
 struct write_targets {
     struct write_target *items;
     size_t count;
+    const struct write_parsed *parsed; /* by item of the command, of those whose source was looked into; NULL: of none */
 };
 
 /*
@@ -88,6 +91,7 @@ struct write_run {
     struct overlay *overlay;             /* of the transaction; NULL: the unit's batch */
     struct ahead *ahead;                 /* takes a transaction's chunk entries; NULL outside of one */
     const struct write_placing *placing; /* NULL: everything may lie everywhere */
+    const struct write_parsed *parsed;   /* by item: what write__targets() has parsed in this unit; NULL: nothing */
     struct arena *arena;                 /* takes what the results point to */
     struct write_result *results;
     bool too_large; /* told: it is atomic and would write more bytes than a transaction may; it is not done */

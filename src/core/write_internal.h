@@ -22,6 +22,16 @@ enum {
     WRITE_ITEM_FAILED = 1, /* the result says why */
 };
 
+/*
+ * The source of an item, taken apart to find where the document will lie. It is in the core's arena, and good for the run of
+ * the same unit under the same mapping, which needs not do it again.
+ */
+struct write_parsed {
+    const struct mapping *mapping; /* NULL: it was not, or could not be */
+    const struct mapping_type *type;
+    struct document document;
+};
+
 /* The entries of one index and one batch that a run has collected and not yet written. */
 struct write_entries {
     struct write_entries *next;
@@ -67,6 +77,9 @@ struct writing_item {
 
 /* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */
 int writing__item(struct writing *work, const struct write_item *item, struct write_result *result) TL_MUST_USE;
+
+/* Returns: whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_run.h). */
+bool writing__ids_rise(const struct write_run *run);
 
 /* Finds the item's index, making it where the item may, and its type where there is one. As writing__item(). */
 int writing__find(struct writing *work, struct writing_item *at) TL_MUST_USE;

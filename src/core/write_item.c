@@ -277,6 +277,18 @@ int writing__check_version(struct writing *work, struct writing_item *at, bool c
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
+/* What was parsed to find out where the document will lie (write_targets.c), if that holds still. */
+static bool parsed_before(const struct writing *work, const struct writing_item *at, struct document *ret_document)
+{
+    const struct write_run *run = work->run;
+    const struct write_parsed *parsed = run->parsed == NULL ? NULL : &run->parsed[at->item - run->items];
+
+    if (parsed == NULL || parsed->mapping != at->index->mapping || parsed->type != at->type)
+        return false;
+    *ret_document = parsed->document;
+    return true;
+}
+
 static int parse(struct writing *work, struct writing_item *at, struct slice source, const struct json_doc *parsed,
                  struct document *ret_document)
 {
@@ -382,7 +394,7 @@ static int run_index(struct writing *work, struct writing_item *at)
         r = check_limits(work, at, item->source);
     if (r == 0)
         r = check_lease(work, at);
-    if (r == 0)
+    if (r == 0 && !parsed_before(work, at, &document))
         r = parse(work, at, item->source, item->parsed, &document);
     if (r == 0)
         r = writing__load(work, at);
