@@ -193,28 +193,11 @@ static bool take_place(struct admission *at, const struct lock_want *want)
     return taken;
 }
 
-/*
- * Remembers a document that lies elsewhere, as far as locks go, than where its transaction puts it; it moves when that
- * commits. Most do not: they stay where they are, or are new and were locked where they will lie.
- */
-static void note_place(struct admission *at, const struct write_target *to)
-{
-    struct core *core = at->core;
-    char bytes[DOC_KEY_BYTES_MAX];
-    const struct catalog_index *index = catalog_index(core->catalog, to->index);
-    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, to->type);
-    const struct resource_name place = {to->index, to->new_path, to->type, to->id};
-    if (type != NULL && !lock_table_lies(&core->owners->locks, &place))
-        map_put(&at->txn->moved, doc_key(bytes, index->number, type->number, to->id), at->txn);
-}
-
 /* An item puts a document where nobody knew that it would: behind another item for it, an update may. */
 static bool may_lie(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem)
 {
     struct admission *at = context;
     struct lock_want want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
-    if (at->txn != NULL)
-        note_place(at, to);
     if (to->new_path.data == NULL || place_expected(at, to) || take_place(at, &want))
         return true;
     problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT, "[%.*s], where [%.*s] would lie, is locked",
@@ -226,17 +209,6 @@ static bool too_large(const struct core *core, const struct overlay *overlay)
 {
     return overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
-}
-
-/* Remembers those that the transaction has deleted: they lie in their index. */
-static void note_deleted(struct admission *at)
-{
-    for (size_t i = 0; i < at->targets.count; i++) {
-        struct write_target target = at->targets.items[i];
-        target.new_path = SLICE_NONE;
-        if (write_of(at)->results[target.item].outcome == WRITE_DELETED)
-            note_place(at, &target);
-    }
 }
 
 static int run_in_txn(struct admission *at)
@@ -262,7 +234,6 @@ static int run_in_txn(struct admission *at)
     }
     overlay_forget_marks(overlay);
     ahead__put(core, &ahead, at->txn->id, &at->txn->ahead_notes);
-    note_deleted(at);
     txn__touch(core, at->txn);
     return 0;
 }

@@ -165,6 +165,46 @@ static void marks_change(struct lock_table *table, struct lock_owner *owner, str
     }
 }
 
+/* Marks of one mode for several places of an owner, which go up together: each resource is updated once or a few times. */
+struct marking {
+    struct lock_table *table;
+    struct lock_owner *owner;
+    enum lock_mode mode;
+    struct resource **places; /* whose `adding` is to be counted */
+    size_t count;
+    size_t capacity;
+};
+
+static void marking_add(struct marking *marking, struct resource *place, uint32_t locks)
+{
+    if (place->adding == 0) {
+        if (marking->count == marking->capacity) {
+            marking->capacity = marking->capacity ? marking->capacity * 2 : 16;
+            marking->places = mem_realloc(marking->places, marking->capacity * sizeof(struct resource *));
+        }
+        marking->places[marking->count++] = place;
+    }
+    place->adding += locks;
+}
+
+/* Leaves the marks, from the places upwards. */
+static void marking_finish(struct marking *marking)
+{
+    for (size_t i = 0; i < marking->count; i++) {
+        struct resource *place = marking->places[i];
+        uint32_t locks = place->adding;
+        struct lock_hold *hold = hold_open(marking->table, marking->owner, place);
+        place->adding = 0;
+        hold->below[marking->mode - LOCK_S] += locks;
+        hold_set_bits(marking->table, hold, bits_of(hold));
+        if (place->parent != NULL)
+            marking_add(marking, place->parent, locks);
+    }
+    mem_free(marking->places);
+    marking->places = NULL;
+    marking->count = marking->capacity = 0;
+}
+
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
 
 static void changed(struct lock_table *table, const struct lock_hold *hold, bool gone)
@@ -173,15 +213,13 @@ static void changed(struct lock_table *table, const struct lock_hold *hold, bool
         table->hooks.changed(table->hooks.context, hold, gone);
 }
 
-/* Takes or strengthens a lock; *ret_stronger says whether it was not as strong before. */
-static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
-                                   enum lock_mode mode, bool *ret_stronger)
+/* Takes or strengthens a lock on a resource, without the marks above. Returns: the mode before. */
+static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hold, enum lock_mode mode)
 {
-    struct lock_hold *hold = hold_open(table, owner, resource);
+    struct lock_owner *owner = hold->owner;
     enum lock_mode before = hold->mode;
-    *ret_stronger = before < mode;
     if (before >= mode)
-        return hold;
+        return before;
     if (before == LOCK_NONE) {
         hold->number = ++table->last_lock;
         hold->since = table->ts;
@@ -190,7 +228,15 @@ static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *
     }
     hold->mode = (uint8_t)mode;
     hold_set_bits(table, hold, bits_of(hold));
-    if (resource->parent != NULL)
+    return before;
+}
+
+static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
+                                   enum lock_mode mode)
+{
+    struct lock_hold *hold = hold_open(table, owner, resource);
+    enum lock_mode before = lock_raise(table, hold, mode);
+    if (before < mode && resource->parent != NULL)
         marks_change(table, owner, resource->parent, before, mode);
     return hold;
 }
@@ -333,14 +379,24 @@ void lock__request_spread(struct lock_request *request)
     }
 }
 
-static bool covers(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource)
+static bool holds_lock(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource)
 {
+    const struct lock_hold *hold = list_empty(&resource->holds) ? NULL : lock__hold_find(table, owner, resource);
+    return hold != NULL && hold->mode != LOCK_NONE;
+}
+
+/* Whether something that is wanted lies under a lock of an owner (NULL: nobody). Each resource is looked at once. */
+static bool lies_under(const struct lock_request *request, const struct lock_owner *owner)
+{
+    struct resource_table *resources = &request->table->resources;
     if (owner == NULL || owner->lock_count == 0)
         return false;
-    for (; resource != NULL; resource = resource->parent) {
-        const struct lock_hold *hold = lock__hold_find(table, owner, resource);
-        if (hold != NULL && hold->mode != LOCK_NONE)
-            return true;
+    resource_new_epoch(resources);
+    for (size_t i = 0; i < request->want_count; i++) {
+        struct resource *at = request->wants[i].resource;
+        for (; at != NULL && resource_see(resources, at, LOCK_BIT_X); at = at->parent)
+            if (holds_lock(request->table, owner, at))
+                return true;
     }
     return false;
 }
@@ -348,12 +404,7 @@ static bool covers(const struct lock_table *table, const struct lock_owner *owne
 /* Whether something that is wanted lies under a lock of the owner or its session: README-locks.md, "Requests". */
 static bool is_upgrade(const struct lock_request *request)
 {
-    const struct lock_owner *owner = request->owner;
-    for (size_t i = 0; i < request->want_count; i++)
-        if (covers(request->table, owner, request->wants[i].resource) ||
-            covers(request->table, owner->session, request->wants[i].resource))
-            return true;
-    return false;
+    return lies_under(request, request->owner) || lies_under(request, request->owner->session);
 }
 
 /*
@@ -376,24 +427,39 @@ static tl_ts choose_token(const struct lock_request *request)
     return newest;
 }
 
+/* Gives a lock that is wanted; marks for one that is new are added to `marking`, where they are of its mode. */
+static void grant_lock(const struct lock_request *request, const struct lock_wanted *want, struct marking *marking)
+{
+    struct lock_table *table = request->table;
+    struct lock_hold *hold = hold_open(table, request->owner, want->resource);
+    enum lock_mode before = lock_raise(table, hold, want->mode);
+    struct resource *above = want->resource->parent;
+    if (before == LOCK_NONE && above != NULL && want->mode == marking->mode)
+        marking_add(marking, above, 1);
+    else if (before < want->mode && above != NULL)
+        marks_change(table, request->owner, above, before, want->mode);
+    if (before < want->mode || hold->token != request->token) {
+        hold->token = request->token;
+        changed(table, hold, false);
+    }
+}
+
 void lock__request_grant(struct lock_request *request)
 {
     struct lock_table *table = request->table;
+    struct marking marking = {.table = table, .owner = request->owner, .mode = request->wants[0].mode};
     request->token = choose_token(request);
     request->state = LOCK_STATE_GRANTED;
     for (size_t i = 0; i < request->want_count; i++) {
         const struct lock_wanted *want = &request->wants[i];
-        if (want->within) {
+        if (!want->within)
+            grant_lock(request, want, &marking);
+        else if (want->mode == marking.mode)
+            marking_add(&marking, want->resource, 1);
+        else
             marks_change(table, request->owner, want->resource, LOCK_NONE, want->mode);
-            continue;
-        }
-        bool stronger;
-        struct lock_hold *hold = lock_take(table, request->owner, want->resource, want->mode, &stronger);
-        if (stronger || hold->token != request->token) {
-            hold->token = request->token;
-            changed(table, hold, false);
-        }
     }
+    marking_finish(&marking);
 }
 
 int lock_request_start(struct lock_request *request, bool wait)
@@ -468,13 +534,10 @@ bool lock_table_lies(const struct lock_table *table, const struct resource_name 
     return document != NULL && document->parent == find_resource(table, &above);
 }
 
-bool lock_table_alone(const struct lock_table *table, const struct lock_owner *owner, const struct resource_name *document)
+bool lock_hold_alone(const struct lock_hold *hold)
 {
-    const struct resource *resource = find_resource(table, document);
-    if (resource == NULL)
-        return true;
-    bool one = resource->holds.next == resource->holds.prev;
-    return resource->queue == NULL && one && lock__hold_find(table, owner, resource) != NULL;
+    const struct resource *resource = hold->resource;
+    return resource->queue == NULL && resource->holds.next == resource->holds.prev;
 }
 
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name)
@@ -596,8 +659,7 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
                         uint64_t number, tl_ts since, tl_ts token)
 {
     struct resource *resource = resource_open(&table->resources, &want->on);
-    bool stronger;
-    struct lock_hold *hold = lock_take(table, owner, resource, want->mode, &stronger);
+    struct lock_hold *hold = lock_take(table, owner, resource, want->mode);
     hold->number = number;
     hold->since = since;
     hold->token = token;

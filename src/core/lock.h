@@ -186,8 +186,8 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
 /* Returns: whether a document is in the table and lies where `place` says. */
 bool lock_table_lies(const struct lock_table *table, const struct resource_name *place);
 
-/* Returns: whether nobody but `owner` has or awaits a lock on a document, so that nobody is concerned by where it lies. */
-bool lock_table_alone(const struct lock_table *table, const struct lock_owner *owner, const struct resource_name *document);
+/* Returns: whether nobody else has or awaits a lock on the resource of a hold. */
+bool lock_hold_alone(const struct lock_hold *hold);
 
 /* Tells that a document now lies elsewhere: locks on it and waits for it go along. */
 void lock_table_move(struct lock_table *table, const struct resource_name *document, struct slice path);

@@ -82,7 +82,6 @@ struct txn {
     struct deadline idle;    /* not set while a command of it waits */
     struct overlay *overlay; /* NULL: nothing written */
     uint32_t ahead_notes;    /* of entries that it has put into the store already (ahead.h) */
-    struct map moved;        /* keys of the documents that may have to move in the table of locks when it commits */
     struct list of_session;
     struct list of_all; /* in owners->open_txns, oldest first */
     struct wait *wait;  /* NULL: no command waits */

@@ -46,6 +46,7 @@ struct resource {
     uint16_t type_len;
     uint8_t kind;
     uint8_t seen_bits;
+    uint32_t adding; /* locks below that an owner is about to be given, while his marks go up; else 0 */
     char name[];
 };
 

@@ -45,7 +45,6 @@ void txn__free(struct core *core, struct txn *txn)
     lock_release_all(&owners->locks, &txn->party.owner);
     lock_owner_deinit(&txn->party.owner);
     overlay_free(txn->overlay);
-    map_deinit(&txn->moved);
     map_remove(&owners->txns, txn->id);
     list_remove(&txn->of_all);
     if (list_linked(&txn->of_session))
@@ -321,27 +320,50 @@ static int check_token(struct core *core, const struct txn *txn, tl_ts token)
     return written.r < 0 ? tl_trace(written.r) : written.stale;
 }
 
+/* The documents that the transaction may have moved, and that others want to lock or do lock. */
+struct wanted_documents {
+    struct resource_name *names; /* in the core's arena */
+    size_t count;
+};
+
+static struct wanted_documents find_wanted(struct core *core, const struct txn *txn)
+{
+    struct wanted_documents wanted = {NULL, 0};
+    size_t capacity = 0;
+    list_for_each(link, &txn->party.owner.holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_alone(hold))
+            continue;
+        wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
+        wanted.names[wanted.count++] = resource_name(hold->resource, &core->arena);
+    }
+    return wanted;
+}
+
+static int move_document(struct core *core, const struct txn *txn, const struct resource_name *name)
+{
+    struct resource_name place = *name;
+    const struct catalog_index *index = catalog_index(core->catalog, name->index);
+    if (index == NULL || mapping_type(index->mapping, name->type) == NULL)
+        return 0;
+    int r = write__place(core, txn->overlay, name->index, name->type, name->id, &place.path);
+    if (r == 0 && !lock_table_lies(&core->owners->locks, &place))
+        lock_table_move(&core->owners->locks, name, place.path);
+    return r;
+}
+
 /*
  * Tells the table of locks where documents lie now that the transaction has moved. Where it alone has a lock there is nothing to
  * tell: its locks are about to go.
  */
 static int move_documents(struct core *core, const struct txn *txn)
 {
-    struct lock_table *locks = &core->owners->locks;
-    size_t position = 0;
-    struct slice key;
-    void *value;
-    while (map_next(&txn->moved, &position, &key, &value)) {
-        struct resource_name document;
-        if (!name_document(core, key, &document) || lock_table_alone(locks, &txn->party.owner, &document))
-            continue;
-        struct slice path;
-        int r = write__place(core, txn->overlay, document.index, document.type, document.id, &path);
-        if (r < 0)
-            return tl_trace(r);
-        lock_table_move(locks, &document, path);
-    }
-    return 0;
+    struct wanted_documents wanted = find_wanted(core, txn);
+    int r = 0;
+    for (size_t i = 0; i < wanted.count && r == 0; i++)
+        r = move_document(core, txn, &wanted.names[i]);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* Documents that live with a session which has ended since must not be born after its end. */
