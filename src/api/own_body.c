@@ -84,7 +84,8 @@ int own_body_text(struct own_body *body, const char *name, struct slice *ret_val
     if (value == NULL || yyjson_is_null(value))
         return 0;
     if (!yyjson_is_str(value))
-        return request_refuse(body->request, PROBLEM_PARSING, "[%s] of %s request must be a text", name, body->call);
+        return request_refuse(body->request, PROBLEM_PARSING, "[%s] of %s request must be a text%.*s", name, body->call,
+                              SLICE_ARG(example_of(body->request, body->form)));
     *ret_value = json_slice(value);
     return 0;
 }
@@ -155,6 +156,9 @@ static int read_mode(struct request *request, yyjson_val *item, enum lock_mode m
         *ret_mode = LOCK_S;
     else if (slice_is(text, "update"))
         *ret_mode = LOCK_U;
+    else if (json_get_lit(item, "mode") == NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "a lock must name its [mode]: [shared], [update] or [exclusive]");
     else
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[mode] of a lock must be [shared], [update] or [exclusive], got [%.*s]",
@@ -211,7 +215,8 @@ int own_body_targets(struct own_body *body, enum lock_mode mode_default, struct 
     if (locks == NULL || yyjson_is_null(locks))
         return 0;
     if (!yyjson_is_arr(locks))
-        return request_refuse(body->request, PROBLEM_PARSING, "[locks] must be a list");
+        return request_refuse(body->request, PROBLEM_PARSING, "[locks] must be a list%.*s",
+                              SLICE_ARG(example_of(body->request, body->form)));
     if (yyjson_arr_size(locks) > LOCK_TARGETS_MAX)
         return request_refuse(body->request, PROBLEM_LIMIT_EXCEEDED, "more than %d locks in a request",
                               LOCK_TARGETS_MAX);

@@ -138,21 +138,52 @@ static int named_timestamp(struct request *request, tl_ts *ret_ts)
     struct slice time = request_param(request, "as_of");
     if (text.data != NULL && (!slice_to_u64(text, &ts) || ts == 0 || ts > TL_TS_MAX))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[timestamp] must be a number of microseconds since 1970, got [%.*s]", SLICE_ARG(text));
+                              "[timestamp] must be a number of microseconds since 1970, got [%.*s]%s", SLICE_ARG(text),
+                              instant_parse(text, &ts) == 0 ? "; [as_of] takes a time" : "");
     if (time.data != NULL && instant_parse(time, &ts) != 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[as_of] must be a time such as 2026-11-20T10:00:00Z, got [%.*s]", SLICE_ARG(time));
+                              "[as_of] must be a time such as 2026-11-20T10:00:00Z, got [%.*s]%s", SLICE_ARG(time),
+                              slice_to_u64(time, &ts) ? "; [timestamp] takes microseconds" : "");
     *ret_ts = ts;
     return 0;
+}
+
+/* Of a number that would be a time of today in a unit of `unit_us` microseconds: a slip. */
+static bool is_recent_in(struct journal *journal, tl_ts ts, uint64_t unit_us)
+{
+    const uint64_t year_us = 365 * 86400 * TL_SECOND;
+    tl_ts now = journal_stable(journal);
+    return ts <= TL_TS_MAX / unit_us && ts * unit_us + year_us > now && ts * unit_us < now + year_us;
+}
+
+/* What to say to one who counts time in another unit. */
+static const char *unit_advice(struct journal *journal, tl_ts ts)
+{
+    if (is_recent_in(journal, ts, TL_SECOND))
+        return "; it looks like seconds, and timestamps are microseconds";
+    if (is_recent_in(journal, ts, TL_MS))
+        return "; it looks like milliseconds, and timestamps are microseconds";
+    return "";
 }
 
 static int too_old(struct request *request, tl_ts ts)
 {
     tl_ts oldest = journal_oldest(request->api->journal);
     int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
-                           "the history before [%" PRIu64 "] is gone; asked for [%" PRIu64 "]", oldest, ts);
+                           "the history before [%" PRIu64 "] is gone; asked for [%" PRIu64 "]%s", oldest, ts,
+                           unit_advice(request->api->journal, ts));
     problem_details(&request->problem, request->arena, "\"oldest\":%" PRIu64, oldest);
     return r;
+}
+
+int request_check_timestamp(struct request *request, tl_ts ts)
+{
+    tl_ts stable = journal_stable(request->api->journal);
+    if (ts > stable)
+        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_NEW,
+                              "[%" PRIu64 "] is in the future; the newest readable timestamp is [%" PRIu64 "]", ts,
+                              stable);
+    return ts < journal_oldest(request->api->journal) ? too_old(request, ts) : 0;
 }
 
 /* Gets the catalog as of the view. Returns: as catalog_load(). */
@@ -166,16 +197,14 @@ static int load_catalog(struct request *request)
 /* Makes a view of the past. Its catalog is that of the same moment. */
 static int read_past(struct request *request, tl_ts ts, request_handler *then)
 {
-    tl_ts stable = journal_stable(request->api->journal);
-    if (ts > stable)
-        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_NEW,
-                              "[%" PRIu64 "] is in the future; the newest readable timestamp is [%" PRIu64 "]", ts,
-                              stable);
-    if (ts < journal_oldest(request->api->journal) || journal_pin(request->api->journal, ts) != 0)
+    int r = request_check_timestamp(request, ts);
+    if (r != 0)
+        return r;
+    if (journal_pin(request->api->journal, ts) != 0)
         return too_old(request, ts);
     request->view = (struct view){request->api->store, ts, NULL};
     request->pinned = true;
-    int r = load_catalog(request);
+    r = load_catalog(request);
     if (r > 0)
         return too_old(request, ts);
     return r < 0 ? r : then(request);
@@ -338,8 +367,20 @@ static bool changes_index(const struct command *command)
     return command->type >= COMMAND_INDEX_CREATE && command->type <= COMMAND_ALIASES_UPDATE;
 }
 
+/* A change is made now. The [timestamp] of 5.x is another thing, of which nothing was kept there either. */
+static bool changes_the_past(const struct request *request)
+{
+    return request_param(request, "as_of").data != NULL ||
+           (request->dialect != DIALECT_5 && request_param(request, "timestamp").data != NULL);
+}
+
 static int submit(struct request *request, struct command *command, struct submission how)
 {
+    if (changes_the_past(request)) {
+        command_free(command);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
+    }
     if (changes_index(command))
         fill_change(request, command);
     struct submission *submission = arena_alloc(&command->arena, sizeof *submission);

@@ -121,6 +121,9 @@ struct lock_target;
 int request_read(struct request *request, struct lock_target *targets, size_t target_count,
                  request_handler *then) TL_MUST_USE;
 
+/* Whether a moment can be read. Returns: 0; REQUEST_REFUSED: it is in the future, or its history is gone. */
+int request_check_timestamp(struct request *request, tl_ts ts) TL_MUST_USE;
+
 /* The catalog of this moment, for requests that need no view. Returns: it; the request keeps the reference. */
 struct catalog *request_catalog(struct request *request);
 

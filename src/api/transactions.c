@@ -43,25 +43,6 @@ static int read_mode(struct own_body *body, struct txn_command *txn)
     return 0;
 }
 
-/* A query transaction of the past must find its history, and what is in the future cannot be read. */
-static int check_timestamp(struct request *request, tl_ts ts)
-{
-    struct journal *journal = request->api->journal;
-    if (ts == 0)
-        return 0;
-    if (ts > journal_stable(journal))
-        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_NEW, "[%llu] is in the future", (unsigned long long)ts);
-    if (ts < journal_oldest(journal)) {
-        int r =
-            request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history before [%llu] is gone; asked for [%llu]",
-                           (unsigned long long)journal_oldest(journal), (unsigned long long)ts);
-        problem_details(&request->problem, request->arena, "\"oldest\":%llu",
-                        (unsigned long long)journal_oldest(journal));
-        return r;
-    }
-    return 0;
-}
-
 static const struct own_form begin_form = {"a transaction", "mode session timestamp timeout",
                                            "{\"mode\": \"update\", \"session\": \"ID\", \"timeout\": \"60s\"}, each of "
                                            "them optional, or {\"mode\": \"query\"}"};
@@ -74,7 +55,8 @@ int handle_txn_begin(struct request *request)
     if (r != 0 || (r = own_body_id(&body, "session", &txn.session)) != 0 ||
         (r = own_body_ts(&body, "timestamp", &txn.read_ts)) != 0 ||
         (r = own_body_time(&body, "timeout", &txn.timeout_us)) != 0 || (r = read_mode(&body, &txn)) != 0 ||
-        (r = check_timestamp(request, txn.read_ts)) != 0 || (r = request_accept(request)) != 0)
+        (txn.read_ts != 0 && (r = request_check_timestamp(request, txn.read_ts)) != 0) ||
+        (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     txn.id = id_random(&request->api->ids, &command->arena);

@@ -106,6 +106,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_NAME: o->name = text; break;
     case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
+        if (o->target == NULL && state->quoted > 0)
+            argp_error(state, "a lock on what? (INDEX, INDEX:PATH or /, before the --)");
         if (o->target == NULL)
             o->target = text;
         else

@@ -27,6 +27,19 @@ static int fail(char **ret_reason, const char *host, uint16_t port, const char *
     return TL_ERR_IO;
 }
 
+/* An error of bind(2) with what to do about it. */
+static const char *why_not(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "Address already in use: a server runs there; --listen names another port, 0 for a free one";
+    case EADDRNOTAVAIL:
+        return "Cannot assign requested address: it is none of this host's; 0.0.0.0 stands for all of them";
+    case EACCES: return "Permission denied: ports below 1024 are for privileged programs";
+    default: return strerror(error);
+    }
+}
+
 static int try_address(const struct addrinfo *address)
 {
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -68,7 +81,7 @@ int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port
     int saved = errno;
     freeaddrinfo(addresses);
     if (fd < 0)
-        return fail(ret_reason, host, port, strerror(saved));
+        return fail(ret_reason, host, port, why_not(saved));
     *ret_port = bound_port(fd);
     *ret_fd = fd;
     return 0;

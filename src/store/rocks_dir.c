@@ -103,7 +103,7 @@ static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reas
         return 0;
     if (errno != EWOULDBLOCK)
         return fail_errno(ret_reason, "lock the data directory", dir->path);
-    rocks__say(ret_reason, "the data directory %s is in use by another process", dir->path);
+    rocks__say(ret_reason, "the data directory %s is in use by another process: a server, or a check", dir->path);
     return TL_ERR_BUSY;
 }
 
@@ -118,19 +118,32 @@ static int check_format_number(struct slice text, const char *path, uint64_t *re
         return TL_ERR_CORRUPT;
     }
     if (number > FORMAT_NUMBER) {
-        rocks__say(ret_reason, "%s says format %llu, and this program knows formats up to %d", path,
-                   (unsigned long long)number, FORMAT_NUMBER);
+        rocks__say(ret_reason, "%s says format %llu, and this program knows formats up to %d: a newer one wrote it",
+                   path, (unsigned long long)number, FORMAT_NUMBER);
         return TL_ERR_VERSION;
     }
     *ret_number = number;
     return 0;
 }
 
+/* What a directory without FORMAT seems to be. Elasticsearch keeps its nodes' data in nodes/0, and 8.x in _state and indices. */
+static const char *guess(const char *path)
+{
+    tl_cleanup(mem_freep) char *nodes = path_join(path, "nodes");
+    tl_cleanup(mem_freep) char *state = path_join(path, "_state");
+    bool elastic = access(nodes, F_OK) == 0 || access(state, F_OK) == 0;
+    return elastic ? "it looks like Elasticsearch's, whose files are not read here: copy documents over HTTP, by its "
+                     "own _reindex or "
+                     "a scroll and _bulk"
+                   : "name an empty directory, or one that does not exist yet";
+}
+
 static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     int r = read_only ? 0 : is_vacant(dir->path, ret_reason);
     if (r == 0) {
-        rocks__say(ret_reason, "%s is not a data directory (it has no file FORMAT)", dir->path);
+        rocks__say(ret_reason, "%s is not a data directory (it has no file FORMAT): %s", dir->path,
+                   read_only ? "name one that a server has made" : guess(dir->path));
         return TL_ERR_IO;
     }
     dir->fresh = r > 0;

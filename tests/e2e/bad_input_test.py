@@ -110,6 +110,20 @@ class BadInput(unittest.TestCase):
         self.refused(400, "GET", "/kept/_doc/1?timestamp=%d" % ((1 << 53) - 1), says="future")
         self.refused(410, "GET", "/kept/_doc/1?timestamp=1", says="oldest")
 
+    def test_times_that_slipped(self):
+        """In another unit, under the other name, or on a call that changes something."""
+        now = self.server.must("GET", "/_timestamp")["timestamp"]
+        self.refused(410, "GET", "/kept/_doc/1?timestamp=%d" % (now // 10 ** 6), says="looks like seconds, and timestamps are microseconds")
+        self.refused(410, "GET", "/kept/_doc/1?timestamp=%d" % (now // 10 ** 3), says="looks like milliseconds")
+        self.refused(410, "POST", "/_transaction", {"mode": "query", "timestamp": now // 10 ** 3}, says="looks like milliseconds")
+        self.refused(400, "GET", "/kept/_doc/1?timestamp=2026-11-20T10:00:00Z", says="[as_of] takes a time")
+        self.refused(400, "GET", "/kept/_doc/1?as_of=%d" % now, says="[timestamp] takes microseconds")
+        for method, path in (("PUT", "/kept/_doc/9"), ("DELETE", "/kept/_doc/1"), ("POST", "/_bulk"), ("PUT", "/new"), ("POST", "/_session")):
+            body = '{"index":{"_index":"kept","_id":"9"}}\n{}\n' if path == "/_bulk" else {}
+            for name in ("timestamp=%d" % now, "as_of=2026-11-20T10:00:00Z"):
+                self.refused(400, method, path + "?" + name, None if method == "DELETE" else body, says="are parameters of reads")
+        self.assertEqual(self.server.ask("GET", "/kept/_doc/9")[0], 404)
+
     def test_unknown_parameters(self):
         self.refused(400, "GET", "/kept/_doc/1?_sorce=a", says="did you mean [_source]?")
         self.refused(400, "GET", "/kept/_search?seze=1", says="did you mean [size]?")

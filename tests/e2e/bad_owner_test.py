@@ -141,7 +141,7 @@ class Locks(Case):
 
     def test_wait(self):
         for value in NOT_TEXTS:
-            self.lock(400, wait=value, says="[wait]")
+            self.lock(400, wait=value, says="[wait] of a lock request must be a text; such a body is")
         for value in BAD_TIMES:
             self.lock(400, wait=value, says="wait")
         self.lock(400, wait=TOO_LONG, says=TOO_LONG)
@@ -149,7 +149,7 @@ class Locks(Case):
 
     def test_list(self):
         for value in (1, True, {}, "x"):
-            self.lock(400, locks=value, says="[locks] must be a list")
+            self.lock(400, locks=value, says="[locks] must be a list; such a body is")
         for value in ("absent", [], None):
             self.lock(400, locks=value, says="at least one lock")
         for value in ([1], ["x"], [None], [[]]):
@@ -159,7 +159,7 @@ class Locks(Case):
     def test_mode(self):
         for value in (1, True, [], {}, "", "X", "EXCLUSIVE", "write", None):
             self.lock(400, locks=[{"mode": value, "index": "fs"}], says="[mode] of a lock")
-        self.lock(400, locks=[{"index": "fs"}], says="[mode] of a lock")
+        self.lock(400, locks=[{"index": "fs"}], says="a lock must name its [mode]: [shared], [update] or [exclusive]")
         self.refused(400, "POST", "/_unlock", {"session": self.session, "locks": [{"mode": "x", "index": "fs"}]}, says="[mode] of a lock")
 
     def test_targets(self):

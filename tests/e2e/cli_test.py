@@ -78,6 +78,9 @@ class Usage(unittest.TestCase):
         expect(run("import", "/usr"), USAGE, "into which index?")
         expect(run("lock"), USAGE, "a lock on what?")
         expect(run("lock", "fs"), USAGE, "which COMMAND")
+        expect(run("lock", "fs", "--"), USAGE, "which COMMAND")
+        expect(run("lock", "--", "echo", "hi"), USAGE, "a lock on what? (INDEX, INDEX:PATH or /, before the --)")
+        expect(run("lock", "--wait", "10s", "--", "echo", "hi"), USAGE, "a lock on what?")
 
 
     def test_no_server(self):
@@ -95,9 +98,11 @@ class Usage(unittest.TestCase):
 class Serve(unittest.TestCase):
     def test_serve_twice(self):
         with Server() as server:
-            expect(run("serve", "--data", server.data, "--listen", "127.0.0.1:0"), 1, "in use")
+            expect(run("serve", "--data", server.data, "--listen", "127.0.0.1:0"), 1, "in use by another process: a server, or a check")
+            expect(run("check", "--data", server.data), 1, "in use by another process")
             other = tempfile.mkdtemp()
-            expect(run("serve", "--data", other, "--listen", "127.0.0.1:%d" % server.port), 1, "Address already in use")
+            expect(run("serve", "--data", other, "--listen", "127.0.0.1:%d" % server.port), 1,
+                   "Address already in use: a server runs there; --listen names another port, 0 for a free one")
             shutil.rmtree(other)
 
     def test_serve_where_it_cannot(self):
@@ -105,6 +110,7 @@ class Serve(unittest.TestCase):
         expect(run("serve", "--data", "/dev/null", "--listen", "127.0.0.1:0"), 1, "/dev/null")
         other = tempfile.mkdtemp()
         expect(run("serve", "--data", other, "--listen", "no.such.host.invalid:0"), 1, "cannot listen on no.such.host.invalid")
+        expect(run("serve", "--data", other, "--listen", "192.0.2.1:0"), 1, "it is none of this host's; 0.0.0.0 stands for all of them")
         shutil.rmtree(other)
 
     def test_environment(self):

@@ -62,12 +62,24 @@ class Begin(unittest.TestCase):
         try:
             with open(os.path.join(data, "letter"), "w", encoding="utf-8") as letter:
                 letter.write("dear")
-            with self.assertRaisesRegex(RuntimeError, "not a data directory"):
+            with self.assertRaisesRegex(RuntimeError, "not a data directory .*: name an empty directory"):
                 Server(data=data).start()
             self.assertEqual(os.listdir(data), ["letter"])
+            os.makedirs(os.path.join(data, "nodes", "0", "indices"))
+            with self.assertRaisesRegex(RuntimeError, "it looks like Elasticsearch's"):
+                Server(data=data).start()
+            self.assertEqual(sorted(os.listdir(data)), ["letter", "nodes"])
             os.unlink(data + ".log")
         finally:
             shutil.rmtree(data)
+
+    def test_a_format_of_the_future(self):
+        with Server() as server:
+            server.stop()
+            with open(os.path.join(server.data, "FORMAT"), "w", encoding="ascii") as file:
+                file.write("tidelock 99\n")
+            with self.assertRaisesRegex(RuntimeError, "says format 99, .* a newer one wrote it"):
+                Server(data=server.data).start()
 
 
 class Merge(unittest.TestCase):
