@@ -178,15 +178,11 @@ BIG_CONSTANT(one, 1)
 BIG_CONSTANT(ten, 10)
 
 /* BigDecimal's older names of its roundings. */
-#define ROUNDING(name, text) M0(text, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD, INT, constant_##name)
+#define ROUNDINGS(X) X(UP) X(DOWN) X(CEILING) X(FLOOR) X(HALF_UP) X(HALF_DOWN) X(HALF_EVEN)
+#define ROUNDING_CONSTANT(name) METHOD_CONSTANT(name, value_int(ROUND_##name))
+#define ROUNDING_ROW(name) M0("ROUND_" #name, METHOD_GROOVY | METHOD_STATIC | METHOD_FIELD, INT, constant_##name),
 
-METHOD_CONSTANT(round_up, value_int(ROUND_UP))
-METHOD_CONSTANT(round_down, value_int(ROUND_DOWN))
-METHOD_CONSTANT(round_ceiling, value_int(ROUND_CEILING))
-METHOD_CONSTANT(round_floor, value_int(ROUND_FLOOR))
-METHOD_CONSTANT(round_half_up, value_int(ROUND_HALF_UP))
-METHOD_CONSTANT(round_half_down, value_int(ROUND_HALF_DOWN))
-METHOD_CONSTANT(round_half_even, value_int(ROUND_HALF_EVEN))
+ROUNDINGS(ROUNDING_CONSTANT)
 
 static const struct method big_methods[] = {
     M0("ZERO", FIELD, BIG_INTEGER, big_constant_zero),
@@ -213,13 +209,6 @@ static const struct method decimal_methods[] = {
     M0("ZERO", FIELD, BIG_DECIMAL, decimal_constant_zero),
     M0("ONE", FIELD, BIG_DECIMAL, decimal_constant_one),
     M0("TEN", FIELD, BIG_DECIMAL, decimal_constant_ten),
-    ROUNDING(round_up, "ROUND_UP"),
-    ROUNDING(round_down, "ROUND_DOWN"),
-    ROUNDING(round_ceiling, "ROUND_CEILING"),
-    ROUNDING(round_floor, "ROUND_FLOOR"),
-    ROUNDING(round_half_up, "ROUND_HALF_UP"),
-    ROUNDING(round_half_down, "ROUND_HALF_DOWN"),
-    ROUNDING(round_half_even, "ROUND_HALF_EVEN"),
     M1("new", METHOD_BOTH | METHOD_NEW, BIG_DECIMAL, STRING, decimal_new_from),
     M1("new", METHOD_GROOVY | METHOD_NEW, BIG_DECIMAL, NUMBER, decimal_new_from),
     M1("valueOf", STATIC, BIG_DECIMAL, DOUBLE, decimal_new_from),
@@ -241,8 +230,11 @@ static const struct method decimal_methods[] = {
     M1("compareTo", METHOD_BOTH, INT, BIG_DECIMAL, methods_number_compare_to),
 };
 
+static const struct method rounding_methods[] = {ROUNDINGS(ROUNDING_ROW)};
+
 const struct method_table methods_big[] = {
     METHOD_TABLE(BIG_INTEGER, big_methods),
     METHOD_TABLE(BIG_DECIMAL, decimal_methods),
+    METHOD_TABLE(BIG_DECIMAL, rounding_methods),
     {0, 0, NULL},
 };

@@ -71,20 +71,24 @@ static bool time_unit_to(struct run *run, struct value *a, int unit, struct valu
     return give_long(ret, total > INT64_MAX ? INT64_MAX : total < INT64_MIN ? INT64_MIN : (int64_t)total);
 }
 
-#define TIME_UNIT(name, unit)                                                                        \
-    static bool time_unit_to_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+/* Units in the order of their ordinals, each with the method that converts to it. */
+#define TIME_UNITS(X)          \
+    X(nanos, "toNanos", 0)     \
+    X(micros, "toMicros", 1)   \
+    X(millis, "toMillis", 2)   \
+    X(seconds, "toSeconds", 3) \
+    X(minutes, "toMinutes", 4) \
+    X(hours, "toHours", 5)     \
+    X(days, "toDays", 6)
+#define TIME_UNIT_CALL(unit, name, ordinal)                                                          \
+    static bool time_unit_to_##unit(struct run *run, struct value *a, unsigned n, struct value *ret) \
     {                                                                                                \
         (void)n;                                                                                     \
-        return time_unit_to(run, a, unit, ret);                                                      \
+        return time_unit_to(run, a, ordinal, ret);                                                   \
     }
+#define TIME_UNIT_ROW(unit, name, ordinal) M1(name, METHOD_GROOVY, LONG, LONG, time_unit_to_##unit),
 
-TIME_UNIT(nanos, 0)
-TIME_UNIT(micros, 1)
-TIME_UNIT(millis, 2)
-TIME_UNIT(seconds, 3)
-TIME_UNIT(minutes, 4)
-TIME_UNIT(hours, 5)
-TIME_UNIT(days, 6)
+TIME_UNITS(TIME_UNIT_CALL)
 
 static const struct method enum_methods[] = {
     M0("name", METHOD_BOTH, STRING, enum_name),
@@ -101,15 +105,7 @@ static const struct method named_enum_methods[] = {
     M1("valueOf", STATIC, ENUM, STRING, enum_of_name),
 };
 
-static const struct method time_unit_methods[] = {
-    M1("toNanos", METHOD_GROOVY, LONG, LONG, time_unit_to_nanos),
-    M1("toMicros", METHOD_GROOVY, LONG, LONG, time_unit_to_micros),
-    M1("toMillis", METHOD_GROOVY, LONG, LONG, time_unit_to_millis),
-    M1("toSeconds", METHOD_GROOVY, LONG, LONG, time_unit_to_seconds),
-    M1("toMinutes", METHOD_GROOVY, LONG, LONG, time_unit_to_minutes),
-    M1("toHours", METHOD_GROOVY, LONG, LONG, time_unit_to_hours),
-    M1("toDays", METHOD_GROOVY, LONG, LONG, time_unit_to_days),
-};
+static const struct method time_unit_methods[] = {TIME_UNITS(TIME_UNIT_ROW)};
 
 const struct method_table methods_enum[] = {
     METHOD_TABLE(ENUM, enum_methods),

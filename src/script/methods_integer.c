@@ -129,80 +129,54 @@ METHOD_CONSTANT(short_min, ((struct value){.kind = VALUE_SHORT, .i = INT16_MIN})
 METHOD_CONSTANT(byte_max, ((struct value){.kind = VALUE_BYTE, .i = INT8_MAX}))
 METHOD_CONSTANT(byte_min, ((struct value){.kind = VALUE_BYTE, .i = INT8_MIN}))
 
+/* clang-format off: a row a line */
+
+/* What all four have: of TYPE, whose class is BOX. */
+#define WHOLE_METHODS(TYPE, BOX, max, min, parse_name, parse)              \
+    M0("MAX_VALUE", FIELD, TYPE, max), M0("MIN_VALUE", FIELD, TYPE, min),  \
+        M2("compare", STATIC, INT, TYPE, TYPE, methods_number_compare),    \
+        M1("compareTo", METHOD_BOTH, INT, BOX, methods_number_compare_to), \
+        M1(parse_name, STATIC | METHOD_TAKES_NULL, TYPE, STRING, parse),   \
+        M1("toString", STATIC, STRING, TYPE, methods_number_to_string),    \
+        M1("valueOf", STATIC, BOX, TYPE, methods_number_value_of)
+
+/* What Integer and Long have beyond that. */
+#define WIDE_METHODS(TYPE, BOX, parse_name, parse)                                                                \
+    M1("bitCount", STATIC, INT, TYPE, integer_bit_count), M1("hashCode", STATIC, INT, TYPE, methods_number_hash), \
+        M2("max", STATIC, TYPE, TYPE, TYPE, methods_math_larger),                                                 \
+        M2("min", STATIC, TYPE, TYPE, TYPE, methods_math_smaller),                                                \
+        M1("numberOfLeadingZeros", STATIC, INT, TYPE, integer_leading_zeros),                                     \
+        M1("numberOfTrailingZeros", STATIC, INT, TYPE, integer_trailing_zeros),                                   \
+        M2(parse_name, STATIC | METHOD_TAKES_NULL, TYPE, STRING, INT, parse),                                     \
+        M1("signum", STATIC, INT, TYPE, integer_signum), M1("toBinaryString", STATIC, STRING, TYPE, to_binary),   \
+        M1("toHexString", STATIC, STRING, TYPE, to_hex), M1("toOctalString", STATIC, STRING, TYPE, to_octal),     \
+        M2("toString", STATIC, STRING, TYPE, INT, to_radix),                                                      \
+        M1("toUnsignedString", STATIC, STRING, TYPE, to_unsigned_text),                                           \
+        M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, BOX, STRING, parse),                                     \
+        M1("new", METHOD_GROOVY | METHOD_NEW, BOX, TYPE, methods_number_value_of),                                \
+        M1("new", METHOD_GROOVY | METHOD_NEW, BOX, STRING, parse),                                                \
+        M2("valueOf", STATIC | METHOD_TAKES_NULL, BOX, STRING, INT, parse)
+
+/* clang-format on */
+
 static const struct method integer_methods[] = {
-    M0("MAX_VALUE", FIELD, INT, constant_int_max),
-    M0("MIN_VALUE", FIELD, INT, constant_int_min),
-    M1("bitCount", STATIC, INT, INT, integer_bit_count),
-    M2("compare", STATIC, INT, INT, INT, methods_number_compare),
-    M1("compareTo", METHOD_BOTH, INT, INT_BOX, methods_number_compare_to),
-    M1("hashCode", STATIC, INT, INT, methods_number_hash),
-    M2("max", STATIC, INT, INT, INT, methods_math_larger),
-    M2("min", STATIC, INT, INT, INT, methods_math_smaller),
-    M1("numberOfLeadingZeros", STATIC, INT, INT, integer_leading_zeros),
-    M1("numberOfTrailingZeros", STATIC, INT, INT, integer_trailing_zeros),
-    M1("parseInt", STATIC | METHOD_TAKES_NULL, INT, STRING, integer_parse),
-    M2("parseInt", STATIC | METHOD_TAKES_NULL, INT, STRING, INT, integer_parse),
-    M1("signum", STATIC, INT, INT, integer_signum),
+    WHOLE_METHODS(INT, INT_BOX, constant_int_max, constant_int_min, "parseInt", integer_parse),
+    WIDE_METHODS(INT, INT_BOX, "parseInt", integer_parse),
     M2("sum", GROOVY_STATIC, INT, INT, INT, methods_number_sum),
-    M1("toBinaryString", STATIC, STRING, INT, to_binary),
-    M1("toHexString", STATIC, STRING, INT, to_hex),
-    M1("toOctalString", STATIC, STRING, INT, to_octal),
-    M1("toString", STATIC, STRING, INT, methods_number_to_string),
-    M2("toString", STATIC, STRING, INT, INT, to_radix),
-    M1("toUnsignedString", STATIC, STRING, INT, to_unsigned_text),
-    M1("valueOf", STATIC, INT_BOX, INT, methods_number_value_of),
-    M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, INT_BOX, STRING, integer_parse),
-    M1("new", METHOD_GROOVY | METHOD_NEW, INT_BOX, INT, methods_number_value_of),
-    M1("new", METHOD_GROOVY | METHOD_NEW, INT_BOX, STRING, integer_parse),
-    M2("valueOf", STATIC | METHOD_TAKES_NULL, INT_BOX, STRING, INT, integer_parse),
 };
 
 static const struct method long_methods[] = {
-    M0("MAX_VALUE", FIELD, LONG, constant_long_max),
-    M0("MIN_VALUE", FIELD, LONG, constant_long_min),
-    M1("bitCount", STATIC, INT, LONG, integer_bit_count),
-    M2("compare", STATIC, INT, LONG, LONG, methods_number_compare),
-    M1("compareTo", METHOD_BOTH, INT, LONG_BOX, methods_number_compare_to),
-    M1("hashCode", STATIC, INT, LONG, methods_number_hash),
-    M2("max", STATIC, LONG, LONG, LONG, methods_math_larger),
-    M2("min", STATIC, LONG, LONG, LONG, methods_math_smaller),
-    M1("numberOfLeadingZeros", STATIC, INT, LONG, integer_leading_zeros),
-    M1("numberOfTrailingZeros", STATIC, INT, LONG, integer_trailing_zeros),
-    M1("parseLong", STATIC | METHOD_TAKES_NULL, LONG, STRING, long_parse),
-    M2("parseLong", STATIC | METHOD_TAKES_NULL, LONG, STRING, INT, long_parse),
-    M1("signum", STATIC, INT, LONG, integer_signum),
+    WHOLE_METHODS(LONG, LONG_BOX, constant_long_max, constant_long_min, "parseLong", long_parse),
+    WIDE_METHODS(LONG, LONG_BOX, "parseLong", long_parse),
     M2("sum", STATIC, LONG, LONG, LONG, methods_number_sum),
-    M1("toBinaryString", STATIC, STRING, LONG, to_binary),
-    M1("toHexString", STATIC, STRING, LONG, to_hex),
-    M1("toOctalString", STATIC, STRING, LONG, to_octal),
-    M1("toString", STATIC, STRING, LONG, methods_number_to_string),
-    M2("toString", STATIC, STRING, LONG, INT, to_radix),
-    M1("toUnsignedString", STATIC, STRING, LONG, to_unsigned_text),
-    M1("valueOf", STATIC, LONG_BOX, LONG, methods_number_value_of),
-    M1("valueOf", GROOVY_STATIC | METHOD_TAKES_NULL, LONG_BOX, STRING, long_parse),
-    M1("new", METHOD_GROOVY | METHOD_NEW, LONG_BOX, LONG, methods_number_value_of),
-    M1("new", METHOD_GROOVY | METHOD_NEW, LONG_BOX, STRING, long_parse),
-    M2("valueOf", STATIC | METHOD_TAKES_NULL, LONG_BOX, STRING, INT, long_parse),
 };
 
 static const struct method short_methods[] = {
-    M0("MAX_VALUE", FIELD, SHORT, constant_short_max),
-    M0("MIN_VALUE", FIELD, SHORT, constant_short_min),
-    M1("parseShort", STATIC | METHOD_TAKES_NULL, SHORT, STRING, short_parse),
-    M1("toString", STATIC, STRING, SHORT, methods_number_to_string),
-    M1("valueOf", STATIC, SHORT_BOX, SHORT, methods_number_value_of),
-    M2("compare", STATIC, INT, SHORT, SHORT, methods_number_compare),
-    M1("compareTo", METHOD_BOTH, INT, SHORT_BOX, methods_number_compare_to),
+    WHOLE_METHODS(SHORT, SHORT_BOX, constant_short_max, constant_short_min, "parseShort", short_parse),
 };
 
 static const struct method byte_methods[] = {
-    M0("MAX_VALUE", FIELD, BYTE, constant_byte_max),
-    M0("MIN_VALUE", FIELD, BYTE, constant_byte_min),
-    M1("parseByte", STATIC | METHOD_TAKES_NULL, BYTE, STRING, byte_parse),
-    M1("toString", STATIC, STRING, BYTE, methods_number_to_string),
-    M1("valueOf", STATIC, BYTE_BOX, BYTE, methods_number_value_of),
-    M2("compare", STATIC, INT, BYTE, BYTE, methods_number_compare),
-    M1("compareTo", METHOD_BOTH, INT, BYTE_BOX, methods_number_compare_to),
+    WHOLE_METHODS(BYTE, BYTE_BOX, constant_byte_max, constant_byte_min, "parseByte", byte_parse),
 };
 
 const struct method_table methods_integer[] = {
