@@ -65,10 +65,10 @@ static bool spread_fails(struct run *run, struct value self, struct value name)
 static bool get_each(struct run *run, struct value self, struct value name, struct seq *members)
 {
     struct iter iter;
-    struct value item, one;
-    bool more = true;
+    struct value one;
     iter_init(&iter, run, self);
-    while (iter_next(&iter, &item, &more) && more) {
+    walk(&iter, item)
+    {
         if (item.kind == VALUE_NULL)
             continue;
         if (!groovy_get(run, item, name, &one))

@@ -130,16 +130,12 @@ static bool check_path(struct run *run, struct value value, const struct path *o
     struct path here = {outer, value.object};
     struct view values = {.object = {.class = CLASS_VALUE_COLLECTION}, .dict = (struct dict *)value.object};
     iter_init(&iter, run, value_is_map(value) ? value_of(&values) : value);
-    for (;;) {
-        struct value item;
-        bool more;
-        if (!iter_next(&iter, &item, &more))
-            return false;
-        if (!more)
-            return true;
+    walk(&iter, item)
+    {
         if (item.kind == VALUE_OBJECT && !check_path(run, item, &here, depth + 1))
             return false;
     }
+    return run->thrown == NULL;
 }
 
 bool document_check_cycles(struct run *run, struct value value)
@@ -194,22 +190,19 @@ static bool write_map(struct run *run, struct dict *dict, struct buf *out)
 static bool write_items(struct run *run, struct value value, struct buf *out)
 {
     struct iter iter;
-    bool more = true;
+    bool first = true;
     iter_init(&iter, run, value);
     buf_byte(out, '[');
-    for (bool first = true;; first = false) {
-        struct value item;
-        if (!iter_next(&iter, &item, &more))
-            return false;
-        if (!more)
-            break;
+    walk(&iter, item)
+    {
         if (!first)
             buf_byte(out, ',');
+        first = false;
         if (!document_write(run, item, out))
             return false;
     }
     buf_byte(out, ']');
-    return true;
+    return run->thrown == NULL;
 }
 
 static void write_base64(const struct array *bytes, struct buf *out)

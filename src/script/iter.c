@@ -158,14 +158,10 @@ struct seq *values_to_seq(struct run *run, struct value collection, enum class_i
     struct seq *seq = seq_new(run, id, values_count(collection));
     if (seq == NULL || !iter_init(&iter, run, collection))
         return seq;
-    for (;;) {
-        struct value item;
-        bool more;
-        if (!iter_next(&iter, &item, &more))
-            return NULL;
-        if (!more)
-            return seq;
+    walk(&iter, item)
+    {
         if (!seq_add(run, seq, item))
             return NULL;
     }
+    return run->thrown == NULL ? seq : NULL;
 }

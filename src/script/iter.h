@@ -33,6 +33,20 @@ struct cursor {
 bool iter_init(struct iter *iter, struct run *run, struct value source);
 /* Returns: false on a throwable; *ret_more tells whether *ret was set. Counts a step. */
 bool iter_next(struct iter *iter, struct value *ret, bool *ret_more);
+
+/* Runs its body for each element. Ends early on a throwable: the caller asks `run->thrown` after it. */
+#define walk(iter, item) \
+    for (struct value item = VALUE_NONE, *more_ = &item; more_ != NULL && iter_walk(iter, &item, &more_);)
+
+static inline bool iter_walk(struct iter *iter, struct value *item, struct value **more)
+{
+    bool has;
+    if (iter_next(iter, item, &has) && has)
+        return true;
+    *more = NULL;
+    return false;
+}
+
 bool iter_has_next(const struct iter *iter);
 /* Removes the element that was handed out last. */
 bool iter_remove(struct iter *iter);

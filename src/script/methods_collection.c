@@ -9,7 +9,6 @@
 
 #include "script/invoke.h"
 #include "script/operate.h"
-#include "script/walk.h"
 
 bool methods_collection_walk(struct run *run, struct iter *iter, struct value collection)
 {

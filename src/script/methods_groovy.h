@@ -13,7 +13,6 @@
 #include "script/interp.h"
 #include "script/method_args.h"
 #include "script/operate.h"
-#include "script/walk.h"
 
 #define G METHOD_GROOVY
 

@@ -3,7 +3,6 @@
 #include "script/convert.h"
 #include "script/invoke.h"
 #include "script/methods_collection.h"
-#include "script/walk.h"
 
 static bool iterable_each(struct run *run, struct value *a, unsigned n, struct value *ret)
 {

@@ -125,16 +125,19 @@ static bool stream_flat_map(struct run *run, struct value *a, unsigned n, struct
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i), inner;
         struct iter iter;
-        bool more = true;
         if (!run_step(run, 1) || !run_invoke(run, a[1], &item, 1, &inner))
             return false;
         if (inner.kind == VALUE_NULL)
             continue;
         if (!iter_init(&iter, run, inner))
             return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "flatMap wants a stream");
-        while (more)
-            if (!iter_next(&iter, &item, &more) || (more && !put(run, to, item)))
+        walk(&iter, of_inner)
+        {
+            if (!put(run, to, of_inner))
                 return false;
+        }
+        if (run->thrown != NULL)
+            return false;
     }
     return give(ret, to);
 }

@@ -303,19 +303,16 @@ static bool string_join(struct run *run, struct value *a, unsigned n, struct val
     text_buf_init(&out, run);
     if (separator == NULL || !iter_init(&iter, run, a[2]))
         return false;
-    bool more = true;
-    for (bool first = true; more; first = false) {
-        struct value item;
-        if (!iter_next(&iter, &item, &more))
-            return false;
-        if (!more)
-            break;
+    bool first = true;
+    walk(&iter, item)
+    {
         if (!first)
             text_buf_text(&out, separator);
+        first = false;
         if (!value_append(run, item, &out))
             return false;
     }
-    return give(ret, text_buf_done(&out));
+    return run->thrown == NULL && give(ret, text_buf_done(&out));
 }
 
 static bool string_format(struct run *run, struct value *a, unsigned n, struct value *ret)

@@ -3,7 +3,6 @@
 #include "script/invoke.h"
 #include "script/methods_collection.h"
 #include "script/operate.h"
-#include "script/walk.h"
 
 static bool collections_sort(struct run *run, struct value *a, unsigned n, struct value *ret)
 {

@@ -109,12 +109,14 @@ static bool among(struct run *run, struct value list, struct value item, bool *r
     *ret = false;
     if (!iter_init(&iter, run, list))
         return operate_equal(run, list, item, ret);
-    for (bool more = true; more && !*ret;) {
-        struct value one;
-        if (!iter_next(&iter, &one, &more) || (more && !operate_equal(run, one, item, ret)))
+    walk(&iter, one)
+    {
+        if (!operate_equal(run, one, item, ret))
             return false;
+        if (*ret)
+            return true;
     }
-    return true;
+    return run->thrown == NULL;
 }
 
 static bool add_each(struct run *run, struct seq *seq, struct value more)
@@ -122,16 +124,12 @@ static bool add_each(struct run *run, struct seq *seq, struct value more)
     struct iter iter;
     if (!value_instance_of(more, CLASS_ITERABLE) || !iter_init(&iter, run, more))
         return seq_add(run, seq, more);
-    for (;;) {
-        struct value item;
-        bool has;
-        if (!iter_next(&iter, &item, &has))
-            return false;
-        if (!has)
-            return true;
+    walk(&iter, item)
+    {
         if (!seq_add(run, seq, item))
             return false;
     }
+    return run->thrown == NULL;
 }
 
 static bool list_minus(struct run *run, struct value a, struct value b, struct value *ret)
@@ -141,17 +139,14 @@ static bool list_minus(struct run *run, struct value a, struct value b, struct v
     *ret = value_of(rest);
     iter_init(&iter, run, a);
     bool many = value_instance_of(b, CLASS_COLLECTION);
-    for (;;) {
-        struct value item;
-        bool has, gone;
-        if (!iter_next(&iter, &item, &has))
-            return false;
-        if (!has)
-            return true;
+    walk(&iter, item)
+    {
+        bool gone;
         if (!(many ? among(run, b, item, &gone) : operate_equal(run, b, item, &gone)) ||
             (!gone && !seq_add(run, rest, item)))
             return false;
     }
+    return run->thrown == NULL;
 }
 
 static bool list_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)
@@ -227,24 +222,22 @@ static bool set_binary(struct run *run, enum operator op, struct value a, struct
     if (op != OP_ADD && op != OP_SHL && op != OP_SUB)
         return missing(run, op, a, b);
     for (unsigned i = 0; i < 2; i++) {
-        bool more = true, added, gone = false;
+        bool added, gone = false;
         if (i == 1 && op == OP_SUB)
             break;
         if (i == 1 && (op == OP_SHL || !value_instance_of(b, CLASS_COLLECTION)))
             return dict_add(run, set, b, &added);
         if (!iter_init(&iter, run, sources[i]))
             continue;
-        while (more) {
-            struct value item;
-            if (!iter_next(&iter, &item, &more))
+        walk(&iter, item)
+        {
+            if (op == OP_SUB && !among(run, b, item, &gone))
                 return false;
-            if (more && op == OP_SUB && !among(run, b, item, &gone))
-                return false;
-            if (more && !gone && !dict_add(run, set, item, &added))
+            if (!gone && !dict_add(run, set, item, &added))
                 return false;
         }
     }
-    return true;
+    return run->thrown == NULL;
 }
 
 static bool date_binary(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)

@@ -96,11 +96,12 @@ static struct value unwrap_view(struct run *run, struct value v)
     struct dict *set = dict_new(run, CLASS_LINKED_HASH_SET);
     struct iter iter;
     iter_init(&iter, run, v);
-    struct value item;
-    bool more, added;
-    while (iter_next(&iter, &item, &more) && more)
+    walk(&iter, item)
+    {
+        bool added;
         if (!dict_add(run, set, item, &added))
             break;
+    }
     return value_of(set);
 }
 
@@ -174,7 +175,7 @@ bool value_equals(struct run *run, struct value a, struct value b, bool *ret_equ
 static bool hash_walk(struct run *run, struct value v, int32_t *ret_hash)
 {
     struct iter iter;
-    bool ordered = value_is_seq(v), more = true;
+    bool ordered = value_is_seq(v);
     uint32_t hash = ordered ? 1 : 0;
     struct view entries = {.object = {.class = CLASS_ENTRY_SET}};
     if (value_is_map(v)) {
@@ -185,19 +186,15 @@ static bool hash_walk(struct run *run, struct value v, int32_t *ret_hash)
         *ret_hash = (int32_t)((uint32_t)v.object->class * 31u);
         return true;
     }
-    for (;;) {
-        struct value item;
+    walk(&iter, item)
+    {
         int32_t item_hash;
-        if (!iter_next(&iter, &item, &more))
-            return false;
-        if (!more)
-            break;
         if (!value_hash(run, item, &item_hash))
             return false;
         hash = ordered ? hash * 31 + (uint32_t)item_hash : hash + (uint32_t)item_hash;
     }
     *ret_hash = (int32_t)hash;
-    return true;
+    return run->thrown == NULL;
 }
 
 static bool hash_entry(struct run *run, const struct entry *entry, int32_t *ret_hash)
@@ -298,24 +295,21 @@ bool value_order(struct run *run, struct value a, struct value b, int *ret_order
 static bool append_list(struct run *run, struct value v, struct text_buf *out)
 {
     struct iter iter;
-    bool more = true;
+    bool first = true;
     iter_init(&iter, run, v);
     text_buf_unit(out, '[');
-    for (bool first = true;; first = false) {
-        struct value item;
-        if (!iter_next(&iter, &item, &more))
-            return false;
-        if (!more)
-            break;
+    walk(&iter, item)
+    {
         if (!first)
             text_buf_ascii(out, ", ");
+        first = false;
         if (item.kind == VALUE_OBJECT && item.object == v.object)
             text_buf_ascii(out, "(this Collection)");
         else if (!value_append(run, item, out))
             return false;
     }
     text_buf_unit(out, ']');
-    return true;
+    return run->thrown == NULL;
 }
 
 static bool append_map(struct run *run, struct dict *dict, struct text_buf *out)
