@@ -5,6 +5,7 @@
 #include "api/api_internal.h"
 #include "api/handlers.h"
 #include "api/index_set.h"
+#include "api/names.h"
 #include "json/filter.h"
 
 /* Actions of one request, after wildcards. */
@@ -69,17 +70,11 @@ static bool set_has_alias(const struct index_set *set, struct slice name)
     return false;
 }
 
-static int name_order(const void *left, const void *right)
-{
-    return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
-}
-
 /* Names without wildcards in a list that no index of the set has. */
 static struct slice missing_aliases(struct request *request, const struct index_set *set, struct slice names,
                                     size_t *ret_count)
 {
     struct slice *missing = arena_alloc(request->arena, (names.len + 1) * sizeof *missing);
-    struct slice text = SLICE_NONE;
     size_t count = 0;
     while (names.len > 0) {
         size_t len = slice_find_byte(names, ',');
@@ -89,11 +84,8 @@ static struct slice missing_aliases(struct request *request, const struct index_
             missing[count++] = name;
         names = slice_from_offset(names, len + 1);
     }
-    qsort(missing, count, sizeof *missing, name_order);
-    for (size_t i = 0; i < count; i++)
-        text = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(missing[i]));
     *ret_count = count;
-    return text;
+    return names_sorted(request->arena, missing, count);
 }
 
 int handle_alias_get(struct request *request)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "api/names.h"
 #include "api/searches.h"
 #include "api/source_filter.h"
 #include "api/update_body.h"
@@ -179,19 +180,6 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
                           (int)slice_find_byte(address, '/'), address.data);
 }
 
-/* A text or a list of them, joined by commas. */
-static struct slice joined(struct by_query *by, yyjson_val *value)
-{
-    struct slice all = json_slice(value);
-    size_t index, count;
-    yyjson_val *item;
-    yyjson_arr_foreach (value, index, count, item) {
-        all = all.data == NULL ? json_slice(item)
-                               : arena_printf(by->call.arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
-    }
-    return all;
-}
-
 static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *source)
 {
     struct query_parser parser = {
@@ -204,9 +192,9 @@ static int read_source(struct request *request, struct by_query *by, const struc
     yyjson_obj_foreach (source, index, count, key, value) {
         struct slice name = json_slice(key);
         if (slice_is(name, "index")) {
-            by->call.index = joined(by, value);
+            by->call.index = names_of_json(by->call.arena, value);
         } else if (slice_is(name, "type")) {
-            by->call.types = joined(by, value);
+            by->call.types = names_of_json(by->call.arena, value);
         } else if (!slice_is(name, "remote")) {
             if (text.len > 1)
                 buf_lit(&text, ",");

@@ -10,6 +10,7 @@
 #include "api/handlers.h"
 #include "api/index_set.h"
 #include "api/instant.h"
+#include "api/names.h"
 #include "core/doc.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -160,7 +161,7 @@ int handle_cat_aliases(struct request *request)
     for (size_t i = 0; i < catalog_index_count(catalog); i++) {
         const struct catalog_index *index = catalog_index_at(catalog, i);
         for (size_t k = 0; k < index->alias_count; k++)
-            if (cat_name_matches(wanted, index->aliases[k].name))
+            if (names_match(wanted, index->aliases[k].name))
                 add_alias(request, index, &index->aliases[k], &table);
     }
     return cat_table_reply(request, &table);
@@ -250,7 +251,7 @@ int handle_cat_templates(struct request *request)
     cat_table_init(&table, template_columns, COUNT_OF(template_columns));
     for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(catalog, CATALOG_TEMPLATES, i);
-        if (cat_name_matches(wanted, object->name))
+        if (names_match(wanted, object->name))
             add_template(request, object, &table);
     }
     return cat_table_reply(request, &table);

@@ -8,8 +8,8 @@
 #include "api/cluster_state.h"
 #include "api/handlers.h"
 #include "api/index_set.h"
+#include "api/names.h"
 #include "core/settings.h"
-#include "json/filter.h"
 
 /* --- Health ------------------------------------------------------------------------------------------------------- */
 
@@ -361,15 +361,15 @@ int handle_cluster_state(struct request *request)
     json_string(&writer, request->api->options.cluster_name);
     json_key(&writer, "cluster_uuid");
     json_string(&writer, slice_from(request->api->cluster_uuid));
-    if (cat_name_matches(metrics, SLICE_LIT("version"))) {
+    if (names_match(metrics, SLICE_LIT("version"))) {
         json_key(&writer, "version");
         json_u64(&writer, journal_stable(request->api->journal));
     }
-    if (cat_name_matches(metrics, SLICE_LIT("master_node"))) {
+    if (names_match(metrics, SLICE_LIT("master_node"))) {
         json_key(&writer, "master_node");
         json_string(&writer, SLICE_LIT(API_NODE_ID));
     }
-    if (cat_name_matches(metrics, SLICE_LIT("nodes"))) {
+    if (names_match(metrics, SLICE_LIT("nodes"))) {
         json_key(&writer, "nodes");
         json_begin(&writer, '{');
         json_key(&writer, API_NODE_ID);

@@ -5,7 +5,6 @@
 #include "api/cluster_state.h"
 
 #include "api/api_internal.h"
-#include "json/filter.h"
 
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index)
 {
@@ -40,19 +39,6 @@ uint64_t index_store_bytes(struct request *request, const struct catalog_index *
         return 0;
     store_stats(request->api->store, &stats);
     return (uint64_t)((double)stats.disk_bytes * ((double)mine / (double)all));
-}
-
-bool cat_name_matches(struct slice list, struct slice name)
-{
-    if (list.len == 0 || slice_is(list, "_all"))
-        return true;
-    while (list.len > 0) {
-        size_t len = slice_find_byte(list, ',');
-        if (json_wildcard(slice_make(list.data, len), name))
-            return true;
-        list = slice_from_offset(list, len + 1);
-    }
-    return false;
 }
 
 struct slice cluster_address(struct request *request)

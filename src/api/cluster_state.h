@@ -28,7 +28,4 @@ uint64_t index_store_bytes(struct request *request, const struct catalog_index *
 /* Returns: where clients reach this node, HOST:PORT: the address that this one came by. */
 struct slice cluster_address(struct request *request);
 
-/* Returns: whether a list of patterns (empty: all) names `name`. */
-bool cat_name_matches(struct slice list, struct slice name);
-
 #endif

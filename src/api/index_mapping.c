@@ -5,6 +5,7 @@
 #include "api/api_internal.h"
 #include "api/handlers.h"
 #include "api/index_set.h"
+#include "api/names.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
 
@@ -60,17 +61,11 @@ static bool any_type_matches(const struct index_set *set, struct slice pattern)
     return false;
 }
 
-static int name_order(const void *left, const void *right)
-{
-    return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
-}
-
 /* Those patterns of a list that no type of the set matches, in order and apart by commas. */
 static struct slice missing_types(struct request *request, const struct index_set *set, struct slice types,
                                   size_t *ret_count)
 {
     struct slice *missing = arena_alloc(request->arena, (types.len + 1) * sizeof *missing);
-    struct slice text = SLICE_NONE;
     size_t count = 0;
     while (types.len > 0) {
         size_t len = slice_find_byte(types, ',');
@@ -79,11 +74,8 @@ static struct slice missing_types(struct request *request, const struct index_se
             missing[count++] = pattern;
         types = slice_from_offset(types, len + 1);
     }
-    qsort(missing, count, sizeof *missing, name_order);
-    for (size_t i = 0; i < count; i++)
-        text = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(missing[i]));
     *ret_count = count;
-    return text;
+    return names_sorted(request->arena, missing, count);
 }
 
 /* Whether indices of 7.x have the types: its calls name one with include_type_name only. */

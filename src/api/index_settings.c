@@ -5,7 +5,7 @@
 #include "api/api_internal.h"
 #include "api/handlers.h"
 #include "api/index_set.h"
-#include "json/filter.h"
+#include "api/names.h"
 
 /* Defaults that ?include_defaults shows where an index says nothing else. */
 static const struct {
@@ -21,24 +21,11 @@ static const struct {
 
 /* --- Show --------------------------------------------------------------------------------------------------------- */
 
-static bool name_matches(struct slice patterns, struct slice key)
-{
-    if (patterns.len == 0 || slice_is(patterns, "_all"))
-        return true;
-    while (patterns.len > 0) {
-        size_t len = slice_find_byte(patterns, ',');
-        if (json_wildcard(slice_make(patterns.data, len), key))
-            return true;
-        patterns = slice_from_offset(patterns, len + 1);
-    }
-    return false;
-}
-
 static struct settings matching(struct request *request, const struct settings *all, struct slice patterns)
 {
     struct settings some = {arena_alloc(request->arena, (all->count + 1) * sizeof *some.items), 0};
     for (size_t i = 0; i < all->count; i++)
-        if (name_matches(patterns, all->items[i].key))
+        if (names_match(patterns, all->items[i].key))
             some.items[some.count++] = all->items[i];
     return some;
 }
@@ -48,7 +35,7 @@ static struct settings defaults_of(struct request *request, const struct setting
     struct settings settings = {NULL, 0};
     for (size_t i = 0; i < sizeof default_settings / sizeof *default_settings; i++) {
         struct slice key = slice_from(default_settings[i].key);
-        if (settings_find(given, key) == NULL && name_matches(patterns, key))
+        if (settings_find(given, key) == NULL && names_match(patterns, key))
             settings_set(&settings, request->arena, key, slice_from(default_settings[i].value));
     }
     return settings;

@@ -5,6 +5,7 @@
  */
 #include "api/api_internal.h"
 #include "api/handlers.h"
+#include "api/names.h"
 #include "api/problem_reply.h"
 #include "api/searches.h"
 
@@ -34,19 +35,6 @@ static bool next_line(struct slice *body, struct slice *ret_line)
     return true;
 }
 
-/* A text, or a list of them joined by commas. */
-static struct slice joined(struct request *request, yyjson_val *value)
-{
-    struct slice all = json_slice(value);
-    size_t index, count;
-    yyjson_val *item;
-    yyjson_arr_foreach (value, index, count, item) {
-        all = all.data == NULL ? json_slice(item)
-                               : arena_printf(request->arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
-    }
-    return all;
-}
-
 static int read_header(struct request *request, struct slice line, struct search_call *call)
 {
     struct json_doc doc;
@@ -61,11 +49,11 @@ static int read_header(struct request *request, struct slice line, struct search
         struct slice name = json_slice(key);
         bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
         if (slice_is(name, "index") || slice_is(name, "indices"))
-            call->index = joined(request, value);
+            call->index = names_of_json(request->arena, value);
         else if (slice_is(name, "type") || slice_is(name, "types"))
-            call->types = joined(request, value);
+            call->types = names_of_json(request->arena, value);
         else if (slice_is(name, "routing"))
-            call->routing = joined(request, value);
+            call->routing = names_of_json(request->arena, value);
         else if (slice_is(name, "ignore_unavailable") || slice_is(name, "ignoreUnavailable"))
             call->options.ignore_unavailable = flag;
         else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))

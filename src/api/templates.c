@@ -4,9 +4,9 @@
  */
 #include "api/api_internal.h"
 #include "api/handlers.h"
+#include "api/names.h"
 #include "core/catalog.h"
 #include "core/command.h"
-#include "json/filter.h"
 
 static int template_done(struct request *request, struct command *command)
 {
@@ -43,19 +43,6 @@ int handle_template_delete(struct request *request)
     return request_submit(request, command, template_done);
 }
 
-static bool name_is_asked(struct slice list, struct slice name)
-{
-    if (list.len == 0 || slice_is(list, "_all"))
-        return true;
-    while (list.len > 0) {
-        size_t len = slice_find_byte(list, ',');
-        if (json_wildcard(slice_make(list.data, len), name))
-            return true;
-        list = slice_from_offset(list, len + 1);
-    }
-    return false;
-}
-
 int handle_template_get(struct request *request)
 {
     struct json_writer writer;
@@ -71,7 +58,7 @@ int handle_template_get(struct request *request)
     json_begin(&writer, '{');
     for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_TEMPLATES); i++) {
         const struct catalog_object *object = catalog_object_at(catalog, CATALOG_TEMPLATES, i);
-        if (!name_is_asked(names, object->name))
+        if (!names_match(names, object->name))
             continue;
         found++;
         json_key_slice(&writer, object->name);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of names as paths, parameters and bodies have them: apart by commas, with `*` for any characters.
+ */
+#ifndef TL_API_NAMES_H
+#define TL_API_NAMES_H
+
+#include <yyjson.h>
+
+#include "base/arena.h"
+
+/* Whether a name is asked for: by a pattern of the list, or because the list is empty or `_all`. */
+bool names_match(struct slice list, struct slice name);
+
+/* Returns: the names sorted, apart by commas; "" of none. Sorts `names` in place. */
+struct slice names_sorted(struct arena *arena, struct slice *names, size_t count);
+
+/* Returns: a JSON text as it is, texts of an array apart by commas; SLICE_NONE for what is neither. */
+struct slice names_of_json(struct arena *arena, yyjson_val *value);
+
+#endif
