@@ -84,24 +84,6 @@ static int remove_tombstone(struct removing *work, struct slice mark)
     return r;
 }
 
-static int remove_tombstones(struct removing *work)
-{
-    struct core *core = work->core;
-    struct buf upper = BUF_INIT(64);
-    tl_ts until = core->ts > core->limits.tombstone_us ? core->ts - core->limits.tombstone_us : 0;
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("g"),
-                                             mark_key(&upper, 'g', until, SLICE_LIT("")));
-    int r = 0;
-
-    for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
-        r = remove_tombstone(work, store_iter_key(iter));
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    buf_deinit(&upper);
-    return r;
-}
-
 /* --- Deleted indices ---------------------------------------------------------------------------------------------- */
 
 /* Removes the keys of a range. */
@@ -142,17 +124,19 @@ static int remove_index(struct removing *work, struct slice mark)
     return r;
 }
 
-static int remove_indices(struct removing *work)
+/* --- What is due -------------------------------------------------------------------------------------------------- */
+
+/* Removes what is marked with `letter` up to a time, as `remove` does it, while there is room for more. */
+static int remove_due(struct removing *work, char letter, tl_ts until,
+                      int (*remove)(struct removing *work, struct slice mark))
 {
-    struct core *core = work->core;
     struct buf upper = BUF_INIT(64);
-    tl_ts until = store_history_low(core->store);
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("d"),
-                                             mark_key(&upper, 'd', until, SLICE_LIT("")));
+    struct store_iter *iter = store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&letter, 1),
+                                             mark_key(&upper, letter, until, SLICE_LIT("")));
     int r = 0;
 
     for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
-        r = remove_index(work, store_iter_key(iter));
+        r = remove(work, store_iter_key(iter));
     if (r == 0)
         r = store_iter_status(iter);
     store_iter_free(iter);
@@ -163,12 +147,13 @@ static int remove_indices(struct removing *work)
 int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed)
 {
     struct removing work = {core, keys_max, 0};
+    tl_ts kept_us = core->limits.tombstone_us;
     int r, written;
 
     core__begin(core, ts);
-    r = remove_tombstones(&work);
+    r = remove_due(&work, 'g', core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
     if (r == 0)
-        r = remove_indices(&work);
+        r = remove_due(&work, 'd', store_history_low(core->store), remove_index);
     if (r == 0 && more(&work)) {
         size_t taken = 0;
         r = ahead__remove(core, work.left, &taken);
