@@ -6,30 +6,8 @@
 
 #include <inttypes.h>
 
+#include "base/calendar.h"
 #include "base/check.h"
-
-/* Days since 1970-01-01 of a date in the Gregorian calendar. */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-    year -= month <= 2;
-    int64_t era = year / 400;
-    int64_t year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
-}
-
-static void date_of(int64_t days, int64_t *ret_year, int64_t *ret_month, int64_t *ret_day)
-{
-    days += 719468;
-    int64_t era = days / 146097;
-    int64_t day_of_era = days - era * 146097;
-    int64_t year = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-    int64_t month = (5 * day_of_year + 2) / 153;
-    *ret_day = day_of_year - (153 * month + 2) / 5 + 1;
-    *ret_month = month < 10 ? month + 3 : month - 9;
-    *ret_year = year + era * 400 + (*ret_month <= 2);
-}
 
 /* Takes exactly `digits` digits. */
 static bool take_number(struct slice *text, size_t digits, int64_t *ret_value)
@@ -39,14 +17,6 @@ static bool take_number(struct slice *text, size_t digits, int64_t *ret_value)
         return false;
     *ret_value = (int64_t)value;
     *text = slice_from_offset(*text, digits);
-    return true;
-}
-
-static bool take_byte(struct slice *text, char byte)
-{
-    if (text->len == 0 || text->data[0] != byte)
-        return false;
-    *text = slice_from_offset(*text, 1);
     return true;
 }
 
@@ -68,14 +38,14 @@ static bool take_zone(struct slice *text, int64_t *ret_minutes)
 {
     int64_t hours, minutes;
     *ret_minutes = 0;
-    if (text->len == 0 || take_byte(text, 'Z') || take_byte(text, 'z'))
+    if (text->len == 0 || slice_take_byte(text, 'Z') || slice_take_byte(text, 'z'))
         return true;
     int64_t sign = text->data[0] == '-' ? -1 : 1;
-    if (!take_byte(text, '+') && !take_byte(text, '-'))
+    if (!slice_take_byte(text, '+') && !slice_take_byte(text, '-'))
         return false;
     if (!take_number(text, 2, &hours) || hours > 18)
         return false;
-    take_byte(text, ':');
+    slice_take_byte(text, ':');
     if (!take_number(text, 2, &minutes) || minutes > 59)
         return false;
     *ret_minutes = sign * (hours * 60 + minutes);
@@ -86,12 +56,12 @@ static bool take_zone(struct slice *text, int64_t *ret_minutes)
 static bool take_time(struct slice *text, int64_t *ret_micros)
 {
     int64_t hour, minute, second = 0, micros = 0, zone;
-    if (!take_number(text, 2, &hour) || hour > 23 || !take_byte(text, ':') || !take_number(text, 2, &minute) ||
+    if (!take_number(text, 2, &hour) || hour > 23 || !slice_take_byte(text, ':') || !take_number(text, 2, &minute) ||
         minute > 59)
         return false;
-    if (take_byte(text, ':') && (!take_number(text, 2, &second) || second > 59))
+    if (slice_take_byte(text, ':') && (!take_number(text, 2, &second) || second > 59))
         return false;
-    if (take_byte(text, '.') && !take_fraction(text, &micros))
+    if (slice_take_byte(text, '.') && !take_fraction(text, &micros))
         return false;
     if (!take_zone(text, &zone))
         return false;
@@ -101,16 +71,15 @@ static bool take_time(struct slice *text, int64_t *ret_micros)
 
 int instant_parse(struct slice text, tl_ts *ret_ts)
 {
-    static const int month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t year, month, day, micros = 0;
-    if (!take_number(&text, 4, &year) || !take_byte(&text, '-') || !take_number(&text, 2, &month) ||
-        !take_byte(&text, '-') || !take_number(&text, 2, &day))
+    if (!take_number(&text, 4, &year) || !slice_take_byte(&text, '-') || !take_number(&text, 2, &month) ||
+        !slice_take_byte(&text, '-') || !take_number(&text, 2, &day))
         return INSTANT_INVALID;
-    if (year < 1970 || year > 2199 || month < 1 || month > 12 || day < 1 || day > month_days[month - 1])
+    if (year < 1970 || year > 2199 || month < 1 || month > 12 || day < 1 || day > calendar_month_days(year, (int)month))
         return INSTANT_INVALID;
-    if (text.len > 0 && (!(take_byte(&text, 'T') || take_byte(&text, ' ')) || !take_time(&text, &micros)))
+    if (text.len > 0 && (!(slice_take_byte(&text, 'T') || slice_take_byte(&text, ' ')) || !take_time(&text, &micros)))
         return INSTANT_INVALID;
-    int64_t at = days_of(year, month, day) * 86400 * (int64_t)TL_SECOND + micros;
+    int64_t at = calendar_days(year, (int)month, (int)day) * 86400 * (int64_t)TL_SECOND + micros;
     if (text.len > 0 || at <= 0)
         return INSTANT_INVALID;
     *ret_ts = (tl_ts)at;
@@ -120,12 +89,11 @@ int instant_parse(struct slice text, tl_ts *ret_ts)
 struct slice instant_text(struct arena *arena, tl_ts ts, int fraction)
 {
     REQUIRE(fraction == 0 || fraction == 3 || fraction == 6);
-    int64_t year, month, day;
     int64_t seconds = (int64_t)(ts / TL_SECOND);
-    date_of(seconds / 86400, &year, &month, &day);
+    struct calendar_date date = calendar_date(seconds / 86400);
     int64_t rest = seconds % 86400;
-    struct slice head = arena_printf(arena, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02d:%02d:%02d", year, month,
-                                     day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+    struct slice head = arena_printf(arena, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d", date.year, date.month, date.day,
+                                     (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
     unsigned micros = (unsigned)(ts % TL_SECOND);
     if (fraction == 0)
         return arena_printf(arena, "%sZ", head.data);

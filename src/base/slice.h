@@ -63,6 +63,16 @@ static inline struct slice slice_from_offset(struct slice a, size_t offset)
                            : (struct slice){a.data + offset, a.len - offset};
 }
 
+/* Takes `byte` off the front of the text. Returns: whether it was there. */
+static inline bool slice_take_byte(struct slice *text, char byte)
+{
+    if (text->len == 0 || text->data[0] != byte)
+        return false;
+    text->data++;
+    text->len--;
+    return true;
+}
+
 /* Returns: the offset of the first `byte`, or a.len where there is none. */
 static inline size_t slice_find_byte(struct slice a, char byte)
 {

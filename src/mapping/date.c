@@ -2,6 +2,7 @@
 /* Dates: the calendar, ISO 8601, and choosing among the alternatives of a format; see date.h. */
 #include "mapping/date.h"
 
+#include "base/calendar.h"
 #include "mapping/date_internal.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -9,43 +10,14 @@
 #define YEAR_MAX INT64_C(290000000)
 #define MILLIS_MAX INT64_C(9152000000000000000)
 
-int date_month_days(int64_t year, int month)
-{
-    static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && leap);
-}
-
-/* Days from 1970-01-01; the year is taken to begin in March, so that the leap day is its last. */
-static int64_t days_from_civil(int64_t year, int month, int day)
-{
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
 void date_split(int64_t millis, struct date_parts *ret_parts)
 {
-    int64_t days = floor_div(millis, DAY_MS);
-    int64_t rest = millis - days * DAY_MS;
-    int64_t z = days + 719468;
-    int64_t era = floor_div(z, 146097);
-    int64_t day_of_era = z - era * 146097;
-    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t shifted_month = (5 * day_of_year + 2) / 153;
-    int month = (int)(shifted_month < 10 ? shifted_month + 3 : shifted_month - 9);
+    int64_t days = floor_div(millis, DAY_MS), rest = floor_mod(millis, DAY_MS);
+    struct calendar_date date = calendar_date(days);
     *ret_parts = (struct date_parts){
-        .year = year_of_era + era * 400 + (month <= 2),
-        .month = month,
-        .day = (int)(day_of_year - (153 * shifted_month + 2) / 5 + 1),
+        .year = date.year,
+        .month = date.month,
+        .day = date.day,
         .hour = (int)(rest / 3600000),
         .minute = (int)(rest / 60000 % 60),
         .second = (int)(rest / 1000 % 60),
@@ -56,13 +28,12 @@ void date_split(int64_t millis, struct date_parts *ret_parts)
 int64_t date_join(const struct date_parts *parts)
 {
     int64_t seconds = (parts->hour * 60 + parts->minute) * 60 + parts->second;
-    return days_from_civil(parts->year, parts->month, parts->day) * DAY_MS + seconds * 1000 + parts->millis;
+    return calendar_days(parts->year, parts->month, parts->day) * DAY_MS + seconds * 1000 + parts->millis;
 }
 
 int date_weekday(int64_t millis)
 {
-    int64_t day = floor_div(millis, DAY_MS) + 3; /* 1970-01-01 was a Thursday */
-    return (int)(day - floor_div(day, 7) * 7) + 1;
+    return calendar_weekday(floor_div(millis, DAY_MS)) + 1;
 }
 
 bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number)
@@ -78,26 +49,18 @@ bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number
     return true;
 }
 
-static bool take_byte(struct slice *text, char byte)
-{
-    if (text->len == 0 || text->data[0] != byte)
-        return false;
-    *text = slice_from_offset(*text, 1);
-    return true;
-}
-
 bool date__take_zone(struct slice *text, int *ret_minutes)
 {
-    if (take_byte(text, 'Z')) {
+    if (slice_take_byte(text, 'Z')) {
         *ret_minutes = 0;
         return true;
     }
     struct slice rest = *text;
-    int sign = take_byte(&rest, '+') ? 1 : take_byte(&rest, '-') ? -1 : 0;
+    int sign = slice_take_byte(&rest, '+') ? 1 : slice_take_byte(&rest, '-') ? -1 : 0;
     int64_t hours = 0, minutes = 0;
     if (sign == 0 || !date__take_digits(&rest, 2, 2, &hours))
         return false;
-    bool colon = take_byte(&rest, ':');
+    bool colon = slice_take_byte(&rest, ':');
     if (!date__take_digits(&rest, 2, 2, &minutes) && colon)
         return false;
     if (hours > 18 || minutes > 59)
@@ -129,8 +92,8 @@ static void place_day_of_year(struct date_parts *parts, int day_of_year)
 {
     parts->month = 1;
     parts->day = day_of_year;
-    while (parts->month < 12 && parts->day > date_month_days(parts->year, parts->month))
-        parts->day -= date_month_days(parts->year, parts->month++);
+    while (parts->month < 12 && parts->day > calendar_month_days(parts->year, parts->month))
+        parts->day -= calendar_month_days(parts->year, parts->month++);
 }
 
 int date__resolve(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis)
@@ -155,7 +118,7 @@ int date__resolve(const struct date_fields *fields, bool round_up, int zone_minu
     parts.day = fields->day == DATE_UNSET ? 1 : fields->day; /* the first, whichever way: Elasticsearch's rule */
     if (fields->day_of_year != DATE_UNSET)
         place_day_of_year(&parts, fields->day_of_year);
-    if (parts.day < 1 || parts.day > date_month_days(parts.year, parts.month))
+    if (parts.day < 1 || parts.day > calendar_month_days(parts.year, parts.month))
         return DATE_INVALID;
     int zone = fields->zone_minutes == DATE_UNSET ? zone_minutes : fields->zone_minutes;
     *ret_millis = date_join(&parts) - (int64_t)zone * 60000;
@@ -174,9 +137,9 @@ static bool take_part(struct slice *text, bool strict, int *ret_part)
 
 static bool take_year(struct slice *text, bool strict, int64_t *ret_year)
 {
-    int sign = take_byte(text, '-') ? -1 : 1;
+    int sign = slice_take_byte(text, '-') ? -1 : 1;
     if (sign == 1)
-        (void)take_byte(text, '+');
+        (void)slice_take_byte(text, '+');
     if (!date__take_digits(text, strict ? 4 : 1, 9, ret_year))
         return false;
     *ret_year *= sign;
@@ -205,13 +168,13 @@ static bool parse_iso_time(struct slice text, bool strict, struct date_fields *f
         return true;
     if (!take_part(&text, strict, &fields->hour))
         return false;
-    if (take_byte(&text, ':')) {
+    if (slice_take_byte(&text, ':')) {
         if (!take_part(&text, strict, &fields->minute))
             return false;
-        if (take_byte(&text, ':')) {
+        if (slice_take_byte(&text, ':')) {
             if (!take_part(&text, strict, &fields->second))
                 return false;
-            if ((take_byte(&text, '.') || take_byte(&text, ',')) && !take_fraction(&text, &fields->millis))
+            if ((slice_take_byte(&text, '.') || slice_take_byte(&text, ',')) && !take_fraction(&text, &fields->millis))
                 return false;
         }
     }
@@ -223,24 +186,24 @@ static bool parse_iso(struct slice text, bool strict, struct date_fields *fields
 {
     if (!take_year(&text, strict, &fields->year))
         return false;
-    if (take_byte(&text, '-')) {
+    if (slice_take_byte(&text, '-')) {
         if (!take_part(&text, strict, &fields->month))
             return false;
-        if (take_byte(&text, '-') && !take_part(&text, strict, &fields->day))
+        if (slice_take_byte(&text, '-') && !take_part(&text, strict, &fields->day))
             return false;
     }
-    return text.len == 0 || (take_byte(&text, 'T') && parse_iso_time(text, strict, fields));
+    return text.len == 0 || (slice_take_byte(&text, 'T') && parse_iso_time(text, strict, fields));
 }
 
 /* "-1577836800123.5": a count of milliseconds or seconds, with a fraction. */
 static int parse_epoch(struct slice text, bool seconds, int64_t *ret_millis)
 {
-    bool negative = take_byte(&text, '-');
+    bool negative = slice_take_byte(&text, '-');
     int64_t number;
     int fraction = 0;
     if (!date__take_digits(&text, 1, 18, &number))
         return DATE_INVALID;
-    if (take_byte(&text, '.') && !take_fraction(&text, &fraction))
+    if (slice_take_byte(&text, '.') && !take_fraction(&text, &fraction))
         return DATE_INVALID;
     if (text.len > 0 || (seconds && number > INT64_MAX / 1000 - 1))
         return DATE_INVALID;
@@ -302,7 +265,7 @@ static int64_t add_months(int64_t millis, int64_t months)
     int64_t total = parts.year * 12 + parts.month - 1 + months;
     parts.year = floor_div(total, 12);
     parts.month = (int)(total - parts.year * 12) + 1;
-    int days = date_month_days(parts.year, parts.month);
+    int days = calendar_month_days(parts.year, parts.month);
     parts.day = parts.day < days ? parts.day : days;
     return date_join(&parts);
 }

@@ -50,7 +50,7 @@ void date_print_iso(struct buf *buf, int64_t millis);
 /* A time zone: "+01:00", "Z", "UTC". Returns: 0, DATE_INVALID for others. */
 int date_zone_parse(struct slice text, int *ret_minutes) TL_MUST_USE;
 
-/* The calendar. Months and days count from 1. */
+/* Months and days count from 1; see base/calendar.h. */
 struct date_parts {
     int64_t year;
     int month, day, hour, minute, second, millis;
@@ -59,6 +59,5 @@ void date_split(int64_t millis, struct date_parts *ret_parts);
 int64_t date_join(const struct date_parts *parts);
 /* 1 Monday … 7 Sunday. */
 int date_weekday(int64_t millis);
-int date_month_days(int64_t year, int month);
 
 #endif

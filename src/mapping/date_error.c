@@ -6,6 +6,7 @@
  * text.
  */
 #include "base/buf.h"
+#include "base/calendar.h"
 #include "mapping/date_internal.h"
 #include "mapping/mapping_internal.h"
 
@@ -48,7 +49,7 @@ static bool explain_part(struct slice text, struct arena *arena, struct problem 
     int day = two_digits(text.data + 8);
     int64_t year = two_digits(text.data) * 100 + two_digits(text.data + 2);
     bool bad_month = month < 1 || month > 12;
-    int last = bad_month ? 31 : date_month_days(year, month);
+    int last = bad_month ? 31 : calendar_month_days(year, month);
     if (!bad_month && day >= 1 && day <= last)
         return false;
     problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,

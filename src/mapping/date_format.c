@@ -2,6 +2,7 @@
 /* Formats of dates: names, patterns of letters, reading and writing by them; see date.h. */
 #include "mapping/date.h"
 
+#include "base/calendar.h"
 #include "base/check.h"
 #include "mapping/date_internal.h"
 
@@ -276,7 +277,7 @@ static int day_of_year(const struct date_parts *parts)
 {
     int day = parts->day;
     for (int month = 1; month < parts->month; month++)
-        day += date_month_days(parts->year, month);
+        day += calendar_month_days(parts->year, month);
     return day;
 }
 

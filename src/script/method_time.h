@@ -3,6 +3,7 @@
 #ifndef TL_SCRIPT_METHOD_TIME_H
 #define TL_SCRIPT_METHOD_TIME_H
 
+#include "base/calendar.h"
 #include "script/method_args.h"
 #include "script/moment.h"
 
@@ -12,16 +13,6 @@
 static inline struct moment *moment_of(struct value v)
 {
     return (struct moment *)v.object;
-}
-
-static inline int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
-static inline int64_t floor_mod(int64_t a, int64_t b)
-{
-    return a - floor_div(a, b) * b;
 }
 
 static inline bool is_zoned(const struct moment *moment)
@@ -45,15 +36,12 @@ enum part { YEAR, MONTH_VALUE, DAY_OF_MONTH, HOUR, MINUTE, SECOND, NANO, DAY_OF_
 struct moment *moment_like(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos);
 /* The same in another class. */
 struct moment *moment_as(struct run *run, const struct moment *from, enum class_id id, int64_t seconds);
-bool is_leap(int64_t year);
-int month_length(int64_t year, int month);
 /* Throws Java's "Invalid value for FIELD". Returns: false. */
 bool out_of_range(struct run *run, const char *field, int64_t value, const char *valid);
 bool check_date(struct run *run, int64_t year, int64_t month, int64_t day);
 bool check_time(struct run *run, int64_t hour, int64_t minute, int64_t second, int64_t nano);
 int64_t civil_seconds(const struct civil *civil);
 int64_t part_of(const struct moment *moment, enum part part);
-int weekday_of(const struct moment *moment); /* Monday is 0 */
 bool add_months(struct run *run, const struct moment *moment, int64_t count, struct value *ret);
 /* Whole months from one to another. */
 int64_t months_between(const struct moment *from, const struct moment *to);

@@ -82,8 +82,10 @@ static bool write_letter(struct run *run, const struct moment *moment, const str
         return true;
     case 'd': write_number(out, civil->day, width); return true;
     case 'D': write_number(out, part_of(moment, DAY_OF_YEAR), width); return true;
-    case 'E': write_title(out, enumerator_name(CLASS_DAY_OF_WEEK, weekday_of(moment)), width < 4 ? 3 : 20); return true;
-    case 'e': write_number(out, weekday_of(moment) + 1, width); return true;
+    case 'E':
+        write_title(out, enumerator_name(CLASS_DAY_OF_WEEK, moment_weekday(moment)), width < 4 ? 3 : 20);
+        return true;
+    case 'e': write_number(out, moment_weekday(moment) + 1, width); return true;
     case 'H': write_number(out, civil->hour, width); return true;
     case 'h': write_number(out, civil->hour % 12 == 0 ? 12 : civil->hour % 12, width); return true;
     case 'm': write_number(out, civil->minute, width); return true;

@@ -38,7 +38,7 @@ GETTER(day_of_year, DAY_OF_YEAR)
 static bool get_day_of_week(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    *ret = enumerator_value(run, CLASS_DAY_OF_WEEK, weekday_of(moment_of(a[0])));
+    *ret = enumerator_value(run, CLASS_DAY_OF_WEEK, moment_weekday(moment_of(a[0])));
     return true;
 }
 
@@ -52,7 +52,7 @@ static bool get_month(struct run *run, struct value *a, unsigned n, struct value
 static bool get_day_of_week_number(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)run, (void)n;
-    return give_int(ret, weekday_of(moment_of(a[0])) + 1);
+    return give_int(ret, moment_weekday(moment_of(a[0])) + 1);
 }
 
 static bool get_epoch_second(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -76,14 +76,14 @@ static bool get_epoch_day(struct run *run, struct value *a, unsigned n, struct v
 static bool is_leap_year(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)run, (void)n;
-    return give_boolean(ret, is_leap(part_of(moment_of(a[0]), YEAR)));
+    return give_boolean(ret, calendar_is_leap(part_of(moment_of(a[0]), YEAR)));
 }
 
 static bool length_of_month(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)run, (void)n;
     struct civil civil = moment_civil(moment_of(a[0]));
-    return give_int(ret, month_length(civil.year, civil.month));
+    return give_int(ret, calendar_month_days(civil.year, civil.month));
 }
 
 /* ChronoField */
@@ -102,7 +102,7 @@ static bool get_field(struct run *run, struct value *a, unsigned n, struct value
     case 2: return give_long(ret, moment->nanos / 1000000);
     case 4: return give_long(ret, day_seconds);
     case 6: return give_long(ret, day_seconds / 60);
-    case 8: return give_long(ret, weekday_of(moment) + 1);
+    case 8: return give_long(ret, moment_weekday(moment) + 1);
     case 11: return give_long(ret, floor_div(moment->seconds, 86400));
     case 14: return give_long(ret, instant_of(moment));
     case 15: return give_long(ret, moment->offset);
@@ -201,14 +201,14 @@ static bool with_part(struct run *run, struct value *a, enum part part, int64_t 
     case SECOND: civil.second = (int)value; break;
     case NANO: civil.nano = (int32_t)value; break;
     case DAY_OF_YEAR:
-        if (value < 1 || value > 365 + is_leap(civil.year))
+        if (value < 1 || value > 365 + calendar_is_leap(civil.year))
             return out_of_range(run, "DayOfYear", value, "1 - 365/366");
         return give(ret, moment_like(run, moment, moment->seconds + (value - part_of(moment, DAY_OF_YEAR)) * 86400,
                                      moment->nanos));
     }
     bool month = civil.month >= 1 && civil.month <= 12;
-    if ((part == YEAR || part == MONTH_VALUE) && month && civil.day > month_length(civil.year, civil.month))
-        civil.day = month_length(civil.year, civil.month);
+    if ((part == YEAR || part == MONTH_VALUE) && month && civil.day > calendar_month_days(civil.year, civil.month))
+        civil.day = calendar_month_days(civil.year, civil.month);
     if (!check_date(run, civil.year, civil.month, civil.day) ||
         !check_time(run, civil.hour, civil.minute, civil.second, civil.nano))
         return false;

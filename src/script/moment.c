@@ -2,42 +2,28 @@
 /* The calendar, and how Java and Elasticsearch write time; see moment.h. */
 #include "script/moment.h"
 
+#include "base/calendar.h"
 #include "base/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Days since 1970-01-01 in the proleptic Gregorian calendar, by eras of 400 years (H. Hinnant's arithmetic). */
-int64_t days_from_civil(int64_t year, int month, int day)
-{
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t of_era = year - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
 struct civil moment_civil(const struct moment *moment)
 {
-    int64_t day = floor_div(moment->seconds, 86400), seconds = moment->seconds - day * 86400;
-    int64_t shifted = day + 719468, era = floor_div(shifted, 146097);
-    int64_t of_era = shifted - era * 146097;
-    int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int month = (int)((5 * of_year + 2) / 153);
-    struct civil civil = {.day = (int)(of_year - (153 * month + 2) / 5 + 1),
-                          .month = month < 10 ? month + 3 : month - 9,
+    int64_t seconds = floor_mod(moment->seconds, 86400);
+    struct calendar_date date = calendar_date(floor_div(moment->seconds, 86400));
+    return (struct civil){.year = date.year,
+                          .month = date.month,
+                          .day = date.day,
                           .hour = (int)(seconds / 3600),
                           .minute = (int)(seconds / 60 % 60),
                           .second = (int)(seconds % 60),
                           .nano = moment->nanos};
-    civil.year = year_of_era + era * 400 + (civil.month <= 2);
-    return civil;
+}
+
+int moment_weekday(const struct moment *moment)
+{
+    return calendar_weekday(floor_div(moment->seconds, 86400));
 }
 
 struct moment *moment_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos)
@@ -276,15 +262,10 @@ static const char *const short_days[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat
 static const char *const short_months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-static int weekday(int64_t epoch_day)
-{
-    return (int)(epoch_day + 3 - floor_div(epoch_day + 3, 7) * 7);
-}
-
 void moment_write_date(const struct moment *moment, struct text_buf *out)
 {
     struct civil civil = moment_civil(moment);
-    write_format(out, "%s %s %02d %02d:%02d:%02d UTC %04lld", short_days[weekday(floor_div(moment->seconds, 86400))],
+    write_format(out, "%s %s %02d %02d:%02d:%02d UTC %04lld", short_days[moment_weekday(moment)],
                  short_months[civil.month - 1], civil.day, civil.hour, civil.minute, civil.second,
                  (long long)civil.year);
 }

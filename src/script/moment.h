@@ -45,8 +45,8 @@ struct civil {
     int32_t nano;
 };
 
-int64_t days_from_civil(int64_t year, int month, int day);
 struct civil moment_civil(const struct moment *moment);
+int moment_weekday(const struct moment *moment); /* Monday is 0 */
 struct moment *moment_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos);
 /* As Java writes them. */
 void moment_write(const struct moment *moment, struct text_buf *out);

@@ -32,17 +32,6 @@ struct moment *moment_as(struct run *run, const struct moment *from, enum class_
     return moment;
 }
 
-bool is_leap(int64_t year)
-{
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-int month_length(int64_t year, int month)
-{
-    static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return month == 2 && is_leap(year) ? 29 : lengths[month - 1];
-}
-
 bool out_of_range(struct run *run, const char *field, int64_t value, const char *valid)
 {
     return run_throw(run, CLASS_DATE_TIME_EXCEPTION, "Invalid value for %s (valid values %s): %lld", field, valid,
@@ -57,7 +46,7 @@ bool check_date(struct run *run, int64_t year, int64_t month, int64_t day)
         return out_of_range(run, "MonthOfYear", month, "1 - 12");
     if (day < 1 || day > 31)
         return out_of_range(run, "DayOfMonth", day, "1 - 28/31");
-    if (day > month_length(year, (int)month))
+    if (day > calendar_month_days(year, (int)month))
         return run_throw(run, CLASS_DATE_TIME_EXCEPTION, "Invalid date '%s %lld'",
                          enumerator_name(CLASS_MONTH, (int)month - 1), (long long)day);
     return true;
@@ -76,7 +65,7 @@ bool check_time(struct run *run, int64_t hour, int64_t minute, int64_t second, i
 
 int64_t civil_seconds(const struct civil *civil)
 {
-    return days_from_civil(civil->year, civil->month, civil->day) * 86400 + civil->hour * 3600 + civil->minute * 60 +
+    return calendar_days(civil->year, civil->month, civil->day) * 86400 + civil->hour * 3600 + civil->minute * 60 +
            civil->second;
 }
 
@@ -91,14 +80,9 @@ int64_t part_of(const struct moment *moment, enum part part)
     case MINUTE: return civil.minute;
     case SECOND: return civil.second;
     case NANO: return civil.nano;
-    case DAY_OF_YEAR: return floor_div(moment->seconds, 86400) - days_from_civil(civil.year, 1, 1) + 1;
+    case DAY_OF_YEAR: return floor_div(moment->seconds, 86400) - calendar_days(civil.year, 1, 1) + 1;
     }
     return 0;
-}
-
-int weekday_of(const struct moment *moment)
-{
-    return (int)floor_mod(floor_div(moment->seconds, 86400) + 3, 7);
 }
 
 bool add_months(struct run *run, const struct moment *moment, int64_t count, struct value *ret)
@@ -111,8 +95,8 @@ bool add_months(struct run *run, const struct moment *moment, int64_t count, str
     civil.month = (int)floor_mod(months, 12) + 1;
     if (civil.year < -999999999 || civil.year > 999999999)
         return out_of_range(run, "Year", civil.year, "-999999999 - 999999999");
-    if (civil.day > month_length(civil.year, civil.month))
-        civil.day = month_length(civil.year, civil.month);
+    if (civil.day > calendar_month_days(civil.year, civil.month))
+        civil.day = calendar_month_days(civil.year, civil.month);
     return give(ret, moment_like(run, moment, civil_seconds(&civil), moment->nanos));
 }
 
