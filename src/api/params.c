@@ -252,10 +252,14 @@ enum standing { PROPOSED, SILENT, OWN, BARRED };
 /* Takes the next name off a list. Returns: false at its end. */
 static bool next_name(const char **list, struct slice *ret_name, enum standing *ret_standing)
 {
-    const char *at = *list + strspn(*list, " ");
+    const char *at = *list;
+    size_t len = 0;
+    while (*at == ' ')
+        at++;
     *ret_standing = *at == '~' ? SILENT : *at == '+' ? OWN : *at == '-' ? BARRED : PROPOSED;
     at += *ret_standing != PROPOSED;
-    size_t len = strcspn(at, " ");
+    while (at[len] != ' ' && at[len] != '\0') /* names are short: strcspn() takes longer to begin */
+        len++;
     *ret_name = slice_make(at, len);
     *list = at + len;
     return len > 0;
@@ -306,6 +310,14 @@ static size_t collect_names(const struct params *params, struct slice unknown, c
 static int name_order(const void *left, const void *right)
 {
     return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
+}
+
+bool params_known(const struct params *params, const char *accepted)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (!lists(accepted, params->items[i].name, false) && !lists(common_names, params->items[i].name, false))
+            return false;
+    return true;
 }
 
 int params_check(const struct params *params, const char *accepted, struct slice path, struct arena *arena,

@@ -67,6 +67,9 @@ bool params_listed(const char *accepted, const char *name);
 /* Returns: whether a list bars a name that every other call takes. */
 bool params_barred(const char *accepted, const char *name);
 
+/* Returns: whether `accepted` lists all that are given, or every call takes them: then params_check() has nothing to say. */
+bool params_known(const struct params *params, const char *accepted);
+
 /*
  * Refuses parameters that `accepted` does not list (names apart by spaces).
  *

@@ -98,8 +98,8 @@ int request_accept(struct request *request)
     if (request->params.count == 0)
         return 0;
     struct slice path = request->exchange->path;
-    int r = params_check(&request->params, accepted_names(request), path, request->arena, &request->problem);
-    if (r != 0)
+    if (!params_known(&request->params, request->route->params) &&
+        params_check(&request->params, accepted_names(request), path, request->arena, &request->problem) != 0)
         return REQUEST_REFUSED;
     return params_listed(request->route->params, "source") ? check_source(request) : 0;
 }
