@@ -365,10 +365,10 @@ static int dispatch(struct request *request)
     r = prepare(request, &match);
     if (r == 0)
         dialect_note(request, match.form);
-    if (r != 0) {
-        request->transaction = SLICE_NONE; /* it has not passed the gate */
+    if (r != 0)
         return r;
-    }
+    if (request->transaction.len > 0)
+        request->query = journal_query_use(request->api->journal, request->transaction);
     if (!gate_enter(request->api->gate, request))
         return REQUEST_PENDING;
     return request->route->handler(request);

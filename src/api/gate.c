@@ -40,8 +40,9 @@ void gate_free(struct gate *gate)
 
 bool gate_enter(struct gate *gate, struct request *request)
 {
-    if (request->transaction.len == 0)
+    if (request->transaction.len == 0 || request->query != NULL)
         return true;
+    request->gated = true;
     pthread_mutex_lock(&gate->lock);
     struct gate_lane *lane = map_get(&gate->lanes, request->transaction);
     bool free = lane == NULL;
@@ -56,10 +57,11 @@ bool gate_enter(struct gate *gate, struct request *request)
     return free;
 }
 
-struct request *gate_leave(struct gate *gate, struct slice transaction)
+struct request *gate_leave(struct gate *gate, const struct request *request)
 {
     struct request *next = NULL;
-    if (transaction.len == 0)
+    struct slice transaction = request->transaction;
+    if (!request->gated)
         return NULL;
     pthread_mutex_lock(&gate->lock);
     struct gate_lane *lane = map_get(&gate->lanes, transaction);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gate: lets requests that name the same transaction through one after another (README.md, invariant 6).
+ *
+ * Those of a query transaction pass beside it: there is no overlay that one could read while another writes.
  */
 #ifndef TL_API_GATE_H
 #define TL_API_GATE_H
@@ -20,7 +22,7 @@ void gate_free(struct gate *gate);
  */
 bool gate_enter(struct gate *gate, struct request *request);
 
-/* Ends a request's stay. Returns: the request that may go on in its place, or NULL. */
-struct request *gate_leave(struct gate *gate, struct slice transaction);
+/* Ends a request's stay, if it has passed the gate. Returns: the request that may go on in its place, or NULL. */
+struct request *gate_leave(struct gate *gate, const struct request *request);
 
 #endif

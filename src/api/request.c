@@ -210,6 +210,17 @@ static int read_past(struct request *request, tl_ts ts, request_handler *then)
     return r < 0 ? r : then(request);
 }
 
+/* Reads in a query transaction of which the core has heard of late. Its history is kept as long as the request has it. */
+static int read_query(struct request *request, tl_ts ts, request_handler *then)
+{
+    request->view = (struct view){request->api->store, ts, NULL};
+    catalog_unref(tl_steal(request->catalog));
+    int r = journal_query_catalog(request->api->journal, request->query, &request->catalog);
+    if (r > 0)
+        return too_old(request, ts);
+    return r < 0 ? r : then(request);
+}
+
 /* The locks of a read inside a transaction are granted. */
 static int read_locked(struct request *request, struct command *command)
 {
@@ -259,9 +270,9 @@ int request_read(struct request *request, struct lock_target *targets, size_t ta
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,
             "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
-    if (request->transaction.len > 0 && request->session.len == 0 &&
-        journal_query(request->api->journal, request->transaction, &ts))
-        return read_past(request, ts, then);
+    if (request->query != NULL && request->session.len == 0 &&
+        journal_query_fresh(request->api->journal, request->query, &ts))
+        return read_query(request, ts, then);
     if (request->transaction.len > 0)
         return read_in_transaction(request, targets, target_count, timeout, then);
     if (ts != 0)
@@ -421,6 +432,8 @@ static void request_release(struct request *request)
     if (request->pinned)
         journal_unpin(request->api->journal, request->view.ts);
     request->pinned = false;
+    if (request->query != NULL)
+        journal_query_leave(request->api->journal, tl_steal(request->query));
 }
 
 void request_end_stream(struct request *request)
@@ -447,7 +460,7 @@ void request_settle(struct request *request, int result)
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);
-    struct request *behind = gate_leave(api->gate, request->transaction);
+    struct request *behind = gate_leave(api->gate, request);
     exchange_respond(request->exchange);
     if (behind != NULL) { /* on a worker, so that a long queue does not nest */
         behind->next = request_enter_handler;

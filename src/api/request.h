@@ -47,6 +47,8 @@ struct request {
     struct slice session;     /* the owner named by header or parameter; empty: none */
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
+    struct query *query;      /* the transaction, when that is an open query transaction; journal_query_leave() */
+    bool gated;               /* it is at the gate or has passed it */
 
     struct problem problem; /* with REQUEST_REFUSED */
     /*

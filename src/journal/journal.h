@@ -40,7 +40,8 @@ void journal_close(struct journal *journal);
 /*
  * Submits a command; from any thread. on_done is called once, before or after this returns, on this thread or on one
  * of the journal's; it must not block. `lone` says that nobody waits for the calling thread, so that it can afford to
- * wait for the disk: the command may then be applied and synced on it, which saves two hand-overs.
+ * wait for the disk: the command may then be applied and synced on it, which saves two hand-overs. What begins and ends query
+ * transactions needs no disk, and is applied on the calling thread where the core is free.
  */
 void journal_submit(struct journal *journal, struct command *command, bool lone);
 
@@ -72,10 +73,22 @@ struct catalog *journal_catalog(struct journal *journal);
 struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts);
 
 /*
- * Returns: whether `id` is a query transaction that is open and was used of late; then *ret_ts is what it reads at. Others
- * have to ask with a TXN_LOCK. From any thread.
+ * Query transactions, for readers on any thread.
+ *
+ * journal_query_use() returns an open one, or NULL where there is none of this id. What it reads at stays readable until it is
+ * given back, also when it ends in between.
+ * Owns: the caller; journal_query_leave().
  */
-bool journal_query(struct journal *journal, struct slice id, tl_ts *ret_ts);
+struct query;
+struct query *journal_query_use(struct journal *journal, struct slice id);
+void journal_query_leave(struct journal *journal, struct query *query);
+/*
+ * Returns: whether it was used of late; then *ret_ts is what it reads at. Others have to ask with a TXN_LOCK, by which its
+ * lease is kept alive.
+ */
+bool journal_query_fresh(struct journal *journal, const struct query *query, tl_ts *ret_ts);
+/* Gets the catalog as of what it reads at, with a reference for the caller. Returns: as catalog_load(). */
+int journal_query_catalog(struct journal *journal, struct query *query, struct catalog **ret_catalog) TL_MUST_USE;
 
 /*
  * Keeps the history from `ts` on readable until unpinned; for scrolls, points in time and query transactions.

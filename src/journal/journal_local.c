@@ -27,6 +27,7 @@ enum {
     MAINTAIN_KEYS_MAX = 1000, /* removed in one go, so that a command waits a millisecond or two at most */
     GATHER_MISSING = 8,       /* a group is whole when no more than this part of it is missing */
     GATHER_SYNC_US_MAX = 20000,
+    CORE_TRIES = 200,
     EXIT_STORE_FAILED = 70, /* EX_SOFTWARE of sysexits.h */
 };
 
@@ -355,11 +356,13 @@ static void call_worker(struct journal *journal)
 }
 
 /*
- * Stages two and three. Who finds another at the disk leaves its group to him, who comes back for it. A caller's thread
- * (`lone`) does so for one round only.
+ * Stages two and three. Who finds another at the disk leaves its group to him, who comes back for it. A caller's thread goes
+ * to the disk once, or not at all; what is left is a worker's.
  * Requires: core_lock was released after the group was applied.
  */
-static void finish(struct journal *journal, struct list *group, tl_ts wanted, bool lone)
+enum sync_rounds { SYNC_NONE, SYNC_ONCE, SYNC_ALL };
+
+static void finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds)
 {
     if (wanted == 0 || publish_unwritten(journal)) {
         hand_back(group);
@@ -367,7 +370,7 @@ static void finish(struct journal *journal, struct list *group, tl_ts wanted, bo
     }
     pthread_mutex_lock(&journal->publish_lock);
     line_up(journal, group);
-    for (bool again = true; again && sync_is_due(journal); again = !lone)
+    for (bool again = rounds != SYNC_NONE; again && sync_is_due(journal); again = rounds == SYNC_ALL)
         sync_and_hand_back(journal);
     bool left = sync_is_due(journal);
     pthread_mutex_unlock(&journal->publish_lock);
@@ -515,7 +518,7 @@ static void work_once(struct journal *journal)
     note_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &group, wanted, false);
+    finish(journal, &group, wanted, SYNC_ALL);
 }
 
 /* After a group, so that nobody waits for it who was there before. Whoever is applying just now does it then. */
@@ -529,7 +532,7 @@ static void keep_up(struct journal *journal)
     if (due)
         note_applied(journal);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &none, wanted, false);
+    finish(journal, &none, wanted, SYNC_ALL);
 }
 
 static void *worker(void *context)
@@ -544,10 +547,33 @@ static void *worker(void *context)
 
 /* --- The interface ------------------------------------------------------------------------------------------------ */
 
-/* Applies the command here and now if nothing is ahead of it. */
-static bool submit_lone(struct journal *journal, struct command *command)
+/* Whether a command waits for no disk, unless for what others have written: it begins or ends a query transaction. */
+static bool needs_no_sync(struct journal *journal, const struct command *command)
 {
-    if (pthread_mutex_trylock(&journal->core_lock) != 0)
+    switch (command->type) {
+    case COMMAND_TXN_BEGIN: return command->txn.mode == TXN_QUERY;
+    case COMMAND_TXN_COMMIT:
+    case COMMAND_TXN_ROLLBACK: return queries_has(&journal->queries, command->txn.id);
+    default: return false;
+    }
+}
+
+/*
+ * Takes the core lock where it is free, or about to be: most steps take a few microseconds, and to have the command handed
+ * over and back takes several times as long.
+ */
+static bool take_core(struct journal *journal)
+{
+    for (int i = 0; i < CORE_TRIES; i++)
+        if (pthread_mutex_trylock(&journal->core_lock) == 0)
+            return true;
+    return false;
+}
+
+/* Applies the command here and now if nothing is ahead of it. */
+static bool submit_here(struct journal *journal, struct command *command, enum sync_rounds rounds)
+{
+    if (!take_core(journal))
         return false;
     pthread_mutex_lock(&journal->queue_lock);
     bool free_to_go = list_empty(&journal->queue) && !journal->stopping;
@@ -563,7 +589,7 @@ static bool submit_lone(struct journal *journal, struct command *command)
     bool idle = list_empty(&group) && core_binding_ts(journal->core) == written; /* it waits, and changed nothing */
     tl_ts wanted = idle ? 0 : core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &group, wanted, true);
+    finish(journal, &group, wanted, rounds);
     return true;
 }
 
@@ -581,7 +607,7 @@ void journal_submit(struct journal *journal, struct command *command, bool lone)
         command->on_done(command);
         return;
     }
-    if (lone && submit_lone(journal, command))
+    if ((lone || needs_no_sync(journal, command)) && submit_here(journal, command, lone ? SYNC_ONCE : SYNC_NONE))
         return;
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
@@ -639,9 +665,37 @@ struct catalog *journal_catalog_at(struct journal *journal, tl_ts ts)
     return catalog;
 }
 
-bool journal_query(struct journal *journal, struct slice id, tl_ts *ret_ts)
+struct query *journal_query_use(struct journal *journal, struct slice id)
 {
-    return queries_find(&journal->queries, id, clock_now(), ret_ts);
+    return queries_use(&journal->queries, id);
+}
+
+/* The pin is the one that its end took, when it has ended in between. */
+void journal_query_leave(struct journal *journal, struct query *query)
+{
+    tl_ts pinned = query->read_ts;
+    if (query_unref(query))
+        journal_unpin(journal, pinned);
+}
+
+bool journal_query_fresh(struct journal *journal, const struct query *query, tl_ts *ret_ts)
+{
+    *ret_ts = query->read_ts;
+    return query_fresh(query, clock_now()) && query->read_ts <= journal_stable(journal);
+}
+
+int journal_query_catalog(struct journal *journal, struct query *query, struct catalog **ret_catalog)
+{
+    int r = 0;
+    *ret_catalog = query_catalog(query);
+    if (*ret_catalog != NULL)
+        return 0;
+    *ret_catalog = journal_catalog_at(journal, query->read_ts);
+    if (*ret_catalog == NULL)
+        r = catalog_load(&(struct view){journal->store, query->read_ts, NULL}, ret_catalog);
+    if (r == 0)
+        query_keep_catalog(query, *ret_catalog);
+    return r;
 }
 
 static void on_query_seen(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t timeout_us)
@@ -650,9 +704,20 @@ static void on_query_seen(struct effects *effects, struct slice id, tl_ts read_t
     queries_seen(&journal->queries, id, read_ts, timeout_us, journal->last_ts);
 }
 
+/*
+ * Those who read in it just now keep what they see: the end takes a pin in its place, which goes with the last of them. The
+ * core has held the history until now, and moves the cut-off under the lock that this thread has.
+ */
 static void on_query_ended(struct effects *effects, struct slice id)
 {
-    queries_ended(&container_of(effects, struct journal, effects)->queries, id);
+    struct journal *journal = container_of(effects, struct journal, effects);
+    struct query *query = queries_ended(&journal->queries, id);
+    if (query == NULL)
+        return;
+    pthread_mutex_lock(&journal->pin_lock);
+    pins_add(&journal->pins, query->read_ts);
+    pthread_mutex_unlock(&journal->pin_lock);
+    journal_query_leave(journal, query);
 }
 
 int journal_pin(struct journal *journal, tl_ts ts)
@@ -712,7 +777,7 @@ static void restart(struct journal *journal)
     journal->catalog_ts = journal->applied_catalog_ts;
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &group, wanted, false);
+    finish(journal, &group, wanted, SYNC_ALL);
 }
 
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
@@ -759,7 +824,7 @@ static void stop_core(struct journal *journal)
     core_stop(journal->core, &journal->effects);
     move_completed(&journal->effects, &group);
     note_applied(journal);
-    finish(journal, &group, core_last_ts(journal->core), false);
+    finish(journal, &group, core_last_ts(journal->core), SYNC_ALL);
     pthread_mutex_lock(&journal->publish_lock);
     while (journal->syncing) /* a caller's thread */
         pthread_cond_wait(&journal->gathered, &journal->publish_lock);

@@ -3,55 +3,111 @@
 #include "journal/queries.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
+#include "core/catalog.h"
 
-struct query {
-    tl_ts read_ts;
-    tl_ts good_until;
-};
+static struct queries_part *part_of(struct queries *queries, struct slice id)
+{
+    return &queries->parts[slice_hash(id) % QUERIES_PARTS];
+}
 
 void queries_init(struct queries *queries)
 {
-    pthread_mutex_init(&queries->lock, NULL);
-    queries->open = MAP_INIT;
+    for (size_t i = 0; i < QUERIES_PARTS; i++) {
+        pthread_mutex_init(&queries->parts[i].lock, NULL);
+        queries->parts[i].open = MAP_INIT;
+    }
 }
 
-void queries_deinit(struct queries *queries)
+static void part_deinit(struct queries_part *part)
 {
     size_t position = 0;
     struct slice id;
     void *query;
-    while (map_next(&queries->open, &position, &id, &query))
-        mem_free(query);
-    map_deinit(&queries->open);
-    pthread_mutex_destroy(&queries->lock);
+    while (map_next(&part->open, &position, &id, &query))
+        INSIST(query_unref(query));
+    map_deinit(&part->open);
+    pthread_mutex_destroy(&part->lock);
+}
+
+void queries_deinit(struct queries *queries)
+{
+    for (size_t i = 0; i < QUERIES_PARTS; i++)
+        part_deinit(&queries->parts[i]);
 }
 
 void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint64_t timeout_us, tl_ts now)
 {
-    pthread_mutex_lock(&queries->lock);
-    struct query *query = map_get(&queries->open, id);
+    struct queries_part *part = part_of(queries, id);
+    pthread_mutex_lock(&part->lock);
+    struct query *query = map_get(&part->open, id);
     if (query == NULL) {
-        query = mem_alloc(sizeof *query);
-        map_put(&queries->open, id, query);
+        query = mem_zalloc(sizeof *query);
+        query->read_ts = read_ts;
+        atomic_init(&query->references, 1);
+        map_put(&part->open, id, query);
     }
-    *query = (struct query){read_ts, now + timeout_us / 4};
-    pthread_mutex_unlock(&queries->lock);
+    atomic_store_explicit(&query->fresh_until, now + timeout_us / 4, memory_order_relaxed);
+    pthread_mutex_unlock(&part->lock);
 }
 
-void queries_ended(struct queries *queries, struct slice id)
+struct query *queries_ended(struct queries *queries, struct slice id)
 {
-    pthread_mutex_lock(&queries->lock);
-    mem_free(map_remove(&queries->open, id));
-    pthread_mutex_unlock(&queries->lock);
+    struct queries_part *part = part_of(queries, id);
+    pthread_mutex_lock(&part->lock);
+    struct query *query = map_remove(&part->open, id);
+    pthread_mutex_unlock(&part->lock);
+    return query;
 }
 
-bool queries_find(struct queries *queries, struct slice id, tl_ts now, tl_ts *ret_ts)
+struct query *queries_use(struct queries *queries, struct slice id)
 {
-    pthread_mutex_lock(&queries->lock);
-    const struct query *query = map_get(&queries->open, id);
-    bool good = query != NULL && now < query->good_until;
-    if (good)
-        *ret_ts = query->read_ts;
-    pthread_mutex_unlock(&queries->lock);
-    return good;
+    struct queries_part *part = part_of(queries, id);
+    pthread_mutex_lock(&part->lock);
+    struct query *query = map_get(&part->open, id);
+    if (query != NULL)
+        atomic_fetch_add_explicit(&query->references, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&part->lock);
+    return query;
+}
+
+bool queries_has(struct queries *queries, struct slice id)
+{
+    struct queries_part *part = part_of(queries, id);
+    pthread_mutex_lock(&part->lock);
+    bool open = map_get(&part->open, id) != NULL;
+    pthread_mutex_unlock(&part->lock);
+    return open;
+}
+
+bool query_fresh(const struct query *query, tl_ts now)
+{
+    return now < atomic_load_explicit(&query->fresh_until, memory_order_relaxed);
+}
+
+bool query_unref(struct query *query)
+{
+    size_t before = atomic_fetch_sub_explicit(&query->references, 1, memory_order_acq_rel);
+    REQUIRE(before > 0);
+    if (before > 1)
+        return false;
+    catalog_unref(atomic_load_explicit(&query->catalog, memory_order_relaxed));
+    mem_free(query);
+    return true;
+}
+
+struct catalog *query_catalog(struct query *query)
+{
+    struct catalog *catalog = atomic_load_explicit(&query->catalog, memory_order_acquire);
+    return catalog == NULL ? NULL : catalog_ref(catalog);
+}
+
+/* Two may come with one: they are equal, and the first stays. */
+void query_keep_catalog(struct query *query, struct catalog *catalog)
+{
+    struct catalog *none = NULL;
+    struct catalog *kept = catalog_ref(catalog);
+    if (!atomic_compare_exchange_strong_explicit(&query->catalog, &none, kept, memory_order_release,
+                                                 memory_order_relaxed))
+        catalog_unref(kept);
 }

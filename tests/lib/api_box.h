@@ -16,6 +16,7 @@ struct api_box {
     struct journal *journal;
     struct api *api;
     char *data_directory; /* NULL: none */
+    uint64_t history_us;  /* 0: an hour */
 };
 
 void api_box_open(struct api_box *box);
