@@ -93,8 +93,9 @@ struct catalog *core_catalog(struct core *core);
 
 /*
  * Removes for good up to `keys_max` keys that nothing can see any more: old tombstones, documents of deleted indices
- * whose history has passed. Called between steps, at a timestamp above core_last_ts(), which it uses up.
- * Returns: 0 and how many were removed; fatal codes as core_step().
+ * whose history has passed. Before that it writes records that could wait until now, and counts them too: that query
+ * transactions are open. Called between steps, at a timestamp above core_last_ts(), which it uses up.
+ * Returns: 0 and how many keys there were; fatal codes as core_step().
  */
 int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
 

@@ -159,6 +159,8 @@ int owners__change(struct core *core, struct command *command, core_handler *han
  */
 int owners__check_lease(struct core *core, struct slice session, struct arena *arena,
                         struct problem *ret_problem) TL_MUST_USE;
+/* Writes the records of open query transactions that have none yet, oldest first. Returns: how many. */
+size_t owners__record_open(struct core *core, size_t keys_max);
 /*
  * Removes for good what has been kept long enough, in the open unit: outcomes of transactions.
  * Returns: 0 and how many keys; fatal codes.

@@ -2,7 +2,8 @@
 /*
  * Removing for good. A tombstone goes when its version counts no longer: readers of the past keep it, since it is
  * removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What a
- * transaction put ahead of a commit that never came goes soon.
+ * transaction put ahead of a commit that never came goes soon. The same call writes what could wait: that query transactions
+ * are open.
  */
 #include "core/maintain.h"
 
@@ -151,6 +152,8 @@ int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_remo
     int r, written;
 
     core__begin(core, ts);
+    work.removed = owners__record_open(core, keys_max);
+    work.left -= work.removed;
     r = remove_due(&work, 'g', core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
     if (r == 0)
         r = remove_due(&work, 'd', store_history_low(core->store), remove_index);

@@ -44,6 +44,7 @@ int owners__open(struct core *core)
     deadlines_init(&owners->wait_ends);
     deadlines_init(&owners->idles);
     list_init(&owners->open_txns);
+    list_init(&owners->unrecorded_txns);
     list_init(&owners->waits);
     list_init(&owners->ready);
     owners->ended_slow = BUF_INIT(BUF_UNLIMITED);

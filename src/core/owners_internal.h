@@ -83,8 +83,9 @@ struct txn {
     struct overlay *overlay; /* NULL: nothing written */
     uint32_t ahead_notes;    /* of entries that it has put into the store already (ahead.h) */
     struct list of_session;
-    struct list of_all; /* in owners->open_txns, oldest first */
-    struct wait *wait;  /* NULL: no command waits */
+    struct list of_all;     /* in owners->open_txns, oldest first */
+    struct list unrecorded; /* in owners->unrecorded_txns, oldest first: the store does not know that it is open */
+    struct wait *wait;      /* NULL: no command waits */
 };
 
 /* A command that waits for its locks, or was granted them and is about to go on. */
@@ -123,7 +124,8 @@ struct owners {
     struct map sessions; /* by id */
     struct map txns;     /* open ones, by id */
     struct list open_txns;
-    struct map requests; /* waits by the number of their command (u64be) */
+    struct list unrecorded_txns; /* query transactions that were begun since the last upkeep */
+    struct map requests;         /* waits by the number of their command (u64be) */
     struct list waits;
     struct list ready;
     struct deadlines leases;
@@ -268,7 +270,7 @@ struct txn_outcome {
 };
 #define TXN_OUTCOME_KEPT_US (3600 * TL_SECOND)
 void txn__put_open(struct core *core, const struct txn *txn);
-/* Takes the record of an open transaction away and keeps its outcome. */
+void txn__drop_open(struct core *core, struct slice id);
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);
 /* Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices live in `arena`. */
 int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,

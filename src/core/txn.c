@@ -7,6 +7,9 @@
  *
  * An open one is a struct txn: its locks are in the table, its writes in an overlay, in the store is only a record that it
  * is open. An ended one is a record only. The step from one to the other is one batch, with all that was written.
+ *
+ * Most query transactions are over within milliseconds, and there is nothing in them that could be lost. So theirs is
+ * written by the next upkeep only, when they are still open then; a crash before that leaves no trace of them.
  */
 #include <stdarg.h>
 
@@ -42,6 +45,8 @@ void txn__free(struct core *core, struct txn *txn)
     if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_ended != NULL)
         core->effects->query_ended(core->effects, txn->id);
     deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
+    if (list_linked(&txn->unrecorded))
+        list_remove(&txn->unrecorded);
     lock_release_all(&owners->locks, &txn->party.owner);
     lock_owner_deinit(&txn->party.owner);
     overlay_free(txn->overlay);
@@ -157,9 +162,10 @@ int core__do_txn_begin(struct core *core, struct command *command)
     if (wanted->mode == TXN_QUERY) {
         txn->read_ts = wanted->read_ts == 0 ? core->ts : wanted->read_ts;
         wanted->read_ts = txn->read_ts;
+        list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
+    } else {
+        txn__put_open(core, txn);
     }
-    core->unbinding = txn->mode == TXN_QUERY;
-    txn__put_open(core, txn);
     txn__touch(core, txn);
     return 0;
 }
@@ -204,6 +210,14 @@ static struct txn_outcome outcome_of(const struct core *core, const struct txn *
     };
 }
 
+/* Keeps the outcome in place of the record that it is open, if there is one. */
+static void put_outcome(struct core *core, const struct txn *txn, const struct txn_outcome *outcome)
+{
+    if (!list_linked(&txn->unrecorded))
+        txn__drop_open(core, txn->id);
+    txn__put_outcome(core, txn->id, outcome);
+}
+
 /* Ends the command that waits in a transaction which is being rolled back. */
 static void end_waiting(struct core *core, struct txn *txn, struct slice cause)
 {
@@ -222,7 +236,7 @@ static void roll_back(struct core *core, struct txn *txn, bool by_request, struc
     outcome.by_request = by_request;
     outcome.cause = cause;
     end_waiting(core, txn, cause);
-    txn__put_outcome(core, txn->id, &outcome);
+    put_outcome(core, txn, &outcome);
     txn__free(core, txn);
 }
 
@@ -410,7 +424,7 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     command->txn.commit_ts = outcome.commit_ts;
     command->txn.changes = outcome.changes;
     ahead__keep(core, txn->id, txn->ahead_notes);
-    txn__put_outcome(core, txn->id, &outcome);
+    put_outcome(core, txn, &outcome);
     command->txn.past = tl_steal(txn->overlay);
     txn__free(core, txn);
     return 0;

@@ -41,6 +41,13 @@ void txn__put_open(struct core *core, const struct txn *txn)
     buf_deinit(&value);
 }
 
+void txn__drop_open(struct core *core, struct slice id)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    store_batch_delete(core->batch, SPACE_SYSTEM, id_key(&key, 'B', id));
+    buf_deinit(&key);
+}
+
 enum { FLAG_COMMITTED = 1, FLAG_BY_REQUEST = 2 };
 
 static void encode(struct buf *value, const struct txn_outcome *outcome)
@@ -78,7 +85,6 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     encode(&value, outcome);
-    store_batch_delete(core->batch, SPACE_SYSTEM, id_key(&key, 'B', id));
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_view(&value));
     store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
     buf_deinit(&key);
@@ -100,6 +106,18 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
     return r;
 }
 
+size_t owners__record_open(struct core *core, size_t keys_max)
+{
+    struct list *unrecorded = &core->owners->unrecorded_txns;
+    size_t recorded = 0;
+    for (; recorded < keys_max && !list_empty(unrecorded); recorded++) {
+        struct txn *txn = list_entry(unrecorded->next, struct txn, unrecorded);
+        list_remove(&txn->unrecorded);
+        txn__put_open(core, txn);
+    }
+    return recorded;
+}
+
 /* --- After a restart ---------------------------------------------------------------------------------------------- */
 
 static int end_lost(struct core *core, struct slice key, struct slice value)
@@ -110,6 +128,7 @@ static int end_lost(struct core *core, struct slice key, struct slice value)
         !action_take_slice(&value, &outcome.session))
         return tl_trace(TL_ERR_CORRUPT);
     outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
+    txn__drop_open(core, slice_from_offset(key, 1));
     txn__put_outcome(core, slice_from_offset(key, 1), &outcome);
     return 0;
 }

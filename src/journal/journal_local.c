@@ -821,6 +821,8 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
 static void stop_core(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
+    journal->maintain_at = 0; /* it has records to write, for the next start to find */
+    (void)maintain(journal);
     core_stop(journal->core, &journal->effects);
     move_completed(&journal->effects, &group);
     note_applied(journal);

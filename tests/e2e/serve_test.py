@@ -162,6 +162,16 @@ class Stop(unittest.TestCase):
             self.assertEqual((status, reply["error"]["type"]), (409, "transaction_aborted_exception"))
             self.assertIn("restart", reply["error"]["reason"])
 
+    def test_with_a_query_transaction_just_begun(self):
+        with Server() as server:
+            server.must("PUT", "/fs/_doc/1", {"n": 1})
+            transaction = server.must("POST", "/_transaction", {"mode": "query"})["transaction"]
+            self.stop(server)
+            server.start()
+            status, reply = server.ask("GET", "/fs/_doc/1?transaction=" + transaction)
+            self.assertEqual((status, reply["error"]["type"]), (409, "transaction_aborted_exception"))
+            self.assertIn("restart", reply["error"]["reason"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -217,6 +217,7 @@ struct om_txn {
     uint32_t serial;
     uint32_t session; /* 0: none */
     bool query;
+    bool recorded; /* a restart finds that it was open */
     uint64_t read_ts;
     uint64_t timeout;
     uint64_t created;
@@ -336,6 +337,8 @@ void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_s
 void om_stop(struct om *model);
 /* Returns: when the next deadline is; OM_NEVER: none. */
 uint64_t om_next_deadline(const struct om *model);
+/* Upkeep: the oldest transactions that have no record yet get one, `keys_max` at most. */
+void om_txn_record(struct om *model, size_t keys_max);
 /* The oldest timestamp a query transaction reads at; OM_NEVER: none. */
 uint64_t om_oldest_read(const struct om *model);
 /* Documents as of a timestamp. */

@@ -81,7 +81,8 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
         while (model->txns[slot].serial != 0)
             slot++;
         struct om_txn *txn = &model->txns[slot];
-        *txn = (struct om_txn){.serial = op->txn, .session = op->session, .query = op->query, .timeout = op->us};
+        *txn = (struct om_txn){
+            .serial = op->txn, .session = op->session, .query = op->query, .recorded = !op->query, .timeout = op->us};
         txn->created = model->ts;
         if (op->query)
             done.token = txn->read_ts = op->read_ts == 0 ? model->ts : op->read_ts;
@@ -281,12 +282,27 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
     om_complete(model, step, &done);
 }
 
+void om_txn_record(struct om *model, size_t keys_max)
+{
+    for (; keys_max > 0; keys_max--) {
+        struct om_txn *oldest = NULL;
+        for (int i = 0; i < OM_TXNS; i++)
+            if (model->txns[i].serial != 0 && !model->txns[i].recorded &&
+                (oldest == NULL || model->txns[i].serial < oldest->serial))
+                oldest = &model->txns[i];
+        if (oldest == NULL)
+            return;
+        oldest->recorded = true;
+    }
+}
+
 void om_txn_restart(struct om *model)
 {
     for (int i = 0; i < OM_TXNS; i++) {
         if (model->txns[i].serial == 0)
             continue;
-        keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[i].serial, .ended = model->ts});
+        if (model->txns[i].recorded)
+            keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[i].serial, .ended = model->ts});
         memset(&model->txns[i], 0, sizeof(model->txns[i]));
         model->txns[i].idle.at = OM_NEVER;
     }

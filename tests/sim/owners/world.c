@@ -283,10 +283,12 @@ static void do_op(struct world *world)
 static void do_maintain(struct world *world)
 {
     size_t removed;
+    size_t keys_max = one_in(world, 2) ? 3 : 10000;
 
     world->now++;
-    if (core_maintain(world->core, world->now, one_in(world, 2) ? 3 : 10000, &removed) != 0)
+    if (core_maintain(world->core, world->now, keys_max, &removed) != 0)
         world_fail(world, "maintenance failed");
+    om_txn_record(&world->model, keys_max);
     world->model.last_ts = world->now;
     keep_copy(world, &world->model);
 }
