@@ -42,7 +42,8 @@ def is_open(command):
     if command.rstrip(" ").endswith("\\"):
         return True
     try:
-        return subprocess.run(["bash", "-n"], input=command + "\n", capture_output=True, text=True, check=False).returncode != 0
+        parsed = subprocess.run(["bash", "-n"], input=command + "\n", capture_output=True, text=True, check=False)
+        return parsed.returncode != 0 or "here-document" in parsed.stderr
     except OSError:
         return False
 
@@ -107,7 +108,9 @@ def run_page(path):
         os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(programs, "tidelock"))
         os.mkdir(os.path.join(folder, "build"))
         os.symlink(os.path.join(BUILD, "src", "cli", "tidelock"), os.path.join(folder, "build", "tidelock"))
-        environment = dict(os.environ, PATH=programs + ":" + os.environ["PATH"], TIDELOCK_URL=server.url, LC_ALL="C.UTF-8")
+        # The first page says itself where the program is; those behind it take it for installed.
+        path_variable = os.environ["PATH"] if os.path.basename(path) == "README.md" else programs + ":" + os.environ["PATH"]
+        environment = dict(os.environ, PATH=path_variable, TIDELOCK_URL="http://" + place, LC_ALL="C.UTF-8")
         shell = Shell(folder, environment)
         for begin, lines in blocks(path):
             for number, command, expected in steps(begin, lines):
