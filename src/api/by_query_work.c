@@ -168,6 +168,10 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
             return 0;
         return refuse_text(by, arena_printf(&by->task->arena, "Modifying [%s] not allowed", changed).data);
     }
+    if (update->index_changed && update->index_after.data == NULL) {
+        problem_set(&by->problem, &by->task->arena, PROBLEM_NULL_POINTER, "Can't reindex without a destination index!");
+        return SEARCH_REFUSED;
+    }
     if (update->index_changed)
         item->index = copy(batch, update->index_after);
     if (update->type_changed)
@@ -186,18 +190,54 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
     return 0;
 }
 
+/* Whether a script sees versions: 7.x reads them only where they go along to another index. */
+static bool knows_version(const struct by_query *by)
+{
+    return by->call.dialect == DIALECT_5 || (by->kind == BY_QUERY_REINDEX && by->dest.versioned);
+}
+
+/* What the script left in ctx. Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
+static int apply(struct batch *batch, struct write_item *item, const struct script_update *update, bool *ret_wanted)
+{
+    struct by_query *by = batch->by;
+    int r = apply_metadata(batch, item, update);
+    if (r != 0)
+        return r;
+    *ret_wanted = update->op_after == SCRIPT_OP_INDEX || update->op_after == SCRIPT_OP_DELETE;
+    if (update->op_after == SCRIPT_OP_OTHER)
+        return refuse_text(by, arena_printf(&by->task->arena,
+                                            "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
+                                            SLICE_ARG(update->op_text))
+                                   .data);
+    if (update->op_after == SCRIPT_OP_INDEX && update->strange_keys.data != NULL)
+        return refuse_text(by, arena_printf(&by->task->arena, "Invalid fields added to context [%.*s]",
+                                            SLICE_ARG(update->strange_keys))
+                                   .data);
+    item->source = copy(batch, update->source_after);
+    if (update->op_after == SCRIPT_OP_DELETE) {
+        item->op = WRITE_DELETE;
+        item->source = SLICE_NONE;
+        if (by->kind == BY_QUERY_REINDEX) {
+            item->version = VERSION_ANY;
+            item->version_type = VERSION_INTERNAL;
+        }
+    }
+    return 0;
+}
+
 /* Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
 static int run_script(struct batch *batch, struct write_item *item, const struct search_hit *hit, bool *ret_wanted)
 {
     struct by_query *by = batch->by;
     struct arena arena = ARENA_INIT;
     struct problem problem;
-    struct script_update update = {.ctx = SCRIPT_CTX_BY_QUERY,
+    bool typed = by->call.dialect == DIALECT_5;
+    struct script_update update = {.ctx = typed ? SCRIPT_CTX_BY_QUERY_TYPED : SCRIPT_CTX_BY_QUERY,
                                    .index = item->index,
                                    .type = hit->type,
                                    .id = hit->id,
                                    .routing = hit->routing,
-                                   .version = hit->version,
+                                   .version = knows_version(by) ? hit->version : -1,
                                    .now_ms = by->call.context.now_ms,
                                    .source = hit->source,
                                    .params = by->script.script_params};
@@ -206,27 +246,12 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
     *ret_wanted = false;
     if (r > 0) {
         r = refuse(by, &problem);
-    } else if (r == 0 && update.op_after == SCRIPT_OP_NONE) {
-        batch->status->noops++;
-        by->sum.noops++;
-        batch->noops++;
-    } else if (r == 0 && update.op_after == SCRIPT_OP_OTHER) {
-        r = refuse_text(by, arena_printf(&by->task->arena,
-                                         "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
-                                         SLICE_ARG(update.op_text))
-                                .data);
     } else if (r == 0) {
-        *ret_wanted = true;
-        item->source = copy(batch, update.source_after);
-        r = apply_metadata(batch, item, &update);
-        if (update.op_after == SCRIPT_OP_DELETE) {
-            item->op = WRITE_DELETE;
-            item->source = SLICE_NONE;
-            if (by->kind == BY_QUERY_REINDEX) {
-                item->version = VERSION_ANY;
-                item->version_type = VERSION_INTERNAL;
-            }
-        }
+        r = apply(batch, item, &update, ret_wanted);
+        bool nothing = r == 0 && !*ret_wanted;
+        batch->status->noops += nothing;
+        by->sum.noops += nothing;
+        batch->noops += nothing;
     }
     arena_deinit(&arena);
     return r;
@@ -429,6 +454,8 @@ static int compile_script(struct by_query *by)
     struct problem problem = {0};
     int r = by->call.context.compile(by->call.context.compile_user, &spec, SCRIPT_FOR_UPDATE, &by->compiled,
                                      by->call.arena, &problem);
+    if (r > 0 && by->call.dialect == DIALECT_5) /* its own failure, to 5.x */
+        problem.status = 500;
     return r > 0 ? refuse(by, &problem) : r;
 }
 

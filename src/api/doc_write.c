@@ -361,7 +361,7 @@ static void write_copies(struct request *request, const struct write_item *item,
 
 static void write_numbers(const struct write_result *result, enum dialect dialect, struct buf *buf)
 {
-    if (dialect == DIALECT_5)
+    if (dialect == DIALECT_5 || result->seq_no < 0) /* of a document that never was there are none */
         return;
     buf_lit(buf, ",\"_seq_no\":");
     buf_i64(buf, result->seq_no);
@@ -408,8 +408,14 @@ static int write_got(struct request *request, const struct write_result *result,
     struct json_writer writer;
     for (size_t i = 0; i < view->field_count; i++)
         source = source || slice_is(view->fields[i], "_source");
-    if (result->source.data == NULL || (!source && view->field_count == 0))
+    /* An upsert whose script wanted nothing left nothing to show. */
+    bool missing = result->outcome == WRITE_NOOP && result->version < 0;
+    if ((result->source.data == NULL && !missing) || (!source && view->field_count == 0))
         return 0;
+    if (missing) {
+        buf_lit(buf, ",\"get\":{\"found\":false}");
+        return 0;
+    }
     /* Of a document that its script deleted only the parts are shown that were asked for by name. */
     bool all =
         view->source == NULL || (view->source->filter.include_count == 0 && view->source->filter.exclude_count == 0);

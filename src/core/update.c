@@ -35,11 +35,17 @@ static int find_stored(struct update *update, struct script_text *ret_text, stru
     struct problem cause;
 
     if (script == NULL) {
-        problem_set(&cause, update->arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s] in cluster state",
-                    SLICE_ARG(id));
+        struct slice lang = update->item->update->script_lang;
+        struct slice named = lang.data == NULL || update->dialect != DIALECT_5
+                                 ? SLICE_LIT("")
+                                 : arena_printf(update->arena, " using lang [%.*s]", SLICE_ARG(lang));
+        problem_set(&cause, update->arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s]%.*s in cluster state",
+                    SLICE_ARG(id), SLICE_ARG(named));
         return refuse_script(update, &cause, ret_problem);
     }
-    *ret_text = (struct script_text){script->lang, script->body, script->name};
+    /* To 7.x a stored script is its source; 5.x calls it by its name. */
+    struct slice name = update->dialect == DIALECT_5 ? script->name : SLICE_NONE;
+    *ret_text = (struct script_text){script->lang, script->body, name};
     return 0;
 }
 
@@ -104,7 +110,7 @@ static int compile(struct update *update, struct script **ret_script, struct pro
 static enum update_op op_of(enum script_op op, bool exists)
 {
     switch (op) {
-    case SCRIPT_OP_INDEX: return exists ? UPDATE_INDEX : UPDATE_CREATE;
+    case SCRIPT_OP_INDEX: return exists ? UPDATE_INDEX : UPDATE_NOOP; /* an upsert creates or does nothing */
     case SCRIPT_OP_CREATE: return exists ? UPDATE_NOOP : UPDATE_CREATE;
     case SCRIPT_OP_DELETE: return exists ? UPDATE_DELETE : UPDATE_NOOP;
     default: return UPDATE_NOOP;

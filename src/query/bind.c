@@ -388,12 +388,24 @@ int bind__script(struct binder *binder, const struct query_script *spec, int scr
     return 0;
 }
 
+/* A script that does not compile makes no query. */
+static int refuse_script(struct binder *binder)
+{
+    struct problem *cause = arena_alloc(binder->arena, sizeof *cause);
+    *cause = *binder->problem;
+    problem_set(binder->problem, binder->arena, PROBLEM_QUERY_SHARD, "failed to create query: %.*s",
+                SLICE_ARG(cause->reason));
+    binder->problem->caused_by = cause;
+    return QUERY_REFUSED;
+}
+
 static int bind_script_query(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     struct matcher *matcher = bind__new(binder, MATCHER_SCRIPT, query->boost);
     matcher->script.params = query->script->params;
     *ret_matcher = matcher;
-    return bind__script(binder, query->script, SCRIPT_FOR_FILTER, &matcher->script.script);
+    int r = bind__script(binder, query->script, SCRIPT_FOR_FILTER, &matcher->script.script);
+    return r == QUERY_REFUSED ? refuse_script(binder) : r;
 }
 
 int bind__function(struct binder *binder, const struct query *query, struct matcher **ret_matcher)

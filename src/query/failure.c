@@ -10,7 +10,10 @@ static void write_problem(struct json_writer *w, const struct problem *problem)
     json_key(w, "type");
     json_string(w, problem->name.len > 0 ? problem->name : slice_from(problem_name(problem->type)));
     json_key(w, "reason");
-    json_string(w, problem->reason);
+    if (problem->reason.data == NULL)
+        json_null(w);
+    else
+        json_string(w, problem->reason);
     if (problem->details.len > 0) {
         buf_byte(w->buf, ',');
         buf_slice(w->buf, problem->details);
@@ -61,7 +64,9 @@ void failure_wrap(const struct search_context *context, const struct search_inde
     write_details(&w, context, index, partial, shard);
     problem_set(ret_problem, context->arena, PROBLEM_SEARCH_PHASE_EXECUTION,
                 partial ? "Partial shards failure" : "all shards failed");
-    ret_problem->status = problem_status(shard);
+    /* 5.x takes a script that fails in a search for its own failure. */
+    bool failed = context->dialect == DIALECT_5 && shard->type == PROBLEM_SCRIPT;
+    ret_problem->status = failed ? 500 : problem_status(shard);
     ret_problem->details = arena_copy(context->arena, buf_view(&text));
     ret_problem->caused_by = shard;
     buf_deinit(&text);

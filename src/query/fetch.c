@@ -209,8 +209,10 @@ static void write_script_field(struct fields_writer *w, size_t i)
             w->result = r > 0 ? QUERY_REFUSED : r;
         return;
     }
-    begin_field(w, spec->name);
     struct slice json = value.json;
+    if (slice_is(json, "[]")) /* a field without values is not shown */
+        return;
+    begin_field(w, spec->name);
     if (json.len >= 2 && json.data[0] == '[') /* a list's elements are the values */
         json = (struct slice){json.data + 1, json.len - 2};
     buf_slice(w->buf, json);

@@ -156,6 +156,9 @@ size_t subject_field(struct subject *subject, const struct mapping_field *field,
 /* Returns: where a field's values stand in the source: a multi-field's are its parent's. */
 struct slice subject_source_path(const struct mapping_field *field);
 
+/* A parameter of the field's mapping that is true or false. */
+bool subject_field_flag(const struct mapping_field *field, const char *name, bool otherwise);
+
 /* Returns: whether the document matches; then its score in *ret_score. Errors are the subject's. */
 bool matcher_match(const struct matcher *matcher, struct subject *subject, float *ret_score);
 

@@ -14,22 +14,9 @@
 
 static int refuse_text(struct binder *binder, const struct mapping_field *field)
 {
-    const char *seven = "Text fields are not optimised for operations that require per-document field data "
-                        "like aggregations and "
-                        "sorting, so these operations are disabled by default. Please use a keyword field "
-                        "instead. Alternatively, "
-                        "set fielddata=true on [%.*s] in order to load field data by uninverting the "
-                        "inverted index. Note that "
-                        "this can use significant memory.";
-    const char *five = "Fielddata is disabled on text fields by default. Set fielddata=true on [%.*s] in "
-                       "order to load fielddata in "
-                       "memory by uninverting the inverted index. Note that this can however use significant "
-                       "memory. Alternatively "
-                       "use a keyword field instead.";
-    struct slice reason = binder->context->dialect == DIALECT_7
-                              ? arena_printf(binder->arena, seven, SLICE_ARG(field->path))
-                              : arena_printf(binder->arena, five, SLICE_ARG(field->path));
-    *binder->problem = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = reason};
+    bool old = binder->context->dialect == DIALECT_5;
+    *binder->problem = (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT,
+                                        .reason = script_doc_refusal(binder->arena, old, field->path)};
     return QUERY_REFUSED;
 }
 
@@ -101,15 +88,6 @@ static bool is_metadata(struct slice field)
            slice_is(field, "_type") || slice_is(field, "_routing");
 }
 
-/* A parameter of the field's mapping that is true or false. */
-static bool field_flag(const struct mapping_field *field, const char *name, bool otherwise)
-{
-    for (size_t i = 0; i < field->parameter_count; i++)
-        if (slice_is(field->parameters[i].name, name))
-            return slice_is(field->parameters[i].json, "true") || slice_is(field->parameters[i].json, "\"true\"");
-    return otherwise;
-}
-
 static int bind_field(struct binder *binder, struct bound_key *bound)
 {
     const struct sort_key *key = bound->key;
@@ -125,9 +103,9 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
     }
     if (bound->field == NULL && key->unmapped_type.len == 0)
         return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on", SLICE_ARG(key->field));
-    if (bound->field != NULL && bound->field->type == FIELD_TEXT && !field_flag(bound->field, "fielddata", false))
+    if (bound->field != NULL && bound->field->type == FIELD_TEXT && !subject_field_flag(bound->field, "fielddata", false))
         return refuse_text(binder, bound->field);
-    if (bound->field != NULL && !field_flag(bound->field, "doc_values", true)) {
+    if (bound->field != NULL && !subject_field_flag(bound->field, "doc_values", true)) {
         problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "Can't load fielddata on [%.*s] because fielddata is unsupported on fields of type [%.*s]. Use doc "
                     "values instead.",

@@ -2,6 +2,8 @@
 /* The document at hand: parsed when first asked, fields read once. */
 #include "query/matcher.h"
 
+#include <stdlib.h>
+
 #include "mapping/document.h"
 #include "script/script.h"
 
@@ -65,34 +67,66 @@ struct slice subject_source_path(const struct mapping_field *field)
     return multi ? parent->path : field->path;
 }
 
+bool subject_field_flag(const struct mapping_field *field, const char *name, bool otherwise)
+{
+    for (size_t i = 0; i < field->parameter_count; i++)
+        if (slice_is(field->parameters[i].name, name))
+            return slice_is(field->parameters[i].json, "true") || slice_is(field->parameters[i].json, "\"true\"");
+    return otherwise;
+}
+
 /* --- doc['field'] of scripts -------------------------------------------------------------------------------------- */
 
-static void doc_numbers(struct subject *subject, const struct value *values, size_t count,
-                        struct script_doc_field *field)
+static int compare_integers(const void *a, const void *b)
 {
-    int64_t *integers = arena_alloc(&subject->arena, count * sizeof *integers);
-    for (size_t i = 0; i < count; i++)
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static void doc_numbers(struct subject *subject, const struct value *values, struct script_doc_field *field)
+{
+    int64_t *integers = arena_alloc(&subject->arena, (field->count + 1) * sizeof *integers);
+    for (size_t i = 0; i < field->count; i++)
         integers[i] = values[i].i64;
+    qsort(integers, field->count, sizeof *integers, compare_integers);
     field->integers = integers;
 }
 
-static void doc_doubles(struct subject *subject, const struct value *values, size_t count, double factor,
+static void doc_doubles(struct subject *subject, const struct value *values, double factor,
                         struct script_doc_field *field)
 {
-    double *doubles = arena_alloc(&subject->arena, count * sizeof *doubles);
-    for (size_t i = 0; i < count; i++)
+    double *doubles = arena_alloc(&subject->arena, (field->count + 1) * sizeof *doubles);
+    for (size_t i = 0; i < field->count; i++)
         doubles[i] = values[i].kind == VALUE_I64 ? (double)values[i].i64 / factor : values[i].f64;
+    qsort(doubles, field->count, sizeof *doubles, compare_doubles);
     field->kind = SCRIPT_DOC_DOUBLE;
     field->doubles = doubles;
 }
 
-static void doc_strings(struct subject *subject, const struct value *values, size_t count,
-                        struct script_doc_field *field)
+/* Texts are a set. */
+static void doc_strings(struct subject *subject, const struct value *values, struct script_doc_field *field)
 {
-    struct slice *strings = arena_alloc(&subject->arena, count * sizeof *strings);
-    for (size_t i = 0; i < count; i++)
+    struct slice *strings = arena_alloc(&subject->arena, (field->count + 1) * sizeof *strings);
+    size_t kept = 0;
+    for (size_t i = 0; i < field->count; i++)
         strings[i] = values[i].bytes;
+    qsort(strings, field->count, sizeof *strings, compare_strings);
+    for (size_t i = 0; i < field->count; i++)
+        if (kept == 0 || !slice_equal(strings[kept - 1], strings[i]))
+            strings[kept++] = strings[i];
     field->kind = SCRIPT_DOC_STRING;
+    field->count = kept;
     field->strings = strings;
 }
 
@@ -103,16 +137,20 @@ static bool doc_lookup(void *user, struct slice name, struct script_doc_field *r
     struct value *values = NULL;
     if (field == NULL || field_value_kind(field) == VALUE_NONE)
         return false;
+    if (field->type == FIELD_TEXT && !subject_field_flag(field, "fielddata", false)) {
+        *ret_field = (struct script_doc_field){.refused = true};
+        return true;
+    }
     size_t count = subject_field(subject, field, &values);
     *ret_field = (struct script_doc_field){.kind = SCRIPT_DOC_LONG, .count = count};
     if (field->type == FIELD_SCALED_FLOAT)
-        doc_doubles(subject, values, count, field->scaling_factor, ret_field);
+        doc_doubles(subject, values, field->scaling_factor, ret_field);
     else if (field_value_kind(field) == VALUE_F64)
-        doc_doubles(subject, values, count, 1, ret_field);
+        doc_doubles(subject, values, 1, ret_field);
     else if (field_value_kind(field) == VALUE_BYTES)
-        doc_strings(subject, values, count, ret_field);
+        doc_strings(subject, values, ret_field);
     else
-        doc_numbers(subject, values, count, ret_field);
+        doc_numbers(subject, values, ret_field);
     if (field->type == FIELD_DATE)
         ret_field->kind = SCRIPT_DOC_DATE;
     if (field->type == FIELD_BOOLEAN)

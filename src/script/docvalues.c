@@ -36,6 +36,22 @@ static bool find_field(struct run *run, const struct doc_lookup *doc, struct val
     return doc->function != NULL && doc->function(doc->user, *ret_name, ret_field);
 }
 
+struct slice script_doc_refusal(struct arena *arena, bool old, struct slice field)
+{
+    if (old)
+        return arena_printf(arena,
+                            "Fielddata is disabled on text fields by default. Set fielddata=true on [%.*s] in order to "
+                            "load fielddata in memory by uninverting the inverted index. Note that this can however "
+                            "use significant memory. Alternatively use a keyword field instead.",
+                            SLICE_ARG(field));
+    return arena_printf(arena,
+                        "Text fields are not optimised for operations that require per-document field data like "
+                        "aggregations and sorting, so these operations are disabled by default. Please use a keyword "
+                        "field instead. Alternatively, set fielddata=true on [%.*s] in order to load field data by "
+                        "uninverting the inverted index. Note that this can use significant memory.",
+                        SLICE_ARG(field));
+}
+
 bool docvalues_get(struct run *run, const struct doc_lookup *doc, struct value name, struct value *ret)
 {
     static const uint16_t classes[] = {[SCRIPT_DOC_LONG] = CLASS_DOC_LONGS,
@@ -48,6 +64,10 @@ bool docvalues_get(struct run *run, const struct doc_lookup *doc, struct value n
     if (!find_field(run, doc, name, &field, &shown))
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "No field found for [%.*s] in mapping with types []",
                          SLICE_ARG(shown));
+    if (field.refused) {
+        struct slice refusal = script_doc_refusal(run->arena, run->groovy, shown);
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%.*s", SLICE_ARG(refusal));
+    }
     struct seq *seq = seq_new(run, (enum class_id)classes[field.kind], field.count);
     if (seq == NULL || !run_step(run, field.count))
         return false;

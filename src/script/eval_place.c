@@ -69,7 +69,7 @@ static bool load_target(struct run *run, struct frame *frame, const struct node 
         break;
     default: UNREACHABLE(); return false;
     }
-    return ok || interp__at(run, node->offset);
+    return ok || interp__at(run, node->kind == NODE_BRACE ? node->fault : node->offset);
 }
 
 static bool store_target(struct run *run, struct frame *frame, const struct node *node, struct target *target,

@@ -22,6 +22,7 @@ const struct method_table *const method_tables[] = {
     methods_painless_iterable,
     methods_painless_path,
     methods_map,
+    methods_doc,
     methods_math,
     methods_number,
     methods_integer,

@@ -2,7 +2,6 @@
 /* Methods of Map, its entries and views, and of doc in searches. */
 #include "script/method_args.h"
 
-#include "script/docvalues.h"
 #include "script/invoke.h"
 #include "script/operate.h"
 
@@ -547,41 +546,6 @@ static bool tree_last_entry(struct run *run, struct value *a, unsigned n, struct
     return true;
 }
 
-/* doc */
-
-static bool doc_lookup_get(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    return docvalues_get(run, (struct doc_lookup *)a[0].object, a[1], ret);
-}
-
-static bool doc_lookup_contains(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    bool has;
-    return doc_has(run, (struct doc_lookup *)a[0].object, a[1], &has) && give_boolean(ret, has);
-}
-
-static bool doc_field_value(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    if (seq_of(a[0])->count > 0) {
-        *ret = seq_item(seq_of(a[0]), 0);
-        return true;
-    }
-    return run_throw(
-        run, CLASS_ILLEGAL_STATE_EXCEPTION,
-        "A document doesn't have a value for a field! Use doc[<field>].size()==0 to check if a document is "
-        "missing a field!");
-}
-
-static bool doc_field_values(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)run, (void)n;
-    *ret = a[0];
-    return true;
-}
-
 static const struct method map_methods[] = {
     M1("get", METHOD_BOTH, DEF, DEF, map_get),
     M2("get", METHOD_GROOVY, DEF, DEF, DEF, map_get),
@@ -660,23 +624,6 @@ static const struct method simple_entry_methods[] = {
     M2("new", METHOD_BOTH | METHOD_NEW, SIMPLE_ENTRY, DEF, DEF, entry_new_pair),
 };
 
-static const struct method doc_methods[] = {
-    M1("get", METHOD_BOTH, DEF, DEF, doc_lookup_get),
-    M1("getAt", METHOD_GROOVY, DEF, DEF, doc_lookup_get),
-    M1("containsKey", METHOD_BOTH, BOOLEAN, DEF, doc_lookup_contains),
-};
-
-#define DOC_FIELD(result)                                                                                           \
-    {                                                                                                               \
-        M0("getValue", METHOD_BOTH, result, doc_field_value), M0("getValues", METHOD_BOTH, LIST, doc_field_values), \
-    }
-
-static const struct method doc_string_methods[] = DOC_FIELD(STRING);
-static const struct method doc_long_methods[] = DOC_FIELD(LONG);
-static const struct method doc_double_methods[] = DOC_FIELD(DOUBLE);
-static const struct method doc_boolean_methods[] = DOC_FIELD(BOOLEAN);
-static const struct method doc_date_methods[] = DOC_FIELD(DOC_DATE_TIME);
-
 const struct method_table methods_map[] = {
     METHOD_TABLE(MAP, map_methods),
     METHOD_TABLE(HASH_MAP, new_map_methods),
@@ -686,11 +633,5 @@ const struct method_table methods_map[] = {
     METHOD_TABLE(SORTED_SET, sorted_set_methods),
     METHOD_TABLE(MAP_ENTRY, entry_methods),
     METHOD_TABLE(SIMPLE_ENTRY, simple_entry_methods),
-    METHOD_TABLE(DOC, doc_methods),
-    METHOD_TABLE(DOC_STRINGS, doc_string_methods),
-    METHOD_TABLE(DOC_LONGS, doc_long_methods),
-    METHOD_TABLE(DOC_DOUBLES, doc_double_methods),
-    METHOD_TABLE(DOC_BOOLEANS, doc_boolean_methods),
-    METHOD_TABLE(DOC_DATES, doc_date_methods),
     {0, 0, NULL},
 };

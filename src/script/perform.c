@@ -2,6 +2,8 @@
 /* Running a script over a document or for a value: what goes in and what comes out. See script.h. */
 #include "script/script.h"
 
+#include <strings.h>
+
 #include "base/check.h"
 #include "script/docvalues.h"
 #include "script/document.h"
@@ -66,11 +68,16 @@ static bool run_main(struct run *run, struct value *inputs, unsigned count, stru
 
 /* ctx */
 
+static bool is_by_query(const struct script_update *update)
+{
+    return update->ctx == SCRIPT_CTX_BY_QUERY || update->ctx == SCRIPT_CTX_BY_QUERY_TYPED;
+}
+
 static bool put_update_keys(struct run *run, struct dict *ctx, const struct script_update *update, struct dict *source)
 {
     const char *op = update->ctx == SCRIPT_CTX_UPSERT ? "create" : "index";
-    bool upsert = update->ctx == SCRIPT_CTX_UPSERT, by_query = update->ctx == SCRIPT_CTX_BY_QUERY;
-    struct value version = update->version < 0 ? VALUE_NONE : value_long(update->version);
+    bool upsert = update->ctx == SCRIPT_CTX_UPSERT, by_query = is_by_query(update);
+    struct value version = update->version < 0 && !by_query ? VALUE_NONE : value_long(update->version);
     bool ok = dict_put_ascii(run, ctx, "_source", value_of(source));
     if (!upsert) {
         ok = ok && dict_put_ascii(run, ctx, "_index", text_or_null(run, update->index)) &&
@@ -79,10 +86,11 @@ static bool put_update_keys(struct run *run, struct dict *ctx, const struct scri
              dict_put_ascii(run, ctx, "_version", version) &&
              dict_put_ascii(run, ctx, "_routing", text_or_null(run, update->routing));
     }
+    if (update->ctx == SCRIPT_CTX_UPDATE_TYPED || update->ctx == SCRIPT_CTX_BY_QUERY_TYPED)
+        ok = ok && dict_put_ascii(run, ctx, "_parent", text_or_null(run, update->parent)) &&
+             dict_put_ascii(run, ctx, "_timestamp", VALUE_NONE) && dict_put_ascii(run, ctx, "_ttl", VALUE_NONE);
     if (update->ctx == SCRIPT_CTX_UPDATE_TYPED)
-        return ok && dict_put_ascii(run, ctx, "_parent", text_or_null(run, update->parent)) &&
-               dict_put_ascii(run, ctx, "_timestamp", VALUE_NONE) && dict_put_ascii(run, ctx, "_ttl", VALUE_NONE) &&
-               dict_put_ascii(run, ctx, "_now", value_long(update->now_ms));
+        return ok && dict_put_ascii(run, ctx, "_now", value_long(update->now_ms));
     ok = ok && dict_put_ascii(run, ctx, "op",
                               update->op.data == NULL ? value_of(text_new(run, slice_from(op)))
                                                       : text_or_null(run, update->op));
@@ -98,10 +106,11 @@ static struct dict *make_ctx(struct run *run, const struct script_update *update
     return put_update_keys(run, ctx, update, source) && run_step(run, 0) ? ctx : NULL;
 }
 
-/* The same text, or both null. */
-static bool same_text(struct value value, struct slice before, struct arena *arena, struct slice *ret_after)
+/* The same text, or both null. What is no text changes, into what it reads as. */
+static bool same_text(struct run *run, struct value value, struct slice before, struct slice *ret_after)
 {
-    *ret_after = value_is(value, CLASS_STRING) ? text_slice(arena, (struct text *)value.object) : SLICE_NONE;
+    struct text *text = value.kind == VALUE_NULL ? NULL : value_to_text(run, value);
+    *ret_after = text == NULL ? SLICE_NONE : text_slice(run->arena, text);
     return (ret_after->data == NULL) == (before.data == NULL) && slice_equal(*ret_after, before);
 }
 
@@ -114,14 +123,52 @@ static struct value ctx_value(struct run *run, struct dict *ctx, const char *key
 static void read_meta(struct run *run, struct dict *ctx, struct script_update *update)
 {
     struct value version = ctx_value(run, ctx, "_version");
-    struct arena *arena = run->arena;
-    update->index_changed = !same_text(ctx_value(run, ctx, "_index"), update->index, arena, &update->index_after);
-    update->type_changed = !same_text(ctx_value(run, ctx, "_type"), update->type, arena, &update->type_after);
-    update->id_changed = !same_text(ctx_value(run, ctx, "_id"), update->id, arena, &update->id_after);
-    update->routing_changed =
-        !same_text(ctx_value(run, ctx, "_routing"), update->routing, arena, &update->routing_after);
+    update->index_changed = !same_text(run, ctx_value(run, ctx, "_index"), update->index, &update->index_after);
+    update->type_changed = !same_text(run, ctx_value(run, ctx, "_type"), update->type, &update->type_after);
+    update->id_changed = !same_text(run, ctx_value(run, ctx, "_id"), update->id, &update->id_after);
+    update->routing_changed = !same_text(run, ctx_value(run, ctx, "_routing"), update->routing, &update->routing_after);
     update->version_after = value_integral(version) ? version.i : -1;
     update->version_changed = update->version_after != (update->version < 0 ? -1 : update->version);
+}
+
+/* The keys of ctx that mean nothing, separated by commas. */
+static struct slice strange_keys(struct run *run, struct dict *ctx)
+{
+    static const char *const known[] = {"_source", "_index", "_type",      "_id",  "_version",
+                                        "_routing", "_parent", "_timestamp", "_ttl", "op"};
+    struct slice keys = SLICE_NONE;
+    for (struct entry *entry = dict_first(ctx); entry != NULL; entry = dict_next(ctx, entry)) {
+        struct text *text = value_to_text(run, entry->key);
+        struct slice key = text == NULL ? SLICE_NONE : text_slice(run->arena, text);
+        bool strange = key.data != NULL;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            strange = strange && !slice_is(key, known[i]);
+        if (strange)
+            keys = keys.data == NULL
+                       ? key
+                       : arena_printf(run->arena, "%.*s,%.*s", SLICE_ARG(keys), SLICE_ARG(key));
+    }
+    return keys;
+}
+
+static bool says(struct slice op, const char *word)
+{
+    return op.len == strlen(word) && strncasecmp(op.data, word, op.len) == 0;
+}
+
+/* By query an op is one of three, in any case. Returns: 0; SCRIPT_UNFIT where there is none. */
+static int read_op_by_query(struct run *run, struct value op, struct script_update *update, struct problem *ret_problem)
+{
+    if (op.kind == VALUE_NULL) {
+        problem_set(ret_problem, run->arena, PROBLEM_ILLEGAL_ARGUMENT, "Script cleared operation type");
+        return SCRIPT_UNFIT;
+    }
+    update->op_text = text_slice(run->arena, (struct text *)op.object);
+    update->op_after = says(update->op_text, "index")    ? SCRIPT_OP_INDEX
+                       : says(update->op_text, "delete") ? SCRIPT_OP_DELETE
+                       : says(update->op_text, "noop")   ? SCRIPT_OP_NONE
+                                                         : SCRIPT_OP_OTHER;
+    return 0;
 }
 
 /* What the update does with it: a null op is an error in 7.x, and means "index" in 5.x. */
@@ -141,6 +188,8 @@ static int read_op(struct run *run, struct dict *ctx, struct script_update *upda
         update->op_text = SLICE_LIT("index");
         return 0;
     }
+    if (is_by_query(update) && (op.kind == VALUE_NULL || value_is(op, CLASS_STRING)))
+        return read_op_by_query(run, op, update, ret_problem);
     if (!value_is(op, CLASS_STRING)) {
         if (op.kind == VALUE_NULL)
             run_throw_npe(run, "String.hashCode()");
@@ -214,6 +263,8 @@ static int finish_update(struct run *run, struct dict *ctx, struct script_update
     if (r != 0)
         return r;
     read_meta(run, ctx, &after);
+    if (is_by_query(update))
+        after.strange_keys = strange_keys(run, ctx);
     *update = after;
     return 0;
 }
@@ -274,13 +325,42 @@ static bool give_inputs(struct run *run, const struct script_value *value, struc
     if (!run->groovy)
         return true;
     run->binding = dict_new(run, CLASS_LINKED_HASH_MAP);
-    return dict_put_all(run, run->binding, run->params) && bind(run, "doc", doc) && bind(run, "_score", inputs[2]);
+    bool scored = run->script->context != SCRIPT_FOR_FIELD && run->script->context != SCRIPT_FOR_FILTER;
+    return dict_put_all(run, run->binding, run->params) && bind(run, "doc", doc) &&
+           (!scored || bind(run, "_score", inputs[2]));
+}
+
+/* In 5.x a filter may give a number, and what sorts by numbers must. */
+static bool fit_groovy(struct run *run, struct value *result)
+{
+    char name[TYPE_NAME_MAX];
+    struct text *shown;
+    switch (run->script->context) {
+    case SCRIPT_FOR_FILTER:
+        if (value_number(*result))
+            *result = value_boolean(number_to_i64(*result) != 0);
+        if (result->kind == VALUE_BOOLEAN || result->kind == VALUE_NULL)
+            return true;
+        shown = value_to_text(run, *result);
+        return shown != NULL && run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                                          "Can't handle type [%.*s] in script filter",
+                                          SLICE_ARG(text_slice(run->arena, shown)));
+    case SCRIPT_FOR_NUMBER_SORT:
+        if (value_number(*result))
+            return true;
+        if (result->kind == VALUE_NULL)
+            return run_throw_npe(run, "java.lang.Number.doubleValue()");
+        type_java_name(value_type(*result), name);
+        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "class %s cannot be cast to class java.lang.Number", name);
+    default: return true;
+    }
 }
 
 static int finish_value(struct run *run, struct value result, struct script_value *value, struct problem *ret_problem)
 {
     tl_cleanup(release) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
-    struct text *display = value_to_text(run, result);
+    bool fits = !run->groovy || fit_groovy(run, &result);
+    struct text *display = fits ? value_to_text(run, result) : NULL;
     bool written = display != NULL && document_check_cycles(run, result) && document_write(run, result, &out);
     bool text_will_do = display != NULL && run->script->context == SCRIPT_FOR_TEST;
     if (!written && !text_will_do) {

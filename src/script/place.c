@@ -56,6 +56,8 @@ static void place_brace(struct placer *placer, struct node *node)
     place(placer, node->b);
     node->slot = (uint32_t)placer->last; /* of the index, before the element is read */
     node->fault = placer->last = node->offset;
+    if (node->a->type != CLASS_DEF && type_assignable(CLASS_MAP, node->a->type)) /* what gets is called at the key */
+        node->fault = placer->last = node->b->offset;
 }
 
 static void place_expression(struct placer *placer, struct node *node)

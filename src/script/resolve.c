@@ -394,7 +394,7 @@ static bool visit_unary(struct resolver *r, struct node **place, struct want wan
         return MISCAST(node, "cannot apply the %s operator [%s] to the type [%s]", name, symbol,
                        show_type(node->a->type).text);
     node->target = type;
-    node->type = type == CLASS_DEF && want.target != TYPE_NONE ? want.target : type;
+    node->type = type == CLASS_DEF && want.target != TYPE_NONE && !want.explicit ? want.target : type;
     if (node->type != type)
         node->flags |= NODE_OPTIMIZED;
     return resolve__cast(r, &node->a, type, false, false);
@@ -434,7 +434,7 @@ static bool visit_binary(struct resolver *r, struct node *node, struct want want
         return true;
     }
     if (type == CLASS_DEF || (is_shift(op) && promote_unary(right, false) == CLASS_DEF)) {
-        if (want.target != TYPE_NONE) {
+        if (want.target != TYPE_NONE && !want.explicit) {
             node->type = want.target;
             node->flags |= want.target != CLASS_DEF ? NODE_OPTIMIZED : 0;
         }

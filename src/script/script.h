@@ -96,6 +96,7 @@ enum script_ctx {
     SCRIPT_CTX_UPDATE_TYPED, /* the same and _parent, as before 6.0 */
     SCRIPT_CTX_UPSERT,       /* _source, op = create, _now */
     SCRIPT_CTX_BY_QUERY,     /* _index _type _id _version _routing _source op: _update_by_query, _reindex */
+    SCRIPT_CTX_BY_QUERY_TYPED, /* the same and _parent _timestamp _ttl, as before 6.0 */
     SCRIPT_CTX_COUNT
 };
 
@@ -133,7 +134,8 @@ struct script_update {
     /* What ctx says at the end, for reindexing and update by query. `changed` against what it said before. */
     bool index_changed, type_changed, id_changed, routing_changed, version_changed;
     struct slice index_after, type_after, id_after, routing_after;
-    int64_t version_after; /* negative: null */
+    int64_t version_after;     /* negative: null */
+    struct slice strange_keys; /* of ctx that mean nothing, by commas; data NULL: none. By query only */
 };
 
 /*
@@ -147,8 +149,12 @@ TL_MUST_USE int script_run_update(const struct script *script, const struct scri
 
 enum script_doc_kind { SCRIPT_DOC_LONG, SCRIPT_DOC_DOUBLE, SCRIPT_DOC_BOOLEAN, SCRIPT_DOC_DATE, SCRIPT_DOC_STRING };
 
-/* The indexed values of one field of the document at hand. */
+/* The words for a text field whose values are asked for one by one; as 5.x said it where `old`. */
+struct slice script_doc_refusal(struct arena *arena, bool old, struct slice field);
+
+/* The indexed values of one field of the document at hand, in order. */
 struct script_doc_field {
+    bool refused; /* a text field, which keeps none */
     enum script_doc_kind kind;
     size_t count;
     const int64_t *integers;     /* LONG, BOOLEAN as 0 and 1, DATE as milliseconds since the epoch */

@@ -3,6 +3,8 @@
 #include "script/seq.h"
 
 #include "base/check.h"
+#include "script/convert.h"
+#include "script/number.h"
 
 struct seq *seq_new(struct run *run, enum class_id id, size_t capacity)
 {
@@ -253,9 +255,13 @@ static bool compare_with(struct run *run, struct value comparator, struct value 
     struct value arguments[2] = {a, b}, result;
     if (!run_invoke(run, comparator, arguments, 2, &result))
         return false;
+    if (!run->groovy && !convert_site(run, result, CLASS_INT, &result))
+        return false;
     if (result.kind == VALUE_OBJECT || result.kind == VALUE_NULL)
         return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "a comparator returns a number");
-    *ret_order = value_floating(result) ? (result.d > 0) - (result.d < 0) : (result.i > 0) - (result.i < 0);
+    /* Groovy takes the whole part of whatever number it is. */
+    int64_t order = value_floating(result) ? (int32_t)double_to_i64(result.d) : result.i;
+    *ret_order = (order > 0) - (order < 0);
     return true;
 }
 

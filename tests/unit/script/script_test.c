@@ -3,6 +3,8 @@
 #include "evaluate.h"
 
 static const struct evaluated numbers[] = {
+    {"def a = 71.5; return (int)(a * 10) / 10.0", "71.5"},
+    {"def a = 71.5; int b = a * 10; return b", "class_cast_exception: Cannot cast java.lang.Double to java.lang.Integer"},
     {"return 2147483647 + 1", "-2147483648"},
     {"return 7 / 2", "3"},
     {"return -7 % 3", "-1"},
@@ -19,6 +21,9 @@ static const struct evaluated numbers[] = {
 };
 
 static const struct evaluated collections[] = {
+    {"def a = [3, 1]; a.sort((x, y) -> x > y); return a",
+     "class_cast_exception: Cannot cast java.lang.Boolean to java.lang.Integer"},
+    {"def a = [3, 1]; a.sort((x, y) -> x - y); return a", "[1,3]"},
     {"def l = [3, 1, 2]; l.sort((a, b) -> a - b); return l", "[1,2,3]"},
     {"def l = [1]; l.add(2); return l.size()", "2"},
     {"return params.list.stream().map(x -> x * 2).collect(Collectors.toList())", "[2,4,6]"},
