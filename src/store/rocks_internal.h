@@ -8,6 +8,7 @@
 #define TL_STORE_ROCKS_INTERNAL_H
 
 #include "store/rocks_dir.h"
+#include "store/rocks_log.h"
 #include "store/rocks_options.h"
 #include "store/store_internal.h"
 
@@ -31,6 +32,7 @@ struct rocks_read_slot {
 struct rocks_store {
     struct store base;
     struct rocks_dir dir;
+    struct rocks_log_ahead log_ahead;
     struct rocks_options options;
     rocksdb_t *db;
     rocksdb_column_family_handle_t *families[SPACE_COUNT];

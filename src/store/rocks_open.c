@@ -7,6 +7,7 @@
  *   takes the first damaged record for the end of the log, which is right if the damage lies behind what was
  *   synced, and would silently drop acknowledged writes if it does not. It is tried read-only first, which
  *   changes nothing on disk, and used only if it finds everything that SYNCED says was synced.
+ * - A hole in the log, which both would step over, is marked beforehand so that both take it for damage.
  * - Damage in what was synced is refused with the reason, and leaves the files as they are.
  */
 #include "base/alloc.h"
@@ -77,7 +78,7 @@ static int open_with_shorter_log(struct rocks_store *rocks, bool read_only, char
     return open_checked(rocks, false, ret_reason);
 }
 
-int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
+static int open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
 {
     char *error = try_open(rocks, read_only);
     /* A RocksDB built without LZ4 or ZSTD says so only now. */
@@ -92,4 +93,17 @@ int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_r
         return fail_open(rocks, error, ret_reason);
     rocksdb_free(error);
     return open_with_shorter_log(rocks, read_only, ret_reason);
+}
+
+int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
+{
+    struct rocks_log_hole hole = {-1, 0};
+    int r = rocks->dir.rocks_path == NULL ? 0 : rocks_log_mark_hole(rocks->dir.rocks_path, read_only, &hole);
+    if (r < 0) {
+        rocks__say(ret_reason, "the log has a hole; starting the server cuts it there if nothing synced lies behind");
+        return tl_trace(r);
+    }
+    r = open_database(rocks, read_only, ret_reason);
+    rocks_log_hole_close(&hole, r < 0);
+    return r;
 }

@@ -148,6 +148,8 @@ static void set_durability(rocksdb_options_t *options)
 {
     /* store_write() leaves the log in memory; store_sync() writes and syncs it for a group of batches. */
     rocksdb_options_set_manual_wal_flush(options, 1);
+    /* A log keeps its name while it lives: rocks_log_ahead.c counts on that. */
+    rocksdb_options_set_recycle_log_file_num(options, 0);
     /* The strict way; rocks_open.c decides when the other is right. */
     rocksdb_options_set_wal_recovery_mode(options, rocksdb_tolerate_corrupted_tail_records_recovery);
     rocksdb_options_set_paranoid_checks(options, 1);

@@ -194,11 +194,18 @@ static uint64_t property_sum(struct rocks_store *rocks, const char *name)
     return sum;
 }
 
+static uint64_t disk_bytes(struct rocks_store *rocks)
+{
+    uint64_t ahead = rocks_log_ahead_bytes(&rocks->log_ahead);
+    uint64_t bytes = rocks_dir_disk_bytes(&rocks->dir);
+    return bytes > ahead ? bytes - ahead : 0;
+}
+
 void rocks__stats(struct store *store, struct store_stats *ret_stats)
 {
     struct rocks_store *rocks = rocks_of(store);
-    ret_stats->disk_bytes = rocks->dir.rocks_path != NULL ? rocks_dir_disk_bytes(&rocks->dir)
-                                                          : property_sum(rocks, "rocksdb.total-sst-files-size");
+    ret_stats->disk_bytes =
+        rocks->dir.rocks_path != NULL ? disk_bytes(rocks) : property_sum(rocks, "rocksdb.total-sst-files-size");
     ret_stats->memory_bytes = rocksdb_cache_get_usage(rocks->options.cache) +
                               property_sum(rocks, "rocksdb.size-all-mem-tables") +
                               property_sum(rocks, "rocksdb.estimate-table-readers-mem");

@@ -65,6 +65,7 @@ static char *rocks_reason(struct store *store)
 static void rocks_close(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
+    rocks_log_ahead_deinit(&rocks->log_ahead);
     rocks__close_database(rocks);
     for (int i = 0; i < ROCKS_READ_SLOTS; i++)
         rocksdb_readoptions_destroy(rocks->slots[i].options);
@@ -90,6 +91,7 @@ static struct rocks_store *rocks_new(const struct store_options *settings, const
     struct rocks_store *rocks = mem_zalloc(sizeof *rocks);
     rocks->base.ops = ops;
     rocks->dir = ROCKS_DIR_NONE;
+    rocks_log_ahead_init(&rocks->log_ahead, NULL);
     rocks_options_init(&rocks->options, settings);
     rocks->write_options = rocksdb_writeoptions_create();
     rocks->plain_read_options = rocksdb_readoptions_create();
@@ -106,8 +108,12 @@ static int rocks_write(struct store *store, struct store_batch *batch)
 {
     struct rocks_store *rocks = rocks_of(store);
     char *error = NULL;
+    size_t bytes;
     rocks__quiet();
-    rocksdb_write(rocks->db, rocks->write_options, rocks__batch_sorted(batch), &error);
+    rocksdb_writebatch_t *sorted = rocks__batch_sorted(batch);
+    rocksdb_writebatch_data(sorted, &bytes);
+    rocks_log_ahead_batch(&rocks->log_ahead, bytes);
+    rocksdb_write(rocks->db, rocks->write_options, sorted, &error);
     if (error != NULL)
         return rocks__fail(rocks, error);
     atomic_store_explicit(&rocks->newest_ts, batch->ts, memory_order_relaxed);
@@ -125,6 +131,7 @@ static int rocks_sync(struct store *store)
     if (error != NULL)
         return rocks__fail(rocks, error);
     rocks_dir_note_synced(&rocks->dir, sequence);
+    rocks_log_ahead_synced(&rocks->log_ahead);
     return 0;
 }
 
@@ -249,6 +256,8 @@ static int open_all(struct rocks_store *rocks, const struct store_options *setti
         r = rocks__load_history_low(rocks);
     if (r == 0 && !settings->in_memory)
         r = rocks_dir_finish(&rocks->dir, ret_reason);
+    if (r == 0 && !settings->read_only)
+        rocks_log_ahead_init(&rocks->log_ahead, rocks->dir.rocks_path);
     return r;
 }
 

@@ -5,27 +5,38 @@
  * Each batch writes its number to a key of every space. One thread writes, another syncs and then reports
  * what was written before the sync. The parent kills the child after some reports; the next child finds that
  * nothing reported is missing, that all spaces stand at the same batch, also for reads in the past, and goes
- * on from there. Memtables are small, so kills hit flushes and compactions too.
+ * on from there. Memtables are small, so kills hit flushes and compactions too, and logs are short.
+ *
+ * Every other child writes a few batches a sync, as many as make the store write zeros ahead of its log, and now and then one
+ * that is larger than they are. Behind what a child left in its newest log the parent lays what a power cut may leave there:
+ * parts of a record, alone or before zeros, and parts with zeros before them.
  *
  * usage: store_crash [--kills N] [--seed S]
  */
+#include "base/alloc.h"
 #include "base/rand.h"
+#include "store/rocks_log.h"
 #include "store/store.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FILLER_BYTES_MAX = 3000, HISTORY_BATCHES = 5000 };
+enum { FILLER_BYTES_MAX = 3000, LARGE_BYTES_MAX = 400000, HISTORY_BATCHES = 5000, TORN_BYTES_MAX = 70000 };
 
 struct child {
     struct store *store;
     int reports;             /* a pipe to the parent */
+    bool slow;               /* writes no more than a few batches a sync */
     _Atomic uint64_t number; /* of the newest batch; its timestamp too */
+    _Atomic uint64_t synced;
 };
 
 static _Noreturn void fail(const char *what, uint64_t number, uint64_t found)
@@ -71,16 +82,18 @@ static uint64_t check_store(struct store *store, uint64_t reported, struct rng *
 
 static void write_batch(struct child *child, struct store_batch *batch, uint64_t number, struct rng *rng)
 {
-    char text[24], filler[FILLER_BYTES_MAX];
+    char text[24];
+    size_t len = child->slow && rng_below(rng, 200) == 0 ? LARGE_BYTES_MAX : FILLER_BYTES_MAX;
+    tl_cleanup(mem_freep) char *filler = mem_alloc(len);
     snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-    memset(filler, (int)rng_below(rng, 256), sizeof filler);
+    memset(filler, (int)rng_below(rng, 256), len);
     store_batch_clear(batch);
     store_batch_begin(batch, number);
     for (int space = 0; space < SPACE_COUNT; space++)
         store_batch_put(batch, space, SLICE_LIT("number"), slice_from(text));
     enum store_space space = (enum store_space)rng_below(rng, SPACE_COUNT);
     snprintf(text, sizeof text, "filler %llu", (unsigned long long)rng_below(rng, 1000));
-    store_batch_put(batch, space, slice_from(text), slice_make(filler, rng_below(rng, sizeof filler)));
+    store_batch_put(batch, space, slice_from(text), slice_make(filler, rng_below(rng, len)));
     if (store_write(child->store, batch) != 0)
         fail("writing", number, 0);
 }
@@ -93,6 +106,8 @@ static void *write_for_ever(void *argument)
     rng_init(&rng, atomic_load(&child->number));
     for (;;) {
         uint64_t number = atomic_load(&child->number) + 1;
+        while (child->slow && number > atomic_load(&child->synced) + 3)
+            sched_yield();
         write_batch(child, batch, number, &rng);
         atomic_store(&child->number, number);
         if (number % 200 == 0 && number > HISTORY_BATCHES &&
@@ -105,13 +120,14 @@ static void *write_for_ever(void *argument)
 static _Noreturn void run_child(const char *directory, uint64_t reported, uint64_t seed, int reports)
 {
     struct store_options options = {.directory = slice_from(directory), .write_buffer_bytes = 512 << 10};
-    struct child child = {.reports = reports};
+    struct child child = {.reports = reports, .slow = seed % 2 == 0};
     struct rng rng;
     char *reason = NULL;
     rng_init(&rng, seed);
     if (store_open_rocks(&options, &child.store, &reason) != 0)
         fail(reason, reported, 0);
     atomic_store(&child.number, check_store(child.store, reported, &rng));
+    atomic_store(&child.synced, atomic_load(&child.number));
     pthread_t writer;
     if (pthread_create(&writer, NULL, write_for_ever, &child) != 0)
         fail("thread", 0, 0);
@@ -119,6 +135,7 @@ static _Noreturn void run_child(const char *directory, uint64_t reported, uint64
         uint64_t number = atomic_load(&child.number);
         if (store_sync(child.store) != 0)
             fail("sync", number, 0);
+        atomic_store(&child.synced, number);
         if (write(reports, &number, sizeof number) != sizeof number)
             _exit(0);
     }
@@ -130,7 +147,7 @@ static uint64_t run_and_kill(const char *directory, uint64_t reported, struct rn
     int ends[2];
     if (pipe(ends) != 0)
         fail("pipe", 0, 0);
-    uint64_t seed = rng_next(rng), reports = 1 + rng_below(rng, 200);
+    uint64_t seed = rng_next(rng), reports = 1 + rng_below(rng, 600);
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
@@ -154,10 +171,47 @@ static uint64_t run_and_kill(const char *directory, uint64_t reported, struct rn
     return reported;
 }
 
+/* Where the last record of a log ends. Each ends with a digit: SPACE_SYSTEM comes last in a batch, and there the number. */
+static off_t end_of_data(int fd)
+{
+    struct stat log;
+    char byte = 0;
+    if (fstat(fd, &log) != 0)
+        fail("log", 0, 0);
+    off_t end = log.st_size;
+    while (end > 0 && byte == 0 && pread(fd, &byte, 1, end - 1) == 1)
+        end -= byte == 0;
+    return end;
+}
+
+/* Returns: whether there were zeros ahead. */
+static bool tear_log(const char *directory, struct rng *rng)
+{
+    char path[128], torn[TORN_BYTES_MAX];
+    snprintf(path, sizeof path, "%s/rocks", directory);
+    uint64_t number = rocks_log_newest(path, UINT64_MAX);
+    snprintf(path, sizeof path, "%s/rocks/%06llu.log", directory, (unsigned long long)number);
+    int fd = open(path, O_RDWR);
+    off_t end = fd < 0 ? 0 : end_of_data(fd);
+    struct stat log;
+    if (fd < 0 || end == 0 || fstat(fd, &log) != 0) {
+        close(fd);
+        return false;
+    }
+    size_t len = (size_t)rng_below(rng, rng_below(rng, 2) == 0 ? 20 : TORN_BYTES_MAX);
+    off_t gap = rng_below(rng, 3) == 0 ? (off_t)rng_below(rng, TORN_BYTES_MAX) : 0;
+    for (size_t i = 0; i < len; i++)
+        torn[i] = (char)rng_below(rng, 3);
+    if (rng_below(rng, 4) > 0 && pwrite(fd, torn, len, end + gap) != (ssize_t)len)
+        fail("tearing", number, len);
+    close(fd);
+    return log.st_size > end;
+}
+
 int main(int argc, char **argv)
 {
     char directory[] = "/tmp/store_crash.XXXXXX";
-    uint64_t kills = 20, seed = 1, reported = 0;
+    uint64_t kills = 20, seed = 1, reported = 0, ahead = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--kills") == 0)
             kills = strtoull(argv[i + 1], NULL, 10);
@@ -168,10 +222,12 @@ int main(int argc, char **argv)
         fail("directory", 0, 0);
     struct rng rng;
     rng_init(&rng, seed);
-    for (uint64_t i = 0; i < kills; i++)
+    for (uint64_t i = 0; i < kills; i++) {
         reported = run_and_kill(directory, reported, &rng);
-    printf("store_crash: %llu kills, %llu batches, none lost\n", (unsigned long long)kills,
-           (unsigned long long)reported);
+        ahead += tear_log(directory, &rng);
+    }
+    printf("store_crash: %llu kills, %llu with zeros ahead of the log, %llu batches, none lost\n",
+           (unsigned long long)kills, (unsigned long long)ahead, (unsigned long long)reported);
     char command[64];
     snprintf(command, sizeof command, "rm -rf -- '%s'", directory);
     return system(command) == 0 ? 0 : 1;

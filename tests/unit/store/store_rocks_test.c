@@ -336,47 +336,159 @@ static void write_and_die(struct fixture *f)
     assert_int_equal(rename(killed, f->directory), 0);
 }
 
-/* Goal: damage in the part of the log that was synced is an error, each time, and changes nothing. */
+/* Zeros as they lie ahead of a log's end. */
+static void add_zeros(const char *path, off_t count)
+{
+    struct stat log;
+    assert_int_equal(stat(path, &log), 0);
+    assert_int_equal(truncate(path, log.st_size + count), 0);
+}
+
+static void wipe(struct fixture *f)
+{
+    store_close(f->store);
+    f->store = NULL;
+    remove_tree(f->directory);
+}
+
+/* Goal: damage in the part of the log that was synced is an error, each time, and changes nothing, zeros ahead or not. */
 static void lost_acknowledged_writes_are_an_error(void **state)
 {
     struct fixture *f = *state;
     char path[512];
     struct stat log;
-    write_and_die(f);
-    find_file(f, ".log", path);
-    assert_int_equal(stat(path, &log), 0);
-    damage_file(path, log.st_size / 2);
-    assert_refused(f, false, TL_ERR_CORRUPT, "acknowledged writes are missing");
-    assert_refused(f, false, TL_ERR_CORRUPT, "acknowledged writes are missing");
-    assert_refused(f, true, TL_ERR_CORRUPT, "acknowledged writes are missing");
-    damage_file(path, log.st_size / 2); /* the bit back */
-    must_open(f, false);
-    assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 100);
+    for (int zeros = 0; zeros < 2; zeros++) {
+        write_and_die(f);
+        find_file(f, ".log", path);
+        assert_int_equal(stat(path, &log), 0);
+        add_zeros(path, zeros * 262144);
+        damage_file(path, log.st_size / 2);
+        assert_refused(f, false, TL_ERR_CORRUPT, "acknowledged writes are missing");
+        assert_refused(f, false, TL_ERR_CORRUPT, "acknowledged writes are missing");
+        assert_refused(f, true, TL_ERR_CORRUPT, "acknowledged writes are missing");
+        damage_file(path, log.st_size / 2); /* the bit back */
+        must_open(f, false);
+        assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 100);
+        wipe(f);
+    }
 }
 
-/* Goal: whatever lies behind what was synced is dropped: half a record, or a whole one of nonsense. */
+static void write_at(const char *path, const void *bytes, size_t len, off_t offset)
+{
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, bytes, len, offset), len);
+    close(fd);
+}
+
+/* Goal: a log that lost its end to zeros has lost acknowledged writes, wherever they begin. */
+static void zeros_for_synced_writes_are_an_error(void **state)
+{
+    struct fixture *f = *state;
+    for (int lost = 1; lost < 200; lost += 66) {
+        char path[512], zeros[200] = {0};
+        struct stat log;
+        write_and_die(f);
+        find_file(f, ".log", path);
+        assert_int_equal(stat(path, &log), 0);
+        write_at(path, zeros, (size_t)lost, log.st_size - lost);
+        add_zeros(path, 262144);
+        assert_refused(f, true, TL_ERR_CORRUPT, "acknowledged writes are missing");
+        assert_refused(f, false, TL_ERR_CORRUPT, "acknowledged writes are missing");
+        remove_tree(f->directory);
+    }
+}
+
+/* Goal: whatever lies behind what was synced is dropped: half a record, a whole one of nonsense, zeros, and one before the other. */
 static void torn_tails_are_dropped(void **state)
 {
     struct fixture *f = *state;
     char tail[64];
-    memset(tail, 1, sizeof tail); /* as a record: type 1, 257 bytes long; or with a length that fits: 20 */
-    for (int whole = 0; whole < 2; whole++) {
+    memset(tail, 1,
+           sizeof tail); /* as a record: type 1, 257 bytes long; or with a length that fits: 20; or a header cut off */
+    for (int i = 0; i < 8; i++) {
         char path[512];
-        tail[4] = whole ? 20 : 1;
-        tail[5] = whole ? 0 : 1;
+        size_t len = i % 4 == 0 ? 0 : i % 4 == 3 ? 5 : sizeof tail;
+        tail[4] = i % 4 == 1 ? 20 : 1;
+        tail[5] = i % 4 == 1 ? 0 : 1;
         write_and_die(f);
         find_file(f, ".log", path);
         int fd = open(path, O_WRONLY | O_APPEND);
-        assert_int_equal(write(fd, tail, sizeof tail), sizeof tail);
+        assert_int_equal(write(fd, tail, len), len);
         close(fd);
+        add_zeros(path, i / 4 * 150000);
         must_open(f, true);
         assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 100);
         must_open(f, false);
         assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 100);
-        store_close(f->store);
-        f->store = NULL;
-        remove_tree(f->directory);
+        write_keys(f, 300, 101);
+        assert_int_equal(store_sync(f->store), 0);
+        must_open(f, false);
+        assert_int_equal(count_keys(f, SPACE_DOCUMENTS), 101);
+        wipe(f);
     }
+}
+
+/* Writes one batch that takes `extra` bytes of the log more than the shortest. Its key tells `ts`. */
+static void write_padded(struct fixture *f, tl_ts ts, size_t extra)
+{
+    char key[16], value[8192];
+    snprintf(key, sizeof key, "k%04d", (int)ts);
+    memset(value, 'v', sizeof value);
+    struct store_batch *batch = store_batch_new(f->store);
+    store_batch_begin(batch, ts);
+    store_batch_put(batch, SPACE_DOCUMENTS, slice_from(key), slice_make(value, 200 + extra));
+    assert_int_equal(store_write(f->store, batch), 0);
+    assert_int_equal(store_sync(f->store), 0);
+    store_batch_free(batch);
+}
+
+static off_t log_bytes(const struct fixture *f)
+{
+    char path[512];
+    struct stat log;
+    find_file(f, ".log", path);
+    assert_int_equal(stat(path, &log), 0);
+    return log.st_size;
+}
+
+/*
+ * Goal: where the disk kept later blocks of a sync and not earlier ones, what is left is a prefix of the batches: RocksDB does not
+ * go on behind the hole. Method: records of 4 KiB, so that one begins with each block of the log, of which the second is made
+ * zeros; SYNCED is what it was before.
+ */
+static void holes_end_the_log(void **state)
+{
+    struct fixture *f = *state;
+    char path[512], synced[512], killed[80], zeros[32768] = {0};
+    snprintf(killed, sizeof killed, "%s.killed", f->directory);
+    must_open(f, false);
+    write_padded(f, 1, 0);
+    off_t first = log_bytes(f);
+    write_padded(f, 2, 0);
+    off_t shortest = log_bytes(f) - first;
+    write_padded(f, 3, (size_t)(8192 - shortest - log_bytes(f) % 4096));
+    assert_int_equal(log_bytes(f) % 4096, 0);
+    copy_tree(f->directory, killed);
+    for (tl_ts ts = 4; ts < 40; ts++)
+        write_padded(f, ts, (size_t)(4096 - shortest));
+    find_file(f, ".log", path);
+    strcpy(synced, strrchr(path, '/'));
+    snprintf(path, sizeof path, "%s/rocks%s", killed, synced);
+    char live[512];
+    find_file(f, ".log", live);
+    copy_file(live, path);
+    write_at(path, zeros, sizeof zeros, sizeof zeros);
+    wipe(f);
+    assert_int_equal(rename(killed, f->directory), 0);
+    assert_refused(f, true, TL_ERR_CORRUPT, "hole");
+    must_open(f, false);
+    size_t left = count_keys(f, SPACE_DOCUMENTS);
+    assert_in_range(left, 7, 10); /* those of the first block, and none of the third */
+    char key[16];
+    struct store_value value;
+    snprintf(key, sizeof key, "k%04d", (int)left);
+    assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, TL_TS_MAX, slice_from(key), &value), 0);
+    store_value_release(&value);
 }
 
 /* Goal: more readers at once than slots still read right: values stay pinned after their slot is free. */
@@ -413,6 +525,20 @@ static void size_is_of_data(void **state)
     assert_in_range(filled.disk_bytes, 2000 * strlen("a value to be found again"), 1 << 20);
 }
 
+/* Goal: zeros ahead of the log's end are there after small writes, each synced, and do not count as data. */
+static void zeros_ahead_are_no_data(void **state)
+{
+    struct fixture *f = *state;
+    struct store_stats stats;
+    must_open(f, false);
+    for (tl_ts ts = 1; ts <= 1000; ts++)
+        write_padded(f, ts, 0);
+    uint64_t data = 1000 * 250;
+    store_stats(f->store, &stats);
+    assert_in_range(stats.disk_bytes, data, data + (40 << 10));
+    assert_in_range(log_bytes(f), data + (100 << 10), data + (320 << 10));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,9 +548,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(reopening_keeps_everything, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_data_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(lost_acknowledged_writes_are_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(zeros_for_synced_writes_are_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(torn_tails_are_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(holes_end_the_log, setup, teardown),
         cmocka_unit_test_setup_teardown(values_outlive_later_reads, setup, teardown),
         cmocka_unit_test_setup_teardown(size_is_of_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(zeros_ahead_are_no_data, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
