@@ -32,6 +32,9 @@ struct compiler {
     struct token *tokens;
     size_t token_count;          /* the last one is TOKEN_EOF */
     const struct token *stopped; /* where the parser gave up, or NULL */
+    /* Then also: the function or statement of the script itself that it was in, and whether a statement came before. */
+    const struct token *begun;
+    bool begun_later;
     unsigned cache_count;
     unsigned lambda_count;
     struct node *bare; /* parameters by bare name, the last one first, linked by `c` */

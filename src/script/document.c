@@ -260,7 +260,8 @@ static bool write_object(struct run *run, struct value value, struct buf *out)
     bool dated =
         value_is(value, CLASS_DATE) || value_is(value, CLASS_ZONED_DATE_TIME) || value_is(value, CLASS_DOC_DATE_TIME);
     if (dated ||
-        (!run->groovy && value_is_moment(value) && !value_is(value, CLASS_ZONE_ID) && !value_is(value, CLASS_DURATION)))
+        (!run->groovy && value_is_moment(value) && !value_is(value, CLASS_ZONE_ID) &&
+         !value_is(value, CLASS_TIME_ZONE) && !value_is(value, CLASS_DURATION)))
         return write_moment(run, value, out);
     if (value_is_enumerator(value))
         return write_text(run, value_to_text(run, value), out);

@@ -74,7 +74,7 @@ static uint32_t cast_to_object(const struct node *list)
     uint32_t mask = 0;
     unsigned i = 0;
     for (const struct node *argument = list; argument != NULL && i < 32; argument = argument->next, i++)
-        if (argument->kind == NODE_CAST && argument->target == CLASS_OBJECT)
+        if ((argument->kind == NODE_CAST || argument->kind == NODE_COERCE) && argument->target == CLASS_OBJECT)
             mask |= 1u << i;
     return mask;
 }

@@ -105,7 +105,8 @@ static const char *const words[] = {
 #define WORD_UNKNOWN 255u
 
 static const struct grammar_rule rules[] = {
-    {"source", "function* statement* <EOF>"},
+    {"source", "function* statements"},
+    {"statements", "statement* <EOF>"},
     {"function", "decltype ID parameters block"},
     {"parameters", "'(' ( decltype ID ( ',' decltype ID )* )? ')'"},
     {"statement", "rstatement | dstatement ( ';' | <EOF> )"},
@@ -156,6 +157,8 @@ static const struct grammar_rule rules[] = {
     {"parameter", "decltype? ID"},
     {"reference_to", "decltype '::' ID | decltype '::' 'new' | 'this' '::' ID"},
 };
+
+enum { RULE_SOURCE, RULE_STATEMENTS }; /* the first of the rules */
 
 static const struct grammar_language painless = {rules, sizeof rules / sizeof *rules, words, WORD_COUNT};
 
@@ -290,11 +293,23 @@ static void walk_call(struct walk *walk, uint16_t behind)
     walk->returns[walk->depth++] = behind;
 }
 
+/*
+ * Where the walk begins: what the parser has read fits, and no choice of it looks beyond the statement it is in. So only
+ * the last of the script's own statements is walked, however long the script.
+ */
+static uint16_t first_state(struct walk *walk)
+{
+    const struct compiler *compiler = walk->compiler;
+    if (compiler->begun != NULL)
+        walk->at = (size_t)(compiler->begun - compiler->tokens);
+    return walk->predictor.grammar->starts[compiler->begun_later ? RULE_STATEMENTS : RULE_SOURCE];
+}
+
 /* Walks until something does not fit, or to the end. */
 static void walk_all(struct walk *walk)
 {
     const struct grammar *grammar = walk->predictor.grammar;
-    uint16_t state = grammar->starts[0];
+    uint16_t state = first_state(walk);
     bool fits = true;
     while (fits) {
         const struct grammar_state *node = &grammar->states[state];

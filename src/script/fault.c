@@ -109,13 +109,17 @@ void fault_compile(const struct compiler *compiler, struct slice name, struct ar
         ret_problem->caused_by->caused_by = cause_new(arena, error->cause, SLICE_NONE);
 }
 
-static struct problem *throwable_problem(struct run *run, const struct throwable *thrown)
+#define CAUSES_MAX 20 /* that are told of one error, which may be its own */
+
+static struct problem *throwable_problem(struct run *run, const struct throwable *thrown, unsigned depth)
 {
     char type[TYPE_NAME_MAX];
     struct slice reason = thrown->message == NULL ? SLICE_NONE : text_slice(run->arena, thrown->message);
     struct problem *cause = cause_new(run->arena, class_error_name((enum class_id)thrown->object.class, type), reason);
     if (thrown->caused_by.len > 0)
         cause->caused_by = cause_new(run->arena, thrown->caused_by.data, SLICE_NONE);
+    else if (thrown->cause != NULL && depth < CAUSES_MAX)
+        cause->caused_by = throwable_problem(run, thrown->cause, depth + 1);
     return cause;
 }
 
@@ -196,12 +200,12 @@ void fault_run(struct run *run, struct problem *ret_problem)
             shown.lines[0] = SLICE_LIT("<<< unknown portion of script >>>");
         set_script_problem(run->arena, ret_problem, "runtime error", &shown, explanation(run, thrown));
     }
-    ret_problem->caused_by = throwable_problem(run, thrown);
+    ret_problem->caused_by = throwable_problem(run, thrown, 0);
 }
 
 void fault_plain(struct run *run, struct problem *ret_problem)
 {
-    *ret_problem = *throwable_problem(run, run->thrown);
+    *ret_problem = *throwable_problem(run, run->thrown, 0);
     switch (run->thrown->object.class) {
     case CLASS_ILLEGAL_ARGUMENT_EXCEPTION:
     case CLASS_LIMIT_EXCEEDED: ret_problem->type = PROBLEM_ILLEGAL_ARGUMENT; break;

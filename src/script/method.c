@@ -23,6 +23,7 @@ const struct method_table *const method_tables[] = {
     methods_painless_path,
     methods_map,
     methods_doc,
+    methods_decimal_format,
     methods_math,
     methods_number,
     methods_integer,

@@ -188,12 +188,37 @@ static bool formatter_format(struct run *run, struct value *a, unsigned n, struc
     return format_moment(run, moment_of(a[1]), formatter_of(a[0]), ret);
 }
 
-static bool date_format_pattern(struct run *run, struct value *a, unsigned n, struct value *ret)
+/* A date as it reads in the formatter's zone. */
+static bool format_date(struct run *run, const struct moment *date, const struct date_formatter *formatter,
+                        struct value *ret)
+{
+    struct moment local = *date;
+    local.seconds += formatter->offset;
+    local.offset = formatter->offset;
+    return format_moment(run, &local, formatter, ret);
+}
+
+static bool simple_format_format(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     NEED(1);
-    struct date_formatter formatter = {.pattern = text_of(a[1])};
-    return format_moment(run, moment_of(a[0]), &formatter, ret);
+    return format_date(run, moment_of(a[1]), formatter_of(a[0]), ret);
+}
+
+static bool simple_format_set_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    formatter_of(a[0])->offset = moment_of(a[1])->offset;
+    return give_nothing(ret);
+}
+
+static bool date_format_pattern(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    NEED(1);
+    NEED(n);
+    struct date_formatter formatter = {.pattern = text_of(a[1]), .offset = n == 2 ? moment_of(a[2])->offset : 0};
+    return format_date(run, moment_of(a[0]), &formatter, ret);
 }
 
 /* What a pattern has read so far. */
@@ -322,7 +347,7 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return false;
     struct moment *moment = moment_new(run, id, civil_seconds(civil), civil->nano);
     if (id == CLASS_DATE || id == CLASS_INSTANT)
-        moment->seconds -= reading.offset;
+        moment->seconds -= reading.offset != 0 ? reading.offset : formatter->offset;
     else
         moment->offset = reading.offset;
     if (id == CLASS_LOCAL_DATE)
@@ -368,6 +393,17 @@ static bool date_previous(struct run *run, struct value *a, unsigned n, struct v
 {
     (void)n;
     return step_day(run, a, -1, ret);
+}
+
+/* The date itself becomes its midnight. */
+static bool date_clear_time(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    struct moment *date = moment_of(a[0]);
+    date->seconds = floor_div(date->seconds, 86400) * 86400;
+    date->nanos = 0;
+    *ret = a[0];
+    return true;
 }
 
 static bool simple_format_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -440,7 +476,8 @@ static const struct method simple_format_methods[] = {
     M0("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, simple_format_new),
     M1("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, STRING, simple_format_new),
     M2("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, STRING, LOCALE, simple_format_new),
-    M1("format", METHOD_BOTH, STRING, DATE, formatter_format),
+    M1("format", METHOD_BOTH, STRING, DATE, simple_format_format),
+    M1("setTimeZone", METHOD_BOTH, VOID, TIME_ZONE, simple_format_set_zone),
     M1("parse", METHOD_BOTH, DATE, STRING, simple_format_parse),
 };
 
@@ -455,6 +492,8 @@ static const struct method date_methods[] = {
     M1("setTime", METHOD_BOTH, VOID, LONG, date_set_time),
     M0("toInstant", METHOD_GROOVY, INSTANT, to_instant),
     M1("format", METHOD_GROOVY, STRING, STRING, date_format_pattern),
+    M2("format", METHOD_GROOVY, STRING, STRING, TIME_ZONE, date_format_pattern),
+    M0("clearTime", METHOD_GROOVY, DATE, date_clear_time),
     M2("parse", METHOD_GROOVY | METHOD_STATIC, DATE, STRING, STRING, date_parse_static),
     M0("next", METHOD_GROOVY, DATE, date_next),
     M0("previous", METHOD_GROOVY, DATE, date_previous),

@@ -138,6 +138,13 @@ static bool equals(struct run *run, struct value *a, unsigned n, struct value *r
     return operate_equal(run, a[0], a[1], &same) && give_boolean(ret, same);
 }
 
+/* As toString, by the names that say of what. */
+static bool shown(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return give(ret, value_to_text(run, a[0]));
+}
+
 static const struct method list_methods[] = {
     M1("equals", G, BOOLEAN, LIST, equals),           M1("getAt", G, DEF, INT, get_element),
     M1("getAt", G, LIST, COLLECTION, get_slice),      M2("putAt", G, VOID, INT, DEF, put_element),
@@ -152,9 +159,11 @@ static const struct method array_methods[] = {
 
 static const struct method iterable_methods[] = {
     M1("getAt", G, DEF, INT, get_nth),
+    M0("toListString", G, STRING, shown),
 };
 
 static const struct method map_methods[] = {
+    M0("toMapString", G, STRING, shown),
     M1("equals", G, BOOLEAN, MAP, equals),
     M1("getAt", G, DEF, DEF, get_element),
     M2("putAt", G, VOID, DEF, DEF, put_element),

@@ -97,6 +97,8 @@ static bool throwable_new(struct run *run, struct value *a, unsigned n, struct v
 {
     struct throwable *thrown = run_object(run, sizeof *thrown, type_class(((struct class_object *)a[0].object)->type));
     thrown->offset = -1;
+    if (n == 2)
+        thrown->cause = (struct throwable *)(a[2].kind == VALUE_NULL ? NULL : a[2].object);
     *ret = value_of(thrown);
     if (n == 0 || a[1].kind == VALUE_NULL)
         return true;
@@ -113,8 +115,8 @@ static bool throwable_message(struct run *run, struct value *a, unsigned n, stru
 
 static bool throwable_cause(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
-    (void)run, (void)a, (void)n;
-    *ret = VALUE_NONE;
+    (void)run, (void)n;
+    *ret = value_of(((struct throwable *)a[0].object)->cause);
     return true;
 }
 

@@ -384,6 +384,7 @@ static const struct method string_methods[] = {
     M1("substring", METHOD_BOTH, STRING, INT, methods_text_substring),
     M2("substring", METHOD_BOTH, STRING, INT, INT, methods_text_substring),
     M0("toCharArray", METHOD_BOTH, CHAR_ARRAY, string_to_char_array),
+    M0("getChars", METHOD_GROOVY, CHAR_ARRAY, string_to_char_array),
     M0("toLowerCase", METHOD_BOTH, STRING, string_lower),
     M1("toLowerCase", METHOD_BOTH, STRING, LOCALE, string_lower),
     M0("toUpperCase", METHOD_BOTH, STRING, string_upper),

@@ -61,6 +61,14 @@ static bool get_epoch_second(struct run *run, struct value *a, unsigned n, struc
     return give_long(ret, instant_of(moment_of(a[0])));
 }
 
+/* Of a local time, were it in this zone. */
+static bool local_epoch_second(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return give_long(ret, moment_of(a[0])->seconds - moment_of(a[1])->offset);
+}
+
 bool get_epoch_milli(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)run, (void)n;
@@ -452,6 +460,14 @@ static bool zone_of(struct run *run, struct value *a, unsigned n, struct value *
     return give(ret, zone);
 }
 
+static bool time_zone_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    if (!zone_of(run, a, n, ret))
+        return false;
+    moment_of(*ret)->object.class = CLASS_TIME_ZONE;
+    return true;
+}
+
 static bool zone_offset_utc(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)a, (void)n;
@@ -630,6 +646,7 @@ static const struct method local_date_time_methods[] = {
     TIME_FIELDS,
     ARITHMETIC(LOCAL_DATE_TIME),
     DATE_ARITHMETIC(LOCAL_DATE_TIME),
+    M1("toEpochSecond", METHOD_BOTH, LONG, ZONE_OFFSET, local_epoch_second),
     TIME_ARITHMETIC(LOCAL_DATE_TIME),
     COMPARISONS(LOCAL_DATE_TIME),
     PARSERS(LOCAL_DATE_TIME, local_date_time_parse),
@@ -707,6 +724,11 @@ static const struct method zone_methods[] = {
     M0("systemDefault", STATIC, ZONE_ID, zone_offset_utc),
 };
 
+static const struct method time_zone_methods[] = {
+    M1("getTimeZone", STATIC, TIME_ZONE, STRING, time_zone_of),
+    M0("getID", METHOD_BOTH, STRING, zone_id_text),
+};
+
 static const struct method zone_offset_methods[] = {
     M0("UTC", FIELD, ZONE_OFFSET, zone_offset_utc),
     M1("of", STATIC, ZONE_OFFSET, STRING, zone_of),
@@ -726,5 +748,6 @@ const struct method_table methods_time[] = {
     METHOD_TABLE(DOC_DATE_TIME, doc_date_methods),
     METHOD_TABLE(ZONE_ID, zone_methods),
     METHOD_TABLE(ZONE_OFFSET, zone_offset_methods),
+    METHOD_TABLE(TIME_ZONE, time_zone_methods),
     {0, 0, NULL},
 };

@@ -232,6 +232,7 @@ void moment_write(const struct moment *moment, struct text_buf *out)
     case CLASS_PERIOD: write_period(moment, out); return;
     case CLASS_ZONE_ID:
     case CLASS_ZONE_OFFSET:
+    case CLASS_TIME_ZONE:
         if (moment->utc_named)
             text_buf_ascii(out, moment->zone);
         else

@@ -31,6 +31,7 @@ struct date_formatter {
     struct object object;
     struct text *pattern; /* NULL: ISO, by `iso` */
     int iso;
+    int32_t offset; /* seconds of the zone that dates are written and read in */
 };
 
 const char *enumerator_name(enum class_id id, int ordinal);

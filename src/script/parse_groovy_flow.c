@@ -268,7 +268,7 @@ static struct node *parse_try(struct parser *parser, const struct token *token)
     return parser->failed ? NULL : node;
 }
 
-/* import a.b.C, import a.b.C as D, import a.b.*, which is known anyway. */
+/* import a.b.C, import a.b.C as D, import a.b.*, which has no name of its own. */
 static struct node *parse_import(struct parser *parser, const struct token *token)
 {
     struct node *import = parse__make(parser, NODE_NAME, token);

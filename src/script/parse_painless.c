@@ -141,12 +141,15 @@ struct function *parse_painless(struct compiler *compiler)
     main->name = SLICE_LIT("execute");
     main->body = node_new(compiler, NODE_BLOCK, 0);
     while (!parser.failed && function_ahead(&parser)) {
+        compiler->begun = painless__peek(&parser, 0);
         *last = parse_function(&parser);
         if (*last != NULL)
             last = &(*last)->next;
     }
     struct node **end = &main->body->list;
     while (!parser.failed && !painless__kind_at(&parser, TOKEN_EOF)) {
+        compiler->begun = painless__peek(&parser, 0);
+        compiler->begun_later = main->body->list != NULL;
         *end = painless__statement(&parser, false);
         if (*end == NULL)
             parser.failed = true;

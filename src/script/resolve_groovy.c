@@ -33,10 +33,17 @@ bool resolve_groovy__refuse(struct groovy_resolver *r, int32_t offset, const cha
 
 enum class_id resolve_groovy__class(struct groovy_resolver *r, struct slice name)
 {
+    struct arena *scratch = r->compiler->scratch;
     for (const struct node *import = r->compiler->imports; import != NULL; import = import->next)
         if (slice_equal(import->text, name))
-            return class_from_groovy(text_slice(r->compiler->scratch, (const struct text *)import->value.object));
-    return class_from_groovy(name);
+            return class_from_groovy(text_slice(scratch, (const struct text *)import->value.object));
+    enum class_id found = class_from_groovy(name);
+    for (const struct node *import = r->compiler->imports; import != NULL && found == CLASS_COUNT; import = import->next)
+        if (import->text.len == 0)
+            found = class_from_groovy(
+                arena_printf(scratch, "%.*s.%.*s", SLICE_ARG(text_slice(scratch, (const struct text *)import->value.object)),
+                             SLICE_ARG(name)));
+    return found;
 }
 
 bool resolve_groovy__type(struct groovy_resolver *r, const struct node *name, type_id *ret_type)

@@ -24,6 +24,7 @@ struct throwable {
     struct value explained; /* of a PAINLESS_EXPLAIN_ERROR */
     int64_t offset;         /* where in the source, in UTF-16 units; -1 until the place is known */
     struct slice caused_by; /* error name of a cause without a reason, or empty */
+    struct throwable *cause; /* what the script named as such; NULL: nothing */
 };
 
 enum run_spent { RUN_SPENT_NOTHING, RUN_SPENT_STEPS, RUN_SPENT_MEMORY };

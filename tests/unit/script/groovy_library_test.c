@@ -6,6 +6,9 @@
 #include "evaluate.h"
 
 static const struct evaluated lists[] = {
+    {"def l = [5, 9]; l.remove(9 as Object); return l", "[5]"},
+    {"return [1, 'a'].toListString() + [a: 1].toMapString()", "\"[1, a][a:1]\""},
+    {"return [1.9, 1.1].sort { a, b -> a - b }", "[1.9,1.1]"},
     {"[1,2,3].each { it }", "[1,2,3]"},
     {"def s = 0; [1,2,3].each { s += it }; s", "6"},
     {"def s = 0; for (x in [1,2,3].reverse()) s = s * 10 + x; s", "321"},
@@ -323,6 +326,13 @@ static const struct evaluated ranges[] = {
 };
 
 static const struct evaluated texts[] = {
+    {"return 'abc'.chars.length", "3"},
+    {"import java.time.*\nreturn Duration.ofMinutes(90).toHours()", "1"},
+    {"return new Date(1584267630000).format('yyyy-MM-dd HH:mm', TimeZone.getTimeZone('GMT+01:00'))",
+     "\"2020-03-15 11:20\""},
+    {"return new Date(1584267630000).clearTime().time", "1584230400000"},
+    {"try { throw new RuntimeException('a', new IllegalStateException('b')) } catch (e) { return e.cause.message }",
+     "\"b\""},
     {"'hello'[0]", "\"h\""},
     {"'hello'[-1]", "\"o\""},
     {"'hello'[1..3]", "\"ell\""},

@@ -3,6 +3,20 @@
 #include "evaluate.h"
 
 static const struct evaluated numbers[] = {
+    {"new DecimalFormat('#,##0.00').format(1234567.895)", "\"1,234,567.90\""},
+    {"new DecimalFormat('0.#').format(2.25)", "\"2.2\""},
+    {"new DecimalFormat('#.##').format(0.5)", "\"0.5\""},
+    {"new DecimalFormat('#.00').format(0.5)", "\".50\""},
+    {"new DecimalFormat('000').format(7)", "\"007\""},
+    {"new DecimalFormat('#').format(-1.5)", "\"-2\""},
+    {"new DecimalFormat('0.0%').format(0.256)", "\"25.6%\""},
+    {"new DecimalFormat('$#,##0.00').format(9)", "\"$9.00\""},
+    {"new DecimalFormat().format(1234.5678)", "\"1,234.568\""},
+    {"new DecimalFormat('0.0.0')", "illegal_argument_exception: Multiple decimal separators in pattern \"0.0.0\""},
+    {"LocalDateTime.parse('2020-03-15T10:20:30').toEpochSecond(ZoneOffset.UTC)", "1584267630"},
+    {"SimpleDateFormat f = new SimpleDateFormat('yyyy-MM-dd HH:mm'); f.setTimeZone(TimeZone.getTimeZone('UTC')); "
+     "return f.format(new Date(1584267630000L))",
+     "\"2020-03-15 10:20\""},
     {"def a = 71.5; return (int)(a * 10) / 10.0", "71.5"},
     {"def a = 71.5; int b = a * 10; return b", "class_cast_exception: Cannot cast java.lang.Double to java.lang.Integer"},
     {"return 2147483647 + 1", "-2147483648"},
