@@ -91,9 +91,10 @@ enum {
 
 /* The tables, one array a file, each ended by a row without methods. */
 extern const struct method_table methods_text[], methods_text_regex[], methods_builder[], methods_character[],
-    methods_collection[], methods_list[], methods_utility[], methods_map[], methods_doc[], methods_decimal_format[], methods_math[], methods_number[],
-    methods_integer[], methods_float[], methods_boolean[], methods_big[], methods_stream[], methods_regex[],
-    methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[], methods_function[];
+    methods_collection[], methods_list[], methods_utility[], methods_map[], methods_doc[], methods_decimal_format[],
+    methods_math[], methods_number[], methods_integer[], methods_float[], methods_boolean[], methods_big[],
+    methods_stream[], methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[],
+    methods_object[], methods_function[];
 /* What Painless adds to these. */
 extern const struct method_table methods_painless_text[], methods_painless_iterable[], methods_painless_path[];
 /* What Groovy adds; a table of CLASS_ARRAY (seq.h) is for all arrays. */

@@ -3,7 +3,8 @@
  * java.text.DecimalFormat: numbers written by a pattern such as "#,##0.00", "0.#" or "0.0%".
  *
  * A pattern is text before, digits (`#` as needed, `0` always, `,` before each group), a point with digits behind it,
- * text after. A number is rounded half to even, exactly, as it is stored.
+ * text after; behind a `;` the same for what is below zero, of which only the texts count. What is quoted is text. A
+ * number is rounded half to even, exactly, as it is stored.
  */
 #include "script/method_args.h"
 
@@ -15,7 +16,10 @@
 struct decimal_format {
     struct object object;
     const struct text *pattern;
-    size_t begin, end; /* the digits' part of the pattern; before and behind is text */
+    struct affixes {
+        size_t start, begin, end,
+            stop;         /* of the text before, of the digits, of the text behind, and where that stops */
+    } positive, negative; /* negative: start == 0 where the pattern says nothing of it */
     unsigned whole_min, part_min, part_max;
     unsigned group; /* digits between commas; 0: none */
     double factor;  /* 100 of percents, 1000 of permilles */
@@ -24,6 +28,29 @@ struct decimal_format {
 static bool is_digit(uint16_t c)
 {
     return c == '#' || c == '0' || c == ',' || c == '.';
+}
+
+/* Where the text that starts here ends: at a digit where they are looked for, a `;`, or with the pattern. */
+static size_t affix_end(const struct text *pattern, size_t at, bool before)
+{
+    for (bool quoted = false; at < pattern->length; at++) {
+        uint16_t c = text_at(pattern, at);
+        if (c == '\'')
+            quoted = !quoted;
+        else if (!quoted && (c == ';' || (before && is_digit(c))))
+            break;
+    }
+    return at;
+}
+
+static struct affixes read_affixes(const struct text *pattern, size_t start)
+{
+    struct affixes affixes = {.start = start, .begin = affix_end(pattern, start, true)};
+    affixes.end = affixes.begin;
+    while (affixes.end < pattern->length && is_digit(text_at(pattern, affixes.end)))
+        affixes.end++;
+    affixes.stop = affix_end(pattern, affixes.end, false);
+    return affixes;
 }
 
 static void count_digit(struct decimal_format *format, uint16_t c, bool part)
@@ -37,22 +64,21 @@ static void count_digit(struct decimal_format *format, uint16_t c, bool part)
     format->group += format->group > 0;
 }
 
+static bool malformed(struct run *run, const struct text *pattern, const char *what)
+{
+    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%s in pattern \"%.*s\"", what,
+                     SLICE_ARG(text_slice(run->arena, pattern)));
+}
+
 /* Reads the digits of the pattern; `group` counts from 1 while a comma has been seen. */
-static bool read_pattern(struct run *run, struct decimal_format *format)
+static bool read_digits(struct run *run, struct decimal_format *format)
 {
     const struct text *pattern = format->pattern;
     bool part = false;
-    while (format->begin < pattern->length && !is_digit(text_at(pattern, format->begin)))
-        format->begin++;
-    for (format->end = format->begin; format->end < pattern->length; format->end++) {
-        uint16_t c = text_at(pattern, format->end);
-        if (!is_digit(c))
-            break;
-        bool twice = part && (c == '.' || c == ',');
-        if (twice)
-            return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%s in pattern \"%.*s\"",
-                             c == '.' ? "Multiple decimal separators" : "Malformed pattern",
-                             SLICE_ARG(text_slice(run->arena, pattern)));
+    for (size_t i = format->positive.begin; i < format->positive.end; i++) {
+        uint16_t c = text_at(pattern, i);
+        if (part && (c == '.' || c == ','))
+            return malformed(run, pattern, c == '.' ? "Multiple decimal separators" : "Malformed pattern");
         if (c == '.')
             part = true;
         else if (c == ',')
@@ -62,10 +88,36 @@ static bool read_pattern(struct run *run, struct decimal_format *format)
     }
     format->group -= format->group > 0;
     if (part && format->whole_min == 0 && format->part_min == 0) /* all as needed: one digit is */
-        *(text_at(pattern, format->begin) == '.' ? &format->part_min : &format->whole_min) = 1;
+        *(text_at(pattern, format->positive.begin) == '.' ? &format->part_min : &format->whole_min) = 1;
     format->part_max = format->part_max < DIGITS_MAX ? format->part_max : DIGITS_MAX;
     format->part_min = format->part_min < format->part_max ? format->part_min : format->part_max;
-    return run_step(run, pattern->length / 16);
+    return true;
+}
+
+/* What the texts beside the digits say of the number: percents, permilles. */
+static bool read_factor(struct run *run, struct decimal_format *format)
+{
+    const struct text *pattern = format->pattern;
+    const struct affixes *affixes = &format->positive;
+    bool quoted = false;
+    if (affixes->end < affixes->stop && text_at(pattern, affixes->end) == 'E')
+        return malformed(run, pattern, "An exponent, which is not supported,");
+    for (size_t i = affixes->start; i < affixes->stop; i++) {
+        uint16_t c = text_at(pattern, i);
+        quoted ^= c == '\'';
+        if (!quoted && (c == '%' || c == 0x2030))
+            format->factor = c == '%' ? 100 : 1000;
+    }
+    return true;
+}
+
+static bool read_pattern(struct run *run, struct decimal_format *format)
+{
+    const struct text *pattern = format->pattern;
+    format->positive = read_affixes(pattern, 0);
+    if (format->positive.stop + 1 < pattern->length)
+        format->negative = read_affixes(pattern, format->positive.stop + 1);
+    return read_digits(run, format) && read_factor(run, format) && run_step(run, pattern->length / 16);
 }
 
 static bool decimal_format_new(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -76,19 +128,19 @@ static bool decimal_format_new(struct run *run, struct value *a, unsigned n, str
     format->pattern = n == 1 ? text_of(a[1]) : text_new(run, SLICE_LIT("#,##0.###"));
     format->factor = 1;
     *ret = value_of(format);
-    if (format->pattern == NULL || !read_pattern(run, format))
-        return false;
-    for (size_t i = format->end; i < format->pattern->length; i++)
-        if (text_at(format->pattern, i) == '%')
-            format->factor = 100;
-    return true;
+    return format->pattern != NULL && read_pattern(run, format);
 }
 
+/* Two quotes are one. */
 static void write_affix(struct text_buf *out, const struct text *pattern, size_t begin, size_t end)
 {
-    for (size_t i = begin; i < end; i++)
-        if (text_at(pattern, i) != '\'')
+    for (size_t i = begin; i < end; i++) {
+        bool quote = text_at(pattern, i) == '\'';
+        bool doubled = quote && i + 1 < end && text_at(pattern, i + 1) == '\'';
+        if (!quote || doubled)
             text_buf_unit(out, text_at(pattern, i));
+        i += doubled;
+    }
 }
 
 static void write_whole(struct text_buf *out, const struct decimal_format *format, const char *digits, unsigned count)
@@ -147,14 +199,16 @@ static bool decimal_format_format(struct run *run, struct value *a, unsigned n, 
         return give(ret, text_buf_done(&out));
     }
     digits_of(format, a[1], number, digits, sizeof digits);
-    if (signbit(number))
+    bool own = signbit(number) && format->negative.start > 0;
+    const struct affixes *affixes = own ? &format->negative : &format->positive;
+    if (signbit(number) && !own)
         text_buf_unit(&out, '-');
-    write_affix(&out, format->pattern, 0, format->begin);
+    write_affix(&out, format->pattern, affixes->start, affixes->begin);
     if (isinf(number))
         text_buf_unit(&out, 0x221e);
     else
         write_digits(&out, format, digits);
-    write_affix(&out, format->pattern, format->end, format->pattern->length);
+    write_affix(&out, format->pattern, affixes->end, affixes->stop);
     return run_step(run, strlen(digits) / 16) && give(ret, text_buf_done(&out));
 }
 

@@ -117,14 +117,27 @@ bool known_zone(struct slice name)
     return false;
 }
 
+static bool name_zone(struct moment *moment, struct slice name)
+{
+    moment->utc_named = true;
+    snprintf(moment->zone, sizeof moment->zone, "%.*s", SLICE_ARG(name));
+    return true;
+}
+
+/* "GMT+01:00": an offset from one of the three. */
+static bool scan_named_offset(struct moment *moment, struct slice name)
+{
+    bool long_name = slice_starts_with(name, SLICE_LIT("GMT")) || slice_starts_with(name, SLICE_LIT("UTC"));
+    struct scan scan = {.text = name, .at = long_name ? 3 : 2};
+    return (long_name || slice_starts_with(name, SLICE_LIT("UT"))) && scan_offset(&scan, &moment->offset) &&
+           scan.at == name.len;
+}
+
 bool set_zone(struct run *run, struct moment *moment, struct slice name)
 {
     struct scan scan = {.text = name};
-    if (known_zone(name)) {
-        moment->utc_named = true;
-        snprintf(moment->zone, sizeof moment->zone, "%.*s", SLICE_ARG(name));
-        return true;
-    }
+    if (known_zone(name) || (name.len < sizeof moment->zone && scan_named_offset(moment, name)))
+        return name_zone(moment, name);
     if (scan_offset(&scan, &moment->offset) && scan.at == name.len)
         return true;
     return run_throw(run, CLASS_DATE_TIME_EXCEPTION,
