@@ -57,22 +57,6 @@ static enum flow_result exec_jump(struct run *run, const struct node *node)
     return FLOW_LEAVE;
 }
 
-static enum flow_result exec_while(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
-{
-    for (;;) {
-        bool go;
-        if (!interp__truth(run, frame, node->a, &go))
-            return FLOW_THROW;
-        if (!go)
-            return FLOW_NEXT;
-        if (!count_turn(run, frame, node))
-            return FLOW_THROW;
-        enum flow_result flow = exec_body(run, frame, node, ret);
-        if (flow != FLOW_NEXT)
-            return flow == FLOW_BREAK ? FLOW_NEXT : flow;
-    }
-}
-
 static enum flow_result exec_do(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     for (;;) {
@@ -103,6 +87,7 @@ static bool exec_head(struct run *run, struct frame *frame, const struct node *l
     return true;
 }
 
+/* `for`, and `while`, which has a condition alone. */
 static enum flow_result exec_for(struct run *run, struct frame *frame, const struct node *node, struct value *ret)
 {
     if (!exec_head(run, frame, node->list))
@@ -329,8 +314,8 @@ enum flow_result interp__exec(struct run *run, struct frame *frame, const struct
     case NODE_EXPRESSION: return interp__eval(run, frame, node->a, &ignored) ? FLOW_NEXT : FLOW_THROW;
     case NODE_DECLARE: return exec_declare(run, frame, node);
     case NODE_IF: return exec_if(run, frame, node, ret);
-    case NODE_WHILE: return exec_while(run, frame, node, ret);
     case NODE_DO: return exec_do(run, frame, node, ret);
+    case NODE_WHILE:
     case NODE_FOR: return exec_for(run, frame, node, ret);
     case NODE_EACH: return exec_each(run, frame, node, ret);
     case NODE_RETURN:
