@@ -17,19 +17,6 @@ static struct slice line_of(struct slice source, uint32_t line)
     return slice_make(at, (size_t)(stop - at));
 }
 
-/* The part of a text between two places counted in UTF-16 units. */
-static struct slice part_of(struct slice text, size_t from, size_t to)
-{
-    const char *at = text.data, *end = text.data + text.len, *start = NULL;
-    size_t units = 0;
-    while (at < end && units < to) {
-        if (units >= from && start == NULL)
-            start = at;
-        units += utf8_next(&at, end) > 0xffff ? 2 : 1;
-    }
-    return start == NULL ? SLICE_LIT("") : slice_make(start, (size_t)(at - start));
-}
-
 /* Of a line where the place is far to the right, thirty columns before it and ten behind. */
 static struct slice sample(struct compiler *compiler, uint32_t line, uint32_t column)
 {
@@ -37,7 +24,7 @@ static struct slice sample(struct compiler *compiler, uint32_t line, uint32_t co
     size_t units = utf8_units(text), start = 0, caret = column - 1;
     if (column > 40) {
         start = column - 31;
-        text = part_of(text, start, column + 10 > units ? units : column + 9);
+        text = utf8_part(text, start, column + 10 > units ? units : column + 9);
         caret = 30;
     }
     return arena_printf(compiler->scratch, "   %.*s\n   %*s^", SLICE_ARG(text), (int)caret, "");

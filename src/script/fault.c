@@ -6,19 +6,6 @@
 
 #define SCRIPT_NAME_UNITS_MAX 256
 
-/* A piece of the source by UTF-16 offsets. */
-static struct slice piece(struct slice source, int32_t begin, int32_t end)
-{
-    const char *at = source.data, *stop = source.data + source.len, *first = NULL;
-    int32_t units = 0;
-    while (at < stop && units < end) {
-        if (units >= begin && first == NULL)
-            first = at;
-        units += utf8_next(&at, stop) > 0xffff ? 2 : 1;
-    }
-    return first == NULL ? slice_make(stop, 0) : slice_make(first, (size_t)(at - first));
-}
-
 static struct problem *cause_new(struct arena *arena, const char *name, struct slice reason)
 {
     struct problem *cause = arena_zalloc(arena, sizeof *cause);
@@ -58,6 +45,11 @@ static void set_script_problem(struct arena *arena, struct problem *ret_problem,
     buf_deinit(&out);
 }
 
+static struct slice piece(struct slice source, const struct shown_script *shown)
+{
+    return utf8_part(source, (size_t)shown->start, (size_t)shown->end);
+}
+
 static struct slice pointer_line(struct arena *arena, int32_t spaces)
 {
     return arena_printf(arena, "%*s^---- HERE", spaces, "");
@@ -71,9 +63,8 @@ static void show_around(struct arena *arena, struct slice source, int32_t offset
     shown->start = offset > 25 ? offset - 25 : 0;
     shown->end = offset + 25 < length ? offset + 25 : length;
     bool cut = shown->start > 0;
-    shown->lines[0] =
-        arena_printf(arena, "%s%.*s%s", cut ? "... " : "", SLICE_ARG(piece(source, shown->start, shown->end)),
-                     shown->end < length ? " ..." : "");
+    shown->lines[0] = arena_printf(arena, "%s%.*s%s", cut ? "... " : "", SLICE_ARG(piece(source, shown)),
+                                   shown->end < length ? " ..." : "");
     shown->lines[1] = pointer_line(arena, offset - shown->start + (cut ? 4 : 0));
 }
 
@@ -139,9 +130,7 @@ static void show_statement(struct run *run, int32_t offset, struct shown_script 
     }
     for (unsigned i = program->start_count; i-- > 0 && program->starts[i] > shown->start;)
         shown->end = program->starts[i];
-    shown->lines[0] = piece(script->source, shown->start, shown->end);
-    if (shown->lines[0].data == NULL)
-        shown->lines[0] = SLICE_LIT("");
+    shown->lines[0] = piece(script->source, shown);
     shown->lines[1] = pointer_line(run->arena, offset - shown->start);
 }
 
@@ -179,7 +168,7 @@ static struct slice short_name(struct arena *arena, struct slice name)
     if (ret != NULL)
         line.len = (size_t)(ret - line.data);
     if (utf8_units(line) > SCRIPT_NAME_UNITS_MAX)
-        line = piece(line, 0, SCRIPT_NAME_UNITS_MAX);
+        line = utf8_part(line, 0, SCRIPT_NAME_UNITS_MAX);
     return line.len == name.len ? name : arena_printf(arena, "%.*s ...", SLICE_ARG(line));
 }
 

@@ -35,6 +35,18 @@ size_t utf8_units(struct slice utf8)
     return units;
 }
 
+struct slice utf8_part(struct slice utf8, size_t from, size_t to)
+{
+    const char *at = utf8.data, *end = utf8.data + utf8.len, *start = NULL;
+    size_t units = 0;
+    while (at < end && units < to) {
+        if (units >= from && start == NULL)
+            start = at;
+        units += utf8_next(&at, end) > 0xffff ? 2 : 1;
+    }
+    return start == NULL ? SLICE_LIT("") : slice_make(start, (size_t)(at - start));
+}
+
 /* Length in units and the or of all of them; above 0xff the text is wide. */
 static size_t measure(struct slice utf8, uint32_t *ret_all)
 {

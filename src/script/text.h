@@ -74,5 +74,7 @@ struct text *text_buf_done(struct text_buf *buf);
 uint32_t utf8_next(const char **at, const char *end);
 /* UTF-16 units in UTF-8. */
 size_t utf8_units(struct slice utf8);
+/* Returns: the part between two places counted in UTF-16 units; "" where it has none. */
+struct slice utf8_part(struct slice utf8, size_t from, size_t to);
 
 #endif
