@@ -35,6 +35,13 @@ void *parse__refuse(struct parser *parser, const struct token *token, const char
     return NULL;
 }
 
+void *parse__refuse_placed(struct parser *parser, const struct token *token, struct slice what)
+{
+    struct slice message = arena_printf(parser->compiler->scratch, "%.*s at line: %u column: %u. File: %.*s",
+                                        SLICE_ARG(what), token->line, token->column, SLICE_ARG(parser->compiler->name));
+    return parse__refuse(parser, token, message.data);
+}
+
 void *parse__unexpected(struct parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);

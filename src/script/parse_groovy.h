@@ -38,6 +38,8 @@ void parse__newlines(struct parser *parser);
 void *parse__unexpected(struct parser *parser);
 /* Refuses at a token, in these words. Returns: NULL. */
 void *parse__refuse(struct parser *parser, const struct token *token, const char *message);
+/* The same, for what the original refuses after it has parsed: the place stands in the words. Returns: NULL. */
+void *parse__refuse_placed(struct parser *parser, const struct token *token, struct slice what);
 /* Guards the depth of the tree; the caller restores parser->depth. */
 bool parse__enter(struct parser *parser);
 struct node *parse__make(struct parser *parser, enum node_kind kind, const struct token *token);

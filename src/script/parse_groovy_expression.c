@@ -396,10 +396,8 @@ static struct node *check_target(struct parser *parser, const struct token *toke
 {
     if (target->kind == NODE_NAME || target->kind == NODE_DOT || target->kind == NODE_BRACE)
         return target;
-    struct slice what = describe(parser, target);
-    struct slice message = arena_printf(parser->compiler->scratch, "\n%.*s at line: %u column: %u. File: %.*s",
-                                        SLICE_ARG(what), token->line, token->column, SLICE_ARG(parser->compiler->name));
-    return parse__refuse(parser, token, message.data);
+    struct slice what = arena_printf(parser->compiler->scratch, "\n%.*s", SLICE_ARG(describe(parser, target)));
+    return parse__refuse_placed(parser, token, what);
 }
 
 static struct node *parse_assignment(struct parser *parser, struct node *target)

@@ -257,14 +257,9 @@ static struct node *parse_try(struct parser *parser, const struct token *token)
         parse__newlines(parser);
         node->c = parse__block(parser);
     }
-    if (!parser->failed && node->list == NULL && node->c == NULL) {
-        struct slice message =
-            arena_printf(parser->compiler->scratch,
-                         "A try statement must have at least one catch or finally block. at line: %u "
-                         "column: %u. File: %.*s",
-                         token->line, token->column, SLICE_ARG(parser->compiler->name));
-        return parse__refuse(parser, token, message.data);
-    }
+    if (!parser->failed && node->list == NULL && node->c == NULL)
+        return parse__refuse_placed(parser, token,
+                                    SLICE_LIT("A try statement must have at least one catch or finally block."));
     return parser->failed ? NULL : node;
 }
 

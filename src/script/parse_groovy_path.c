@@ -200,12 +200,8 @@ static struct node *refuse_element(struct parser *parser, const struct node *ele
     const struct token *token = parser->compiler->tokens;
     while (token->start < element->offset)
         token++;
-    struct slice message =
-        arena_printf(parser->compiler->scratch,
-                     "Unexpected node type: EXPR found when expecting type: LABELED_ARG at line: %u column: "
-                     "%u. File: %.*s",
-                     token->line, token->column, SLICE_ARG(parser->compiler->name));
-    return parse__refuse(parser, token, message.data);
+    return parse__refuse_placed(parser, token,
+                                SLICE_LIT("Unexpected node type: EXPR found when expecting type: LABELED_ARG"));
 }
 
 static struct node *parse_collection(struct parser *parser)
