@@ -89,23 +89,29 @@ static bool no_pattern(struct run *run)
     return run->thrown == NULL ? run_throw_npe(run, "java.lang.CharSequence.toString()") : false;
 }
 
+/* Calls a[2] with each match; what it gives is kept in `all` (NULL: nowhere). */
+static bool call_matches(struct run *run, struct value *a, struct seq *all)
+{
+    struct matcher *matcher = match_with(run, a[0], a[1]);
+    struct value match;
+    bool found;
+    if (matcher == NULL)
+        return no_pattern(run);
+    while (matcher_find(run, matcher, &found)) {
+        if (!found)
+            return true;
+        if (!match_value(run, matcher, &match) || !run_invoke(run, a[2], &match, 1, &match) ||
+            (all != NULL && !seq_add(run, all, match)))
+            return false;
+    }
+    return false;
+}
+
 static bool each_match(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    struct matcher *matcher = match_with(run, a[0], a[1]);
-    struct value match, ignored;
-    bool found;
     *ret = a[0];
-    if (matcher == NULL)
-        return no_pattern(run);
-    for (;;) {
-        if (!matcher_find(run, matcher, &found))
-            return false;
-        if (!found)
-            return true;
-        if (!match_value(run, matcher, &match) || !run_invoke(run, a[2], &match, 1, &ignored))
-            return false;
-    }
+    return call_matches(run, a, NULL);
 }
 
 static bool find(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -126,22 +132,9 @@ static bool find(struct run *run, struct value *a, unsigned n, struct value *ret
 static bool find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    struct matcher *matcher = match_with(run, a[0], a[1]);
     struct seq *all = seq_new(run, CLASS_ARRAY_LIST, 0);
-    struct value match;
-    bool found;
     *ret = value_of(all);
-    if (matcher == NULL)
-        return no_pattern(run);
-    for (;;) {
-        if (!matcher_find(run, matcher, &found))
-            return false;
-        if (!found)
-            return true;
-        if (!match_value(run, matcher, &match) || !run_invoke(run, a[2], &match, 1, &match) ||
-            !seq_add(run, all, match))
-            return false;
-    }
+    return call_matches(run, a, all);
 }
 
 /* Characters */
