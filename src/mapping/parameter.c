@@ -197,6 +197,12 @@ static int put_parameter(struct merge *merge, struct mapping_field *field, const
     return r;
 }
 
+/* Members of a definition that are no parameters: what the field is, and where its values go besides. */
+static bool is_structure(struct slice name)
+{
+    return slice_is(name, "type") || slice_is(name, "fields") || slice_is(name, "copy_to");
+}
+
 /* Of a type nobody searches, everything is kept as it came. */
 static void keep_all(struct merge *merge, struct mapping_field *field, yyjson_val *definition)
 {
@@ -206,7 +212,7 @@ static void keep_all(struct merge *merge, struct mapping_field *field, yyjson_va
     yyjson_val *key, *value;
     yyjson_obj_foreach (definition, i, max, key, value) {
         struct slice name = json_slice(key);
-        if (slice_is(name, "type") || slice_is(name, "fields") || slice_is(name, "copy_to"))
+        if (is_structure(name))
             continue;
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
         json_write(&buf, value, merge->dialect);
@@ -228,7 +234,7 @@ int field__read_parameters(struct merge *merge, struct mapping_field *field, yyj
     yyjson_val *key, *value;
     yyjson_obj_foreach (definition, i, max, key, value) {
         struct slice name = json_slice(key);
-        if (slice_is(name, "type") || slice_is(name, "fields") || slice_is(name, "copy_to"))
+        if (is_structure(name))
             continue;
         const struct parameter *parameter = find_parameter(name, field->type);
         int r = parameter == NULL ? refuse_unknown(merge, field, definition, name)

@@ -3,6 +3,7 @@
 #include "mapping/shard.h"
 
 #include "base/check.h"
+#include "mapping/analysis_internal.h"
 
 /* Ids have at most 512 bytes; of a routing value beyond this, the first units decide. */
 enum { UNITS_MAX = 4096 };
@@ -44,26 +45,12 @@ uint32_t shard_murmur3(const void *bytes, size_t len, uint32_t seed)
     return finish(hash ^ (uint32_t)len);
 }
 
-/* Takes one code point off the front of UTF-8; a byte that begins none stands for itself. */
-static uint32_t take_code_point(struct slice *text)
-{
-    const uint8_t *p = (const uint8_t *)text->data;
-    size_t len = p[0] < 0xc0 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (len > text->len)
-        len = 1;
-    uint32_t point = len == 1 ? p[0] : p[0] & (0xffu >> (len + 1));
-    for (size_t i = 1; i < len; i++)
-        point = point << 6 | (p[i] & 0x3f);
-    *text = slice_from_offset(*text, len);
-    return point;
-}
-
 /* Writes the UTF-16 units of a text. Returns: how many, at most UNITS_MAX. */
 static size_t utf16_units(struct slice text, uint16_t units[UNITS_MAX])
 {
     size_t count = 0;
     while (text.len > 0 && count + 2 <= UNITS_MAX) {
-        uint32_t point = take_code_point(&text);
+        uint32_t point = utf8__take(&text);
         if (point >= 0x10000) {
             units[count++] = (uint16_t)(0xd7c0 + (point >> 10));
             units[count++] = (uint16_t)(0xdc00 | (point & 0x3ff));
