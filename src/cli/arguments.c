@@ -249,6 +249,14 @@ void arguments_address(const struct argp_state *state, const char *text, char **
     *ret_host = host_len > 0 ? mem_strdup(text, host_len) : mem_strdup("127.0.0.1", 9);
 }
 
+char *arguments_path(char *text)
+{
+    char *colon = strchr(text, ':');
+    if (colon != NULL)
+        *colon = '\0';
+    return colon != NULL ? colon + 1 : NULL;
+}
+
 const char *arguments_duration_text(uint64_t us, char to[32])
 {
     snprintf(to, 32, "%" PRIu64 "ms", us / TL_MS);

@@ -26,6 +26,9 @@ uint64_t arguments_number(const struct argp_state *state, const char *option, co
 /* Splits "HOST:PORT", "[::1]:PORT" or "PORT". Owns: the caller, *ret_host; mem_free. */
 void arguments_address(const struct argp_state *state, const char *text, char **ret_host, uint16_t *ret_port);
 
+/* Cuts "INDEX:PATH" behind INDEX. Returns: PATH, or NULL where there is none. */
+char *arguments_path(char *text);
+
 /* A duration as the server takes it, "1500ms", in `to`. */
 const char *arguments_duration_text(uint64_t us, char to[32]);
 

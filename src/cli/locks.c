@@ -34,15 +34,6 @@ static const char doc[] =
     "  tidelock locks\n"
     "  tidelock locks --watch fs:/clinton\n";
 
-static void take_target(struct locks_options *o, char *text)
-{
-    char *colon = strchr(text, ':');
-    if (colon != NULL)
-        *colon = '\0';
-    o->index = text;
-    o->path = colon != NULL ? colon + 1 : NULL;
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct locks_options *o = state->input;
@@ -53,7 +44,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case ARGP_KEY_ARG:
         if (o->index != NULL)
             argp_error(state, "one INDEX at a time, please");
-        take_target(o, text);
+        o->index = text;
+        o->path = arguments_path(text);
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

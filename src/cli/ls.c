@@ -32,11 +32,9 @@ static const char doc[] = "List the directory PATH of a tree that `tidelock impo
 
 static void take_target(struct ls_options *o, char *text)
 {
-    char *colon = strchr(text, ':');
-    if (colon != NULL)
-        *colon = '\0';
+    const char *path = arguments_path(text);
     o->index = text;
-    o->path = colon != NULL ? slice_from(colon + 1) : SLICE_LIT("");
+    o->path = path != NULL ? slice_from(path) : SLICE_LIT("");
     while (o->path.len > 0 && o->path.data[o->path.len - 1] == '/')
         o->path.len--;
 }
