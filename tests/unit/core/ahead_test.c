@@ -100,15 +100,22 @@ static void open_box(struct core_box *box)
     box_run(box, bulk(box, NULL, 0), 1);
 }
 
+/* Opens a box and, in it, the transaction t, which has written every document. Returns: how many entries were there before. */
+static size_t open_with_transaction(struct core_box *box)
+{
+    open_box(box);
+    size_t before = entries(box);
+    transaction(box, COMMAND_TXN_BEGIN, "t");
+    box_run(box, bulk(box, "t", 1), 1);
+    return before;
+}
+
 static void committed_entries_stay(void **state)
 {
     struct core_box box;
     (void)state;
 
-    open_box(&box);
-    size_t before = entries(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    box_run(&box, bulk(&box, "t", 1), 1);
+    size_t before = open_with_transaction(&box);
     assert_true(entries(&box) > before);
     assert_int_equal(notes(&box), (entries(&box) - before + AHEAD_NOTE_KEYS_MAX - 1) / AHEAD_NOTE_KEYS_MAX);
     maintain(&box); /* leaves those of an open transaction alone */
@@ -127,10 +134,7 @@ static void rolled_back_entries_go(void **state)
     struct core_box box;
     (void)state;
 
-    open_box(&box);
-    size_t before = entries(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    box_run(&box, bulk(&box, "t", 1), 1);
+    size_t before = open_with_transaction(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "u"); /* one that stays open, and has its own */
     struct command *own = bulk(&box, "u", 2);
     for (size_t i = 0; i < DOCUMENTS; i++)
@@ -153,10 +157,7 @@ static void entries_go_after_a_restart(void **state)
     struct core_box box;
     (void)state;
 
-    open_box(&box);
-    size_t before = entries(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
-    box_run(&box, bulk(&box, "t", 1), 1);
+    size_t before = open_with_transaction(&box);
     box_reopen(&box);
     box_run(&box, command_new(COMMAND_RESTART, DIALECT_7), 1);
     maintain(&box);
