@@ -399,7 +399,7 @@ static struct slice target_routing(const struct search_call *call, const struct 
 static double index_boost(const struct search_call *call, const struct catalog_target *target)
 {
     size_t index, count;
-    yyjson_val *key, *value, *boosts = call->search.indices_boost;
+    yyjson_val *key, *value, *boosts = json_object_or_empty(call->search.indices_boost);
     if (yyjson_is_arr(boosts) && unsafe_yyjson_get_len(boosts) > 0) {
         yyjson_arr_foreach (call->search.indices_boost, index, count, value) {
             yyjson_val *boost = json_get(value, target->index->name);

@@ -112,9 +112,9 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
                      struct alias_set *set, struct problem *ret_problem)
 {
     size_t i, max;
-    yyjson_val *key, *body;
+    yyjson_val *key, *body, *members = json_object_or_empty(json);
 
-    yyjson_obj_foreach (json, i, max, key, body) {
+    yyjson_obj_foreach (members, i, max, key, body) {
         struct catalog_alias alias;
         if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
             alias__parse(json_slice(key), body, arena, &alias, ret_problem) != 0)

@@ -46,9 +46,9 @@ static bool is_root_parameter(struct slice key)
 static bool names_types(yyjson_val *mappings)
 {
     size_t i, max;
-    yyjson_val *key, *value;
+    yyjson_val *key, *value, *object = json_object_or_empty(mappings);
 
-    yyjson_obj_foreach (mappings, i, max, key, value)
+    yyjson_obj_foreach (object, i, max, key, value)
         if (is_root_parameter(json_slice(key)) || !yyjson_is_obj(value))
             return false;
     return yyjson_obj_size(mappings) > 0;

@@ -205,6 +205,13 @@ int json_parse_stored(struct arena *arena, struct slice text, struct json_doc *r
     return 0;
 }
 
+yyjson_val *json_object_or_empty(yyjson_val *object)
+{
+    /* The values behind it are where a walk of it would begin. */
+    static yyjson_val empty[3] = {{.tag = YYJSON_TYPE_OBJ}};
+    return object != NULL ? object : empty;
+}
+
 yyjson_val *json_get(yyjson_val *object, struct slice key)
 {
     if (!yyjson_is_obj(object))

@@ -69,6 +69,9 @@ static inline struct slice json_slice(yyjson_val *value)
 yyjson_val *json_get(yyjson_val *object, struct slice key);
 #define json_get_lit(object, literal) json_get((object), SLICE_LIT(literal))
 
+/* Returns: the object, or one without members for NULL: yyjson_obj_foreach counts on from what it is given. */
+yyjson_val *json_object_or_empty(yyjson_val *object);
+
 /*
  * The place of a string value in the text: the offset of its first byte behind the opening quote, and the
  * length of its escaped form.

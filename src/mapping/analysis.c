@@ -314,11 +314,11 @@ int analysis_new(struct arena *arena, yyjson_val *settings, struct arena *scratc
 {
     struct analysis *analysis = arena_zalloc(arena, sizeof *analysis);
     struct reader reader = {arena, scratch, settings, ret_problem};
-    int r =
-        read_all(&reader, json_get_lit(settings, "analyzer"), read_analyzer, &analysis->analyzers, &analysis->count);
+    int r = read_all(&reader, json_object_or_empty(json_get_lit(settings, "analyzer")), read_analyzer,
+                     &analysis->analyzers, &analysis->count);
     if (r == 0)
-        r = read_all(&reader, json_get_lit(settings, "normalizer"), read_normalizer, &analysis->normalizers,
-                     &analysis->normalizer_count);
+        r = read_all(&reader, json_object_or_empty(json_get_lit(settings, "normalizer")), read_normalizer,
+                     &analysis->normalizers, &analysis->normalizer_count);
     if (r == 0)
         *ret_analysis = analysis;
     return r;
