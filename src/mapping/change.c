@@ -94,10 +94,10 @@ static int merge_type(struct mapping *mapping, struct slice name, yyjson_val *bo
 }
 
 /* Ends a change: seals the copy, and hands out the base again where nothing changed. */
-static int finish(const struct mapping *base, struct mapping **mapping, enum dialect dialect, struct arena *arena,
+static int finish(const struct mapping *base, struct mapping **mapping, struct arena *arena,
                   struct mapping **ret_mapping, struct problem *problem)
 {
-    int r = mapping__seal(*mapping, dialect, arena, problem);
+    int r = mapping__seal(*mapping, arena, problem);
     if (r != 0)
         return r;
     struct buf before = BUF_INIT(BUF_UNLIMITED);
@@ -135,7 +135,7 @@ int mapping_merge(const struct mapping *base, struct slice type, yyjson_val *bod
                            "parameter is set to true.");
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     int r = merge_type(mapping, type, unwrap(body, type), dialect, creating, arena, ret_problem);
-    return r == 0 ? finish(base, &mapping, dialect, arena, ret_mapping, ret_problem) : r;
+    return r == 0 ? finish(base, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 
 static bool is_root_parameter(struct slice name)
@@ -194,7 +194,7 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
     tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(base);
     int r = of_types ? merge_all_types(mapping, mappings, arena, ret_problem)
                      : merge_type(mapping, SLICE_NONE, mappings, dialect, true, arena, ret_problem);
-    return r == 0 ? finish(base, &mapping, dialect, arena, ret_mapping, ret_problem) : r;
+    return r == 0 ? finish(base, &mapping, arena, ret_mapping, ret_problem) : r;
 }
 
 int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
@@ -211,5 +211,5 @@ int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidd
     if (record == NULL)
         return MAPPING_REFUSED;
     record->type.hidden = hidden;
-    return finish(base, &mapping, dialect, arena, ret_mapping, ret_problem);
+    return finish(base, &mapping, arena, ret_mapping, ret_problem);
 }

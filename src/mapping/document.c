@@ -507,7 +507,7 @@ static int grow_mapping(struct walk *walk, struct mapping **ret_mapping)
     int r = walk_root(&growing);
     INSIST(r != WALK_UNKNOWN_FIELD);
     if (r == 0)
-        r = mapping__seal(mapping, walk->dialect, walk->arena, walk->problem);
+        r = mapping__seal(mapping, walk->arena, walk->problem);
     if (r == 0)
         *ret_mapping = tl_steal(mapping);
     return r == 0 ? 0 : DOCUMENT_REFUSED;

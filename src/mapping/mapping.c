@@ -231,7 +231,6 @@ struct type_record *mapping__add_type(struct mapping *mapping, struct slice name
  */
 struct sealing {
     struct mapping *mapping;
-    enum dialect dialect;
     struct arena *arena;
     struct problem *problem;
     size_t field_count;
@@ -409,10 +408,10 @@ static void share_completeness(struct mapping *mapping, struct mapping_field *fi
         share_completeness(mapping, field->multi[i]);
 }
 
-int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *ret_problem)
 {
     REQUIRE(!mapping->sealed);
-    struct sealing sealing = {mapping, dialect, arena, ret_problem, 0};
+    struct sealing sealing = {mapping, arena, ret_problem, 0};
     for (size_t i = 0; i < mapping->number_count; i++)
         map_put(&mapping->by_number_path, mapping->numbers[i].path, (void *)(uintptr_t)(i + 1));
     for (size_t i = 0; i < mapping->type_count; i++) {

@@ -82,8 +82,7 @@ int mapping__new_nested(yyjson_val *settings, struct arena *arena, struct mappin
  * Ends building: sorts out numbers, the path field and lookups, and checks the limits.
  * Returns: 0, MAPPING_REFUSED.
  */
-int mapping__seal(struct mapping *mapping, enum dialect dialect, struct arena *arena,
-                  struct problem *ret_problem) TL_MUST_USE;
+int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 /*
  * Finds the fields that the entries of another field find, and takes theirs away.
  * Requires: fields are numbered, and agree with their numbers on being complete.

@@ -293,7 +293,7 @@ static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_
         mapping->path_name = arena_copy(&mapping->arena, path);
     if (!decode_fields(mapping, json_get_lit(doc.root, "fields")) ||
         !decode_types(mapping, json_get_lit(doc.root, "types"), arena, &problem) ||
-        mapping__seal(mapping, DIALECT_7, arena, &problem) != 0)
+        mapping__seal(mapping, arena, &problem) != 0)
         return TL_ERR_CORRUPT;
     *ret_mapping = tl_steal(mapping);
     return 0;
