@@ -15,10 +15,10 @@ static bool step_text(struct run *run, const struct text *text, bool back, struc
     size_t kept = text->length;
     while (kept > 0 && text_at(text, kept - 1) == edge)
         kept--;
-    if (kept > 0)
+    if (kept > 0) {
         text_buf_range(&out, text, 0, kept - 1);
-    if (kept > 0)
         text_buf_unit(&out, (uint16_t)(text_at(text, kept - 1) + (back ? -1 : 1)));
+    }
     if (!back && kept < text->length)
         text_buf_range(&out, text, kept, text->length);
     if (!back && kept == 0)
