@@ -27,8 +27,9 @@ static void write_rate(struct json_writer *writer, double rate)
     buf_deinit(&text);
 }
 
-void by_query_write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
-                           int slice, double rate)
+/* Writes the status as Elasticsearch shows it: inside braces of the caller's. */
+static void write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
+                         int slice, double rate)
 {
     if (slice >= 0)
         number(writer, "slice_id", (uint64_t)slice);
@@ -60,7 +61,7 @@ static void write_slices(struct json_writer *writer, const struct by_query *by, 
     json_begin(writer, '[');
     for (uint32_t i = 0; i < by->part_count; i++) {
         json_begin(writer, '{');
-        by_query_write_status(writer, by, &by->parts[i], (int)i, rate);
+        write_status(writer, by, &by->parts[i], (int)i, rate);
         json_end(writer, '}');
     }
     json_end(writer, ']');
@@ -73,7 +74,7 @@ static void write_response(struct json_writer *writer, const struct by_query *by
     number(writer, "took", (uint64_t)(search_clock_us() - by->task->begun_us) / 1000);
     json_key(writer, "timed_out");
     json_bool(writer, false);
-    by_query_write_status(writer, by, &by->sum, -1, rate);
+    write_status(writer, by, &by->sum, -1, rate);
     if (by->rolled_back) {
         json_key(writer, "rolled_back");
         json_bool(writer, true);
@@ -111,7 +112,7 @@ static void publish_status(struct by_query *by)
     double rate = task_requests_per_second(by->task);
     json_writer_init(&writer, &text);
     json_begin(&writer, '{');
-    by_query_write_status(&writer, by, &by->sum, -1, rate);
+    write_status(&writer, by, &by->sum, -1, rate);
     write_slices(&writer, by, rate);
     json_end(&writer, '}');
     task_set_status(by->task, buf_view(&text));
@@ -178,7 +179,8 @@ static void answer_request(struct by_query *by)
     request_settle(request, REQUEST_DONE);
 }
 
-void by_query_run(struct task *task)
+/* The task's work. */
+static void run_call(struct task *task)
 {
     struct by_query *by = task->context;
     if (by->atomic)
@@ -200,7 +202,7 @@ void by_query_leave_view(struct by_query *by)
     by->pinned = false;
 }
 
-void by_query_free(void *context)
+static void free_call(void *context)
 {
     struct by_query *by = context;
     script_unref(by->compiled);
@@ -232,8 +234,8 @@ static int by_query_ready(struct request *request)
     by->overlay = tl_steal(request->overlay);
     by->pinned = by->overlay == NULL && journal_pin(request->api->journal, by->call.view.ts) == 0;
     task->context = by;
-    task->free = by_query_free;
-    task->run = by_query_run;
+    task->free = free_call;
+    task->run = run_call;
     task->requests_per_second = by->rate;
     task->request = by->wait ? request : NULL;
     bool wait = by->wait;

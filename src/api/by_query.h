@@ -72,10 +72,6 @@ struct by_query {
  */
 int by_query_read(struct request *request, struct by_query *by) TL_MUST_USE;
 
-/* The task's work. */
-void by_query_run(struct task *task);
-void by_query_free(void *context);
-
 /* Does it all on the calling thread, up to the answer. */
 void by_query_work(struct by_query *by);
 /* The same in a transaction of its own: all or nothing (by_query_atomic.c). */
@@ -88,9 +84,5 @@ void by_query_leave_view(struct by_query *by);
 void by_query_progress(struct by_query *by);
 /* Writes one document beside the call, and waits. */
 void by_query_store(struct by_query *by, const struct write_item *item);
-
-/* Writes the status as Elasticsearch shows it: inside braces of the caller's. */
-void by_query_write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
-                           int slice, double rate);
 
 #endif

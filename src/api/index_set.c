@@ -66,7 +66,7 @@ int index_options_read(struct request *request, const struct catalog_options *de
 
 /* --- Resolving ---------------------------------------------------------------------------------------------------- */
 
-int index_set_resolve(struct request *request, const struct catalog_options *options, struct index_set *ret_set)
+static int resolve_set(struct request *request, const struct catalog_options *options, struct index_set *ret_set)
 {
     struct slice expression = request_part(request, PART_INDEX);
     int r = catalog_resolve(request_catalog(request), expression, options, request->dialect, request->arena,
@@ -80,7 +80,7 @@ int index_set_read(struct request *request, const struct catalog_options *defaul
     int r = index_options_read(request, defaults, &options);
     if (r != 0 || (r = request_accept(request)) != 0)
         return r;
-    return index_set_resolve(request, &options, ret_set);
+    return resolve_set(request, &options, ret_set);
 }
 
 unsigned index_set_primaries(const struct index_set *set)

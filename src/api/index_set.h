@@ -22,13 +22,10 @@ int index_options_read(struct request *request, const struct catalog_options *de
                        struct catalog_options *ret_options) TL_MUST_USE;
 
 /*
- * Resolves the path's {index} (none: all) in the request's catalog, which it takes if there is none.
+ * Resolves the path's {index} (none: all) in the request's catalog, which it takes if there is none, with options as
+ * index_options_read reads them.
  * Returns: 0, REQUEST_REFUSED.
  */
-int index_set_resolve(struct request *request, const struct catalog_options *options,
-                      struct index_set *ret_set) TL_MUST_USE;
-
-/* Both in one. */
 int index_set_read(struct request *request, const struct catalog_options *defaults,
                    struct index_set *ret_set) TL_MUST_USE;
 

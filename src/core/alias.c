@@ -71,8 +71,9 @@ static int read_member(struct catalog_alias *alias, struct slice key, yyjson_val
     return 0;
 }
 
-int alias__parse(struct slice name, yyjson_val *body, struct arena *arena, struct catalog_alias *ret_alias,
-                 struct problem *ret_problem)
+/* Reads {"filter": …, "routing": …, "index_routing", "search_routing", "is_write_index", "is_hidden"}; NULL: nothing set. */
+static int parse_alias(struct slice name, yyjson_val *body, struct arena *arena, struct catalog_alias *ret_alias,
+                       struct problem *ret_problem)
 {
     struct catalog_alias alias = {.name = name, .write_index = CATALOG_FLAG_UNSET, .hidden = CATALOG_FLAG_UNSET};
     size_t i, max;
@@ -87,7 +88,7 @@ int alias__parse(struct slice name, yyjson_val *body, struct arena *arena, struc
     return 0;
 }
 
-void alias__put(struct alias_set *set, struct arena *arena, const struct catalog_alias *alias)
+static void put_alias(struct alias_set *set, struct arena *arena, const struct catalog_alias *alias)
 {
     for (size_t i = 0; i < set->count; i++)
         if (slice_equal(set->items[i].name, alias->name)) {
@@ -98,7 +99,8 @@ void alias__put(struct alias_set *set, struct arena *arena, const struct catalog
     set->items[set->count++] = *alias;
 }
 
-bool alias__remove(struct alias_set *set, struct slice name)
+/* Returns: whether it was there. */
+static bool remove_alias(struct alias_set *set, struct slice name)
 {
     for (size_t i = 0; i < set->count; i++)
         if (slice_equal(set->items[i].name, name)) {
@@ -117,9 +119,9 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
     yyjson_obj_foreach (members, i, max, key, body) {
         struct catalog_alias alias;
         if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
-            alias__parse(json_slice(key), body, arena, &alias, ret_problem) != 0)
+            parse_alias(json_slice(key), body, arena, &alias, ret_problem) != 0)
             return ALIAS_REFUSED;
-        alias__put(set, arena, &alias);
+        put_alias(set, arena, &alias);
     }
     if (set->count > CATALOG_ALIASES_MAX) {
         problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "an index has at most %d aliases", CATALOG_ALIASES_MAX);
@@ -234,7 +236,7 @@ static struct alias_set aliases_of(const struct catalog_index *index, struct are
         copy.filter = copy.filter.data == NULL ? SLICE_NONE : arena_copy(arena, copy.filter);
         copy.index_routing = copy.index_routing.data == NULL ? SLICE_NONE : arena_copy(arena, copy.index_routing);
         copy.search_routing = copy.search_routing.data == NULL ? SLICE_NONE : arena_copy(arena, copy.search_routing);
-        alias__put(&set, arena, &copy);
+        put_alias(&set, arena, &copy);
     }
     return set;
 }
@@ -250,9 +252,9 @@ static int add(struct core *core, const struct alias_action *action, const struc
             0 ||
         (action->body.data != NULL &&
          json_parse(&core->arena, action->body, command->dialect, JSON_DUPLICATES, &body, &command->problem) != 0) ||
-        alias__parse(action->alias, body.root, &core->arena, &alias, &command->problem) != 0)
+        parse_alias(action->alias, body.root, &core->arena, &alias, &command->problem) != 0)
         return ALIAS_REFUSED;
-    alias__put(&set, &core->arena, &alias);
+    put_alias(&set, &core->arena, &alias);
     return set_aliases(core, index, &set, command);
 }
 
@@ -262,7 +264,7 @@ static int take_away(struct core *core, const struct alias_action *action, const
     struct alias_set set = aliases_of(index, &core->arena);
     struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
-    if (alias__remove(&set, action->alias))
+    if (remove_alias(&set, action->alias))
         return set_aliases(core, index, &set, command);
     problem_set(&command->problem, &command->arena, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing",
                 SLICE_ARG(action->alias));

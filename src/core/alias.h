@@ -15,14 +15,6 @@ struct alias_set {
     size_t capacity;
 };
 
-/* Reads {"filter": …, "routing": …, "index_routing", "search_routing", "is_write_index", "is_hidden"}; NULL: nothing set. */
-int alias__parse(struct slice name, yyjson_val *body, struct arena *arena, struct catalog_alias *ret_alias,
-                 struct problem *ret_problem) TL_MUST_USE;
-
-void alias__put(struct alias_set *set, struct arena *arena, const struct catalog_alias *alias);
-/* Returns: whether it was there. */
-bool alias__remove(struct alias_set *set, struct slice name);
-
 /* Adds those of {"name": {body}, …} to a set, checking their names. `json` may be NULL. */
 int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
                      struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;

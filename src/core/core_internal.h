@@ -139,8 +139,6 @@ int owners__due(struct core *core, tl_ts now) TL_MUST_USE;
 tl_ts owners__deadline(const struct core *core);
 /* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own. Called with none open. */
 int owners__resume(struct core *core) TL_MUST_USE;
-/* Returns: a transaction's overlay to read through; NULL when it has none or is not open. */
-const struct overlay *owners__overlay(const struct core *core, struct slice transaction);
 /* Returns: whether anyone holds or awaits a lock; while not, writes ask for none (the short path). */
 bool owners__any(const struct core *core);
 /* Returns: whether no lock, held or awaited, can concern a write in this index. */

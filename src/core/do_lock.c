@@ -56,8 +56,12 @@ static int name_document(struct core *core, const struct lock_target *target, co
     return type == NULL ? 0 : write__place(core, overlay, want->on.index, want->on.type, want->on.id, &want->on.path);
 }
 
-int lock__wants(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
-                struct arena *arena, struct lock_want **ret_wants, struct problem *ret_problem)
+/*
+ * Finds what lock targets mean: the concrete index, the stored type, where a document lies now.
+ * Returns: 0; 1 with *ret_problem in `arena`; fatal codes. What *ret_wants points to lives in core->arena.
+ */
+static int find_wants(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
+                      struct arena *arena, struct lock_want **ret_wants, struct problem *ret_problem)
 {
     if (count > LOCK_TARGETS_MAX) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks",
@@ -174,7 +178,7 @@ int core__do_lock(struct core *core, struct command *command)
         return 0;
     }
     const struct overlay *overlay = asker.txn == NULL ? NULL : asker.txn->overlay;
-    int r = lock__wants(core, lock->targets, lock->target_count, overlay, &command->arena, &wants, &command->problem);
+    int r = find_wants(core, lock->targets, lock->target_count, overlay, &command->arena, &wants, &command->problem);
     if (r != 0 || !within_limits(core, command, asker.owner, lock->target_count))
         return r < 0 ? tl_trace(r) : 0;
     struct wait *wait = wait__new(core, command, asker.owner, asker.session, asker.txn);
@@ -221,7 +225,7 @@ int core__do_unlock(struct core *core, struct command *command)
         lock->released = lock_release_all(locks, &session->party.owner);
         return 0;
     }
-    int r = lock__wants(core, lock->targets, lock->target_count, NULL, &command->arena, &wants, &command->problem);
+    int r = find_wants(core, lock->targets, lock->target_count, NULL, &command->arena, &wants, &command->problem);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     for (size_t i = 0; i < lock->target_count; i++)
@@ -246,7 +250,7 @@ int core__do_txn_lock(struct core *core, struct command *command)
         return 0;
     }
     int r =
-        lock__wants(core, lock->targets, lock->target_count, txn->overlay, &command->arena, &wants, &command->problem);
+        find_wants(core, lock->targets, lock->target_count, txn->overlay, &command->arena, &wants, &command->problem);
     if (r != 0 || !within_limits(core, command, wait->owner, lock->target_count)) {
         wait__free(core, wait);
         txn__touch(core, txn);

@@ -239,7 +239,11 @@ static int make_mapping(const struct index_draft *draft, struct arena *arena, st
                : INDEX_REFUSED;
 }
 
-int index__create(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
+/*
+ * Makes an index in the open unit.
+ * Returns: 0; INDEX_REFUSED, nothing made.
+ */
+static int create_index(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     struct catalog_index_spec spec = {.name = draft->name, .dialect = draft->dialect, .created_ms = core->ts / TL_MS};
@@ -270,7 +274,7 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
     if (catalog_check_index_name(name, dialect, arena, ret_problem) != 0 ||
         template__apply(core, &draft, arena, ret_problem) != 0)
         return INDEX_REFUSED;
-    return index__create(core, &draft, arena, ret_problem);
+    return create_index(core, &draft, arena, ret_problem);
 }
 
 int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
@@ -411,7 +415,7 @@ int core__do_index_create(struct core *core, struct command *command)
     else if (r == 0)
         r = index__draft_add(core, &draft, body.root, false, arena, problem);
     if (r == 0)
-        r = index__create(core, &draft, arena, problem);
+        r = create_index(core, &draft, arena, problem);
     if (r == 0)
         r = alias__check_write_index(core->catalog, catalog_index(core->catalog, index->name), arena, problem);
     if (r != 0)

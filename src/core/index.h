@@ -21,13 +21,6 @@ struct index_draft {
     struct alias_set aliases;
 };
 
-/*
- * Makes an index in the open unit.
- * Returns: 0; INDEX_REFUSED, nothing made.
- */
-int index__create(struct core *core, struct index_draft *draft, struct arena *arena,
-                  struct problem *ret_problem) TL_MUST_USE;
-
 /* Makes the index that a document is written to. `type` is the document's. */
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                        struct arena *arena, struct problem *ret_problem) TL_MUST_USE;

@@ -126,12 +126,6 @@ bool owners__clear_of(const struct core *core, struct slice index)
     return lock_table_clear_of(&core->owners->locks, index);
 }
 
-const struct overlay *owners__overlay(const struct core *core, struct slice transaction)
-{
-    const struct txn *txn = map_get(&core->owners->txns, transaction);
-    return txn == NULL ? NULL : txn->overlay;
-}
-
 /* --- What the table did ------------------------------------------------------------------------------------------- */
 
 /* The victim of a deadlock: a transaction ends, any other request is told. */

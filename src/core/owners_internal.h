@@ -182,12 +182,6 @@ void wait__tell_end(struct core *core, const struct wait *wait);
 
 /* --- Locks (do_lock.c) -------------------------------------------------------------------------------------------- */
 
-/*
- * Finds what lock targets mean: the concrete index, the stored type, where a document lies now.
- * Returns: 0; 1 with *ret_problem in `arena`; fatal codes. What *ret_wants points to lives in core->arena.
- */
-int lock__wants(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
-                struct arena *arena, struct lock_want **ret_wants, struct problem *ret_problem) TL_MUST_USE;
 /* Completes a LOCK command that was granted. */
 void lock__granted(struct core *core, struct command *command, struct wait *wait);
 int lock__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;

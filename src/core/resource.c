@@ -314,7 +314,7 @@ struct resource_name resource_name(const struct resource *resource, struct arena
     return name;
 }
 
-void resource_name_print(const struct resource_name *name, struct buf *buf)
+static void print_name(const struct resource_name *name, struct buf *buf)
 {
     if (name->index.len == 0) {
         buf_lit(buf, "everything");
@@ -338,6 +338,6 @@ void resource_print(const struct resource *resource, struct buf *buf)
 {
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
-    resource_name_print(&name, buf);
+    print_name(&name, buf);
     arena_deinit(&arena);
 }

@@ -118,6 +118,5 @@ struct resource_name resource_name(const struct resource *resource, struct arena
 
 /* "everything", "fs", "fs:/clinton", "fs/1", "fs/type/1": how stories and messages call it. */
 void resource_print(const struct resource *resource, struct buf *buf);
-void resource_name_print(const struct resource_name *name, struct buf *buf);
 
 #endif

@@ -179,7 +179,8 @@ static int run_script(struct update *update, struct slice source, struct problem
     return 0;
 }
 
-bool update_has_script(const struct write_update *asked)
+/* Whether the update is by a script. */
+static bool has_script(const struct write_update *asked)
 {
     return asked->script_source.data != NULL || asked->script_id.data != NULL || asked->script_file.data != NULL;
 }
@@ -212,7 +213,7 @@ static int make_new(struct update *update, struct problem *ret_problem)
 
     if (source.data == NULL && asked->doc_as_upsert)
         source = asked->doc;
-    if (asked->scripted_upsert && update_has_script(asked))
+    if (asked->scripted_upsert && has_script(asked))
         return run_script(update, source.data == NULL ? SLICE_LIT("{}") : source, ret_problem);
     if (source.data == NULL)
         return UPDATE_MISSING;
@@ -225,7 +226,7 @@ int update_run(struct update *update, struct problem *ret_problem)
 {
     if (update->old == NULL)
         return make_new(update, ret_problem);
-    if (update_has_script(update->item->update))
+    if (has_script(update->item->update))
         return run_script(update, update->old->source, ret_problem);
     return merge(update, ret_problem);
 }

@@ -60,7 +60,4 @@ enum {
  */
 int update_run(struct update *update, struct problem *ret_problem) TL_MUST_USE;
 
-/* Whether the update is by a script. */
-bool update_has_script(const struct write_update *asked);
-
 #endif

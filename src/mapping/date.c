@@ -96,7 +96,8 @@ static void place_day_of_year(struct date_parts *parts, int day_of_year)
         parts->day -= calendar_month_days(parts->year, parts->month++);
 }
 
-int date__resolve(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis)
+/* Turns fields into milliseconds. Returns: DATE_INVALID where one is out of its range. */
+static int resolve_fields(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis)
 {
     int hour = fields->hour;
     if (fields->half != DATE_UNSET) {
@@ -223,7 +224,7 @@ static int parse_alternative(const struct date_alternative *alternative, struct 
     if (alternative->kind == DATE_ISO ? !parse_iso(text, alternative->strict, &fields)
                                       : date__parse_pattern(alternative, text, &fields, &stop) != 0)
         return DATE_INVALID;
-    return date__resolve(&fields, round_up, zone_minutes, ret_millis);
+    return resolve_fields(&fields, round_up, zone_minutes, ret_millis);
 }
 
 static int parse_in_zone(const struct date_format *format, struct slice text, bool round_up, int zone_minutes,

@@ -47,8 +47,6 @@ struct date_format {
 bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number);
 /* "Z", "+01:00", "+0100", "+01". */
 bool date__take_zone(struct slice *text, int *ret_minutes);
-/* Turns fields into milliseconds. Returns: DATE_INVALID where one is out of its range. */
-int date__resolve(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis);
 /* Returns: 0; DATE_INVALID with, in *ret_stop, the offset of the piece that could not be read. */
 int date__parse_pattern(const struct date_alternative *alternative, struct slice text, struct date_fields *ret_fields,
                         size_t *ret_stop);

@@ -408,7 +408,7 @@ static int bind_script_query(struct binder *binder, const struct query *query, s
     return r == QUERY_REFUSED ? refuse_script(binder) : r;
 }
 
-int bind__function(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+static int bind_function(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
     struct matcher *matcher = bind__new(binder, MATCHER_FUNCTION, query->boost);
     matcher->function.spec = query;
@@ -493,7 +493,7 @@ static int bind_node(struct binder *binder, const struct query *query, struct ma
     case QUERY_DIS_MAX: return bind_compound(binder, query, MATCHER_DIS_MAX, true, ret_matcher);
     case QUERY_BOOSTING: return bind_compound(binder, query, MATCHER_BOOSTING, true, ret_matcher);
     case QUERY_NESTED: return bind_nested(binder, query, ret_matcher);
-    case QUERY_FUNCTION_SCORE: return bind__function(binder, query, ret_matcher);
+    case QUERY_FUNCTION_SCORE: return bind_function(binder, query, ret_matcher);
     case QUERY_MATCH: return bind__match(binder, query, ret_matcher);
     case QUERY_MULTI_MATCH: return bind__multi_match(binder, query, ret_matcher);
     case QUERY_LUCENE:

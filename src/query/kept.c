@@ -50,7 +50,8 @@ static int compare(const struct kept_hits *kept, uint32_t index, float score, st
     return order != 0 ? order : slice_compare(key, b->key);
 }
 
-int kept_hit_compare(const struct kept_hits *kept, const struct kept_hit *a, const struct kept_hit *b)
+/* <0, 0, >0: the total order. */
+static int compare_hits(const struct kept_hits *kept, const struct kept_hit *a, const struct kept_hit *b)
 {
     return compare(kept, a->index, a->score, a->key, a->values, b);
 }
@@ -60,7 +61,7 @@ static void sink(struct kept_hits *kept, size_t at)
     for (;;) {
         size_t worst = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < kept->count; child++) {
-            if (kept_hit_compare(kept, kept->items[child], kept->items[worst]) > 0)
+            if (compare_hits(kept, kept->items[child], kept->items[worst]) > 0)
                 worst = child;
         }
         if (worst == at)
@@ -74,7 +75,7 @@ static void sink(struct kept_hits *kept, size_t at)
 
 static void rise(struct kept_hits *kept, size_t at)
 {
-    while (at > 0 && kept_hit_compare(kept, kept->items[at], kept->items[(at - 1) / 2]) > 0) {
+    while (at > 0 && compare_hits(kept, kept->items[at], kept->items[(at - 1) / 2]) > 0) {
         struct kept_hit *moved = kept->items[at];
         kept->items[at] = kept->items[(at - 1) / 2];
         kept->items[(at - 1) / 2] = moved;
@@ -117,7 +118,7 @@ void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct
 
 static int by_order(const void *a, const void *b, void *context)
 {
-    return kept_hit_compare(context, *(struct kept_hit *const *)a, *(struct kept_hit *const *)b);
+    return compare_hits(context, *(struct kept_hit *const *)a, *(struct kept_hit *const *)b);
 }
 
 void kept_hits_finish(struct kept_hits *kept)

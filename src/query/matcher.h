@@ -203,7 +203,6 @@ int bind__pattern(struct binder *binder, const struct query *query, const struct
                   struct matcher **ret_matcher) TL_MUST_USE;
 int bind__match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
 int bind__multi_match(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
-int bind__function(struct binder *binder, const struct query *query, struct matcher **ret_matcher) TL_MUST_USE;
 int bind__script(struct binder *binder, const struct query_script *spec, int script_context,
                  struct script **ret_script) TL_MUST_USE;
 /* "75%", "2", "-1", "2<75%" of `count` optional clauses. */

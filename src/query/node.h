@@ -167,10 +167,9 @@ void query__write_ip(struct buf *buf, struct slice address);
 /* Parsing, shared by parse*.c. Each fills the parser's problem and returns QUERY_REFUSED. */
 int query__refuse(struct query_parser *parser, yyjson_val *at, bool end, enum problem_type type, const char *format,
                   ...) TL_PRINTF(5, 6);
-/* "[term] query does not support [x]" and "[1:2] [ids] unknown field [x]". */
+/* "[term] query does not support [x]". */
 int query__refuse_option(struct query_parser *parser, struct slice name, struct slice option, yyjson_val *at);
-int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key);
-/* The same, with what may have been meant. */
+/* "[1:2] [ids] unknown field [x]", with what of the known may have been meant. */
 int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyjson_val *key, const char *const *known,
                              size_t known_count);
 

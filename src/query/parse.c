@@ -47,11 +47,6 @@ int query__refuse_option(struct query_parser *parser, struct slice name, struct 
                          SLICE_ARG(option));
 }
 
-int query__refuse_unknown(struct query_parser *parser, struct slice name, yyjson_val *key)
-{
-    return query__refuse_unknown_of(parser, name, key, NULL, 0);
-}
-
 int query__refuse_unknown_of(struct query_parser *parser, struct slice name, yyjson_val *key, const char *const *known,
                              size_t known_count)
 {

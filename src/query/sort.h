@@ -75,8 +75,6 @@ struct kept_hits {
 
 void kept_hits_init(struct kept_hits *kept, const struct sort_key *keys, size_t key_count, size_t limit);
 void kept_hits_deinit(struct kept_hits *kept);
-/* <0, 0, >0: the total order. */
-int kept_hit_compare(const struct kept_hits *kept, const struct kept_hit *a, const struct kept_hit *b);
 /* Keeps a copy where it is among the best. */
 void kept_hits_offer(struct kept_hits *kept, uint32_t index, float score, struct slice key,
                      const struct sort_value *values);

@@ -83,8 +83,12 @@ static int method_distance(const struct method *method, const struct value *argu
     return sum;
 }
 
-const struct method *groovy_select(struct run *run, const struct method_query *query, const struct value *arguments,
-                                   unsigned count)
+/*
+ * The row that fits the arguments best (arguments[1] is the first), among those of `query`, whose count is ignored.
+ * Returns: NULL where none fits.
+ */
+static const struct method *select_method(struct run *run, const struct method_query *query,
+                                          const struct value *arguments, unsigned count)
 {
     const struct method *best = NULL;
     const struct method_rows *found = run_methods(run, query);
@@ -191,7 +195,7 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
 {
     struct method_query query = {type_dims(type) > 0 ? CLASS_ARRAY : type_class(type), name, count,
                                  METHOD_GROOVY | flags, run->as_object};
-    const struct method *method = groovy_select(run, &query, arguments, count);
+    const struct method *method = select_method(run, &query, arguments, count);
     *ret_found = false;
     if (method != NULL)
         run->as_object = 0;
@@ -211,7 +215,7 @@ static bool select_and_call(struct run *run, type_id type, unsigned flags, struc
 static bool call_of_null(struct run *run, struct value *arguments, struct slice name, unsigned count, struct value *ret)
 {
     struct method_query query = {CLASS_OBJECT, name, count, METHOD_GROOVY};
-    const struct method *method = groovy_select(run, &query, arguments, count);
+    const struct method *method = select_method(run, &query, arguments, count);
     if (method != NULL && (method->flags & METHOD_NULL))
         return groovy_apply(run, method, arguments, count, ret);
     return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot invoke method %.*s() on null object", SLICE_ARG(name));

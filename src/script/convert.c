@@ -29,7 +29,8 @@ static struct named java_of(type_id type)
     return named;
 }
 
-enum value_kind type_value_kind(type_id type)
+/* The kind of a primitive or boxed type; VALUE_OBJECT for others. */
+static enum value_kind kind_of_type(type_id type)
 {
     switch (type_unboxed(type)) {
     case CLASS_BOOLEAN: return VALUE_BOOLEAN;
@@ -44,7 +45,8 @@ enum value_kind type_value_kind(type_id type)
     }
 }
 
-type_id value_unboxed_type(struct value v)
+/* The type a value has when unboxed, for messages: "int" for an Integer. */
+static type_id unboxed_type(struct value v)
 {
     return type_unboxed(value_type(v));
 }
@@ -93,12 +95,12 @@ static bool def_to_text(struct run *run, struct value v, bool explicit, struct v
         return true;
     }
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "cannot %s cast def [%s] to java.lang.String",
-                     explicit ? "explicitly" : "implicitly", name_of(value_unboxed_type(v)).text);
+                     explicit ? "explicitly" : "implicitly", name_of(unboxed_type(v)).text);
 }
 
 bool convert_def(struct run *run, struct value v, type_id target, bool explicit, struct value *ret)
 {
-    enum value_kind kind = type_dims(target) > 0 ? VALUE_OBJECT : type_value_kind(target);
+    enum value_kind kind = type_dims(target) > 0 ? VALUE_OBJECT : kind_of_type(target);
     bool primitive = type_primitive(target);
     *ret = v;
     if (v.kind == VALUE_NULL)
@@ -113,8 +115,8 @@ bool convert_def(struct run *run, struct value v, type_id target, bool explicit,
     if (kind == VALUE_BOOLEAN) {
         if (v.kind == VALUE_BOOLEAN)
             return true;
-        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "cannot cast def [%s] to %s",
-                         name_of(value_unboxed_type(v)).text, name_of(target).text);
+        return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "cannot cast def [%s] to %s", name_of(unboxed_type(v)).text,
+                         name_of(target).text);
     }
     if (kind == VALUE_CHAR && explicit && value_is(v, CLASS_STRING))
         return text_to_char(run, v, ret);
@@ -124,7 +126,7 @@ bool convert_def(struct run *run, struct value v, type_id target, bool explicit,
         return true;
     }
     return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "cannot %s cast def [%s] to %s",
-                     explicit ? "explicitly" : "implicitly", name_of(value_unboxed_type(v)).text, name_of(target).text);
+                     explicit ? "explicitly" : "implicitly", name_of(unboxed_type(v)).text, name_of(target).text);
 }
 
 bool convert_site(struct run *run, struct value v, type_id target, struct value *ret)
@@ -141,7 +143,7 @@ bool convert_site(struct run *run, struct value v, type_id target, struct value 
     if (v.kind == VALUE_NULL)
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION,
                          "Cannot invoke \"java.lang.Number.intValue()\" because the value is null");
-    enum value_kind kind = type_value_kind(target);
+    enum value_kind kind = kind_of_type(target);
     if (v.kind == VALUE_OBJECT)
         return cast_fails(run, v, CLASS_NUMBER);
     if (widens_to(v.kind, kind)) {
@@ -157,7 +159,7 @@ bool convert_typed(struct run *run, struct value v, type_id from, type_id target
     *ret = v;
     if (target == CLASS_DEF || target == CLASS_OBJECT)
         return true;
-    enum value_kind kind = type_dims(target) > 0 ? VALUE_OBJECT : type_value_kind(target);
+    enum value_kind kind = type_dims(target) > 0 ? VALUE_OBJECT : kind_of_type(target);
     if (from == CLASS_CHAR && target == CLASS_STRING) {
         *ret = value_of(value_to_text(run, v));
         return ret->kind != VALUE_NULL;
@@ -226,7 +228,7 @@ static bool groovy_cast_fails(struct run *run, struct value v, type_id target)
 static bool text_to_number(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
 {
     const struct text *text = (const struct text *)v.object;
-    enum value_kind kind = type_value_kind(target);
+    enum value_kind kind = kind_of_type(target);
     if (!coerce || kind == VALUE_CHAR) {
         if (coerce ? text->length == 0 : text->length != 1)
             return groovy_cast_fails(run, v, target);
@@ -345,7 +347,7 @@ static bool to_array(struct run *run, struct value v, type_id target, bool coerc
 
 static bool to_boxed(struct run *run, struct value v, type_id target, bool coerce, struct value *ret)
 {
-    enum value_kind kind = type_value_kind(target);
+    enum value_kind kind = kind_of_type(target);
     if (kind == VALUE_BOOLEAN) {
         bool truth;
         if (!convert_truth(run, v, &truth))
@@ -398,7 +400,7 @@ bool convert_groovy(struct run *run, struct value v, type_id target, bool coerce
         return true;
     v = value_plain(v);
     *ret = v;
-    if (type_dims(target) == 0 && type_value_kind(target) != VALUE_OBJECT)
+    if (type_dims(target) == 0 && kind_of_type(target) != VALUE_OBJECT)
         return to_boxed(run, v, target, coerce, ret);
     if (v.kind == VALUE_NULL || value_instance_of(v, target))
         return true;

@@ -25,10 +25,4 @@ bool convert_groovy(struct run *run, struct value v, type_id target, bool coerce
 /* Groovy's truth: not null, not 0, not empty. */
 bool convert_truth(struct run *run, struct value v, bool *ret);
 
-/* The kind of a primitive or boxed type; VALUE_OBJECT for others. */
-enum value_kind type_value_kind(type_id type);
-
-/* The type a value has when unboxed, for messages: "int" for an Integer. */
-type_id value_unboxed_type(struct value v);
-
 #endif

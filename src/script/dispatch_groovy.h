@@ -7,13 +7,6 @@
 #include "script/interp.h"
 #include "script/method.h"
 
-/*
- * The row that fits the arguments best (arguments[1] is the first), among those of `query`, whose count is ignored.
- * Returns: NULL where none fits.
- */
-const struct method *groovy_select(struct run *run, const struct method_query *query, const struct value *arguments,
-                                   unsigned count);
-
 /* Calls a row with arguments that fit: each becomes what the row takes. */
 bool groovy_apply(struct run *run, const struct method *method, struct value *arguments, unsigned count,
                   struct value *ret);

@@ -75,7 +75,12 @@ static bool row_fits(const struct method *method, const struct method_query *que
            (query->name.data == NULL || slice_is(query->name, method->name));
 }
 
-const struct method *method_next(const struct method_query *query, size_t *position)
+/*
+ * Walks all rows of that name in the class and what it extends, nearest first, whatever the number of arguments; of any
+ * name where the query has none.
+ * Returns: NULL at the end. Start with *position = 0.
+ */
+static const struct method *next_row(const struct method_query *query, size_t *position)
 {
     uint16_t chain[CHAIN_MAX];
     unsigned count = chain_of(query->id, chain);
@@ -193,7 +198,7 @@ const struct method *method_find(const struct method_query *query)
 {
     size_t position = 0;
     const struct method *method;
-    while ((method = method_next(query, &position)) != NULL)
+    while ((method = next_row(query, &position)) != NULL)
         if (method->count == query->count)
             return method;
     return NULL;

@@ -127,13 +127,6 @@ const struct method *method_find(const struct method_query *query);
 /* Whether any class has a method or field of that name and kind at all. */
 bool method_exists(struct slice name, unsigned flags);
 
-/*
- * Walks all rows of that name in the class and what it extends, nearest first, whatever the number of arguments; of any
- * name where the query has none.
- * Returns: NULL at the end. Start with *position = 0.
- */
-const struct method *method_next(const struct method_query *query, size_t *position);
-
 /* The same rows, all at once, the first `max` of them. Returns: how many. Requires: max <= METHOD_ROWS_MAX. */
 #define METHOD_ROWS_MAX 2048u
 unsigned method_all(const struct method_query *query, const struct method **rows, unsigned max);

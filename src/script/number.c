@@ -484,14 +484,6 @@ bool number_parse_double(struct slice text, double *ret_value)
     return end == copy + text.len;
 }
 
-struct value number_integer(struct run *run, struct slice digits)
-{
-    int64_t i;
-    if (!number_parse_i64(digits, 10, INT64_MIN, INT64_MAX, &i))
-        return value_of(big_from_digits(run, digits));
-    return i >= INT32_MIN && i <= INT32_MAX ? value_int(i) : value_long(i);
-}
-
 /* Hashing */
 
 static int32_t fold(uint64_t bits)

@@ -57,8 +57,6 @@ bool number_equal(struct run *run, struct value a, struct value b);
 /* Java's parseInt and so on. Returns: false when the text is none, without a throwable. */
 bool number_parse_i64(struct slice text, unsigned radix, int64_t min, int64_t max, int64_t *ret_value);
 bool number_parse_double(struct slice text, double *ret_value);
-/* Decimal, big or not, in the shortest Java class: Integer, Long, BigInteger. */
-struct value number_integer(struct run *run, struct slice digits);
 
 int32_t number_hash(struct value v);
 struct decimal *number_to_decimal(struct run *run, struct value v);

@@ -114,7 +114,8 @@ struct node *parse__text(struct parser *parser, const struct token *token, struc
     return node;
 }
 
-struct slice parse__hidden(struct parser *parser)
+/* A variable that no source can name. */
+static struct slice hidden_name(struct parser *parser)
 {
     return arena_printf(parser->compiler->arena, " %u", parser->hidden_count++);
 }
@@ -227,7 +228,7 @@ static struct node *element_of(struct parser *parser, const struct token *token,
 static struct node *parse_several(struct parser *parser, const struct token *token, bool declares)
 {
     struct node *all = parse__make(parser, NODE_DECLARE_ALL, token), *first = NULL, **end = &first;
-    struct slice list = parse__hidden(parser);
+    struct slice list = hidden_name(parser);
     for (int index = 0; !parser->failed; index++) {
         const struct token *one = parse__peek(parser, 0);
         struct slice name;
@@ -380,7 +381,8 @@ static struct node *parse_jump(struct parser *parser, enum node_kind kind, const
     return node;
 }
 
-struct node *flow__branch(struct parser *parser)
+/* return, throw, break, continue, assert. Returns: NULL, without failing, where none of them begins. */
+static struct node *parse_branch(struct parser *parser)
 {
     const struct token *token = parse__peek(parser, 0);
     struct node *node = NULL;
@@ -439,14 +441,14 @@ struct node *flow__simple(struct parser *parser, bool after_newline)
     }
     if (parse__declaration_ahead(parser))
         return parse_declaration(parser);
-    struct node *node = flow__branch(parser);
+    struct node *node = parse_branch(parser);
     return node != NULL || parser->failed ? node : parse_expression_statement(parser, after_newline);
 }
 
 struct node *parse__strict(struct parser *parser)
 {
     if (!parse__declaration_ahead(parser)) {
-        struct node *branch = flow__branch(parser);
+        struct node *branch = parse_branch(parser);
         return branch != NULL || parser->failed ? branch : parse__expression(parser);
     }
     const struct token *token = parse__peek(parser, 0);

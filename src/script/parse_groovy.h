@@ -44,8 +44,6 @@ void *parse__refuse_placed(struct parser *parser, const struct token *token, str
 bool parse__enter(struct parser *parser);
 struct node *parse__make(struct parser *parser, enum node_kind kind, const struct token *token);
 struct node *parse__text(struct parser *parser, const struct token *token, struct slice text);
-/* A variable that no source can name. */
-struct slice parse__hidden(struct parser *parser);
 
 /* Statements: parse_groovy.c. */
 struct node *parse__block(struct parser *parser);

@@ -11,7 +11,5 @@ void flow__statements(struct parser *parser, struct node **end, const char *clos
 struct node *flow__simple(struct parser *parser, bool after_newline);
 /* A statement may end here. */
 bool flow__ended(const struct parser *parser);
-/* return, throw, break, continue, assert. Returns: NULL, without failing, where none of them begins. */
-struct node *flow__branch(struct parser *parser);
 
 #endif

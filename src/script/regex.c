@@ -286,7 +286,7 @@ static bool set_has_one(const struct regex_set *set, uint16_t unit)
     return has != set->negated;
 }
 
-bool regex_set_has(const struct regex_set *set, uint16_t unit, bool ignore_case)
+static bool set_has(const struct regex_set *set, uint16_t unit, bool ignore_case)
 {
     if (set_has_one(set, unit))
         return true;
@@ -299,7 +299,7 @@ bool regex_unit_matches(const struct regex_node *node, uint16_t unit)
 {
     if (node->kind == REGEX_CHAR)
         return unit == node->unit || (node->ignore_case && fold_case(unit) == fold_case(node->unit));
-    return regex_set_has(node->set, unit, node->ignore_case);
+    return set_has(node->set, unit, node->ignore_case);
 }
 
 /* Atoms */

@@ -55,7 +55,6 @@ struct regex_node {
     struct regex_node *next;
 };
 
-bool regex_set_has(const struct regex_set *set, uint16_t unit, bool ignore_case);
 bool regex_unit_matches(const struct regex_node *node, uint16_t unit);
 
 #endif

@@ -271,17 +271,6 @@ static size_t utf8_put(uint32_t c, char out[4])
     return 4;
 }
 
-void text_write(const struct text *text, struct buf *out)
-{
-    char *room = buf_reserve(out, (size_t)text->length * 3 + 4);
-    if (room == NULL)
-        return;
-    size_t len = 0;
-    for (size_t i = 0; i < text->length;)
-        len += utf8_put(text_code_point(text, &i), room + len);
-    out->len += len;
-}
-
 struct slice text_slice(struct arena *arena, const struct text *text)
 {
     char *out = arena_alloc(arena, (size_t)text->length * 3 + 4);

@@ -44,8 +44,6 @@ int text_compare(const struct text *a, const struct text *b);
 int64_t text_index(const struct text *text, const struct text *part, int64_t from);
 int64_t text_last_index(const struct text *text, const struct text *part, int64_t from);
 
-/* Appends UTF-8; a surrogate without its other half becomes '?'. */
-void text_write(const struct text *text, struct buf *out);
 /* As UTF-8 in the run's arena. */
 struct slice text_slice(struct arena *arena, const struct text *text);
 
