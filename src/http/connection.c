@@ -71,6 +71,7 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
     atomic_store_explicit(&connection->drained, false, memory_order_relaxed);
     connection->receiving = NULL;
     connection->poller = NULL;
+    connection->answered_keeps = 0;
     pthread_mutex_lock(&connection->lock);
     connection->fd = info->connect_fd;
     atomic_store(&connection->note, 0);

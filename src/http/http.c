@@ -163,7 +163,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
         else
             hand_over(carrier);
     }
-    return answered(carrier) ? response_queue(carrier) : suspend(carrier);
+    if (!answered(carrier))
+        return suspend(carrier);
+    poller_answered(carrier->connection);
+    return response_queue(carrier);
 }
 
 static void on_completed(void *context, struct MHD_Connection *mhd, void **request_context,

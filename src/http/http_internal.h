@@ -30,6 +30,7 @@ struct poller {
     uint64_t entered_ns; /* when the handler was called last */
     uint64_t left_ns;    /* when it returned */
     bool kept;           /* it had taken long */
+    uint64_t keeps;      /* how many calls have */
     bool behind;         /* the request at hand was found waiting behind such a one */
     unsigned in_a_row;   /* how many requests were, and were answered at once, one after the other */
 };
@@ -41,6 +42,7 @@ struct connection {
     struct carrier *carrier;   /* invariant 4 */
     struct carrier *receiving; /* polling thread's: the request that is coming in */
     struct poller *poller;     /* polling thread's: itself; NULL before the first request */
+    uint64_t answered_keeps;   /* polling thread's: poller->keeps when it was answered last */
     int fd;                    /* -1: closed */
     uint32_t generation;
     uint32_t next_free;   /* slot, while this one is free */
@@ -145,6 +147,8 @@ uint64_t http_now_ms(void);
  */
 bool poller_enter(struct connection *connection, uint64_t now_ns);
 void poller_leave(struct connection *connection, bool answered, uint64_t now_ns);
+/* On the polling thread, when a request of the connection is answered, at once or after a while. */
+void poller_answered(struct connection *connection);
 uint64_t poller_clock_ns(void);
 
 /* watch.c: hang-ups and time limits. */

@@ -8,9 +8,10 @@
  * with its requests (`lone`) as long as nobody is found waiting behind it:
  *
  * - A handler that keeps its thread for long is noted, and when it returned.
- * - Whoever comes in right after that had been waiting. If such a one is answered at once, it waited in vain: twice in a
- *   row is a *crowd*, and all requests are handed over for a while, the longer the more often that has happened. (One
- *   that is not answered now would have waited anyway, for a lock.)
+ * - Whoever comes in right after that had been waiting, unless the answer to its last request went out even later: that is
+ *   the same client again, or the one that was given the lock. If one that had been waiting is answered at once, it waited in
+ *   vain: twice in a row is a *crowd*, and all requests are handed over for a while, the longer the more often that has
+ *   happened. (One that is not answered now would have waited anyway, for a lock.)
  */
 #include "http/http_internal.h"
 
@@ -55,7 +56,8 @@ bool poller_enter(struct connection *connection, uint64_t now_ns)
     struct poller *poller = connection->poller;
     if (poller == NULL)
         return false;
-    poller->behind = poller->kept && now_ns - poller->left_ns < BEHIND_NS;
+    bool answered_since = connection->answered_keeps == poller->keeps;
+    poller->behind = poller->kept && now_ns - poller->left_ns < BEHIND_NS && !answered_since;
     poller->entered_ns = now_ns;
     return atomic_load_explicit(&http->crowd_until_ns, memory_order_relaxed) <= now_ns;
 }
@@ -79,8 +81,15 @@ void poller_leave(struct connection *connection, bool answered, uint64_t now_ns)
         return;
     poller->left_ns = now_ns;
     poller->kept = now_ns - poller->entered_ns > KEPT_NS;
+    poller->keeps += poller->kept;
     if (!poller->behind)
         poller->in_a_row = 0;
     else if (answered && ++poller->in_a_row >= CROWD_AFTER)
         note_crowd(connection->http, now_ns);
+}
+
+void poller_answered(struct connection *connection)
+{
+    if (connection->poller != NULL)
+        connection->answered_keeps = connection->poller->keeps;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a polling thread may stay with a request until the disk has it: one connection's requests are played at chosen
+ * When a polling thread may stay with a request until the disk has it: requests of a few connections are played at chosen
  * times, as the thread would see them.
  */
 #include "lib/unit.h"
@@ -8,12 +8,15 @@
 #include "base/alloc.h"
 #include "http/http_internal.h"
 
+enum { CLIENTS = 8 };
+
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 
 struct fixture {
     struct http *http;
-    struct connection connection;
+    struct connection clients[CLIENTS];
+    struct connection *next; /* whose request comes next */
     uint64_t now_ns;
 };
 
@@ -21,7 +24,9 @@ static int setup(void **state)
 {
     struct fixture *f = mem_zalloc(sizeof *f);
     f->http = mem_zalloc(sizeof *f->http);
-    f->connection.http = f->http;
+    for (int i = 0; i < CLIENTS; i++)
+        f->clients[i].http = f->http;
+    f->next = f->clients;
     f->now_ns = 1000 * MS;
     *state = f;
     return 0;
@@ -35,20 +40,52 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A request that comes in `after` the one before was done, and takes its time. Returns: whether it was lone. */
-static bool request(struct fixture *f, uint64_t after, uint64_t takes, bool answered)
+/* A client's request that comes in `after` the one before was done, and takes its time. Returns: whether it was lone. */
+static bool request_of(struct fixture *f, struct connection *client, uint64_t after, uint64_t takes, bool answered)
 {
     f->now_ns += after;
-    bool lone = poller_enter(&f->connection, f->now_ns);
+    bool lone = poller_enter(client, f->now_ns);
     f->now_ns += takes;
-    poller_leave(&f->connection, answered, f->now_ns);
+    poller_leave(client, answered, f->now_ns);
+    if (answered)
+        poller_answered(client);
     return lone;
+}
+
+/* The same of one client after the other. */
+static bool request(struct fixture *f, uint64_t after, uint64_t takes, bool answered)
+{
+    struct connection *client = f->next;
+    f->next = f->next == &f->clients[CLIENTS - 1] ? f->clients : f->next + 1;
+    return request_of(f, client, after, takes, answered);
 }
 
 static void test_one_client_is_lone(void **state)
 {
     for (int i = 0; i < 100; i++)
         assert_true(request(*state, 60 * US, 200 * US, true));
+}
+
+/* However fast it is: it cannot have been waiting behind itself. */
+static void test_one_fast_client_is_lone(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 100; i++)
+        assert_true(request_of(f, f->clients, 5 * US, 200 * US, true));
+}
+
+/* Two who hand a lock to each other: what a release took was not in the way of the one whom it let go on. */
+static void test_who_is_let_go_on_was_not_behind(void **state)
+{
+    struct fixture *f = *state;
+    struct connection *holder = &f->clients[0], *waiter = &f->clients[1];
+    for (int i = 0; i < 100; i++) {
+        assert_true(request_of(f, holder, 5 * US, 200 * US, true));
+        poller_answered(waiter);
+        struct connection *swap = holder;
+        holder = waiter;
+        waiter = swap;
+    }
 }
 
 static void test_quick_requests_keep_nobody_waiting(void **state)
@@ -110,6 +147,8 @@ int main(void)
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
         with_fixture(test_one_client_is_lone),
+        with_fixture(test_one_fast_client_is_lone),
+        with_fixture(test_who_is_let_go_on_was_not_behind),
         with_fixture(test_quick_requests_keep_nobody_waiting),
         with_fixture(test_one_found_waiting_is_no_crowd),
         with_fixture(test_who_must_wait_is_no_crowd),
