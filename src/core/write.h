@@ -116,7 +116,8 @@ typedef bool write_spare(void *context, uint32_t index, uint16_t type, struct sl
 int write__end_lease(struct core *core, struct slice session, write_spare *spare, void *context) TL_MUST_USE;
 
 /*
- * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes.
+ * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes. The batch
+ * refers to what the overlay holds, so that must live, unchanged, until the unit ends.
  * Returns: in *ret_changes how many documents it changed.
  */
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes) TL_MUST_USE;

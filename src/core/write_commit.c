@@ -9,6 +9,7 @@
 struct committing {
     struct core *core;
     uint64_t changes;
+    bool shared;       /* a reader has the overlay still: its bytes must stay as they are */
     struct buf record; /* scratch */
     int r;
     uint32_t index; /* of the key seen last; 0: none */
@@ -28,6 +29,22 @@ static bool index_exists(struct committing *work, struct slice key)
     return work->exists;
 }
 
+/* Stamps a record and puts it: where it lies, which is the transaction's own memory, or a copy. */
+static void put_stamped(struct committing *work, struct slice key, struct slice record)
+{
+    struct core *core = work->core;
+
+    if (!work->shared) {
+        doc_stamp((char *)(uintptr_t)record.data, core->ts);
+        store_batch_put_kept(core->batch, SPACE_DOCUMENTS, key, record);
+        return;
+    }
+    buf_clear(&work->record);
+    buf_slice(&work->record, record);
+    doc_stamp(work->record.data, core->ts);
+    store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_view(&work->record));
+}
+
 static void commit_document(void *context, struct slice key, struct slice value)
 {
     struct committing *work = context;
@@ -35,10 +52,7 @@ static void commit_document(void *context, struct slice key, struct slice value)
     if (!index_exists(work, key))
         return;
     INSIST(value.data != NULL); /* a delete is a tombstone */
-    buf_clear(&work->record);
-    buf_slice(&work->record, value);
-    doc_stamp(work->record.data, work->core->ts);
-    store_batch_put(work->core->batch, SPACE_DOCUMENTS, key, buf_view(&work->record));
+    put_stamped(work, key, value);
     seen_changes_note(&work->core->changes, key, work->core->ts);
     work->changes++;
 }
@@ -52,7 +66,7 @@ static void commit_entry(void *context, struct slice key, struct slice value)
     if (value.data == NULL)
         store_batch_delete(work->core->batch, SPACE_ENTRIES, key);
     else
-        store_batch_put(work->core->batch, SPACE_ENTRIES, key, value);
+        store_batch_put_kept(work->core->batch, SPACE_ENTRIES, key, value);
 }
 
 static void commit_count(struct committing *work, uint32_t index, uint16_t type, struct slice value)
@@ -84,7 +98,7 @@ static void commit_system(void *context, struct slice key, struct slice value)
 
 int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *ret_changes)
 {
-    struct committing work = {.core = core, .record = BUF_INIT(BUF_UNLIMITED)};
+    struct committing work = {.core = core, .shared = overlay_shared(overlay), .record = BUF_INIT(BUF_UNLIMITED)};
 
     overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &work);
     overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);

@@ -15,7 +15,9 @@
 
 enum {
     KEPT_BYTES_MAX = 4 << 20, /* memory that a batch keeps when it is cleared */
-    MOVES_MAX = 256,          /* of changes out of order that are put in their place one by one */
+    MOVES_MIN = 256,          /* of changes out of order that are put in their place one by one */
+    MOVES_PART = 8,           /* and one for so many changes of a large batch */
+    HEAD_BYTES_MAX = 32,      /* what RocksDB's batch has of a change beside key and value */
 };
 
 struct change {
@@ -30,7 +32,8 @@ struct change {
 struct change_place {
     enum store_space space;
     bool deletes;
-    size_t offset; /* of the key; the value follows */
+    size_t offset;    /* of the key */
+    const char *kept; /* the value, which its owner keeps; NULL: it follows the key */
     size_t key_len;
     size_t value_len;
 };
@@ -43,6 +46,7 @@ struct rocks_batch {
     size_t capacity;
     struct change *sorted; /* scratch, room for `capacity` */
     rocksdb_writebatch_t *batch;
+    bool large; /* `batch` was made for more than KEPT_BYTES_MAX */
 };
 
 struct store_batch *rocks__batch_new(struct store *store)
@@ -68,7 +72,7 @@ void rocks__batch_clear(struct store_batch *base)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
     batch->count = 0;
-    if (batch->bytes.capacity <= KEPT_BYTES_MAX) {
+    if (batch->bytes.capacity <= KEPT_BYTES_MAX && !batch->large) {
         buf_clear(&batch->bytes);
         return;
     }
@@ -78,31 +82,42 @@ void rocks__batch_clear(struct store_batch *base)
     batch->places = NULL;
     batch->sorted = NULL;
     batch->capacity = 0;
+    batch->large = false;
     rocksdb_writebatch_destroy(batch->batch);
     batch->batch = rocksdb_writebatch_create();
 }
 
-static void gather(struct store_batch *base, enum store_space space, struct slice key, struct slice value, bool deletes)
+/* Appends a change, its value not yet copied. */
+static void gather(struct rocks_batch *batch, const struct change_place *place, struct slice key)
 {
-    struct rocks_batch *batch = (struct rocks_batch *)base;
     if (batch->count == batch->capacity) {
         batch->capacity = batch->capacity ? batch->capacity * 2 : 32;
         batch->places = mem_realloc(batch->places, batch->capacity * sizeof *batch->places);
         batch->sorted = mem_realloc(batch->sorted, batch->capacity * sizeof *batch->sorted);
     }
-    batch->places[batch->count++] = (struct change_place){space, deletes, batch->bytes.len, key.len, value.len};
+    batch->places[batch->count] = *place;
+    batch->places[batch->count].offset = batch->bytes.len;
+    batch->places[batch->count].key_len = key.len;
+    batch->count++;
     buf_slice(&batch->bytes, key);
+}
+
+void rocks__batch_put(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
+{
+    struct rocks_batch *batch = (struct rocks_batch *)base;
+    gather(batch, &(struct change_place){.space = space, .value_len = value.len}, key);
     buf_slice(&batch->bytes, value);
 }
 
-void rocks__batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
+void rocks__batch_put_kept(struct store_batch *base, enum store_space space, struct slice key, struct slice value)
 {
-    gather(batch, space, key, value, false);
+    gather((struct rocks_batch *)base,
+           &(struct change_place){.space = space, .kept = value.data, .value_len = value.len}, key);
 }
 
-void rocks__batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
+void rocks__batch_delete(struct store_batch *base, enum store_space space, struct slice key)
 {
-    gather(batch, space, key, SLICE_NONE, true);
+    gather((struct rocks_batch *)base, &(struct change_place){.space = space, .deletes = true}, key);
 }
 
 static bool same_key(const struct change *a, const struct change *b)
@@ -136,10 +151,10 @@ static size_t insert_change(struct change *changes, size_t at)
  */
 static bool sort_nearly(struct change *changes, size_t count)
 {
-    size_t moves = 0;
-    for (size_t i = 1; i < count && moves <= MOVES_MAX; i++)
+    size_t moves = 0, most = MOVES_MIN + count / MOVES_PART;
+    for (size_t i = 1; i < count && moves <= most; i++)
         moves += insert_change(changes, i);
-    return moves <= MOVES_MAX;
+    return moves <= most;
 }
 
 static void sort_changes(struct rocks_batch *batch)
@@ -147,11 +162,12 @@ static void sort_changes(struct rocks_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         const struct change_place *place = &batch->places[i];
         const char *bytes = batch->bytes.data + place->offset;
+        const char *value = place->kept != NULL ? place->kept : bytes + place->key_len;
         batch->sorted[i] = (struct change){place->space,
                                            place->deletes,
                                            (uint32_t)i,
                                            {bytes, place->key_len},
-                                           {bytes + place->key_len, place->value_len}};
+                                           {value, place->value_len}};
     }
     if (!sort_nearly(batch->sorted, batch->count))
         qsort(batch->sorted, batch->count, sizeof *batch->sorted, compare_changes);
@@ -173,12 +189,29 @@ static void hand_over(struct rocks_batch *batch, const struct change *change, co
         rocksdb_writebatch_put_cf(batch->batch, family, key.data, key.len, value.data, value.len);
 }
 
+/*
+ * Makes room for a large batch at once. RocksDB's would grow by doubling: for 43 MB the system had to find, clear and take back
+ * three times as much memory, which took longer than filling it. Its C interface has no function for this, but a batch that is
+ * made from bytes and then cleared keeps the room.
+ */
+static void reserve(struct rocks_batch *batch)
+{
+    size_t bytes = batch->base.bytes + batch->count * HEAD_BYTES_MAX;
+    if (bytes <= KEPT_BYTES_MAX)
+        return;
+    tl_cleanup(mem_freep) char *zeros = mem_zalloc(bytes);
+    rocksdb_writebatch_destroy(batch->batch);
+    batch->batch = rocksdb_writebatch_create_from(zeros, bytes);
+    batch->large = true;
+}
+
 rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *base)
 {
     struct rocks_batch *batch = (struct rocks_batch *)base;
     char ts[ROCKS_TS_BYTES];
     rocks_ts_encode(base->ts, ts);
     sort_changes(batch);
+    reserve(batch);
     rocksdb_writebatch_clear(batch->batch);
     for (size_t i = 0; i < batch->count; i++)
         if (i + 1 == batch->count || !same_key(&batch->sorted[i], &batch->sorted[i + 1]))

@@ -75,6 +75,7 @@ struct store_batch *rocks__batch_new(struct store *store);
 void rocks__batch_free(struct store_batch *batch);
 void rocks__batch_clear(struct store_batch *batch);
 void rocks__batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+void rocks__batch_put_kept(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void rocks__batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 /* Returns: the batch for RocksDB, in order of space and key. It lives until the batch is cleared or freed. */
 rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *batch);

@@ -53,6 +53,16 @@ void store_batch_put(struct store_batch *batch, enum store_space space, struct s
     batch->bytes += key.len + value.len;
 }
 
+void store_batch_put_kept(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
+{
+    const struct store_ops *ops = batch->store->ops;
+    REQUIRE(batch->begun);
+    REQUIRE(space >= 0 && space < SPACE_COUNT);
+    (ops->batch_put_kept != NULL ? ops->batch_put_kept : ops->batch_put)(batch, space, key, value);
+    batch->count++;
+    batch->bytes += key.len + value.len;
+}
+
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
 {
     REQUIRE(batch->begun);

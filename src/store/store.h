@@ -88,6 +88,8 @@ void store_batch_clear(struct store_batch *batch);
 /* Writes land at the `ts` of store_batch_begin(), which must come first after new or clear. */
 void store_batch_begin(struct store_batch *batch, tl_ts ts);
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+/* Puts a value without copying it: its bytes stay as they are until the batch is written, cleared or freed. */
+void store_batch_put_kept(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 size_t store_batch_count(const struct store_batch *batch);
 size_t store_batch_bytes(const struct store_batch *batch);

@@ -44,6 +44,8 @@ struct store_ops {
     void (*batch_free)(struct store_batch *batch);
     void (*batch_clear)(struct store_batch *batch);
     void (*batch_put)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
+    /* The same where the value stays until then; NULL: batch_put(). */
+    void (*batch_put_kept)(struct store_batch *batch, enum store_space space, struct slice key, struct slice value);
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
     int (*write)(struct store *store, struct store_batch *batch);
     int (*sync)(struct store *store);

@@ -220,6 +220,7 @@ static const struct store_ops rocks_ops = {
     .batch_free = rocks__batch_free,
     .batch_clear = rocks__batch_clear,
     .batch_put = rocks__batch_put,
+    .batch_put_kept = rocks__batch_put_kept,
     .batch_delete = rocks__batch_delete,
     .write = rocks_write,
     .sync = rocks_sync,

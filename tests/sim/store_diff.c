@@ -8,6 +8,7 @@
  * printed; `store_diff --first SEED --seeds 1` replays it.
  */
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/rand.h"
 #include "store/view.h"
@@ -97,6 +98,7 @@ static tl_ts random_ts(struct run *run)
 
 static void write_batch(struct run *run)
 {
+    struct arena kept = ARENA_INIT; /* of values that the batch does not copy */
     run->now += 1 + below(run, 5);
     store_batch_clear(run->twin_batch);
     store_batch_clear(run->rocks_batch);
@@ -112,11 +114,15 @@ static void write_batch(struct run *run)
         } else {
             struct slice value = random_value(run, value_bytes);
             store_batch_put(run->twin_batch, space, key, value);
-            store_batch_put(run->rocks_batch, space, key, value);
+            if (below(run, 2) == 0)
+                store_batch_put(run->rocks_batch, space, key, value);
+            else
+                store_batch_put_kept(run->rocks_batch, space, key, arena_copy(&kept, value));
         }
     }
     expect(run, store_write(run->twin, run->twin_batch) == 0 && store_write(run->rocks, run->rocks_batch) == 0,
            "write");
+    arena_deinit(&kept);
 }
 
 static void compare_get(struct run *run)

@@ -109,6 +109,39 @@ static void read_in_a_transaction_is_not_disturbed_by_its_next_write(void **stat
     box_close(&box);
 }
 
+static void first_value(void *context, struct slice key, struct slice value)
+{
+    struct slice *first = context;
+    (void)key;
+    if (first->data == NULL)
+        *first = value;
+}
+
+/* The commit stamps its records where they lie, but not under the eyes of a reader. */
+static void read_in_a_transaction_is_not_disturbed_by_its_commit(void **state)
+{
+    struct command *read = command_new(COMMAND_TXN_LOCK, DIALECT_7);
+    struct core_box box;
+    struct slice record = SLICE_NONE;
+    struct doc before, after;
+    (void)state;
+
+    box_open(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
+    read->txn_lock.transaction = SLICE_LIT("t");
+    struct overlay *seen = box_run(&box, read, 1)->txn_lock.overlay;
+    overlay_each(seen, SPACE_DOCUMENTS, first_value, &record);
+    assert_int_equal(doc_decode(record, &before), 0);
+    assert_int_equal(transaction(&box, COMMAND_TXN_COMMIT, "t")->txn.changes, 1);
+    assert_int_equal(doc_decode(record, &after), 0);
+    assert_int_equal(after.ts, before.ts);
+    assert_slice_equal(after.source, "{\"n\":1}");
+    core_overlay_unref(seen);
+    assert_int_equal(box_count(&box, "fs"), 1);
+    box_close(&box);
+}
+
 /* The first document of a type lies where its path says, whatever types there were before. */
 static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
 {
@@ -211,6 +244,7 @@ int main(void)
         cmocka_unit_test(action_on_an_ephemeral_document_removes_it_once),
         cmocka_unit_test(lease_given_up_in_a_transaction_binds_it_no_longer),
         cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_next_write),
+        cmocka_unit_test(read_in_a_transaction_is_not_disturbed_by_its_commit),
         cmocka_unit_test(first_document_of_a_type_meets_locks_on_its_directory),
         cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),

@@ -539,6 +539,55 @@ static void zeros_ahead_are_no_data(void **state)
     assert_in_range(log_bytes(f), data + (100 << 10), data + (320 << 10));
 }
 
+/* Writes many values, the greatest key first and each twice, the second time without copying; what was first does not count. */
+static void write_large(struct fixture *f, tl_ts ts, char fill)
+{
+    enum { KEYS = 3000, BYTES = 2048 };
+    struct store_batch *batch = store_batch_new(f->store);
+    char *values = mem_alloc((size_t)KEYS * BYTES);
+    for (int round = 0; round < 2; round++) { /* the batch is used again */
+        store_batch_clear(batch);
+        store_batch_begin(batch, ts + (tl_ts)round);
+        for (int i = KEYS - 1; i >= 0; i--) {
+            char key[16];
+            snprintf(key, sizeof key, "k%04d", i);
+            memset(values + (size_t)i * BYTES, fill + round, BYTES);
+            store_batch_put(batch, SPACE_DOCUMENTS, slice_from(key), SLICE_LIT("before"));
+            store_batch_put_kept(batch, SPACE_DOCUMENTS, slice_from(key), slice_make(values + (size_t)i * BYTES, BYTES));
+        }
+        assert_int_equal(store_write(f->store, batch), 0);
+    }
+    mem_free(values);
+    store_batch_clear(batch);
+    store_batch_begin(batch, ts + 2);
+    store_batch_put(batch, SPACE_DOCUMENTS, SLICE_LIT("small"), SLICE_LIT("one"));
+    assert_int_equal(store_write(f->store, batch), 0);
+    store_batch_free(batch);
+}
+
+/* Goal: a batch of many megabytes, with values that it does not copy, is written as any other, and used again. */
+static void large_batches_are_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct store_value value;
+    must_open(f, false);
+    write_large(f, 100, 'a');
+    for (int i = 0; i < 3000; i += 299) {
+        char key[16];
+        snprintf(key, sizeof key, "k%04d", i);
+        for (tl_ts ts = 100; ts <= 101; ts++) {
+            assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, ts, slice_from(key), &value), 0);
+            assert_int_equal(value.bytes.len, 2048);
+            assert_int_equal(value.bytes.data[0], ts == 100 ? 'a' : 'b');
+            assert_int_equal(value.bytes.data[2047], value.bytes.data[0]);
+            store_value_release(&value);
+        }
+    }
+    assert_int_equal(store_get(f->store, SPACE_DOCUMENTS, 102, SLICE_LIT("small"), &value), 0);
+    assert_slice_equal(value.bytes, "one");
+    store_value_release(&value);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -554,6 +603,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(values_outlive_later_reads, setup, teardown),
         cmocka_unit_test_setup_teardown(size_is_of_data, setup, teardown),
         cmocka_unit_test_setup_teardown(zeros_ahead_are_no_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(large_batches_are_whole, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
