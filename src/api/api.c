@@ -12,6 +12,7 @@
 #include "api/cluster_uuid.h"
 #include "api/date_name.h"
 #include "api/dialect.h"
+#include "api/handlers.h"
 #include "api/media.h"
 #include "api/own_path.h"
 #include "api/problem_reply.h"
@@ -282,6 +283,16 @@ static int read_token(struct request *request)
                           "[fencing_token] must be the number that a grant came with, got [%.*s]", SLICE_ARG(token));
 }
 
+/*
+ * Of the calls about sessions, locks and transactions themselves, locks are taken and commits made in the name of a transaction.
+ * To the others it means nothing, also when a client names it on all that it sends: they are not to queue behind its requests.
+ */
+static bool is_made_in_transaction(const struct request *request)
+{
+    return request->route->form != FORM_OWN || request->parts[PART_TRANSACTION].len > 0 ||
+           request->route->handler == handle_lock || request->route->handler == handle_unlock;
+}
+
 static int read_owner(struct request *request)
 {
     int r;
@@ -289,6 +300,8 @@ static int read_owner(struct request *request)
         (r = read_named(request, "transaction", "Tidelock-Transaction", &request->transaction)) != 0 ||
         (r = read_token(request)) != 0)
         return r;
+    if (!is_made_in_transaction(request))
+        request->transaction = SLICE_NONE;
     if (request->parts[PART_TRANSACTION].len > 0)
         request->transaction = request->parts[PART_TRANSACTION];
     if (request->transaction.len > 0 && params_barred(request->route->params, "transaction"))

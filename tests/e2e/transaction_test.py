@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import Server  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
 
 ALL = {"query": {"match_all": {}}}
 
@@ -144,6 +145,29 @@ class OwnWrites(Case):
         new, old = self.server.must("GET", path)["versions"]
         self.assertEqual(new, {"from": committed, "to": None, "_version": 3, "deleted": True})
         self.assertEqual(old, {**before[0], "to": committed})
+
+
+class NamedOnEveryRequest(Case):
+    def test_what_is_no_part_of_it_does_not_wait_for_it(self):
+        """While a request of it waits for a lock, its session is kept alive, and it can be looked at and given up."""
+        holder = self.server.must("POST", "/_session")["session"]
+        own = self.server.must("POST", "/_session", {"ttl": "2s"})["session"]
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "fs", "id": "1"}]})
+        transaction = self.server.must("POST", "/_transaction", {"session": own})["transaction"]
+        name = {"Tidelock-Transaction": transaction}
+        waiting = Waiting(self.server, "PUT", "/fs/_doc/1?timeout=60s&transaction=" + transaction, {"n": 2})
+        until(lambda: any(lock["waiters"] for lock in self.server.must("GET", "/_lock", headers=name)["locks"]), "it waits")
+        for method, path in (("POST", "/_session/%s/_keepalive" % own), ("GET", "/_session/" + own), ("GET", "/_transaction/" + transaction),
+                             ("GET", "/_cat/locks"), ("GET", "/_timestamp"), ("POST", "/_transaction"),
+                             ("POST", "/_transaction/%s/_rollback" % transaction)):
+            self.assertIn(self.server.request(method, path, headers=name).status, (200, 201), path)
+            self.assertEqual(self.server.must("GET", "/_session/" + own)["session"], own, "it was held up past its lease")
+        waiting.join()
+        self.assertEqual((waiting.status, waiting.reply["error"]["type"]), (409, "transaction_aborted_exception"))
+        for session in (holder, own):
+            self.server.must("DELETE", "/_session/" + session)
+        for one in self.server.must("GET", "/_transaction")["transactions"]:
+            self.server.must("POST", "/_transaction/%s/_rollback" % one["transaction"])
 
 
 class Contexts(Case):
