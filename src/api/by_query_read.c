@@ -70,7 +70,8 @@ static int read_script(struct request *request, struct by_query *by, const struc
                        yyjson_val *value)
 {
     struct write_update *script = &by->script;
-    struct slice *kept[] = {&script->script_source, &script->script_id, &script->script_lang, &script->script_params};
+    struct slice *kept[] = {&script->script_source, &script->script_id, &script->script_file, &script->script_lang,
+                            &script->script_params};
     int r = update_script_parse(request, doc, key, value, "UpdateByQuery", by->call.dialect, script);
     for (size_t i = 0; r == 0 && i < sizeof kept / sizeof *kept; i++) {
         if (kept[i]->data != NULL)

@@ -447,9 +447,11 @@ static int run_slice(struct by_query *by, struct by_query_status *status, int64_
 
 static int compile_script(struct by_query *by)
 {
-    struct query_script spec = {
-        .source = by->script.script_source, .id = by->script.script_id, .lang = by->script.script_lang};
-    if (spec.source.data == NULL && spec.id.data == NULL)
+    struct query_script spec = {.source = by->script.script_source,
+                                .id = by->script.script_id,
+                                .file = by->script.script_file,
+                                .lang = by->script.script_lang};
+    if (spec.source.data == NULL && spec.id.data == NULL && spec.file.data == NULL)
         return 0;
     struct problem problem = {0};
     int r = by->call.context.compile(by->call.context.compile_user, &spec, SCRIPT_FOR_UPDATE, &by->compiled,

@@ -304,30 +304,47 @@ int search_call_params(struct request *request, struct search_call *call, bool s
 
 /* --- Scripts ------------------------------------------------------------------------------------------------------ */
 
-static int compile(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
+/* A script that is kept under a name, with its source and language. Returns: 0, QUERY_REFUSED. */
+static int find_kept(const struct search_call *call, struct arena *arena, struct query_script *spec,
+                     struct slice *ret_name, struct problem *ret_problem)
+{
+    bool in_file = spec->id.data == NULL;
+    struct slice lang = spec->lang.len == 0 ? SLICE_LIT("painless") : spec->lang;
+    struct slice key =
+        in_file ? arena_printf(arena, "%.*s/%.*s", SLICE_ARG(lang), SLICE_ARG(spec->file)) : spec->id;
+    const struct catalog_object *kept =
+        catalog_object(call->catalog, in_file ? CATALOG_FILE_SCRIPTS : CATALOG_SCRIPTS, key);
+    if (kept == NULL && in_file)
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "unable to find file script [%.*s] using lang [%.*s]",
+                    SLICE_ARG(spec->file), SLICE_ARG(lang));
+    else if (kept == NULL)
+        problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s] in cluster state",
+                    SLICE_ARG(spec->id));
+    if (kept == NULL)
+        return QUERY_REFUSED;
+    spec->source = kept->body;
+    spec->lang = in_file ? lang : kept->lang;
+    *ret_name = in_file ? spec->file : spec->id;
+    return 0;
+}
+
+static int compile(void *user, const struct query_script *asked, int script_context, struct script **ret_script,
                    struct arena *arena, struct problem *ret_problem)
 {
     struct search_call *call = user;
+    struct query_script spec = *asked;
     enum script_lang lang = SCRIPT_DEFAULT;
-    struct slice source = spec->source, name = SLICE_NONE, lang_name = spec->lang;
-    if (source.data == NULL) {
-        const struct catalog_object *stored = catalog_object(call->catalog, CATALOG_SCRIPTS, spec->id);
-        if (stored == NULL) {
-            problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s] in cluster state",
-                        SLICE_ARG(spec->id));
-            return QUERY_REFUSED;
-        }
-        source = stored->body;
-        name = spec->id;
-        lang_name = stored->lang;
-    }
-    if (lang_name.len > 0 && !script_lang_from(lang_name, &lang)) {
+    struct slice name = SLICE_NONE;
+    int r = spec.source.data == NULL ? find_kept(call, arena, &spec, &name, ret_problem) : 0;
+    if (r != 0)
+        return r;
+    if (spec.lang.len > 0 && !script_lang_from(spec.lang, &lang)) {
         problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "script_lang not supported [%.*s]",
-                    SLICE_ARG(lang_name));
+                    SLICE_ARG(spec.lang));
         return QUERY_REFUSED;
     }
-    int r =
-        searches_compile(call->api->searches, (int)lang, script_context, source, name, ret_script, arena, ret_problem);
+    r = searches_compile(call->api->searches, (int)lang, script_context, spec.source, name, ret_script, arena,
+                         ret_problem);
     return r > 0 ? QUERY_REFUSED : r;
 }
 

@@ -478,6 +478,8 @@ static int take_script_member(struct query_parser *parser, struct slice option, 
         script->source = text;
     else if (slice_is(option, "id") || slice_is(option, "stored"))
         script->id = text;
+    else if (slice_is(option, "file") && parser->dialect == DIALECT_5)
+        script->file = text;
     else if (slice_is(option, "lang"))
         script->lang = text;
     else if (!slice_is(option, "options"))
@@ -504,7 +506,7 @@ int query__parse_script(struct query_parser *parser, yyjson_val *value, const st
         if (r != 0)
             return r;
     }
-    if (script->source.data == NULL && script->id.data == NULL)
+    if (script->source.data == NULL && script->id.data == NULL && script->file.data == NULL)
         return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
                              "must specify either [source] for an inline script or [id] for a stored script");
     return 0;

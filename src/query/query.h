@@ -42,8 +42,9 @@ int query_parse(struct query_parser *parser, yyjson_val *value, struct query **r
 
 /* A script as a request gives it. */
 struct query_script {
-    struct slice source; /* data NULL: `id` names a stored one */
+    struct slice source; /* data NULL: `id` names a stored one, or `file` one in a file */
     struct slice id;
+    struct slice file;   /* 5.x */
     struct slice lang;   /* empty: none named */
     struct slice params; /* JSON object; data NULL: none */
 };
