@@ -456,7 +456,7 @@ static int compile_script(struct by_query *by)
     struct problem problem = {0};
     int r = by->call.context.compile(by->call.context.compile_user, &spec, SCRIPT_FOR_UPDATE, &by->compiled,
                                      by->call.arena, &problem);
-    if (r > 0 && by->call.dialect == DIALECT_5) /* its own failure, to 5.x */
+    if (r > 0 && by->call.dialect == DIALECT_5 && problem.type == PROBLEM_SCRIPT) /* its own failure, to 5.x */
         problem.status = 500;
     return r > 0 ? refuse(by, &problem) : r;
 }

@@ -72,6 +72,7 @@ static void name_script(struct request *request, struct object_command *script)
     script->name = second;
     script->lang = first;
     script->compiles = request->dialect == DIALECT_5;
+    script->context = SCRIPT_FOR_ANY;
     if (use == NULL || is_script_lang(first))
         return;
     if (first.len > 0) {

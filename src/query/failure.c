@@ -26,10 +26,9 @@ static void write_problem(struct json_writer *w, const struct problem *problem)
 }
 
 static void write_details(struct json_writer *w, const struct search_context *context, const struct search_index *index,
-                          bool partial, const struct problem *shard)
+                          const struct problem *shard)
 {
     buf_lit(w->buf, "\"phase\":\"query\",\"grouped\":true,\"failed_shards\":");
-    (void)partial;
     json_begin(w, '[');
     json_begin(w, '{');
     json_key(w, "shard");
@@ -61,7 +60,7 @@ void failure_wrap(const struct search_context *context, const struct search_inde
         buf_clear(&text);
     }
     json_writer_init(&w, &text);
-    write_details(&w, context, index, partial, shard);
+    write_details(&w, context, index, shard);
     problem_set(ret_problem, context->arena, PROBLEM_SEARCH_PHASE_EXECUTION,
                 partial ? "Partial shards failure" : "all shards failed");
     /* 5.x takes a script that fails in a search for its own failure. */

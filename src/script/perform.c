@@ -378,7 +378,7 @@ static int finish_value(struct run *run, struct value result, struct script_valu
 int script_run_value(const struct script *script, const struct script_limits *limits, struct arena *arena,
                      struct script_value *value, struct problem *ret_problem)
 {
-    REQUIRE(script->context != SCRIPT_FOR_UPDATE);
+    REQUIRE(script->context != SCRIPT_FOR_UPDATE && script->context != SCRIPT_FOR_ANY);
     struct run run;
     struct value inputs[3], result;
     run_init(&run, script, limits, arena);

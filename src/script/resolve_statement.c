@@ -398,11 +398,13 @@ static bool visit_function(struct resolver *r, struct function *function)
     return true;
 }
 
+enum { INPUTS_MAX = 5 };
+
 /* What a script for each context finds declared; in this order they are handed over (interp.c). */
 static const struct {
     const char *name;
     type_id type;
-} inputs[SCRIPT_CONTEXT_COUNT][3] = {
+} inputs[SCRIPT_CONTEXT_COUNT][INPUTS_MAX] = {
     [SCRIPT_FOR_UPDATE] = {{"params", CLASS_MAP}, {"ctx", CLASS_MAP}},
     [SCRIPT_FOR_FILTER] = {{"params", CLASS_MAP}, {"doc", CLASS_MAP}},
     [SCRIPT_FOR_FIELD] = {{"params", CLASS_MAP}, {"doc", CLASS_MAP}},
@@ -410,6 +412,11 @@ static const struct {
     [SCRIPT_FOR_STRING_SORT] = {{"params", CLASS_MAP}, {"doc", CLASS_MAP}, {"_score", CLASS_DOUBLE}},
     [SCRIPT_FOR_SCORE] = {{"params", CLASS_MAP}, {"doc", CLASS_MAP}, {"_score", CLASS_DOUBLE}},
     [SCRIPT_FOR_TEST] = {{"params", CLASS_MAP}},
+    [SCRIPT_FOR_ANY] = {{"params", CLASS_MAP},
+                        {"_score", CLASS_DOUBLE},
+                        {"doc", CLASS_MAP},
+                        {"_value", CLASS_DEF},
+                        {"ctx", CLASS_MAP}},
 };
 
 static const type_id results[SCRIPT_CONTEXT_COUNT] = {[SCRIPT_FOR_UPDATE] = CLASS_VOID,
@@ -418,7 +425,8 @@ static const type_id results[SCRIPT_CONTEXT_COUNT] = {[SCRIPT_FOR_UPDATE] = CLAS
                                                       [SCRIPT_FOR_NUMBER_SORT] = CLASS_DOUBLE,
                                                       [SCRIPT_FOR_STRING_SORT] = CLASS_STRING,
                                                       [SCRIPT_FOR_SCORE] = CLASS_DOUBLE,
-                                                      [SCRIPT_FOR_TEST] = CLASS_DEF};
+                                                      [SCRIPT_FOR_TEST] = CLASS_DEF,
+                                                      [SCRIPT_FOR_ANY] = CLASS_DEF};
 
 bool resolve_painless(struct compiler *compiler, struct function *main)
 {
@@ -432,7 +440,7 @@ bool resolve_painless(struct compiler *compiler, struct function *main)
     struct scope scope = {.function = main};
     r->scope = &scope;
     main->result = results[compiler->context];
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < INPUTS_MAX; i++) {
         struct slice name = slice_from(inputs[compiler->context][i].name);
         if (name.len > 0)
             resolve__define(r, 0, inputs[compiler->context][i].type, name, false);

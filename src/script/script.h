@@ -37,6 +37,7 @@ enum script_context {
     SCRIPT_FOR_STRING_SORT, /* doc, params; returns a string */
     SCRIPT_FOR_SCORE,       /* doc, params, _score; returns a double */
     SCRIPT_FOR_TEST,        /* params; returns anything: _scripts/painless/_execute */
+    SCRIPT_FOR_ANY,         /* all of 5.x at once; returns anything. Compiled to be kept, not to be run */
     SCRIPT_CONTEXT_COUNT
 };
 
