@@ -69,7 +69,7 @@ struct exchange {
     tl_ts timestamp;                 /* for Tidelock-Timestamp; 0: the stable timestamp of the moment, set by the api */
     struct response_header *headers; /* room for RESPONSE_HEADERS_MAX in the arena; NULL: none */
     size_t header_count;
-    struct buf response; /* the body; src/http frees it. HEAD: sent as its length only */
+    struct buf response; /* the body; src/http frees it and fills it for a stream. HEAD: sent as its length only */
 
     void (*_Atomic on_disconnect)(struct exchange *exchange); /* set by the api; NULL: not interested */
     void *api_context;                                        /* the api's */

@@ -9,7 +9,7 @@
 
 enum {
     POOL_MAX = 256,             /* carriers kept */
-    USUAL_BYTES = 576,          /* of an exchange's arena: what a request that waits has in it, its body read */
+    USUAL_BYTES = 352,          /* of an exchange's arena: what a request that waits has in it, its body read */
     KEPT_BYTES_MAX = 16 * 1024, /* of each buffer of a carrier that is kept */
 };
 
@@ -96,7 +96,6 @@ static struct carrier *carrier_new(struct http *http)
     arena_reserve(&carrier->exchange.arena, USUAL_BYTES);
     carrier->exchange.response = BUF_INIT(BUF_UNLIMITED);
     carrier->body = BUF_INIT(BUF_UNLIMITED);
-    carrier->stream = BUF_INIT(BUF_UNLIMITED);
     return carrier;
 }
 
@@ -105,7 +104,6 @@ static void carrier_free(struct carrier *carrier)
     arena_deinit(&carrier->exchange.arena);
     buf_deinit(&carrier->exchange.response);
     buf_deinit(&carrier->body);
-    buf_deinit(&carrier->stream);
     pthread_mutex_destroy(&carrier->lock);
     mem_free(carrier);
 }
@@ -129,13 +127,12 @@ static void carrier_clear(struct carrier *carrier)
         arena_reset(&arena);
     buf_recycle(&response);
     buf_recycle(&carrier->body);
-    buf_recycle(&carrier->stream);
     carrier->exchange = (struct exchange){.ops = &carrier_ops, .arena = arena, .response = response};
     carrier->connection = NULL;
     carrier->mhd = NULL;
     carrier->dropped = 0;
     carrier->head_seen = carrier->handed_over = false;
-    carrier->refusal = (struct problem){.type = PROBLEM_NONE};
+    carrier->refusal = NULL;
     carrier->disconnect_told = carrier->connection_done = carrier->handler_done = false;
     carrier->stream_closed = carrier->stream_suspended = carrier->stream_broken = false;
     carrier->stream_sent = 0;

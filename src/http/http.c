@@ -158,7 +158,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *mhd, con
     }
     if (!carrier->handed_over && !answered(carrier)) {
         intake_end(carrier);
-        if (carrier->refusal.type != PROBLEM_NONE)
+        if (carrier->refusal != NULL)
             response_refuse(carrier);
         else
             hand_over(carrier);

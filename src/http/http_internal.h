@@ -72,8 +72,8 @@ struct carrier {
     size_t dropped; /* bytes of a refused body */
     size_t charged; /* bytes counted in http->body_bytes */
     bool head_seen;
-    bool handed_over;       /* the handler was called */
-    struct problem refusal; /* PROBLEM_NONE, or why the server itself answers */
+    bool handed_over;        /* the handler was called */
+    struct problem *refusal; /* NULL, or why the server itself answers; in the exchange's arena */
 
     /* Under `lock`. */
     pthread_mutex_t lock; /* recursive: on_disconnect may respond */
@@ -83,8 +83,7 @@ struct carrier {
     bool stream_closed;
     bool stream_suspended;
     bool stream_broken; /* bytes were dropped: it must not end as if it were whole */
-    struct buf stream;  /* written and not yet sent */
-    size_t stream_sent; /* bytes of `stream` that have gone out */
+    size_t stream_sent; /* bytes of exchange.response that have gone out: a stream's are there until then */
 
     struct carrier *next; /* in the pool */
 };

@@ -52,10 +52,17 @@ static const char *header(struct carrier *carrier, const char *name)
     return MHD_lookup_connection_value(carrier->mhd, MHD_HEADER_KIND, name);
 }
 
+/* Returns: where to say why the server itself answers. */
+static struct problem *refusal(struct carrier *carrier)
+{
+    carrier->refusal = arena_zalloc(&carrier->exchange.arena, sizeof *carrier->refusal);
+    return carrier->refusal;
+}
+
 static void refuse_too_large(struct carrier *carrier)
 {
     problem_set(
-        &carrier->refusal, &carrier->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
+        refusal(carrier), &carrier->exchange.arena, PROBLEM_CONTENT_TOO_LARGE,
         "the body of this request is larger than the limit of %zu bytes; send less at once, or raise --max-body",
         carrier->http->options.body_bytes_max);
 }
@@ -72,9 +79,9 @@ static void check_encoding(struct carrier *carrier)
     if (strcasecmp(encoding, "gzip") == 0 || strcasecmp(encoding, "x-gzip") == 0 ||
         strcasecmp(encoding, "deflate") == 0)
         return;
-    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+    problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                 "Content-Encoding [%s] is not supported; send the body plain, or as gzip or deflate", encoding);
-    carrier->refusal.status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+    carrier->refusal->status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
 bool intake_head(struct carrier *carrier, const char *method)
@@ -104,7 +111,7 @@ static bool charge(struct carrier *carrier, size_t bytes)
     carrier->charged += bytes;
     if (before + bytes <= http->options.bodies_bytes_max)
         return true;
-    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
+    problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
                 "requests in flight already hold %zu bytes of the %zu that all together may hold; try again later",
                 before, http->options.bodies_bytes_max);
     return false;
@@ -125,12 +132,12 @@ void intake_drop_body(struct carrier *carrier)
 
 bool intake_body(struct carrier *carrier, struct slice bytes)
 {
-    if (carrier->refusal.type == PROBLEM_NONE) {
+    if (carrier->refusal == NULL) {
         if (carrier->body.len + bytes.len > carrier->http->options.body_bytes_max)
             refuse_too_large(carrier);
         else if (charge(carrier, bytes.len))
             buf_slice(&carrier->body, bytes);
-        if (carrier->refusal.type != PROBLEM_NONE)
+        if (carrier->refusal != NULL)
             intake_drop_body(carrier);
         return true;
     }
@@ -150,7 +157,7 @@ static void unpack(struct carrier *carrier)
         break;
     case INFLATE_TOO_LARGE: refuse_too_large(carrier); break;
     default:
-        problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
+        problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the body is not in the format that Content-Encoding says, or is cut off");
         break;
     }
@@ -161,16 +168,16 @@ static void unpack(struct carrier *carrier)
 
 void intake_refuse_stopping(struct carrier *carrier)
 {
-    problem_set(&carrier->refusal, &carrier->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
+    problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_STOPPING, "this server is shutting down");
 }
 
 void intake_end(struct carrier *carrier)
 {
-    if (carrier->refusal.type == PROBLEM_NONE && carrier->body.len > 0 && packed(carrier))
+    if (carrier->refusal == NULL && carrier->body.len > 0 && packed(carrier))
         unpack(carrier);
-    if (carrier->refusal.type == PROBLEM_NONE && atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
+    if (carrier->refusal == NULL && atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
         intake_refuse_stopping(carrier);
-    if (carrier->refusal.type != PROBLEM_NONE)
+    if (carrier->refusal != NULL)
         return;
     if (carrier->body.len > 0) {
         buf_byte(&carrier->body, '\0');

@@ -44,7 +44,10 @@ enum MHD_Result response_queue(struct carrier *carrier)
     if (response == NULL)
         return MHD_NO;
     add_headers(carrier, response);
-    connection_enter(carrier->connection, streams ? PHASE_STREAMING : PHASE_SENDING, carrier->exchange.response.len);
+    if (streams)
+        connection_enter(carrier->connection, PHASE_STREAMING, 0);
+    else
+        connection_enter(carrier->connection, PHASE_SENDING, carrier->exchange.response.len);
     REQUIRE(carrier->exchange.status >= 100 && carrier->exchange.status < 1000);
     enum MHD_Result queued = MHD_queue_response(carrier->mhd, (unsigned)carrier->exchange.status, response);
     MHD_destroy_response(response); /* libmicrohttpd holds its own reference */
@@ -63,7 +66,7 @@ static void append_cause(struct buf *to, const struct problem *problem)
 void response_refuse(struct carrier *carrier)
 {
     struct exchange *exchange = &carrier->exchange;
-    const struct problem *problem = &carrier->refusal;
+    const struct problem *problem = carrier->refusal;
     const struct http_handler *handler = &carrier->http->handler;
     exchange->status = problem_status(problem);
     bool stopping = atomic_load(&carrier->http->refusing); /* the handler may be going already */

@@ -15,6 +15,12 @@ static struct carrier *carrier_of(struct exchange *exchange)
     return container_of(exchange, struct carrier, exchange);
 }
 
+/* Returns: how many bytes are written and not yet sent. */
+static size_t left(const struct carrier *carrier)
+{
+    return carrier->exchange.response.len - carrier->stream_sent;
+}
+
 /* Returns: true when the caller has to resume the connection, after it let go of the lock. */
 static bool take_suspension(struct carrier *carrier)
 {
@@ -28,10 +34,10 @@ void stream_write(struct exchange *exchange, struct slice bytes)
     struct carrier *carrier = carrier_of(exchange);
     pthread_mutex_lock(&carrier->lock);
     REQUIRE(!carrier->stream_closed);
-    bool full = carrier->stream.len - carrier->stream_sent + bytes.len > carrier->http->options.stream_bytes_max;
+    bool full = left(carrier) + bytes.len > carrier->http->options.stream_bytes_max;
     carrier->stream_broken = carrier->stream_broken || full;
     if (!carrier->connection_done && !carrier->stream_broken)
-        buf_slice(&carrier->stream, bytes);
+        buf_slice(&carrier->exchange.response, bytes);
     bool resume = take_suspension(carrier);
     pthread_mutex_unlock(&carrier->lock);
     if (resume)
@@ -74,13 +80,13 @@ static ssize_t stream_read(void *context, uint64_t position, char *to, size_t ma
     struct carrier *carrier = context;
     ssize_t len;
     pthread_mutex_lock(&carrier->lock);
-    size_t ready = carrier->stream.len - carrier->stream_sent;
+    size_t ready = left(carrier);
     if (ready > 0) {
         size_t taken = ready < max ? ready : max;
-        memcpy(to, carrier->stream.data + carrier->stream_sent, taken);
+        memcpy(to, carrier->exchange.response.data + carrier->stream_sent, taken);
         carrier->stream_sent += taken;
-        if (carrier->stream_sent == carrier->stream.len) {
-            buf_clear(&carrier->stream);
+        if (carrier->stream_sent == carrier->exchange.response.len) {
+            buf_clear(&carrier->exchange.response);
             carrier->stream_sent = 0;
         }
         len = (ssize_t)taken;
