@@ -218,13 +218,28 @@ static int reply_no_handler(struct request *request)
 
 /* --- Reading the request ------------------------------------------------------------------------------------------ */
 
+static const struct slice no_parts[PART_COUNT];
+
+static bool has_parts(const struct route_match *match)
+{
+    for (int part = 0; part < PART_COUNT; part++)
+        if (match->parts[part].data != NULL)
+            return true;
+    return false;
+}
+
+/* A request without any, as one that waits for a lock, has no list of its own either. */
 static int decode_parts(struct request *request, const struct route_match *match)
 {
     struct slice reason;
     bool plus_is_space = request->dialect == DIALECT_5;
+    if (!has_parts(match))
+        return 0;
+    struct slice *parts = arena_zalloc(request->arena, PART_COUNT * sizeof *parts);
+    request->parts = parts;
     for (int part = 0; part < PART_COUNT; part++)
         if (match->parts[part].data != NULL &&
-            url_decode(request->arena, match->parts[part], plus_is_space, &request->parts[part], &reason) != 0) {
+            url_decode(request->arena, match->parts[part], plus_is_space, &parts[part], &reason) != 0) {
             if (request->dialect == DIALECT_5)
                 return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
             return api_wrong_method(request, match->methods, reason);
@@ -235,13 +250,17 @@ static int decode_parts(struct request *request, const struct route_match *match
 /* "<logs-{now/d}>" in the place of an index is a name with a date in it. */
 static int resolve_date_names(struct request *request)
 {
-    struct slice *index = &request->parts[PART_INDEX];
-    if (index->data == NULL || slice_find_byte(*index, '<') == index->len)
+    struct slice index = request->parts[PART_INDEX];
+    if (index.data == NULL || slice_find_byte(index, '<') == index.len)
         return 0;
+    struct slice *parts = arena_alloc(request->arena, PART_COUNT * sizeof *parts);
+    memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
+    request->parts = parts;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t millis = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-    return date_name_resolve(request->arena, *index, millis, index, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+    int r = date_name_resolve(request->arena, index, millis, &parts[PART_INDEX], &request->problem);
+    return r == 0 ? 0 : REQUEST_REFUSED;
 }
 
 static int read_form(struct request *request)
@@ -394,6 +413,7 @@ void api_handle(struct api *api, struct exchange *exchange)
     request->exchange = exchange;
     request->arena = &exchange->arena;
     request->dialect = DIALECT_7;
+    request->parts = no_parts;
     exchange->api_context = request;
     request_settle(request, dispatch(request));
 }

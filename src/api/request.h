@@ -39,7 +39,7 @@ struct request {
     struct exchange *exchange;
     struct arena *arena; /* the exchange's */
     const struct route *route;
-    struct slice parts[PART_COUNT]; /* decoded; data NULL: not in the path */
+    const struct slice *parts; /* PART_COUNT of them, decoded; data NULL: not in the path */
     struct params params;
     enum dialect dialect;
     struct reply_form form;
