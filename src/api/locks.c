@@ -11,6 +11,8 @@
 #include "api/own_body.h"
 #include "api/status.h"
 
+enum { USUAL_BYTES = 192 }; /* of a command's arena: what one lock of a document takes */
+
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static const char *mode_name(enum lock_mode mode)
@@ -108,9 +110,12 @@ static struct lock_target *copy_targets(struct arena *arena, const struct lock_t
 static struct command *lock_command_new(const struct lock_command *lock)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    arena_reserve(&command->arena, USUAL_BYTES);
     command->lock = *lock;
-    command->lock.session = arena_copy(&command->arena, lock->session);
-    command->lock.transaction = arena_copy(&command->arena, lock->transaction);
+    if (lock->session.len > 0)
+        command->lock.session = arena_copy(&command->arena, lock->session);
+    if (lock->transaction.len > 0)
+        command->lock.transaction = arena_copy(&command->arena, lock->transaction);
     command->lock.targets = copy_targets(&command->arena, lock->targets, lock->target_count);
     return command;
 }
