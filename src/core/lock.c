@@ -316,11 +316,10 @@ struct lock_request *lock_request_new(struct lock_table *table, struct lock_owne
                                       size_t want_count, void *user)
 {
     REQUIRE(want_count > 0);
-    struct lock_request *request = mem_zalloc(sizeof *request);
+    struct lock_request *request = mem_zalloc(sizeof *request + want_count * sizeof *request->wants);
     request->table = table;
     request->owner = owner;
     request->user = user;
-    request->wants = mem_alloc(want_count * sizeof *request->wants);
     request->want_count = want_count;
     for (size_t i = 0; i < want_count; i++)
         request->wants[i] =
@@ -340,7 +339,6 @@ void lock_request_free(struct lock_request *request)
         list_remove(&request->event);
     for (size_t i = 0; i < request->want_count; i++)
         resource_unref(&table->resources, request->wants[i].resource);
-    mem_free(request->wants);
     mem_free(request->entries);
     mem_free(request);
     if (waiting)
@@ -377,6 +375,12 @@ void lock__request_spread(struct lock_request *request)
         for (; at != NULL && resource_see(&table->resources, at, lock__mark_bit(want->mode)); at = at->parent)
             add_entry(request, at, lock__mark_bit(want->mode), &capacity);
     }
+}
+
+/* Thousands may wait for long: what was taken for more entries than there are is given back. Requires: it is in no queue. */
+static void trim_entries(struct lock_request *request)
+{
+    request->entries = mem_realloc(request->entries, request->entry_count * sizeof *request->entries);
 }
 
 static bool holds_lock(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource)
@@ -477,6 +481,7 @@ int lock_request_start(struct lock_request *request, bool wait)
     }
     if (!wait)
         return LOCK_CONFLICT;
+    trim_entries(request);
     lock__queue_enter(request);
     if (lock__cycle_break(request))
         lock__queue_arrive(request);

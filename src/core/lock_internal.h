@@ -37,8 +37,6 @@ struct lock_request {
     bool upgrade;
     uint64_t arrival;
     tl_ts token;
-    struct lock_wanted *wants;
-    size_t want_count;
     struct lock_entry *entries; /* each (resource, bit) of the wants and their marks, once */
     size_t entry_count;
 
@@ -54,6 +52,9 @@ struct lock_request {
     /* The search for circles; valid while search_epoch is the search's. */
     uint64_t search_epoch;
     struct lock_step via; /* the dependence by which it was reached */
+
+    size_t want_count;
+    struct lock_wanted wants[];
 };
 
 /* Bit sets that a bit does not go with (README-locks.md). */
