@@ -255,8 +255,8 @@ static int run(struct admission *at, const bool *chosen)
 static void fail_item(struct admission *at, size_t item, struct wait *wait)
 {
     struct problem *problem = &write_of(at)->results[item].problem;
-    if (wait->cause.type != PROBLEM_NONE)
-        *problem = wait->cause;
+    if (wait->cause != NULL)
+        *problem = *wait->cause;
     else
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,
                       write_of(at)->item_count > 1 ? HOLDERS_TOLD_OF_ITEM : HOLDERS_TOLD_MAX, &at->command->arena,
@@ -413,7 +413,7 @@ static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
         return CORE_WAITS;
     case LOCK_CONFLICT:
         if (full)
-            wait__explain_full(core, &at->command->arena, &at->wait->cause);
+            wait__explain_full(core, &at->command->arena, wait__cause(at->wait));
         return take_each(at);
     case LOCK_DEADLOCK: return finish_without(at, at->wait, blocked);
     }
@@ -442,7 +442,7 @@ static int first_try(struct admission *at, tl_ts deadline)
 
 static void abort_txn(struct admission *at)
 {
-    at->command->problem = at->wait->cause;
+    at->command->problem = *wait__cause(at->wait);
     forget_wait(at);
     txn__abort(at->core, tl_steal(at->txn), "%.*s", SLICE_ARG(at->command->problem.reason));
 }
@@ -514,14 +514,14 @@ static int resume_failed(struct admission *at)
     struct write_command *write = write_of(at);
     for (size_t i = 0; i < write->item_count; i++)
         if (is_left(at, i))
-            write->results[i].problem = at->wait->cause;
+            write->results[i].problem = *wait__cause(at->wait);
     return finish(at, at->core->ts);
 }
 
 int admit__resume(struct core *core, struct wait *wait)
 {
     struct admission at = resumed(core, wait);
-    if (wait->cause.type != PROBLEM_NONE)
+    if (wait->cause != NULL)
         return resume_failed(&at);
     return go_on(&at, wait->until);
 }

@@ -146,7 +146,7 @@ int owners__change(struct core *core, struct command *command, core_handler *han
     case LOCK_GRANTED: r = run(core, command, handler, &change); break;
     case LOCK_WAITS: wait__park(core, wait, deadline_after(core, change.timeout_us)); return CORE_WAITS;
     case LOCK_CONFLICT: explain_conflict(core, wait, change.timeout_us); break;
-    default: /* LOCK_DEADLOCK */ command->problem = wait->cause; break;
+    default: /* LOCK_DEADLOCK */ command->problem = *wait__cause(wait); break;
     }
     wait__free(core, wait);
     return r;

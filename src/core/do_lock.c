@@ -137,8 +137,8 @@ void lock__granted(struct core *core, struct command *command, struct wait *wait
 static void give_way(struct core *core, struct wait *wait)
 {
     struct txn *txn = wait->txn;
-    wait->command->problem = wait->cause;
-    struct slice reason = wait->cause.reason;
+    wait->command->problem = *wait__cause(wait);
+    struct slice reason = wait->command->problem.reason;
     wait__free(core, wait);
     if (txn != NULL)
         txn__abort(core, txn, "%.*s", SLICE_ARG(reason));

@@ -20,9 +20,9 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
         return;
     story_circle(steps, count, "; ", &text);
     story_circle_json(steps, count, &json);
-    problem_set(&wait->cause, &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
+    problem_set(wait__cause(wait), &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
                 SLICE_ARG(buf_view(&text)));
-    problem_details(&wait->cause, &wait->command->arena, "%.*s", SLICE_ARG(buf_view(&json)));
+    problem_details(wait__cause(wait), &wait->command->arena, "%.*s", SLICE_ARG(buf_view(&json)));
     buf_clear(&text);
     story_circle(steps, count, "\n", &text);
     buf_lit(&text, "\n");
@@ -137,7 +137,7 @@ static void end_victim(struct core *core, struct wait *wait)
         return;
     }
     struct txn *txn = wait->txn;
-    command->problem = wait->cause;
+    command->problem = *wait__cause(wait);
     if (txn != NULL) {
         txn->wait = NULL;
         wait->txn = NULL;

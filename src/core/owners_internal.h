@@ -102,7 +102,7 @@ struct wait {
     size_t place;          /* how many stood ahead when it began to wait */
     bool ready;            /* it is in owners->ready */
     bool told;             /* as one that lasts; news.c */
-    struct problem cause;  /* why it must fail, in the command's arena; PROBLEM_NONE: it goes on */
+    struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
     core_handler *handler; /* of a command that changes indices; else NULL */
     bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
     char *lease;           /* without a command: the session's id, mem_free */
@@ -168,6 +168,8 @@ void wait__park(struct core *core, struct wait *wait, tl_ts deadline);
 void wait__free(struct core *core, struct wait *wait);
 /* Completes the command of a wait with a problem, and frees the wait. */
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
+/* Returns: where to say why it must fail, or the cause that was said. Requires: it has a command. */
+struct problem *wait__cause(struct wait *wait);
 /* Fills a problem with who stands against what a wait has asked for. `arena` takes its texts. */
 enum { HOLDERS_TOLD_MAX = 100 };
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,

@@ -89,6 +89,13 @@ void wait__free(struct core *core, struct wait *wait)
     mem_free(wait);
 }
 
+struct problem *wait__cause(struct wait *wait)
+{
+    if (wait->cause == NULL)
+        wait->cause = arena_zalloc(&wait->command->arena, sizeof *wait->cause);
+    return wait->cause;
+}
+
 /* Leaves its session behind, which is about to go. */
 static void leave_session(struct wait *wait)
 {
@@ -117,7 +124,7 @@ void wait__fail(struct core *core, struct wait *wait, enum problem_type type, co
     if (wait->left != NULL) { /* some items are done: the others say why they are not */
         lock_request_free(tl_steal(wait->request));
         leave_session(wait);
-        wait->cause = problem;
+        *wait__cause(wait) = problem;
         wait__ready(core, wait);
         return;
     }
