@@ -321,9 +321,10 @@ struct lock_request *lock_request_new(struct lock_table *table, struct lock_owne
     request->owner = owner;
     request->user = user;
     request->want_count = want_count;
+    struct resource_trail trail = RESOURCE_TRAIL_INIT;
     for (size_t i = 0; i < want_count; i++)
         request->wants[i] =
-            (struct lock_wanted){resource_open(&table->resources, &wants[i].on), wants[i].mode, wants[i].within};
+            (struct lock_wanted){resource_open(&table->resources, &wants[i].on, &trail), wants[i].mode, wants[i].within};
     return request;
 }
 
@@ -556,6 +557,16 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
     return true;
 }
 
+/* The buckets of resources lie anywhere in memory. Has those of a hold some places behind fetched meanwhile. */
+static void fetch_behind(const struct lock_table *table, const struct list *holds, const struct list *link)
+{
+    enum { PLACES = 4 };
+    for (int i = 0; i < PLACES && link != holds; i++)
+        link = link->next;
+    if (link != holds)
+        resource_fetch(&table->resources, list_entry(link, struct lock_hold, of_owner)->resource);
+}
+
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
 {
     size_t count = owner->lock_count;
@@ -567,6 +578,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     }
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
+        fetch_behind(table, &owner->holds, &hold->of_owner);
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
     }
@@ -663,7 +675,7 @@ bool lock_table_covers(const struct lock_table *table, const struct lock_owner *
 void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want,
                         uint64_t number, tl_ts since, tl_ts token)
 {
-    struct resource *resource = resource_open(&table->resources, &want->on);
+    struct resource *resource = resource_open(&table->resources, &want->on, &RESOURCE_TRAIL_INIT);
     struct lock_hold *hold = lock_take(table, owner, resource, want->mode);
     hold->number = number;
     hold->since = since;

@@ -100,14 +100,10 @@ static void grow(struct resource_table *table)
     mem_free(old);
 }
 
-/* Finds or makes `key` below `parent`. Returns: it, with no reference taken for the caller. */
-static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
+/* Makes `key`, which is not there, below `parent`. Returns: it, with no reference taken for the caller. */
+static struct resource *make(struct resource_table *table, const struct key *key, uint64_t hash, struct resource *parent)
 {
-    uint64_t hash = hash_key(key);
-    struct resource *resource = find(table, key, hash);
-    if (resource != NULL)
-        return resource;
-    resource = new_resource(table, key->kind, key->type, key->name);
+    struct resource *resource = new_resource(table, key->kind, key->type, key->name);
     resource->hash = hash;
     resource->home = (struct resource *)key->home;
     resource->parent = resource_ref(parent);
@@ -115,6 +111,14 @@ static struct resource *intern(struct resource_table *table, const struct key *k
         grow(table);
     link_bucket(table, resource);
     return resource;
+}
+
+/* Finds or makes `key` below `parent`. Returns: as make(). */
+static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
+{
+    uint64_t hash = hash_key(key);
+    struct resource *resource = find(table, key, hash);
+    return resource != NULL ? resource : make(table, key, hash, parent);
 }
 
 bool resource_path_next(struct resource_path *path, struct slice *ret_segment)
@@ -144,31 +148,73 @@ bool resource_path_fits(struct slice path)
     return walk.left.len == 0;
 }
 
-static struct resource *open_directories(struct resource_table *table, struct resource *index, struct slice path)
+/* Whether a name of the path ends there. */
+static bool name_ends(struct slice path, size_t at)
+{
+    return at == path.len || path.data[at] == '/';
+}
+
+/* Returns: the length of what two paths have in common, up to where names end in both; 0 where nothing. */
+static size_t common_path(struct slice a, struct slice b)
+{
+    size_t len = 0;
+    while (len < a.len && len < b.len && a.data[len] == b.data[len])
+        len++;
+    while (len > 0 && !(name_ends(a, len) && name_ends(b, len)))
+        len--;
+    return len;
+}
+
+/* Goes back on the trail to where another path leaves it. Returns: the directory there, and the rest in *ret_walk. */
+static struct resource *trail_back(const struct resource_trail *trail, struct slice path, struct resource_path *ret_walk)
+{
+    size_t common = common_path(trail->path, path);
+    struct resource_path gone = {slice_from_offset(trail->path, common), 1};
+    struct resource *at = trail->place;
+    struct slice segment;
+    size_t level = trail->level;
+    for (; resource_path_next(&gone, &segment); level--)
+        at = at->parent;
+    *ret_walk = (struct resource_path){slice_from_offset(path, common), level};
+    return at;
+}
+
+static struct resource *open_directories(struct resource_table *table, struct resource *index, struct slice path,
+                                         struct resource_trail *trail)
 {
     struct resource *at = index;
     struct resource_path walk = resource_path(path);
     struct slice segment;
+    if (trail->index == index)
+        at = trail_back(trail, path, &walk);
     while (resource_path_next(&walk, &segment))
         at = intern(table, &(struct key){at, RESOURCE_DIRECTORY, SLICE_NONE, segment}, at);
+    /* One that is cut, for it goes too deep, leads nowhere: the names of its rest have no places to go back to. */
+    *trail = walk.left.len > 0 ? RESOURCE_TRAIL_INIT : (struct resource_trail){index, path, at, walk.level};
     return at;
 }
 
-struct resource *resource_open(struct resource_table *table, const struct resource_name *name)
+static struct resource *open_place(struct resource_table *table, struct resource *index, struct slice path,
+                                   struct resource_trail *trail)
+{
+    return path.data == NULL ? index : open_directories(table, index, path, trail);
+}
+
+struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
+                               struct resource_trail *trail)
 {
     if (name->index.len == 0)
         return resource_ref(table->root);
     struct resource *index =
         intern(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, name->index}, table->root);
-    struct resource *found = NULL;
-    if (name->id.data != NULL)
-        found = resource_document(table, index, name->type, name->id);
-    if (found != NULL)
-        return resource_ref(found);
-    struct resource *place = name->path.data == NULL ? index : open_directories(table, index, name->path);
-    if (name->id.data != NULL)
-        place = intern(table, &(struct key){index, RESOURCE_DOCUMENT, name->type, name->id}, place);
-    return resource_ref(place);
+    if (name->id.data == NULL)
+        return resource_ref(open_place(table, index, name->path, trail));
+    const struct key key = {index, RESOURCE_DOCUMENT, name->type, name->id};
+    uint64_t hash = hash_key(&key);
+    struct resource *document = find(table, &key, hash);
+    if (document == NULL)
+        document = make(table, &key, hash, open_place(table, index, name->path, trail));
+    return resource_ref(document);
 }
 
 void resource_unref(struct resource_table *table, struct resource *resource)
@@ -211,7 +257,7 @@ void resource_move(struct resource_table *table, struct resource *document, stru
 {
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
     struct resource *before = document->parent;
-    struct resource *place = path.data == NULL ? document->home : open_directories(table, document->home, path);
+    struct resource *place = open_place(table, document->home, path, &RESOURCE_TRAIL_INIT);
     document->parent = resource_ref(place);
     resource_unref(table, before);
 }

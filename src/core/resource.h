@@ -64,10 +64,24 @@ void resource_table_init(struct resource_table *table);
 void resource_table_deinit(struct resource_table *table);
 
 /*
+ * Where the path opened last has led: of paths opened one after the other most differ in their last names only, and are
+ * walked from where they part. Begins as RESOURCE_TRAIL_INIT.
+ */
+struct resource_trail {
+    struct resource *index; /* that the path is of; NULL: there is no trail */
+    struct slice path;
+    struct resource *place;
+    size_t level; /* of `place`, as resource_path counts them */
+};
+#define RESOURCE_TRAIL_INIT ((struct resource_trail){0})
+
+/*
  * Finds or makes a resource and what is above it. A document that is in the table already stays where it lies.
+ * Requires: what was opened with the trail before is referred to still, and the paths' bytes are there.
  * Owns: the caller one reference; resource_unref().
  */
-struct resource *resource_open(struct resource_table *table, const struct resource_name *name);
+struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
+                               struct resource_trail *trail);
 
 static inline struct resource *resource_ref(struct resource *resource)
 {
@@ -77,6 +91,12 @@ static inline struct resource *resource_ref(struct resource *resource)
 
 /* Gives a reference back; the resource and what is above it go when nothing needs them. */
 void resource_unref(struct resource_table *table, struct resource *resource);
+
+/* Has the processor fetch what resource_unref() will look at: for who gives back many, a few ahead of the one at hand. */
+static inline void resource_fetch(const struct resource_table *table, const struct resource *resource)
+{
+    __builtin_prefetch(&table->buckets[resource->hash & (table->bucket_count - 1)]);
+}
 
 /* Looking without making. Each returns NULL where there is nothing. */
 struct resource *resource_index(const struct resource_table *table, struct slice index);

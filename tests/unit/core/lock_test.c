@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/rand.h"
 #include "core/lock_internal.h"
 
 enum { OWNERS = 4 };
@@ -410,12 +411,51 @@ static void test_deep_path(void **state)
     teardown(&f);
 }
 
+/* Paths with names that begin alike, slashes more than needed, and now and then one that goes too deep. */
+static struct slice random_path(struct rng *rng, struct arena *arena)
+{
+    static const char *const names[] = {"/a", "/b", "/ab", "//a", "/", "b"};
+    struct buf path = BUF_INIT(BUF_UNLIMITED);
+    uint64_t count = rng_below(rng, 50) == 0 ? RESOURCE_LEVELS_MAX + rng_below(rng, 3) : rng_below(rng, 6);
+    for (uint64_t i = 0; i < count; i++)
+        buf_slice(&path, slice_from(count > 6 && i > 2 ? "/a" : names[rng_below(rng, 6)]));
+    struct slice copy = arena_copy(arena, buf_view(&path));
+    buf_deinit(&path);
+    return copy;
+}
+
+/* Goal: whatever was opened before with the same trail, a path leads to the directory that it leads to by itself. */
+static void test_trail(void **state)
+{
+    enum { COUNT = 2000 };
+    struct resource *opened[COUNT];
+    struct resource_table table;
+    struct resource_trail trail = RESOURCE_TRAIL_INIT;
+    struct arena arena = ARENA_INIT;
+    struct rng rng;
+    (void)state;
+    rng_init(&rng, 7);
+    resource_table_init(&table);
+    for (int i = 0; i < COUNT; i++) {
+        struct slice index = slice_from(rng_below(&rng, 8) == 0 ? "other" : "fs");
+        struct resource_name name = {index, random_path(&rng, &arena), SLICE_NONE, SLICE_NONE};
+        opened[i] = resource_open(&table, &name, &trail);
+        struct resource *alone = resource_open(&table, &name, &RESOURCE_TRAIL_INIT);
+        assert_ptr_equal(opened[i], alone);
+        resource_unref(&table, alone);
+    }
+    for (int i = 0; i < COUNT; i++)
+        resource_unref(&table, opened[i]);
+    resource_table_deinit(&table);
+    arena_deinit(&arena);
+}
+
 static void assert_printed(const char *name, const char *expected)
 {
     struct resource_table table;
     resource_table_init(&table);
     struct resource_name parts = named(name);
-    struct resource *resource = resource_open(&table, &parts);
+    struct resource *resource = resource_open(&table, &parts, &RESOURCE_TRAIL_INIT);
     struct buf buf = BUF_INIT(1000);
     resource_print(resource, &buf);
     assert_slice_equal(buf_view(&buf), expected);
@@ -438,6 +478,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_trail),
         cmocka_unit_test(test_unrelated),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_upgrade),
