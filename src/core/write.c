@@ -15,21 +15,37 @@
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
 
-/* In a transaction a count's change is kept in its overlay, and folded in when it commits. */
-static int count_in_overlay(struct overlay *overlay, uint32_t index, uint16_t type, int64_t change)
+/* In a transaction a count's change is kept in its overlay, and folded in when it commits. Puts what has been counted. */
+static int put_counted(struct writing *work)
 {
+    struct overlay *overlay = work->sink.overlay;
     struct buf value = BUF_INIT(16);
     char bytes[COUNTER_KEY_BYTES];
-    struct slice key = counter_key(bytes, index, type), before;
+    struct slice key = counter_key(bytes, work->counted.index, work->counted.type), before;
     uint64_t delta = 0;
 
+    if (work->counted.change == 0)
+        return 0;
     if (overlay_get(overlay, SPACE_SYSTEM, key, &before) == 0 && before.data != NULL &&
         !slice_take_u64be(&before, &delta))
         return tl_trace(TL_ERR_CORRUPT);
-    buf_u64be(&value, delta + (uint64_t)change);
+    buf_u64be(&value, delta + (uint64_t)work->counted.change);
     overlay_put(overlay, SPACE_SYSTEM, key, buf_view(&value));
     buf_deinit(&value);
+    work->counted.change = 0;
     return 0;
+}
+
+static int count_in_overlay(struct writing *work, uint32_t index, uint16_t type, int64_t change)
+{
+    int r = 0;
+
+    if (work->counted.index != index || work->counted.type != type)
+        r = put_counted(work);
+    work->counted.index = index;
+    work->counted.type = type;
+    work->counted.change += change;
+    return r;
 }
 
 static int count(struct writing *work, const struct writing_item *at, const struct doc *doc)
@@ -39,7 +55,7 @@ static int count(struct writing *work, const struct writing_item *at, const stru
     if (change == 0)
         return 0;
     if (work->sink.overlay != NULL)
-        return count_in_overlay(work->sink.overlay, at->index->number, at->type->number, change);
+        return count_in_overlay(work, at->index->number, at->type->number, change);
     counter__add(&work->core->counters, counters__of(&work->core->counters, at->index->number), at->type->number,
                  change);
     return 0;
@@ -202,6 +218,8 @@ int write__run(struct core *core, struct write_run *run, bool *ret_failed)
     r = run_items(&work, &failed);
     if (r == 0)
         writing__flush_entries(&work);
+    if (r == 0)
+        r = put_counted(&work);
     buf_deinit(&work.record);
     doc_run_free(work.walk);
     if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))

@@ -53,6 +53,13 @@ struct writing {
     struct view committed; /* what it walks over: the view without the transaction's own writes */
     bool walks;            /* it is to be begun by the first item that reads */
 
+    /* Documents more or fewer, in a transaction: of the index and type counted last, and not in its overlay yet. */
+    struct {
+        uint32_t index;
+        uint16_t type;
+        int64_t change;
+    } counted;
+
     /* Names for results, in the run's arena, of the index and type written last. */
     uint32_t named_index;
     int named_type;
