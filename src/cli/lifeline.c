@@ -14,13 +14,14 @@ enum { RETRY_US = 200 * 1000, AWAIT_PARTS = 2 /* of the time to live */ };
 static uint64_t now_us(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_BOOTTIME, &now);
     return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
 }
 
 /*
  * A line was sent at some moment before now, and not before the one before it arrived: so what is certain is only that
- * the lease runs from the line before. The first counts from when we asked.
+ * the lease runs from the line before. The first counts from when we asked. Lines that one look finds together count as
+ * one: when we were stopped for an hour they were sent at any time in it, and the server may be gone since.
  */
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
 {
@@ -29,8 +30,10 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
     (void)bytes;
     curl_easy_getinfo(line->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status == 200) {
-        line->heard_us = line->newest_us;
-        line->newest_us = now_us();
+        if (line->heard_us < line->before_us)
+            line->heard_us = line->before_us;
+        if (line->newest_us < line->looked_us)
+            line->newest_us = line->looked_us;
         line->stood = true;
     }
     return size * count;
@@ -50,8 +53,11 @@ void lifeline_init(struct lifeline *line, const char *url, const char *session, 
     buf_printf(&path, "%s/_session/", url);
     client_escape(&path, slice_from(session));
     buf_lit(&path, "/_attach");
-    *line =
-        (struct lifeline){.multi = curl_multi_init(), .curl = curl_easy_init(), .ttl_us = ttl_us, .heard_us = now_us()};
+    *line = (struct lifeline){.multi = curl_multi_init(),
+                              .curl = curl_easy_init(),
+                              .session = session,
+                              .ttl_us = ttl_us,
+                              .heard_us = now_us()};
     line->url = buf_detach(&path, &len);
     client_configure(line->curl, NULL);
     curl_easy_setopt(line->curl, CURLOPT_URL, line->url);
@@ -90,9 +96,12 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
         else if (wait_us > RETRY_US)
             wait_us = RETRY_US;
     }
+    line->before_us = line->newest_us;
     curl_multi_perform(line->multi, &running);
     curl_multi_poll(line->multi, &extra, 1, (int)(wait_us / TL_MS) + 1, NULL);
+    uint64_t look_us = now_us();
     curl_multi_perform(line->multi, &running);
+    line->looked_us = look_us;
     while (curl_multi_info_read(line->multi, &queued) != NULL)
         on_end(line);
 }
@@ -103,6 +112,20 @@ bool lifeline_await(struct lifeline *line)
     while (!line->stood && !line->lost && now_us() < end)
         lifeline_wait(line, -1, end - now_us());
     return line->stood;
+}
+
+void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&path, "/_session/");
+    client_escape(&path, slice_from(line->session));
+    buf_lit(&path, "/_keepalive");
+    buf_byte(&path, '\0');
+    uint64_t asked_us = now_us();
+    long status = client_request(client, "POST", path.data, SLICE_LIT(""), wait_us);
+    if (status == 200)
+        line->heard_us = line->newest_us = asked_us;
+    line->lost = line->lost || status == 404;
 }
 
 uint64_t lifeline_left(const struct lifeline *line)

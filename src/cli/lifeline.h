@@ -13,13 +13,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct client;
+
 struct lifeline {
     CURLM *multi;
     CURL *curl;
     char *url;
+    const char *session; /* the caller's */
     uint64_t ttl_us;
-    uint64_t heard_us;  /* monotonic clock; not after the newest line was sent: the lease holds ttl from here */
-    uint64_t newest_us; /* when the newest line arrived, or, before the first, when it was asked for */
+    /* Times of a clock that goes on while the host sleeps. */
+    uint64_t heard_us;  /* not after the newest line was sent: the lease holds ttl from here */
+    uint64_t newest_us; /* not after the newest line arrived; before the first: when it was asked for */
+    uint64_t before_us; /* the same of the newest line that the last look found, see on_bytes() */
+    uint64_t looked_us; /* what had arrived by then is read */
     bool attached;      /* the response is open, or on its way */
     bool stood;         /* a line has arrived: the server knows whose end ends the session */
     bool lost;          /* the session is gone for good */
@@ -37,6 +43,12 @@ bool lifeline_await(struct lifeline *line);
 
 /* Waits until something happens on the line or on `fd`, or for `wait_us`; then lets the line do its work. */
 void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us);
+
+/*
+ * Asks by a request of its own, when the line has been silent, or nobody has looked at it. Requires: `client` is idle.
+ * Ensures: when the server answers within `wait_us`, lifeline_left() counts from the question.
+ */
+void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_us);
 
 /* Returns: microseconds for which the lease certainly still holds; 0: none. */
 uint64_t lifeline_left(const struct lifeline *line);

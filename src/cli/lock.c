@@ -23,10 +23,14 @@
 
 /* What is left of the lease, as a part of it, when things are done. */
 enum {
+    LEASE_PARTS_ASK = 4,   /* the server is asked, since its line is silent */
     LEASE_PARTS_TERM = 6,  /* SIGTERM */
     LEASE_PARTS_KILL = 12, /* SIGKILL */
     LEASE_PARTS_LOOK = 24, /* how often it is looked at */
 };
+
+/* How long an answer is awaited, as a part of the lease: while the command runs, and while it is stopped. */
+enum { ANSWER_PARTS = 48, ANSWER_PARTS_STOPPED = 2 };
 
 #define COMMIT_US (60 * TL_SECOND)     /* for an answer to a commit */
 enum { COMMIT_PAUSE_US = 200 * 1000 }; /* before it is asked again */
@@ -69,7 +73,8 @@ static const char doc[] =
     "Run COMMAND while holding a lock on INDEX, on the subtree INDEX:PATH, or on everything (/).\v"
     "COMMAND finds TIDELOCK_SESSION, TIDELOCK_FENCING_TOKEN and TIDELOCK_URL in its environment; "
     "requests that name the session pass the lock. It cannot outlive the lock: it dies with its parent, "
-    "and is stopped when the session is lost. Signals are passed on to it.\n\n"
+    "and is stopped when the session is lost. Signals are passed on to it; stopped on a terminal, it keeps the "
+    "lock.\n\n"
     "With --transaction it also finds TIDELOCK_TRANSACTION, to be named by its requests: what they change "
     "is committed as one when COMMAND exits with 0, and rolled back when it fails, is killed, or this "
     "program is.\n\n"
@@ -252,7 +257,8 @@ static void set_environment(const struct lock_options *o, const struct held *hel
 /* Those that mean the command; SIGCHLD is ours. */
 static sigset_t passed_signals(void)
 {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGCHLD};
+    static const int numbers[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,  SIGUSR1,
+                                  SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD};
     sigset_t signals;
     sigemptyset(&signals);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -264,47 +270,78 @@ static void pass_signals(struct child *child, int fd)
 {
     struct signalfd_siginfo info;
     while (read(fd, &info, sizeof info) == sizeof info)
-        if (info.ssi_signo != SIGCHLD)
+        if (info.ssi_signo == SIGCONT)
+            child_continue(child);
+        else if (info.ssi_signo != SIGCHLD)
             child_signal(child, (int)info.ssi_signo);
     child_reap(child);
 }
 
-/* Stops the command in time. */
-static void guard_lease(const struct lifeline *line, const struct child *child, int *stage)
+/* A command, and how far the end of its lease has been heeded. */
+struct job {
+    struct client *client;
+    struct lifeline *line;
+    struct child child;
+    enum { JOB_RUNS, JOB_TERMINATED, JOB_KILLED } stage;
+};
+
+static void stop_command(struct job *job, int stage)
 {
+    const char *why = job->line->lost ? "lost" : "about to run out, and the server does not answer";
+    if (job->stage == JOB_RUNS)
+        fprintf(stderr, "tidelock lock: the session is %s; stopping the command\n", why);
+    child_signal(&job->child, stage == JOB_KILLED ? SIGKILL : SIGTERM);
+    job->stage = stage;
+}
+
+/* Stops the command in time. */
+static void guard_lease(struct job *job)
+{
+    struct lifeline *line = job->line;
+    if (job->stage == JOB_RUNS && !line->lost && lifeline_left(line) < line->ttl_us / LEASE_PARTS_ASK)
+        lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS);
     uint64_t left = lifeline_left(line);
-    if (*stage == 0 && left < line->ttl_us / LEASE_PARTS_TERM) {
-        fprintf(stderr, "tidelock lock: the session is %s; stopping the command\n",
-                line->lost ? "lost" : "about to run out, and the server does not answer");
-        child_signal(child, SIGTERM);
-        *stage = 1;
-    } else if (*stage == 1 && left < line->ttl_us / LEASE_PARTS_KILL) {
-        child_signal(child, SIGKILL);
-        *stage = 2;
-    }
+    if (job->stage == JOB_RUNS && left < line->ttl_us / LEASE_PARTS_TERM)
+        stop_command(job, JOB_TERMINATED);
+    else if (job->stage == JOB_TERMINATED && left < line->ttl_us / LEASE_PARTS_KILL)
+        stop_command(job, JOB_KILLED);
+}
+
+/* The command was stopped on our terminal. We stop too; continued, it goes on only if the lease is there still. */
+static void stop_too(struct job *job)
+{
+    struct lifeline *line = job->line;
+    if (!child_stop_too(&job->child))
+        return;
+    lifeline_renew(line, job->client, line->ttl_us / ANSWER_PARTS_STOPPED);
+    if (lifeline_left(line) < line->ttl_us / LEASE_PARTS_TERM)
+        stop_command(job, JOB_KILLED); /* where it stands */
+    else
+        child_continue(&job->child);
 }
 
 /* Returns: the command's exit status. */
-static int run(struct lifeline *line, char **command)
+static int run(struct client *client, struct lifeline *line, char **command)
 {
-    struct child child;
+    struct job job = {.client = client, .line = line};
     sigset_t signals = passed_signals();
-    int stage = 0;
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    int failed = fd < 0 ? 1 : child_start(&child, command);
+    int failed = fd < 0 ? 1 : child_start(&job.child, command);
     if (failed != 0) {
         fprintf(stderr, "tidelock lock: cannot start %s: %s\n", command[0], strerror(failed));
         return EXIT_FAILED;
     }
-    while (!child.ended) {
+    while (!job.child.ended) {
         lifeline_wait(line, fd, line->ttl_us / LEASE_PARTS_LOOK);
-        pass_signals(&child, fd);
-        guard_lease(line, &child, &stage);
+        pass_signals(&job.child, fd);
+        if (job.child.stopped_by != 0)
+            stop_too(&job);
+        guard_lease(&job);
     }
-    child_finish(&child);
+    child_finish(&job.child);
     close(fd);
-    return child.status;
+    return job.child.status;
 }
 
 /* In good order; not when the server is silent, and the lease about to run out by itself. */
@@ -341,7 +378,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
         status = begin_transaction(client, o, held);
     if (status == 0) {
         set_environment(o, held);
-        status = end_transaction(client, o, held, run(&line, o->command));
+        status = end_transaction(client, o, held, run(client, &line, o->command));
     }
     close_session(client, held, &line);
     lifeline_deinit(&line);

@@ -5,6 +5,8 @@
 Processes are killed and stopped on purpose; whether a command still runs is read from a file to which it keeps adding.
 """
 import os
+import pty
+import select
 import shutil
 import signal
 import socket
@@ -57,6 +59,13 @@ class LockCase(unittest.TestCase):
         wait_for(lambda: os.path.exists(path), "the command to start")
         return job, path
 
+    def ticking_program(self):
+        """TICKING in one process: a shell that is stopped in the middle of its vfork() stands still, but is not counted as stopped."""
+        program = os.path.join(self.folder, "ticking.py")
+        with open(program, "w", encoding="ascii") as file:
+            file.write("import sys, time\nwhile True:\n    open(sys.argv[1], 'a').write('x')\n    time.sleep(0.02)\n")
+        return "python3", program
+
     def assert_still(self, path):
         before = os.path.getsize(path)
         time.sleep(0.2)
@@ -71,7 +80,10 @@ class LockCommand(LockCase):
         self.assertEqual(self.run_lock("fs", "--", "true")[0], 0)
         self.assertEqual(self.run_lock("fs", "--", "sh", "-c", "exit 7")[0], 7)
         self.assertEqual(self.run_lock("fs", "--", "sh", "-c", "kill -TERM $$")[0], 128 + signal.SIGTERM)
-        self.assertEqual(self.run_lock("fs", "--", "/no/such/program")[0], 127)
+        status, _, errors = self.run_lock("fs", "--", "/no/such/program")
+        self.assertEqual((status, errors), (127, "tidelock lock: cannot run /no/such/program: No such file or directory\n"))
+        status, _, errors = self.run_lock("fs", "--", self.folder)
+        self.assertEqual((status, errors), (126, "tidelock lock: cannot run %s: Permission denied\n" % self.folder))
         self.assertFalse(self.held())
 
     def test_environment_and_binding(self):
@@ -163,6 +175,220 @@ class LockCommand(LockCase):
         self.assertEqual(self.run_lock("--transaction", "fs", "--", "sh", "-c", script % ("dropped", 5))[0], 5)
         self.assertEqual(self.server.ask("GET", "/fs/_doc/kept")[0], 200)
         self.assertEqual(self.server.ask("GET", "/fs/_doc/dropped")[0], 404)
+
+
+class LockOnATerminal(LockCase):
+    """Under a shell with job control, whose terminal is ours to type on."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.folder, "terminal")
+        self.said = b""
+        self.shell, self.keys = pty.fork()
+        if self.shell == 0:
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):  # a shell keeps ignoring what was ignored at its start
+                signal.signal(number, signal.SIG_DFL)
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])
+
+    def tearDown(self):
+        os.close(self.keys)  # hangs up on all that the shell has started
+        os.waitpid(self.shell, 0)
+        super().tearDown()
+
+    def type(self, keys):
+        os.write(self.keys, keys)
+
+    def wait_until_said(self, text):
+        def said():
+            while select.select([self.keys], [], [], 0)[0]:
+                self.said += os.read(self.keys, 65536)
+            return text in self.said
+
+        try:
+            wait_for(said, "the terminal to say %s" % text)
+        except AssertionError as error:
+            raise AssertionError("%s: %s" % (error, self.said)) from error
+        self.said = self.said[self.said.index(text) + len(text):]
+
+    def ticking_line(self, *arguments):
+        return " ".join((PROGRAM, "lock", "--url", self.server.url, *arguments, "fs", "--", *self.ticking_program(), self.path))
+
+    def type_and_see(self, line):
+        """Types a line and waits until its command runs on."""
+        size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
+        self.type(line.encode() + b"\n")
+        wait_for(lambda: os.path.exists(self.path) and os.path.getsize(self.path) > size + 5, "the command to run on")
+
+    def stop(self):
+        self.type(b"\x1a")  # Ctrl-Z
+        self.wait_until_said(b"Stopped")
+        self.assert_still(self.path)
+        self.assertTrue(self.held())
+
+    def ends_with(self, status):
+        self.type(b"echo ended with $?.\n")
+        self.wait_until_said(b"ended with %d." % status)
+        self.assertFalse(self.held())
+
+    def interrupt(self):
+        self.type(b"\x03")  # Ctrl-C
+        self.wait_until_said(b"^C")
+
+    def test_stop_and_go_on(self):
+        self.type_and_see(self.ticking_line())
+        self.stop()
+        self.type_and_see("fg")
+        self.stop()
+        self.type_and_see("fg")
+        self.interrupt()
+        self.ends_with(130)
+
+    def test_to_the_background_and_back(self):
+        """Nobody tells us that we are in front again: the keys are ours, and we pass them on."""
+        self.type_and_see(self.ticking_line())
+        self.stop()
+        self.type_and_see("bg")
+        self.type_and_see("fg")
+        self.stop()
+        self.type_and_see("fg")
+        self.interrupt()
+        self.ends_with(130)
+
+    def test_input_from_elsewhere(self):
+        self.type_and_see(self.ticking_line() + " </dev/null")
+        self.stop()
+        self.type_and_see("fg")
+        self.interrupt()
+        self.ends_with(130)
+
+    def test_in_a_script(self):
+        """The script that waits for us stops with us."""
+        script = os.path.join(self.folder, "script")
+        with open(script, "w", encoding="ascii") as file:
+            file.write(self.ticking_line() + "\nexit 8\n")
+        self.type_and_see("sh " + script)
+        self.stop()
+        self.type_and_see("fg")
+        self.type(b"\x1c")  # Ctrl-\\
+        self.wait_until_said(b"^\\")
+        self.ends_with(8)
+
+    def test_a_command_that_asks_for_the_terminal(self):
+        """In a pipeline it is not in front, until it reads what is typed."""
+        self.type(b"true | %s lock --url %s fs -- sh -c 'read word </dev/tty; echo got $word.'\n" %
+                  (PROGRAM.encode(), self.server.url.encode()))
+        wait_for(self.held, "the lock")
+        self.type(b"this\n")
+        self.wait_until_said(b"got this.")
+        self.ends_with(0)
+
+    def test_stopped_for_longer_than_its_lease(self):
+        """The connection stands, so the session does, and the command goes on."""
+        self.type_and_see(self.ticking_line("--ttl", "1s"))
+        self.stop()
+        time.sleep(1.5)
+        self.type_and_see("fg")
+        self.assertTrue(self.held())
+
+    def dies_where_it_stands(self, said):
+        size = os.path.getsize(self.path)
+        self.type(b"fg\n")
+        self.wait_until_said(said)
+        self.type(b"echo ended with $?.\n")
+        self.wait_until_said(b"ended with %d." % (128 + signal.SIGKILL))
+        self.assertEqual(os.path.getsize(self.path), size, "it ran on")
+
+    def test_session_lost_while_stopped(self):
+        self.type_and_see(self.ticking_line())
+        self.stop()
+        self.server.must("DELETE", "/_session/%s?force=true" % self.server.must("GET", "/_session")["sessions"][0]["session"])
+        self.dies_where_it_stands(b"the session is lost; stopping the command")
+
+    def test_server_lost_while_stopped(self):
+        """Nobody knows any more that the lock is still there."""
+        self.type_and_see(self.ticking_line("--ttl", "1s"))
+        self.stop()
+        self.server.kill()
+        time.sleep(1)
+        self.dies_where_it_stands(b"the server does not answer; stopping the command")
+
+
+class LockOfTheStopped(LockCase):
+    """Where no shell watches: the one that is stopped stands still, and the other goes on."""
+
+    def child_of(self, job):
+        """The command, whose first child is the guard's elder."""
+        with open("/proc/%d/task/%d/children" % (job.pid, job.pid), encoding="ascii") as file:
+            return int(file.read().split()[0])
+
+    def start_ticking(self, *arguments):
+        path = os.path.join(self.folder, "ticks")
+        job = self.start(*arguments, "fs", "--", *self.ticking_program(), path, start_new_session=True)
+        wait_for(lambda: os.path.exists(path), "the command to start")
+        return job, path
+
+    def stop_command(self, job, path):
+        os.killpg(self.child_of(job), signal.SIGSTOP)
+        self.assert_still(path)
+        self.assertTrue(self.held())
+        return os.path.getsize(path)
+
+    def end(self, job, status):
+        self.assertEqual(job.wait(10), status)
+        self.assertFalse(self.held())
+        return job.communicate()[1]
+
+    def test_the_command(self):
+        job, path = self.start_ticking("--ttl", "1s")
+        size = self.stop_command(job, path)
+        time.sleep(1.2)
+        self.assertTrue(self.held())
+        job.send_signal(signal.SIGCONT)  # passed on
+        wait_for(lambda: os.path.getsize(path) > size, "the command to go on")
+        job.terminate()
+        self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
+
+    def test_the_command_by_the_signal_of_the_terminal(self):
+        job, path = self.start_ticking()
+        job.send_signal(signal.SIGTSTP)  # passed on
+        wait_for(lambda: "(python3) T" in open("/proc/%d/stat" % self.child_of(job)).read(), "the command to stop")
+        size = os.path.getsize(path)
+        self.assert_still(path)
+        job.send_signal(signal.SIGCONT)
+        wait_for(lambda: os.path.getsize(path) > size, "the command to go on")
+        job.terminate()
+        self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
+
+    def test_the_command_whose_session_is_lost(self):
+        job, path = self.start_ticking()
+        size = self.stop_command(job, path)
+        self.server.must("DELETE", "/_session/%s?force=true" % self.server.must("GET", "/_session")["sessions"][0]["session"])
+        self.assertIn("the session is lost", self.end(job, 128 + signal.SIGKILL))
+        self.assertEqual(os.path.getsize(path), size, "it ran on")
+
+    def test_the_parent(self):
+        """The lines that have come in meanwhile say nothing about now; the server, asked, does."""
+        job, path = self.start_ticking("--ttl", "1s")
+        job.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        job.send_signal(signal.SIGCONT)
+        size = os.path.getsize(path)
+        wait_for(lambda: os.path.getsize(path) > size + 20, "the command to go on")
+        job.terminate()
+        self.assertEqual(self.end(job, 128 + signal.SIGTERM), "")
+
+    def test_the_parent_whose_server_is_gone(self):
+        job, path = self.start_ticking("--ttl", "3s")
+        job.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)  # lines come in
+        self.server.kill()
+        time.sleep(1)
+        begin = time.time()
+        job.send_signal(signal.SIGCONT)
+        self.assertIn(job.wait(10), (128 + signal.SIGTERM, 128 + signal.SIGKILL))
+        self.assertLess(time.time() - begin, 0.5)
+        self.assertIn("the server does not answer", job.communicate()[1])
+        self.assert_still(path)
 
 
 class Slow:
