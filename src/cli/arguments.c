@@ -61,7 +61,7 @@ static const struct {
     {"path", "data"},         {"memory", "cache"},  {"address", "url"},    {"host", "url"},
     {"port", "url"},          {"server", "url"},    {"timeout", "wait"},   {"lease", "ttl"},
     {"threads", "jobs"},      {"parallel", "jobs"}, {"name", "node-name"}, {"cluster", "cluster-name"},
-    {"verbose", "log-level"},
+    {"verbose", "log-level"}, {"nonblock", "wait"}, {"nb", "wait"},
 };
 
 /* The option with the name, or the only one whose name begins so; argp takes both. */
@@ -200,7 +200,7 @@ uint64_t arguments_duration(const struct argp_state *state, const char *option, 
         {"h", 3600 * TL_SECOND}, {"d", 86400 * TL_SECOND}, {NULL, 1},
     };
     uint64_t value = 0;
-    if (!with_unit(text, units, &value))
+    if (strcmp(text, "0") != 0 && !with_unit(text, units, &value))
         argp_error(state, "--%s: '%s' is no duration; write it as 500ms, 10s, 5m, 1h or 1d", option, text);
     return value;
 }

@@ -38,7 +38,7 @@ enum { COMMIT_PAUSE_US = 200 * 1000 }; /* before it is asked again */
 enum { EXIT_FAILED = 1, EXIT_NOT_GRANTED = 75 /* EX_TEMPFAIL */ };
 
 struct lock_options {
-    const char *mode;
+    const char *mode;   /* NULL: not said yet */
     const char *target; /* "/", INDEX or INDEX:PATH */
     const char *url;
     const char *name;
@@ -58,6 +58,7 @@ struct held {
 enum { OPTION_UPDATE = 256, OPTION_WAIT, OPTION_TTL, OPTION_URL, OPTION_TRANSACTION, OPTION_NAME };
 
 static const struct argp_option options[] = {
+    {"exclusive", 'x', NULL, 0, "Nobody else may hold it (so it is unless another is said)", 1},
     {"shared", 's', NULL, 0, "Others may share it", 1},
     {"update", OPTION_UPDATE, NULL, 0, "Others may share it, but none may update", 1},
     {"wait", 'w', "TIME", 0, "How long to wait for it (10s)", 1},
@@ -78,8 +79,8 @@ static const char doc[] =
     "With --transaction it also finds TIDELOCK_TRANSACTION, to be named by its requests: what they change "
     "is committed as one when COMMAND exits with 0, and rolled back when it fails, is killed, or this "
     "program is.\n\n"
-    "Exit status: COMMAND's own; 75 when the lock was not granted in time; 1 when it could not be asked "
-    "for, or the transaction not be committed.\n\n"
+    "Exit status: COMMAND's own; 126 when it cannot be run, 127 when it is not found; 75 when the lock was not "
+    "granted in time; 1 when it could not be asked for, or the transaction not be committed.\n\n"
     "Examples:\n"
     "  tidelock lock fs:/clinton -- ./rename-everything\n"
     "  tidelock lock --shared --wait 1m fs -- ./report\n"
@@ -95,12 +96,20 @@ static void take_command(struct lock_options *o, struct argp_state *state)
     state->next = state->argc;
 }
 
+static void take_mode(struct lock_options *o, const char *mode, struct argp_state *state)
+{
+    if (o->mode != NULL && strcmp(o->mode, mode) != 0)
+        argp_error(state, "%s or %s?", o->mode, mode);
+    o->mode = mode;
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct lock_options *o = state->input;
     switch (key) {
-    case 's': o->mode = "shared"; break;
-    case OPTION_UPDATE: o->mode = "update"; break;
+    case 'x': take_mode(o, "exclusive", state); break;
+    case 's': take_mode(o, "shared", state); break;
+    case OPTION_UPDATE: take_mode(o, "update", state); break;
     case 'w': o->wait_us = arguments_duration(state, "wait", text); break;
     case OPTION_TTL:
         o->ttl_us = arguments_duration(state, "ttl", text);
@@ -123,6 +132,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
             argp_error(state, "a lock on what? (INDEX, INDEX:PATH or /)");
         if (o->command == NULL)
             argp_error(state, "and which COMMAND is to run?");
+        if (o->mode == NULL)
+            o->mode = "exclusive";
         break;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -388,8 +399,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
 int command_lock(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, "INDEX[:PATH] -- COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
-    struct lock_options o = {
-        .mode = "exclusive", .url = ARGUMENTS_URL_DEFAULT, .wait_us = 10 * TL_SECOND, .ttl_us = 30 * TL_SECOND};
+    struct lock_options o = {.url = ARGUMENTS_URL_DEFAULT, .wait_us = 10 * TL_SECOND, .ttl_us = 30 * TL_SECOND};
     struct client client;
     struct held held = {0};
     arguments_parse(&argp, argc, argv, ARGP_IN_ORDER, &o);

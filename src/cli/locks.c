@@ -11,6 +11,7 @@
 #include "cli/command.h"
 
 enum { OPTION_URL = 256, OPTION_INTERVAL };
+enum { INTERVAL_US_MIN = 100 * 1000 };
 
 struct locks_options {
     const char *index; /* NULL: all */
@@ -39,7 +40,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     struct locks_options *o = state->input;
     switch (key) {
     case 'w': o->watch = true; break;
-    case OPTION_INTERVAL: o->interval_us = arguments_duration(state, "interval", text); break;
+    case OPTION_INTERVAL:
+        o->interval_us = arguments_duration(state, "interval", text);
+        if (o->interval_us < INTERVAL_US_MIN)
+            argp_error(state, "--interval: not more often than every 100ms");
+        break;
     case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)

@@ -74,6 +74,8 @@ class Usage(unittest.TestCase):
         expect(run("serve", "--max-body", "big"), USAGE, "--max-body: 'big' is no size")
         expect(run("serve", "--listen", "127.0.0.1:70000"), USAGE, "'70000' is no number from 0 to 65535")
         expect(run("serve", environment={"TIDELOCK_CACHE": "lots"}), USAGE, "--cache: 'lots' is no size")
+        expect(run("lock", "--nonblock", "fs", "--", "true"), USAGE, "'--nonblock'; did you mean '--wait TIME'?")
+        expect(run("locks", "--watch", "--interval", "0"), USAGE, "not more often than every 100ms")
         expect(run("import"), USAGE, "which DIR?")
         expect(run("import", "/usr"), USAGE, "into which index?")
         expect(run("lock"), USAGE, "a lock on what?")

@@ -160,7 +160,7 @@ class Scene(Case):
     def test_watching(self):
         """On a terminal the table is drawn anew in place, and what changed is there."""
         master, slave = pty.openpty()
-        watch = subprocess.Popen([PROGRAM, "locks", "--watch", "--interval", "50ms", "--url", self.server.url], stdin=slave, stdout=slave,
+        watch = subprocess.Popen([PROGRAM, "locks", "--watch", "--interval", "100ms", "--url", self.server.url], stdin=slave, stdout=slave,
                                  stderr=slave)
         os.close(slave)
         seen = b""
