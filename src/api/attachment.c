@@ -314,6 +314,9 @@ int attachments_add(struct attachments *attachments, struct request *request, st
     exchange->timestamp = now;
     exchange->content_type = "application/x-ndjson; charset=UTF-8";
     exchange->on_disconnect = attachment_broken;
+    /* A host that vanishes confirms no line any more: the next one comes after a period, so the lease has run out then. */
+    uint64_t silence_ms = attachment->period_us * (KEEPALIVES_IN_TTL - 1) / TL_MS;
+    exchange->silence_ms = silence_ms < INT32_MAX ? (uint32_t)silence_ms : INT32_MAX;
 
     pthread_mutex_lock(&attachments->lock);
     list_append(&attachments->list, &attachment->link);

@@ -65,6 +65,7 @@ struct exchange {
 
     /* The response. */
     int status;
+    uint32_t silence_ms; /* stream: it breaks when what it sends is left unconfirmed for longer; 0: when TCP gives up */
     const char *content_type;        /* static or in the arena; NULL: application/json; charset=UTF-8 */
     tl_ts timestamp;                 /* for Tidelock-Timestamp; 0: the stable timestamp of the moment, set by the api */
     struct response_header *headers; /* room for RESPONSE_HEADERS_MAX in the arena; NULL: none */

@@ -7,6 +7,10 @@
 #include "base/check.h"
 #include "http/http_internal.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 enum {
     POOL_MAX = 256,             /* carriers kept */
     USUAL_BYTES = 352,          /* of an exchange's arena: what a request that waits has in it, its body read */
@@ -56,6 +60,18 @@ static void ops_respond(struct exchange *exchange)
     answer(carrier, CARRIER_RESPONDED);
 }
 
+/* The kernel would go on for a quarter of an hour to send again what nobody confirms. */
+static void limit_silence(struct carrier *carrier, uint32_t silence_ms)
+{
+    struct connection *connection = carrier->connection;
+    if (silence_ms == 0)
+        return;
+    pthread_mutex_lock(&connection->lock);
+    if (connection->carrier == carrier && connection->fd >= 0)
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
+    pthread_mutex_unlock(&connection->lock);
+}
+
 /*
  * What a hang-up meant for the waiting request and what it means for the stream are two things: it is told anew. A
  * stream is its handler's until it closes it, so the carrier stays.
@@ -67,6 +83,7 @@ static void ops_stream_open(struct exchange *exchange)
     carrier->disconnect_told = false;
     bool hung_up = atomic_load(&carrier->connection->hung_up);
     pthread_mutex_unlock(&carrier->lock);
+    limit_silence(carrier, exchange->silence_ms);
     atomic_fetch_add_explicit(&carrier->http->streams, 1, memory_order_relaxed);
     answer(carrier, CARRIER_STREAMING);
     if (hung_up)

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens when the process that holds a lock dies: each way to die, each thing that then has to be so.
 
-Holders are real processes: killed with kill -9, their connections closed or reset, stopped past their leases and continued.
-Afterwards the next in line has the lock, what the holder left has been done at one timestamp, and the holder itself, should
-it wake up, is refused with the reason. A request that waits ends with its connection or its session, and never gets a lock.
+Holders are real processes: killed with kill -9, their connections closed or reset, stopped past their leases and continued,
+their host vanished without a word. Afterwards the next in line has the lock, what the holder left has been done at one
+timestamp, and the holder itself, should it wake up, is refused with the reason. A request that waits ends with its connection
+or its session, and never gets a lock.
 """
 import http.client
 import json
 import os
 import signal
 import socket
+import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -126,6 +129,13 @@ class Holder(Case):
         line.close()
         waiting.close()
 
+    def test_host_vanishes(self):
+        """Nothing tells that the connection broke: nobody is there to tell it. In a network of its own, which is then taken away."""
+        if subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], capture_output=True).returncode != 0:
+            self.skipTest("no network of its own to be had here")
+        run = subprocess.run(["unshare", "-rn", sys.executable, os.path.abspath(__file__), "vanish"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((run.returncode, run.stdout), (0, "attached, vanished, ended\n"), run.stderr)
+
     def test_stopped_past_its_lease(self):
         """It wakes up in the belief that it holds the lock, and is told that it does not, whichever way it writes."""
         def hold_and_write(client):
@@ -226,5 +236,32 @@ class Restart(Case):
             self.assertEqual(self.server.ask("PUT", "/fs/_doc/1?fencing_token=%d" % token, {"n": 1})[0], 200)
 
 
+def vanish():
+    """A session whose holder's network goes away is ended after its lease, while the holder's kernel still has the connection."""
+    def network(state):
+        subprocess.run(["ip", "link", "set", "lo", state], check=True)
+
+    network("up")
+    server = Server().start()
+    session = server.must("POST", "/_session", {"ttl": "2s"})["session"]
+    line = socket.create_connection(("127.0.0.1", server.port), 30)
+    line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: l\r\n\r\n" % session.encode())
+    line.recv(4096)
+    time.sleep(2.5)
+    print("attached" if server.ask("GET", "/_session/" + session)[0] == 200 else "gone too early", end=", ")
+    network("down")
+    time.sleep(3)
+    network("up")
+    print("vanished", end=", ")
+    told = [story["timestamp"] for story in server.must("GET", "/_lock/_stories")["stories"] if session in story["lines"][0]]
+    vanished_for = server.must("GET", "/_timestamp")["timestamp"] - told[0] if told else 0
+    print("ended" if vanished_for > 0.3e6 else "still there")
+    line.close()
+    server.close()
+
+
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:] == ["vanish"]:
+        vanish()
+    else:
+        unittest.main()
