@@ -241,16 +241,30 @@ static void raise_stable(struct journal *journal, tl_ts ts)
         atomic_store_explicit(&journal->stable_ts, ts, memory_order_release);
 }
 
+/* Moves all that wait for the disk before a group's own. Requires: publish_lock. */
+static void take_lined_up(struct journal *journal, struct list *group)
+{
+    struct list *first = group->next;
+    while (!list_empty(&journal->applied)) {
+        struct list *link = journal->applied.next;
+        list_remove(link);
+        list_insert_before(first, link);
+    }
+    journal->applied_count = 0;
+}
+
 /*
- * Moves the stable timestamp up over what wrote nothing, also while a sync is under way for what nobody waits for. Returns:
- * false when something written is not durable yet.
+ * Moves the stable timestamp up over what wrote nothing, also while a sync is under way for what nobody waits for, and takes
+ * what lined up behind a sync that has covered it. Returns: false when something written is not durable yet.
  */
-static bool publish_unwritten(struct journal *journal)
+static bool publish_unwritten(struct journal *journal, struct list *group)
 {
     pthread_mutex_lock(&journal->publish_lock);
     bool durable = journal->written_ts <= journal->synced_ts;
-    if (durable)
+    if (durable) {
         raise_stable(journal, journal->applied_ts);
+        take_lined_up(journal, group);
+    }
     pthread_mutex_unlock(&journal->publish_lock);
     return durable;
 }
@@ -316,13 +330,8 @@ static void sync_and_hand_back(struct journal *journal)
     struct list group = LIST_INIT(group);
     journal->syncing = true;
     gather(journal);
-    while (!list_empty(&journal->applied)) {
-        struct list *link = journal->applied.next;
-        list_remove(link);
-        list_append(&group, link);
-    }
     size_t count = journal->applied_count;
-    journal->applied_count = 0;
+    take_lined_up(journal, &group);
     sync_store(journal);
     journal->expected = count + journal->applied_count;
     journal->syncing = false;
@@ -364,7 +373,7 @@ enum sync_rounds { SYNC_NONE, SYNC_ONCE, SYNC_ALL };
 
 static void finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds)
 {
-    if (wanted == 0 || publish_unwritten(journal)) {
+    if (wanted == 0 || publish_unwritten(journal, group)) {
         hand_back(group);
         return;
     }
