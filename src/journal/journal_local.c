@@ -398,6 +398,9 @@ static void advance_history(struct journal *journal, tl_ts now)
     low = low < pinned ? low : pinned;
     tl_ts read = core_oldest_read(journal->core);
     low = low < read ? low : read;
+    /* Who reads the present reads there, however long ago the last upkeep was that moved it up. */
+    tl_ts stable = atomic_load_explicit(&journal->stable_ts, memory_order_acquire);
+    low = low < stable ? low : stable;
     int r = low > store_history_low(journal->store) ? store_set_history_low(journal->store, low) : 0;
     pthread_mutex_unlock(&journal->pin_lock);
     if (r < 0)

@@ -319,6 +319,8 @@ static int make_plan(struct search *search, struct part *part, struct arena *are
     if (search->context->short_only && candidates_max > SEARCH_SHORT_DOCUMENTS)
         candidates_max = SEARCH_SHORT_DOCUMENTS;
     int r = plan_make(part->matcher, part->index, search->context->view, arena, candidates_max, ret_plan);
+    if (r == 0 && view_is_too_old(search->context->view))
+        return SEARCH_TOO_OLD; /* the entries that were read may not have been all */
     bool scan = ret_plan->kind == PLAN_SCAN && reads > SEARCH_SHORT_DOCUMENTS;
     return r == 0 && scan && search->context->short_only ? SEARCH_LONG : r;
 }

@@ -22,6 +22,15 @@ struct view {
     const struct overlay *overlay; /* NULL outside transactions */
 };
 
+/*
+ * Returns: whether the history cut-off has passed the view. What was read before a call that returns false is complete; a scan
+ * that meets the cut-off just ends.
+ */
+static inline bool view_is_too_old(const struct view *view)
+{
+    return view->ts < store_history_low(view->store);
+}
+
 /* As store_get(). A value from the overlay lives until the overlay changes. */
 int view_get(const struct view *view, enum store_space space, struct slice key,
              struct store_value *ret_value) TL_MUST_USE;

@@ -57,6 +57,14 @@ class Begin(unittest.TestCase):
         finally:
             shutil.rmtree(data)
 
+    def test_the_present_is_there_however_short_the_history(self):
+        with Server("--history", "50ms") as server:
+            server.must("PUT", "/fs/_doc/1", {"n": 1})
+            end = time.time() + 2.5  # a few rounds of upkeep, while nothing is written
+            while time.time() < end:
+                self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
+                self.assertEqual(server.must("POST", "/fs/_search", {"query": {"term": {"n": 1}}})["hits"]["total"]["value"], 1)
+
     def test_a_folder_of_something_else_is_left_alone(self):
         data = tempfile.mkdtemp(prefix="tidelock-test-")
         try:

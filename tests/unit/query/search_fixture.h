@@ -142,7 +142,8 @@ static inline struct slice fixture_search(struct fixture *f, struct arena *arena
     if (search_request_parse(&parser, doc->root, &request) != 0)
         return arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.reason));
     int r = search_run(&f->context, &request, &result, &problem);
-    struct slice text = r == SEARCH_REFUSED ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
+    struct slice text = r == SEARCH_TOO_OLD ? SLICE_LIT("too old")
+                        : r == SEARCH_REFUSED ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
                                             : arena_printf(arena, "%llu%s [%.*s]%.*s", (unsigned long long)result.total,
                                                            result.relation == RELATION_GTE ? "+" : "",
                                                            SLICE_ARG(buf_view(&result.hits)),

@@ -602,6 +602,25 @@ static void check_cursor(struct fixture *f, const char *body, int32_t size)
     arena_deinit(&arena);
 }
 
+/* A search of what the history has left behind says so: by its entries, which then name nothing, as by a walk. */
+static void test_too_old(void **state)
+{
+    static const char *const bodies[] = {"{\"query\": {\"term\": {\"k\": \"red\"}}}", "{\"size\": 0, \"query\": {\"term\": {\"n\": 3}}}",
+                                         "{\"query\": {\"match\": {\"t\": \"fox\"}}}", "{\"query\": {\"range\": {\"n\": {\"gte\": 2}}}}"};
+    struct fixture f;
+    (void)state;
+    fixture_init(&f, properties);
+    fixture_write(&f, example_ids, example_sources, sizeof example_ids / sizeof *example_ids, true);
+    assert_int_equal(store_set_history_low(f.store, f.ts + 1), 0);
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        struct arena arena = ARENA_INIT;
+        assert_slice_equal(fixture_search(&f, &arena, bodies[i], false), "too old");
+        assert_slice_equal(fixture_search(&f, &arena, bodies[i], true), "too old");
+        arena_deinit(&arena);
+    }
+    fixture_deinit(&f);
+}
+
 static void test_cursors(void **state)
 {
     (void)state;
@@ -639,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_directories_of_many),
         cmocka_unit_test(test_cursors),
+        cmocka_unit_test(test_too_old),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
