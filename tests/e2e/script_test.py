@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts beside their language: files that are watched, and the bounds that the settings set.
+
+A file is added, changed, broken and taken away while the server runs; each is in force a few seconds later, and what is called is
+always one whole file. Then each bound is set so low that a script passes it which the defaults let through; the refusal names the
+setting, and the document stays as it was.
+"""
+import os
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+PATIENCE = 60  # seconds until a changed file counts, on a busy machine; it is looked for once a second
+
+STEPS = "int n = 0; for (int i = 0; i < 5000; i++) { n += i } ctx._source.n = n"
+MEMORY = "List l = new ArrayList(); for (int i = 0; i < 20000; i++) { l.add(i) } ctx._source.n = l.size()"
+DEPTH = "int down(int n) { return n == 0 ? 0 : 1 + down(n - 1) } ctx._source.n = down(100)"
+
+
+def innermost(error):
+    while "caused_by" in error:
+        error = error["caused_by"]
+    return error
+
+
+class FileScripts(unittest.TestCase):
+    def write(self, name, text):
+        """As editors do: the whole file at once, under its name."""
+        folder = os.path.join(self.server.data, "scripts")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "." + name), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(os.path.join(folder, "." + name), os.path.join(folder, name))
+
+    def call(self):
+        return self.server.ask("POST", "/fs/file/1/_update?_source=true",
+                               {"script": {"file": "add", "lang": "groovy", "params": {"by": 4}}})
+
+    def until(self, wanted):
+        """Calls until the reply is as wanted; returns it."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            status, reply = self.call()
+            if wanted(status, reply):
+                return reply
+            self.assertLess(time.monotonic(), end, reply)
+            time.sleep(0.1)
+
+    def test_are_watched(self):
+        with Server() as self.server:
+            self.server.must("PUT", "/fs/file/1", {"n": 1})
+            self.assertEqual(self.call()[0], 400)
+            self.write("add.groovy", "ctx._source.n = 10 + by")
+            self.until(lambda status, reply: status == 200 and reply["get"]["_source"] == {"n": 14})
+            self.write("add.groovy", "ctx._source.n = 20 + by + 0")
+            self.until(lambda status, reply: status == 200 and reply["get"]["_source"] == {"n": 24})
+            self.write("add.groovy", "ctx._source.n = (")
+            broken = self.until(lambda status, reply: status != 200)
+            self.assertIn("add", str(broken))
+            self.write("add.groovy", "ctx._source.n = 30 + by")
+            self.until(lambda status, reply: status == 200 and reply["get"]["_source"] == {"n": 34})
+            self.server.restart()
+            self.assertEqual(self.call()[0], 200)
+            os.unlink(os.path.join(self.server.data, "scripts", "add.groovy"))
+            gone = self.until(lambda status, reply: status != 200)
+            self.assertIn("unable to find file script [add]", str(gone))
+            self.assertEqual(self.server.must("GET", "/fs/file/1")["_source"], {"n": 34})
+
+
+class Bounds(unittest.TestCase):
+    def check(self, option, value, source, error, reason):
+        for options, expected in (((), 200), ((option, value), 400)):
+            with Server(*options) as server:
+                server.must("PUT", "/docs/_doc/1", {"n": 1})
+                status, reply = server.ask("POST", "/docs/_update/1", {"script": {"source": source}})
+                self.assertEqual(status, expected, reply)
+                if expected == 200:
+                    continue
+                self.assertEqual(innermost(reply["error"])["type"], error)
+                self.assertIn(reason, str(innermost(reply["error"]).get("reason")))
+                self.assertEqual(server.must("GET", "/docs/_doc/1")["_source"], {"n": 1})
+
+    def test_steps(self):
+        self.check("--script-steps", "2000", STEPS, "limit_exceeded_exception", "steps")
+
+    def test_memory(self):
+        self.check("--script-memory", "64k", MEMORY, "limit_exceeded_exception", "memory")
+
+    def test_depth(self):
+        self.check("--script-depth", "20", DEPTH, "stack_overflow_error", "")
+
+
+if __name__ == "__main__":
+    unittest.main()
