@@ -102,9 +102,7 @@ static bool compare_keys(struct run *run, const struct dict *dict, struct value 
     return value_order(run, a, b, ret_order);
 }
 
-/* Where a key is, or would go. */
-static bool tree_search(struct run *run, const struct dict *dict, struct value key, uint32_t *ret_index,
-                        bool *ret_found)
+bool dict_search(struct run *run, const struct dict *dict, struct value key, uint32_t *ret_index, bool *ret_found)
 {
     uint32_t low = 0, high = dict->count;
     *ret_found = false;
@@ -183,7 +181,7 @@ bool dict_find(struct run *run, struct dict *dict, struct value key, struct entr
             *ret_entry = NULL;
             return true;
         }
-        if (!tree_search(run, dict, key, &index, &found))
+        if (!dict_search(run, dict, key, &index, &found))
             return false;
         *ret_entry = found ? dict->sorted[index] : NULL;
         return true;
@@ -272,7 +270,7 @@ static bool put(struct run *run, struct dict *dict, struct value key, struct val
     int ignored;
     if (dict->count == 0 && !compare_keys(run, dict, key, key, &ignored))
         return false;
-    if (!tree_search(run, dict, key, &index, &found))
+    if (!dict_search(run, dict, key, &index, &found))
         return false;
     *ret_found = found ? dict->sorted[index] : NULL;
     if (found)

@@ -70,6 +70,9 @@ bool dict_clear(struct run *run, struct dict *dict);
 bool dict_put_all(struct run *run, struct dict *to, struct dict *from);
 bool dict_check_writable(struct run *run, const struct dict *dict);
 
+/* Where a sorted map or set has a key in `sorted`, or would have it. Returns: false when comparing throws. */
+bool dict_search(struct run *run, const struct dict *dict, struct value key, uint32_t *ret_index, bool *ret_found);
+
 /* The first entry in the order of walking, and the one after; NULL at the end. Not across changes of the keys. */
 struct entry *dict_first(const struct dict *dict);
 struct entry *dict_next(const struct dict *dict, const struct entry *entry);

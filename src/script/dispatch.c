@@ -231,7 +231,16 @@ static bool pass_function(struct run *run, struct value argument, type_id wanted
 {
     const struct class_function *interface = class_function(type_class(wanted));
     const struct closure *closure = (const struct closure *)argument.object;
-    char name[TYPE_NAME_MAX];
+    char name[TYPE_NAME_MAX], owner[TYPE_NAME_MAX];
+    if (closure->kind == CLOSURE_CALLER && value_is(closure->held[1], CLASS_CLASS)) {
+        type_id type = ((const struct class_object *)closure->held[1].object)->type;
+        struct slice called = text_slice(run->arena, closure->name);
+        return method_referred(type, called, interface->count) ||
+               run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
+                         "function reference [%s::%.*s/%u] matching [%s, %s/%u] not found", simple_name(type, owner),
+                         SLICE_ARG(called), interface->count, type_name(wanted, name), interface->name,
+                         interface->count);
+    }
     if (closure->kind != CLOSURE_BODY || closure->body->parameter_count == interface->count)
         return true;
     return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,

@@ -30,7 +30,7 @@ struct closure {
     const struct function *body;
     struct value *captured; /* of a BODY; in Groovy boxes of variables */
     closure_native *native;
-    struct value held[3];            /* what a native one closes over */
+    struct value held[4];            /* what a native one closes over */
     struct text *name;               /* CALLER */
     const struct delegate *delegate; /* of a BODY in Groovy, or NULL */
 };

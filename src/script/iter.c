@@ -28,6 +28,7 @@ static bool init_object(struct iter *iter, struct object *object)
         iter->kind = ITER_SEQ;
         iter->expected = ((struct seq *)object)->changes;
         return true;
+    case CLASS_LIST_CURSOR:
     case CLASS_CURSOR: *iter = ((struct cursor *)object)->iter; return true;
     default: return false;
     }
@@ -98,6 +99,7 @@ bool iter_next(struct iter *iter, struct value *ret, bool *ret_more)
     case ITER_SEQ:
         if (changed(iter, ((struct seq *)iter->source.object)->changes))
             return false;
+        iter->back = false;
         return seq_get(iter->run, (struct seq *)iter->source.object, (int64_t)iter->index++, ret);
     case ITER_ARRAY: *ret = ((struct array *)iter->source.object)->items[iter->index++]; return true;
     case ITER_TEXT:
@@ -116,9 +118,10 @@ bool iter_next(struct iter *iter, struct value *ret, bool *ret_more)
 
 bool iter_remove(struct iter *iter)
 {
-    if (iter->kind == ITER_SEQ && iter->index > 0) {
+    if (iter->kind == ITER_SEQ && (iter->back || iter->index > 0)) {
         struct seq *seq = (struct seq *)iter->source.object;
-        if (changed(iter, seq->changes) || !seq_remove(iter->run, seq, (int64_t)--iter->index, NULL))
+        iter->index -= !iter->back;
+        if (changed(iter, seq->changes) || !seq_remove(iter->run, seq, (int64_t)iter->index, NULL))
             return false;
         iter->expected = seq->changes;
         return true;

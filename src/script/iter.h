@@ -18,6 +18,7 @@ struct iter {
     struct value source;
     uint32_t expected;  /* changes seen at the start */
     size_t index;       /* of the next element */
+    bool back;          /* ITER_SEQ: the last element handed out was the one before, so it is the next again */
     struct entry *next; /* ITER_DICT */
     struct entry *last;
     int64_t from, to; /* ITER_RANGE: next value and the last, which may lie below */

@@ -22,6 +22,10 @@ const struct method_table *const method_tables[] = {
     methods_painless_iterable,
     methods_painless_path,
     methods_map,
+    methods_sorted,
+    methods_list_iterator,
+    methods_tokenizer,
+    methods_statistics,
     methods_doc,
     methods_decimal_format,
     methods_math,
@@ -213,4 +217,17 @@ struct slice method_accessor(char to[METHOD_ACCESSOR_MAX], const char *prefix, s
     memcpy(to + len, field.data, field.len);
     to[len] = (char)toupper((unsigned char)to[len]);
     return slice_make(to, len + field.len);
+}
+
+bool method_referred(type_id type, struct slice name, unsigned count)
+{
+    if (type_dims(type) > 0)
+        return slice_is(name, "new") && count == 1;
+    struct method_query query = {type_class(type), name, count, METHOD_PAINLESS};
+    query.flags |= slice_is(name, "new") ? METHOD_NEW : METHOD_STATIC;
+    if (method_find(&query) != NULL)
+        return true;
+    query.flags = METHOD_PAINLESS;
+    query.count = count - 1;
+    return count > 0 && method_find(&query) != NULL;
 }

@@ -91,10 +91,11 @@ enum {
 
 /* The tables, one array a file, each ended by a row without methods. */
 extern const struct method_table methods_text[], methods_text_regex[], methods_builder[], methods_character[],
-    methods_collection[], methods_list[], methods_utility[], methods_map[], methods_doc[], methods_decimal_format[],
-    methods_math[], methods_number[], methods_integer[], methods_float[], methods_boolean[], methods_big[],
-    methods_stream[], methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[],
-    methods_object[], methods_function[];
+    methods_collection[], methods_list[], methods_utility[], methods_map[], methods_sorted[], methods_list_iterator[],
+    methods_tokenizer[], methods_statistics[], methods_doc[], methods_decimal_format[], methods_math[],
+    methods_number[], methods_integer[], methods_float[], methods_boolean[], methods_big[], methods_stream[],
+    methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[],
+    methods_function[];
 /* What Painless adds to these. */
 extern const struct method_table methods_painless_text[], methods_painless_iterable[], methods_painless_path[];
 /* What Groovy adds; a table of CLASS_ARRAY (seq.h) is for all arrays. */
@@ -123,6 +124,10 @@ struct method_query {
 
 /* Returns: the method a class has itself or by what it extends; NULL where there is none. */
 const struct method *method_find(const struct method_query *query);
+
+/* Whether Painless's TYPE::name names something that takes `count` arguments: a constructor, a static method, or one of the
+   first argument. */
+bool method_referred(type_id type, struct slice name, unsigned count);
 
 /* Whether any class has a method or field of that name and kind at all. */
 bool method_exists(struct slice name, unsigned flags);

@@ -209,11 +209,17 @@ static bool joiner_to_string(struct run *run, struct value *a, unsigned n, struc
     return run_step(run, seq->count) && give(ret, text_buf_done(&out));
 }
 
+static bool joiner_length(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    return joiner_to_string(run, a, n, ret) && give_int(ret, (int64_t)text_of(*ret)->length);
+}
+
 static const struct method joiner_methods[] = {
     M1("new", METHOD_BOTH | METHOD_NEW, STRING_JOINER, CHAR_SEQUENCE, joiner_new),
     M3("new", METHOD_BOTH | METHOD_NEW, STRING_JOINER, CHAR_SEQUENCE, CHAR_SEQUENCE, CHAR_SEQUENCE, joiner_new),
     M1("add", METHOD_BOTH, STRING_JOINER, CHAR_SEQUENCE, joiner_add),
     M0("toString", METHOD_BOTH, STRING, joiner_to_string),
+    M0("length", METHOD_BOTH, INT, joiner_length),
 };
 
 const struct method_table methods_builder[] = {

@@ -313,6 +313,19 @@ static bool iterator_remove(struct run *run, struct value *a, unsigned n, struct
     return iter_remove(&((struct cursor *)a[0].object)->iter) && give_nothing(ret);
 }
 
+static bool iterator_for_each_remaining(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct iter *iter = &((struct cursor *)a[0].object)->iter;
+    walk(iter, item)
+    {
+        struct value ignored;
+        if (!run_invoke(run, a[1], &item, 1, &ignored))
+            return false;
+    }
+    return run->thrown == NULL && give_nothing(ret);
+}
+
 static const struct method iterable_methods[] = {
     M1("forEach", METHOD_BOTH, VOID, CONSUMER, methods_collection_for_each),
     M0("iterator", METHOD_BOTH, ITERATOR, iterable_iterator),
@@ -358,6 +371,7 @@ static const struct method iterator_methods[] = {
     M0("hasNext", METHOD_BOTH, BOOLEAN, iterator_has_next),
     M0("next", METHOD_BOTH, DEF, iterator_next),
     M0("remove", METHOD_BOTH, VOID, iterator_remove),
+    M1("forEachRemaining", METHOD_BOTH, VOID, CONSUMER, iterator_for_each_remaining),
 };
 
 const struct method_table methods_collection[] = {

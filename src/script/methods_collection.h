@@ -27,4 +27,7 @@ bool methods_collection_copy(struct run *run, struct value *a, unsigned n, struc
 bool methods_collection_for_each(struct run *run, struct value *a, unsigned n, struct value *ret);
 bool methods_collection_new(struct run *run, struct value *a, unsigned n, struct value *ret);
 
+/* Collections.reverseOrder: the natural order turned round, or that of the comparator a[1]. */
+bool methods_utility_reverse_order(struct run *run, struct value *a, unsigned n, struct value *ret);
+
 #endif

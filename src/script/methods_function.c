@@ -23,6 +23,16 @@ static bool function_compare(struct run *run, struct value *a, unsigned n, struc
     return run_invoke(run, a[0], a + 1, 2, ret) && convert_site(run, *ret, CLASS_INT, ret);
 }
 
+#define CALL_AS(name, kind)                                                                        \
+    static bool function_##name(struct run *run, struct value *a, unsigned n, struct value *ret)   \
+    {                                                                                              \
+        return run_invoke(run, a[0], a + 1, n, ret) && convert_site(run, *ret, CLASS_##kind, ret); \
+    }
+
+CALL_AS(int, INT)
+CALL_AS(long, LONG)
+CALL_AS(double, DOUBLE)
+
 /* Combinations: held[0] and held[1] are the functions they are made of */
 
 static bool run_then(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
@@ -338,6 +348,65 @@ static const struct method bi_predicate_methods[] = {
     M0("negate", METHOD_BOTH, BI_PREDICATE, predicate_negate),
 };
 
+/* Those of primitives: what they are called by, take and give. */
+#define ONE(symbol, name, result, parameter, call) \
+    static const struct method symbol##_row[] = {M1(name, METHOD_BOTH, result, parameter, call)};
+#define TWO(symbol, name, result, one, two, call) \
+    static const struct method symbol##_row[] = {M2(name, METHOD_BOTH, result, one, two, call)};
+#define NONE(symbol, name, result, call) \
+    static const struct method symbol##_row[] = {M0(name, METHOD_BOTH, result, call)};
+#define TEST(symbol, parameter)                                     \
+    static const struct method symbol##_row[] = {                   \
+        M1("test", METHOD_BOTH, BOOLEAN, parameter, function_test), \
+        M1("and", METHOD_BOTH, symbol, symbol, predicate_and),      \
+        M1("or", METHOD_BOTH, symbol, symbol, predicate_or),        \
+        M0("negate", METHOD_BOTH, symbol, predicate_negate),        \
+    };
+#define UNARY(symbol, name, kind, call)                                \
+    static const struct method symbol##_row[] = {                      \
+        M1(name, METHOD_BOTH, kind, kind, call),                       \
+        M1("andThen", METHOD_BOTH, symbol, symbol, function_and_then), \
+        M1("compose", METHOD_BOTH, symbol, symbol, function_compose),  \
+        M0("identity", STATIC, symbol, function_identity),             \
+    };
+#define PRIMITIVE_FUNCTIONS(ONE, TWO, NONE, TEST, UNARY)                                  \
+    NONE(BOOLEAN_SUPPLIER, "getAsBoolean", BOOLEAN, function_test)                        \
+    NONE(INT_SUPPLIER, "getAsInt", INT, function_int)                                     \
+    NONE(LONG_SUPPLIER, "getAsLong", LONG, function_long)                                 \
+    NONE(DOUBLE_SUPPLIER, "getAsDouble", DOUBLE, function_double)                         \
+    ONE(INT_FUNCTION, "apply", DEF, INT, function_call)                                   \
+    ONE(LONG_FUNCTION, "apply", DEF, LONG, function_call)                                 \
+    ONE(DOUBLE_FUNCTION, "apply", DEF, DOUBLE, function_call)                             \
+    ONE(INT_CONSUMER, "accept", VOID, INT, function_call)                                 \
+    ONE(LONG_CONSUMER, "accept", VOID, LONG, function_call)                               \
+    ONE(DOUBLE_CONSUMER, "accept", VOID, DOUBLE, function_call)                           \
+    ONE(INT_TO_LONG_FUNCTION, "applyAsLong", LONG, INT, function_long)                    \
+    ONE(INT_TO_DOUBLE_FUNCTION, "applyAsDouble", DOUBLE, INT, function_double)            \
+    ONE(LONG_TO_INT_FUNCTION, "applyAsInt", INT, LONG, function_int)                      \
+    ONE(LONG_TO_DOUBLE_FUNCTION, "applyAsDouble", DOUBLE, LONG, function_double)          \
+    ONE(DOUBLE_TO_INT_FUNCTION, "applyAsInt", INT, DOUBLE, function_int)                  \
+    ONE(DOUBLE_TO_LONG_FUNCTION, "applyAsLong", LONG, DOUBLE, function_long)              \
+    ONE(TO_INT_FUNCTION, "applyAsInt", INT, DEF, function_int)                            \
+    ONE(TO_LONG_FUNCTION, "applyAsLong", LONG, DEF, function_long)                        \
+    ONE(TO_DOUBLE_FUNCTION, "applyAsDouble", DOUBLE, DEF, function_double)                \
+    TWO(TO_INT_BI_FUNCTION, "applyAsInt", INT, DEF, DEF, function_int)                    \
+    TWO(TO_LONG_BI_FUNCTION, "applyAsLong", LONG, DEF, DEF, function_long)                \
+    TWO(TO_DOUBLE_BI_FUNCTION, "applyAsDouble", DOUBLE, DEF, DEF, function_double)        \
+    TWO(INT_BINARY_OPERATOR, "applyAsInt", INT, INT, INT, function_int)                   \
+    TWO(LONG_BINARY_OPERATOR, "applyAsLong", LONG, LONG, LONG, function_long)             \
+    TWO(DOUBLE_BINARY_OPERATOR, "applyAsDouble", DOUBLE, DOUBLE, DOUBLE, function_double) \
+    TWO(OBJ_INT_CONSUMER, "accept", VOID, DEF, INT, function_call)                        \
+    TEST(INT_PREDICATE, INT)                                                              \
+    TEST(LONG_PREDICATE, LONG)                                                            \
+    TEST(DOUBLE_PREDICATE, DOUBLE)                                                        \
+    UNARY(INT_UNARY_OPERATOR, "applyAsInt", INT, function_int)                            \
+    UNARY(LONG_UNARY_OPERATOR, "applyAsLong", LONG, function_long)                        \
+    UNARY(DOUBLE_UNARY_OPERATOR, "applyAsDouble", DOUBLE, function_double)
+
+PRIMITIVE_FUNCTIONS(ONE, TWO, NONE, TEST, UNARY)
+
+#define TABLE(symbol, ...) METHOD_TABLE(symbol, symbol##_row),
+
 static const struct method consumer_methods[] = {M1("accept", METHOD_BOTH, VOID, DEF, function_call)};
 static const struct method bi_consumer_methods[] = {M2("accept", METHOD_BOTH, VOID, DEF, DEF, function_call)};
 static const struct method supplier_methods[] = {M0("get", METHOD_BOTH, DEF, function_call)};
@@ -376,5 +445,5 @@ const struct method_table methods_function[] = {
     METHOD_TABLE(SUPPLIER, supplier_methods),
     METHOD_TABLE(RUNNABLE, runnable_methods),
     METHOD_TABLE(CLOSURE, closure_methods),
-    {0, 0, NULL},
+    PRIMITIVE_FUNCTIONS(TABLE, TABLE, TABLE, TABLE, TABLE){0, 0, NULL},
 };

@@ -189,6 +189,11 @@ static bool deque_add_last(struct run *run, struct value *a, unsigned n, struct 
     return seq_add(run, seq_of(a[0]), a[1]) && give_nothing(ret);
 }
 
+static bool deque_offer_first(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    return deque_add_first(run, a, n, ret) && give_boolean(ret, true);
+}
+
 static bool stack_push(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
@@ -231,6 +236,9 @@ static const struct method queue_methods[] = {
 static const struct method deque_methods[] = {
     M1("addFirst", METHOD_BOTH, VOID, DEF, deque_add_first),
     M1("addLast", METHOD_BOTH, VOID, DEF, deque_add_last),
+    M1("offerFirst", METHOD_BOTH, BOOLEAN, DEF, deque_offer_first),
+    M1("offerLast", METHOD_BOTH, BOOLEAN, DEF, methods_collection_add),
+    M1("removeFirstOccurrence", METHOD_BOTH, BOOLEAN, DEF, methods_collection_remove),
     M0("getFirst", METHOD_BOTH, DEF, queue_element),
     M0("getLast", METHOD_BOTH, DEF, deque_last),
     M0("peekFirst", METHOD_BOTH, DEF, queue_peek),

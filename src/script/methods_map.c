@@ -507,45 +507,6 @@ static bool entry_comparing_by_value(struct run *run, struct value *a, unsigned 
     return true;
 }
 
-/* Sorted maps and sets */
-
-static bool need_some(struct run *run, const struct dict *dict)
-{
-    return dict->count > 0 || run_throw_null(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION);
-}
-
-static bool tree_first_key(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    if (!need_some(run, dict_of(a[0])))
-        return false;
-    *ret = dict_of(a[0])->head->key;
-    return true;
-}
-
-static bool tree_last_key(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)n;
-    if (!need_some(run, dict_of(a[0])))
-        return false;
-    *ret = dict_of(a[0])->tail->key;
-    return true;
-}
-
-static bool tree_first_entry(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)run, (void)n;
-    *ret = value_of(dict_of(a[0])->head);
-    return true;
-}
-
-static bool tree_last_entry(struct run *run, struct value *a, unsigned n, struct value *ret)
-{
-    (void)run, (void)n;
-    *ret = value_of(dict_of(a[0])->tail);
-    return true;
-}
-
 static const struct method map_methods[] = {
     M1("get", METHOD_BOTH, DEF, DEF, map_get),
     M2("get", METHOD_GROOVY, DEF, DEF, DEF, map_get),
@@ -598,18 +559,6 @@ static const struct method tree_map_methods[] = {
     M0("clone", METHOD_BOTH, DEF, map_clone),
 };
 
-static const struct method sorted_map_methods[] = {
-    M0("firstKey", METHOD_BOTH, DEF, tree_first_key),
-    M0("lastKey", METHOD_BOTH, DEF, tree_last_key),
-    M0("firstEntry", METHOD_BOTH, MAP_ENTRY, tree_first_entry),
-    M0("lastEntry", METHOD_BOTH, MAP_ENTRY, tree_last_entry),
-};
-
-static const struct method sorted_set_methods[] = {
-    M0("first", METHOD_BOTH, DEF, tree_first_key),
-    M0("last", METHOD_BOTH, DEF, tree_last_key),
-};
-
 static const struct method entry_methods[] = {
     M0("getKey", METHOD_BOTH, DEF, entry_key),
     M0("getValue", METHOD_BOTH, DEF, entry_value),
@@ -629,8 +578,6 @@ const struct method_table methods_map[] = {
     METHOD_TABLE(HASH_MAP, new_map_methods),
     METHOD_TABLE(LINKED_HASH_MAP, new_map_methods),
     METHOD_TABLE(TREE_MAP, tree_map_methods),
-    METHOD_TABLE(SORTED_MAP, sorted_map_methods),
-    METHOD_TABLE(SORTED_SET, sorted_set_methods),
     METHOD_TABLE(MAP_ENTRY, entry_methods),
     METHOD_TABLE(SIMPLE_ENTRY, simple_entry_methods),
     {0, 0, NULL},

@@ -7,6 +7,7 @@
 
 #include "script/convert.h"
 #include "script/invoke.h"
+#include "script/statistics.h"
 
 static struct seq *stream_new(struct run *run, enum class_id id)
 {
@@ -117,11 +118,10 @@ static bool stream_filter(struct run *run, struct value *a, unsigned n, struct v
     return give(ret, to);
 }
 
-static bool stream_flat_map(struct run *run, struct value *a, unsigned n, struct value *ret)
+static bool flat_mapped(struct run *run, struct value *a, enum class_id id, struct value *ret)
 {
-    (void)n;
     const struct seq *from = seq_of(a[0]);
-    struct seq *to = stream_new(run, stream_class(a[0]));
+    struct seq *to = stream_new(run, id);
     for (size_t i = 0; i < from->count; i++) {
         struct value item = seq_item(from, i), inner;
         struct iter iter;
@@ -140,6 +140,36 @@ static bool stream_flat_map(struct run *run, struct value *a, unsigned n, struct
             return false;
     }
     return give(ret, to);
+}
+
+static bool stream_flat_map(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return flat_mapped(run, a, stream_class(a[0]), ret);
+}
+
+static bool stream_flat_map_to_int(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return flat_mapped(run, a, CLASS_INT_STREAM, ret);
+}
+
+static bool stream_flat_map_to_long(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return flat_mapped(run, a, CLASS_LONG_STREAM, ret);
+}
+
+static bool stream_flat_map_to_double(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return flat_mapped(run, a, CLASS_DOUBLE_STREAM, ret);
+}
+
+static bool stream_empty(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return give(ret, stream_new(run, type_class(((struct class_object *)a[0].object)->type)));
 }
 
 static bool stream_distinct(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -335,6 +365,54 @@ static bool stream_reduce(struct run *run, struct value *a, unsigned n, struct v
     if (n == 1)
         return optional_for(run, stream_class(a[0]), from->count > 0 ? &so_far : NULL, ret);
     *ret = so_far;
+    return true;
+}
+
+/* With a third argument, which puts parts together that nobody made in parallel: it has no part in it. */
+static bool stream_reduce_parts(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return stream_reduce(run, a, 2, ret);
+}
+
+/* A container made by the first function, filled by the second. */
+static bool stream_collect_into(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    const struct seq *from = seq_of(a[0]);
+    if (!run_invoke(run, a[1], NULL, 0, ret))
+        return false;
+    for (size_t i = 0; i < from->count; i++) {
+        struct value pair[2] = {*ret, seq_item(from, i)}, ignored;
+        if (!run_step(run, 1) || !run_invoke(run, a[2], pair, 2, &ignored))
+            return false;
+    }
+    return true;
+}
+
+static bool stream_statistics(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    enum class_id id = stream_class(a[0]) == CLASS_INT_STREAM    ? CLASS_INT_STATISTICS
+                       : stream_class(a[0]) == CLASS_LONG_STREAM ? CLASS_LONG_STATISTICS
+                                                                 : CLASS_DOUBLE_STATISTICS;
+    return statistics_of(run, id, seq_of(a[0]), VALUE_NONE, ret);
+}
+
+/* Into the array that the function makes. */
+static bool stream_to_array_of(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    const struct seq *from = seq_of(a[0]);
+    struct value count = value_int(from->count);
+    if (!run_invoke(run, a[1], &count, 1, ret))
+        return false;
+    struct array *array = value_is_array(*ret) ? (struct array *)ret->object : NULL;
+    if (array == NULL || array->count != from->count)
+        return run_throw(run, CLASS_ILLEGAL_STATE_EXCEPTION, "the function made no array of %u elements", from->count);
+    for (size_t i = 0; i < from->count; i++)
+        if (!run_step(run, 1) || !convert_site(run, seq_item(from, i), array->element, &array->items[i]))
+            return false;
     return true;
 }
 
@@ -608,11 +686,24 @@ static bool partitioning(struct run *run, struct closure *closure, struct value 
     return finish_groups(run, groups, closure->held[1]);
 }
 
+/* The map that a supplier of to_map's makes, or one of its own. */
+static bool map_for(struct run *run, struct value supplier, struct value *ret)
+{
+    if (supplier.kind == VALUE_NULL)
+        return give(ret, dict_new(run, CLASS_HASH_MAP));
+    if (!run_invoke(run, supplier, NULL, 0, ret))
+        return false;
+    return value_is_map(*ret) || run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "toMap wants a map");
+}
+
 static bool to_map(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     const struct seq *items = seq_of(a[0]);
-    struct dict *map = dict_new(run, CLASS_HASH_MAP);
+    struct value made;
+    if (!map_for(run, closure->held[3], &made))
+        return false;
+    struct dict *map = dict_of(made);
     for (size_t i = 0; i < items->count; i++) {
         struct value item = seq_item(items, i), key, value;
         struct entry *entry;
@@ -633,6 +724,44 @@ static bool to_map(struct run *run, struct closure *closure, struct value *a, un
             return false;
     }
     return give(ret, map);
+}
+
+static bool summarizing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return statistics_of(run, (enum class_id)closure->held[1].i, seq_of(a[0]), closure->held[0], ret);
+}
+
+/* held[0] is the operator, held[1] what it starts with, held[2] what an item is made into; without a start an Optional. */
+static bool reducing(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    const struct seq *items = seq_of(a[0]);
+    bool started = closure->held[1].kind == VALUE_OBJECT && value_is_seq(closure->held[1]);
+    struct value so_far = started ? seq_item(seq_of(closure->held[1]), 0) : seq_item(items, 0);
+    for (size_t i = started ? 0 : 1; i < items->count; i++) {
+        struct value pair[2] = {so_far, seq_item(items, i)};
+        if (!run_step(run, 1) ||
+            (closure->held[2].kind != VALUE_NULL && !run_invoke(run, closure->held[2], &pair[1], 1, &pair[1])) ||
+            !run_invoke(run, closure->held[0], pair, 2, &so_far))
+            return false;
+    }
+    if (!started)
+        return optional_for(run, CLASS_STREAM, items->count > 0 ? &so_far : NULL, ret);
+    *ret = so_far;
+    return true;
+}
+
+static bool collectors_reducing(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    struct seq *start = NULL;
+    if (n > 1) {
+        start = seq_new(run, CLASS_ARRAY_LIST, 1);
+        if (start == NULL || !seq_add(run, start, a[1]))
+            return false;
+    }
+    *ret = collector_new(run, reducing, a[n], value_of(start), n == 3 ? a[2] : VALUE_NONE);
+    return true;
 }
 
 static bool best_by(struct run *run, struct closure *closure, struct value *a, unsigned n, struct value *ret)
@@ -664,7 +793,19 @@ COLLECTOR(mapping, mapping, a[1], a[2], VALUE_NONE)
 COLLECTOR(collecting_then, collecting_then, a[1], a[2], VALUE_NONE)
 COLLECTOR(grouping, grouping, a[1], n == 2 ? a[2] : n == 3 ? a[3] : VALUE_NONE, n == 3 ? a[2] : VALUE_NONE)
 COLLECTOR(partitioning, partitioning, a[1], n == 2 ? a[2] : VALUE_NONE, VALUE_NONE)
-COLLECTOR(to_map, to_map, a[1], a[2], n == 3 ? a[3] : VALUE_NONE)
+COLLECTOR(to_map, to_map, a[1], a[2], n >= 3 ? a[3] : VALUE_NONE)
+COLLECTOR(summarizing_int, summarizing, a[1], value_int(CLASS_INT_STATISTICS), VALUE_NONE)
+COLLECTOR(summarizing_long, summarizing, a[1], value_int(CLASS_LONG_STATISTICS), VALUE_NONE)
+COLLECTOR(summarizing_double, summarizing, a[1], value_int(CLASS_DOUBLE_STATISTICS), VALUE_NONE)
+
+static bool collectors_to_map_in(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    if (!collectors_to_map(run, a, n, ret))
+        return false;
+    ((struct closure *)ret->object)->held[3] = a[4];
+    return true;
+}
+
 COLLECTOR(max_by, best_by, a[1], value_int(1), VALUE_NONE)
 COLLECTOR(min_by, best_by, a[1], value_int(0), VALUE_NONE)
 
@@ -675,11 +816,16 @@ static const struct method stream_methods[] = {
     M1("collect", METHOD_BOTH, DEF, COLLECTOR, stream_collect),
     M2("concat", STATIC, STREAM, STREAM, STREAM, stream_concat),
     M0("count", METHOD_PAINLESS, LONG, stream_count),
+    M3("collect", METHOD_BOTH, DEF, SUPPLIER, BI_CONSUMER, BI_CONSUMER, stream_collect_into),
     M0("distinct", METHOD_BOTH, STREAM, stream_distinct),
+    M0("empty", STATIC, STREAM, stream_empty),
     M1("filter", METHOD_BOTH, STREAM, PREDICATE, stream_filter),
     M0("findAny", METHOD_BOTH, OPTIONAL, stream_find_first),
     M0("findFirst", METHOD_BOTH, OPTIONAL, stream_find_first),
     M1("flatMap", METHOD_BOTH, STREAM, FUNCTION, stream_flat_map),
+    M1("flatMapToInt", METHOD_BOTH, INT_STREAM, FUNCTION, stream_flat_map_to_int),
+    M1("flatMapToLong", METHOD_BOTH, LONG_STREAM, FUNCTION, stream_flat_map_to_long),
+    M1("flatMapToDouble", METHOD_BOTH, DOUBLE_STREAM, FUNCTION, stream_flat_map_to_double),
     M1("forEach", METHOD_BOTH, VOID, CONSUMER, stream_for_each),
     M1("forEachOrdered", METHOD_BOTH, VOID, CONSUMER, stream_for_each),
     M0("iterator", METHOD_BOTH, ITERATOR, stream_iterator),
@@ -694,10 +840,12 @@ static const struct method stream_methods[] = {
     M1("peek", METHOD_BOTH, STREAM, CONSUMER, stream_peek),
     M1("reduce", METHOD_BOTH, OPTIONAL, BINARY_OPERATOR, stream_reduce),
     M2("reduce", METHOD_BOTH, DEF, DEF, BINARY_OPERATOR, stream_reduce),
+    M3("reduce", METHOD_BOTH, DEF, DEF, BI_FUNCTION, BINARY_OPERATOR, stream_reduce_parts),
     M1("skip", METHOD_BOTH, STREAM, LONG, stream_skip),
     M0("sorted", METHOD_BOTH, STREAM, stream_sorted),
     M1("sorted", METHOD_BOTH, STREAM, COMPARATOR, stream_sorted),
     M0("toArray", METHOD_BOTH, DEF_ARRAY, stream_to_array),
+    M1("toArray", METHOD_BOTH, DEF_ARRAY, INT_FUNCTION, stream_to_array_of),
 };
 
 /* The three primitive streams differ in their types only. */
@@ -711,6 +859,8 @@ static const struct method stream_methods[] = {
         M0("findAny", METHOD_BOTH, optional, stream_find_first),                                                       \
         M0("findFirst", METHOD_BOTH, optional, stream_find_first),                                                     \
         M1("forEach", METHOD_BOTH, VOID, consumer, stream_for_each),                                                   \
+        M1("forEachOrdered", METHOD_BOTH, VOID, consumer, stream_for_each), M0("empty", STATIC, self, stream_empty),   \
+        M1("flatMap", METHOD_BOTH, self, function, stream_flat_map),                                                   \
         M1("limit", METHOD_BOTH, self, LONG, stream_limit), M1("map", METHOD_BOTH, self, unary, stream_map),           \
         M1("mapToObj", METHOD_BOTH, STREAM, function, stream_map_to_obj),                                              \
         M0("max", METHOD_BOTH, optional, stream_max), M0("min", METHOD_BOTH, optional, stream_min),                    \
@@ -724,6 +874,7 @@ static const struct method stream_methods[] = {
 static const struct method int_stream_methods[] = {
     PRIMITIVE_STREAM(INT_STREAM, INT, INT_ARRAY, INT_PREDICATE, INT_UNARY_OPERATOR, INT_BINARY_OPERATOR, INT_CONSUMER,
                      INT_FUNCTION, OPTIONAL_INT),
+    M0("summaryStatistics", METHOD_BOTH, INT_STATISTICS, stream_statistics),
     M0("asDoubleStream", METHOD_BOTH, DOUBLE_STREAM, stream_as_double),
     M0("asLongStream", METHOD_BOTH, LONG_STREAM, stream_as_long),
     M1("mapToDouble", METHOD_BOTH, DOUBLE_STREAM, INT_TO_DOUBLE_FUNCTION, stream_map_to_double),
@@ -735,6 +886,7 @@ static const struct method int_stream_methods[] = {
 static const struct method long_stream_methods[] = {
     PRIMITIVE_STREAM(LONG_STREAM, LONG, LONG_ARRAY, LONG_PREDICATE, LONG_UNARY_OPERATOR, LONG_BINARY_OPERATOR,
                      LONG_CONSUMER, LONG_FUNCTION, OPTIONAL_LONG),
+    M0("summaryStatistics", METHOD_BOTH, LONG_STATISTICS, stream_statistics),
     M0("asDoubleStream", METHOD_BOTH, DOUBLE_STREAM, stream_as_double),
     M1("mapToDouble", METHOD_BOTH, DOUBLE_STREAM, LONG_TO_DOUBLE_FUNCTION, stream_map_to_double),
     M1("mapToInt", METHOD_BOTH, INT_STREAM, LONG_TO_INT_FUNCTION, stream_map_to_int),
@@ -745,6 +897,7 @@ static const struct method long_stream_methods[] = {
 static const struct method double_stream_methods[] = {
     PRIMITIVE_STREAM(DOUBLE_STREAM, DOUBLE, DOUBLE_ARRAY, DOUBLE_PREDICATE, DOUBLE_UNARY_OPERATOR,
                      DOUBLE_BINARY_OPERATOR, DOUBLE_CONSUMER, DOUBLE_FUNCTION, OPTIONAL_DOUBLE),
+    M0("summaryStatistics", METHOD_BOTH, DOUBLE_STATISTICS, stream_statistics),
     M1("mapToInt", METHOD_BOTH, INT_STREAM, DOUBLE_TO_INT_FUNCTION, stream_map_to_int),
     M1("mapToLong", METHOD_BOTH, LONG_STREAM, DOUBLE_TO_LONG_FUNCTION, stream_map_to_long),
 };
@@ -772,6 +925,13 @@ static const struct method collectors_methods[] = {
     M2("partitioningBy", STATIC, COLLECTOR, PREDICATE, COLLECTOR, collectors_partitioning),
     M2("toMap", STATIC, COLLECTOR, FUNCTION, FUNCTION, collectors_to_map),
     M3("toMap", STATIC, COLLECTOR, FUNCTION, FUNCTION, BINARY_OPERATOR, collectors_to_map),
+    M4("toMap", STATIC, COLLECTOR, FUNCTION, FUNCTION, BINARY_OPERATOR, SUPPLIER, collectors_to_map_in),
+    M1("summarizingInt", STATIC, COLLECTOR, TO_INT_FUNCTION, collectors_summarizing_int),
+    M1("summarizingLong", STATIC, COLLECTOR, TO_LONG_FUNCTION, collectors_summarizing_long),
+    M1("summarizingDouble", STATIC, COLLECTOR, TO_DOUBLE_FUNCTION, collectors_summarizing_double),
+    M1("reducing", STATIC, COLLECTOR, BINARY_OPERATOR, collectors_reducing),
+    M2("reducing", STATIC, COLLECTOR, DEF, BINARY_OPERATOR, collectors_reducing),
+    M3("reducing", STATIC, COLLECTOR, DEF, FUNCTION, BINARY_OPERATOR, collectors_reducing),
     M1("maxBy", STATIC, COLLECTOR, COMPARATOR, collectors_max_by),
     M1("minBy", STATIC, COLLECTOR, COMPARATOR, collectors_min_by),
 };

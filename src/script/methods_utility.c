@@ -202,7 +202,7 @@ static bool compare_reversed(struct run *run, struct closure *closure, struct va
     return value_order(run, a[1], a[0], &order) && give_int(ret, (order > 0) - (order < 0));
 }
 
-static bool collections_reverse_order(struct run *run, struct value *a, unsigned n, struct value *ret)
+bool methods_utility_reverse_order(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     *ret = closure_native_new(run, compare_reversed, 2, n == 1 ? a[1] : VALUE_NONE, VALUE_NONE);
     return true;
@@ -257,8 +257,8 @@ static const struct method collections_methods[] = {
     M2("min", STATIC, DEF, COLLECTION, COMPARATOR, collections_min),
     M2("nCopies", STATIC, LIST, INT, DEF, collections_n_copies),
     M1("reverse", STATIC, VOID, LIST, collections_reverse),
-    M0("reverseOrder", STATIC, COMPARATOR, collections_reverse_order),
-    M1("reverseOrder", STATIC, COMPARATOR, COMPARATOR, collections_reverse_order),
+    M0("reverseOrder", STATIC, COMPARATOR, methods_utility_reverse_order),
+    M1("reverseOrder", STATIC, COMPARATOR, COMPARATOR, methods_utility_reverse_order),
     M1("singleton", STATIC, SET, DEF, collections_set),
     M1("singletonList", STATIC, LIST, DEF, collections_singleton_list),
     M2("singletonMap", STATIC, MAP, DEF, DEF, collections_map),

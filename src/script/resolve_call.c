@@ -400,6 +400,9 @@ bool resolve__reference(struct resolver *r, struct node *node, struct want want)
         node->a->type = variable->type;
         return true;
     }
+    if (wanted != NULL && !method_referred(type, node->text, count))
+        return ILLEGAL(node, "function reference [%.*s::%.*s/%u] matching [%s, %s/%u] not found", SLICE_ARG(owner),
+                       SLICE_ARG(node->text), count, show_type(want.target).text, wanted->name, count);
     node->a = NULL;
     node->target = type;
     return true;

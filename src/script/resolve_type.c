@@ -59,6 +59,12 @@ static bool primitive_cast(type_id actual, type_id expected, bool explicit, bool
            (unboxed == actual || widens(actual, unboxed) || (explicit && rank(actual) > 0 && rank(unboxed) > 0));
 }
 
+/* def is a class of its own: an array of others is none of it. */
+static bool into_def_array(type_id actual, type_id expected)
+{
+    return type_class(expected) == CLASS_DEF && type_dims(expected) > 0 && type_dims(actual) > 0;
+}
+
 bool cast_legal(type_id actual, type_id expected, bool explicit, bool internal)
 {
     if (actual == expected)
@@ -79,6 +85,8 @@ bool cast_legal(type_id actual, type_id expected, bool explicit, bool internal)
                (unboxed == expected || widens(unboxed, expected) ||
                 (explicit && rank(unboxed) > 0 && rank(expected) > 0));
     }
+    if (into_def_array(actual, expected))
+        return explicit && type_class(actual) == CLASS_OBJECT;
     return type_assignable(expected, actual) || (explicit && type_assignable(actual, expected));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Classes, equality, hashes, order and texts of values; see value.h. */
+#include "script/statistics.h"
 #include "script/value.h"
 
 #include "base/check.h"
@@ -418,6 +419,8 @@ static bool append_any(struct run *run, struct value v, struct text_buf *out)
         moment_write((struct moment *)v.object, out);
     else if (value_is_enumerator(v))
         text_buf_ascii(out, enumerator_text((enum class_id)v.object->class, ((struct enumerator *)v.object)->ordinal));
+    else if (value_is_statistics(v))
+        return statistics_write(run, v.object, out);
     else if (value_is_map(v))
         return append_map(run, (struct dict *)v.object, out);
     else if (value_is_seq(v) || value_is_set(v) || value_instance_of(v, CLASS_COLLECTION) ||

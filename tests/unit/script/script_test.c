@@ -2,6 +2,77 @@
 /* The language by construct: what a script says and what it comes to; then documents, then bounds. */
 #include "evaluate.h"
 
+/* Parts of Java's library by what people do with them; each row was answered so by 7.10 or is Java's own. */
+static const struct evaluated library[] = {
+    {"TreeMap t = new TreeMap(); t.put('a', 1); t.put('c', 3); t.put('b', 2); return t.headMap('b').toString() + "
+     "t.tailMap('b') "
+     "+ t.subMap('a', 'c') + t.ceilingKey('bb') + t.floorKey('bb') + t.higherKey('c') + t.lowerEntry('b') + "
+     "t.descendingMap()",
+     "\"{a=1}{b=2, c=3}{a=1, b=2}cbnulla=1{c=3, b=2, a=1}\""},
+    {"TreeMap t = new TreeMap(); t.put('a', 1); t.put('b', 2); return t.headMap('b', true).toString() + "
+     "t.pollFirstEntry() + t",
+     "\"{a=1, b=2}a=1{b=2}\""},
+    {"TreeSet s = new TreeSet(); s.addAll([5, 1, 3]); return s.first() + ' ' + s.headSet(3) + s.tailSet(3, false) + "
+     "s.ceiling(2) "
+     "+ s.floor(2) + s.descendingSet() + s.pollLast() + s",
+     "\"1 [1][5]31[5, 3, 1]5[1, 3]\""},
+    {"NavigableMap t = new TreeMap(Comparator.reverseOrder()); t.put(1, 'a'); t.put(2, 'b'); return t.subMap(1, 2)",
+     "illegal_argument_exception: fromKey > toKey"},
+    {"TreeMap t = new TreeMap(); t.put(1, 1); return t.subMap(0, true, 9, true).toString() + t.floorKey(0) + "
+     "t.lastEntry().value",
+     "\"{1=1}null1\""},
+    {"List l = [1, 2, 3]; ListIterator i = l.listIterator(); while (i.hasNext()) { def x = i.next(); "
+     "if (x == 2) { i.remove(); } else { i.set(x * 10); } } i.add(9); return l",
+     "[10,30,9]"},
+    {"ListIterator i = [1, 2].listIterator(1); return i.nextIndex() + ' ' + i.previousIndex() + i.hasPrevious() + "
+     "i.next()",
+     "\"1 0true2\""},
+    {"ListIterator i = [1].listIterator(); i.set(2)", "illegal_state_exception: null"},
+    {"List l = [1, 2]; ListIterator i = l.listIterator(); l.add(3); i.add(1)",
+     "concurrent_modification_exception: null"},
+    {"[1].listIterator(2)", "index_out_of_bounds_exception: Index: 2"},
+    {"Iterator i = [1, 2].iterator(); i.next(); List l = []; i.forEachRemaining(x -> l.add(x)); return l", "[2]"},
+    {"return [1, 2, 3].stream().mapToInt(x -> x).summaryStatistics().toString()",
+     "\"IntSummaryStatistics{count=3, sum=6, min=1, average=2.000000, max=3}\""},
+    {"return [1.5, 2].stream().mapToDouble(x -> x).summaryStatistics().toString()",
+     "\"DoubleSummaryStatistics{count=2, sum=3.500000, min=1.500000, average=1.750000, max=2.000000}\""},
+    {"def s = [1, 2, 3].stream().collect(Collectors.summarizingLong(x -> x)); return s.max + s.getAverage() + s.sum",
+     "11.0"},
+    {"return IntStream.empty().summaryStatistics().getMin()", "2147483647"},
+    {"return [1, 2, 3].stream().collect(Collectors.reducing(0, x -> x * x, (a, b) -> a + b)) + ' ' "
+     "+ [1, 2].stream().collect(Collectors.reducing((a, b) -> a + b)).get() + [1, 2].stream().reduce(1, (a, b) -> a + "
+     "b, (a, b) -> 0)",
+     "\"14 34\""},
+    {"return ['b', 'a'].stream().collect(Collectors.toMap(x -> x, x -> 1, (a, b) -> a, LinkedHashMap::new)).toString()",
+     "\"{b=1, a=1}\""},
+    {"return [[1, 2], [3]].stream().flatMapToInt(l -> l.stream().mapToInt(x -> x)).sum() "
+     "+ [1, 2].stream().collect(() -> new ArrayList(), (l, x) -> l.add(x), (l, m) -> l.addAll(m)).size()",
+     "8"},
+    {"def a = ['x', 'y'].stream().toArray(String[]::new); return a.length + a[1]", "\"2y\""},
+    {"def a = [1].stream().toArray(n -> new String[2])",
+     "illegal_state_exception: the function made no array of 1 elements"},
+    {"StringTokenizer st = new StringTokenizer('a b,c', ' ,'); def n = st.countTokens(); String r = ''; "
+     "while (st.hasMoreTokens()) { r += st.nextToken() + ';' } return r + n",
+     "\"a;b;c;3\""},
+    {"StringTokenizer st = new StringTokenizer('a-b', '-', true); return st.nextToken() + st.nextToken() + "
+     "st.nextToken()",
+     "\"a-b\""},
+    {"new StringTokenizer('').nextToken()", "no_such_element_exception: null"},
+    {"StringJoiner j = new StringJoiner(',', '<', '>'); j.add('a').add('b'); return j.length() + j.toString()",
+     "\"5<a,b>\""},
+    {"Deque d = new ArrayDeque(); d.offerFirst(1); d.offerLast(2); return d.toString() + d.removeFirstOccurrence(2)",
+     "\"[1, 2]true\""},
+    {"return String.format('%s', new Object[] {1})",
+     "class_cast_exception: Cannot cast from [java.lang.Object[]] to [def[]]."},
+    {"Map m = new TreeMap(); m.merge('a', 1, Integer::sum)",
+     "illegal_argument_exception: function reference [Integer::sum/2] matching [java.util.function.BiFunction, "
+     "apply/2] not found"},
+    {"return ['a'].stream().map(String::nope).collect(Collectors.toList())",
+     "illegal_argument_exception: function reference [String::nope/1] matching [java.util.function.Function, apply/1] "
+     "not found"},
+    {"return ['a'].stream().map(String::length).collect(Collectors.toCollection(ArrayList::new))", "[1]"},
+};
+
 static const struct evaluated numbers[] = {
     {"new DecimalFormat('#,##0.00').format(1234567.895)", "\"1,234,567.90\""},
     {"new DecimalFormat('0.#').format(2.25)", "\"2.2\""},
@@ -22,7 +93,8 @@ static const struct evaluated numbers[] = {
      "return f.format(new Date(1584267630000L))",
      "\"2020-03-15 10:20\""},
     {"def a = 71.5; return (int)(a * 10) / 10.0", "71.5"},
-    {"def a = 71.5; int b = a * 10; return b", "class_cast_exception: Cannot cast java.lang.Double to java.lang.Integer"},
+    {"def a = 71.5; int b = a * 10; return b",
+     "class_cast_exception: Cannot cast java.lang.Double to java.lang.Integer"},
     {"return 2147483647 + 1", "-2147483648"},
     {"return 7 / 2", "3"},
     {"return -7 % 3", "-1"},
@@ -69,6 +141,7 @@ static void test_numbers(void **state)
 {
     (void)state;
     CHECK(numbers);
+    CHECK(library);
 }
 
 static void test_collections(void **state)
