@@ -200,7 +200,7 @@ static void find_all(struct found *found, const struct lock_table *table, const 
     const struct resource_table *resources = &table->resources;
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
-            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && at->home == index)) && of_interest(at))
+            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) && of_interest(at))
                 find(found, at);
     if (found->count > 1)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);

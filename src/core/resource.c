@@ -38,7 +38,7 @@ void resource_table_deinit(struct resource_table *table)
     *table = (struct resource_table){0};
 }
 
-/* A name in its home; `type` only for documents. */
+/* A name in its home, the one above or a document's index; `type` only for documents. */
 struct key {
     const struct resource *home;
     enum resource_kind kind;
@@ -46,24 +46,37 @@ struct key {
     struct slice name;
 };
 
-static uint64_t hash_key(const struct key *key)
+static uint32_t hash_key(const struct key *key)
 {
     uint64_t hash = slice_hash(key->name) ^ (key->home->number * 0x9e3779b97f4a7c15u);
     if (key->type.len > 0)
         hash ^= slice_hash(key->type) * 3;
     hash = (hash ^ (uint64_t)key->kind) * 0xff51afd7ed558ccdu;
-    return hash ^ (hash >> 32);
+    return (uint32_t)(hash ^ (hash >> 32));
 }
 
-static bool is_key(const struct resource *resource, const struct key *key, uint64_t hash)
+struct resource *resource_index_of(const struct resource *document)
 {
-    return resource->hash == hash && resource->home == key->home && resource->kind == key->kind &&
+    struct resource *at = document->parent;
+    while (at->kind != RESOURCE_INDEX)
+        at = at->parent;
+    return at;
+}
+
+static const struct resource *home_of(const struct resource *resource)
+{
+    return resource->kind == RESOURCE_DOCUMENT ? resource_index_of(resource) : resource->parent;
+}
+
+static bool is_key(const struct resource *resource, const struct key *key, uint32_t hash)
+{
+    return resource->hash == hash && resource->kind == key->kind && home_of(resource) == key->home &&
            resource->type_len == key->type.len && resource->name_len == key->type.len + key->name.len &&
            memcmp(resource->name, key->type.len ? key->type.data : "", key->type.len) == 0 &&
            memcmp(resource->name + key->type.len, key->name.len ? key->name.data : "", key->name.len) == 0;
 }
 
-static struct resource *find(const struct resource_table *table, const struct key *key, uint64_t hash)
+static struct resource *find(const struct resource_table *table, const struct key *key, uint32_t hash)
 {
     struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
     while (resource != NULL && !is_key(resource, key, hash))
@@ -101,11 +114,11 @@ static void grow(struct resource_table *table)
 }
 
 /* Makes `key`, which is not there, below `parent`. Returns: it, with no reference taken for the caller. */
-static struct resource *make(struct resource_table *table, const struct key *key, uint64_t hash, struct resource *parent)
+static struct resource *make(struct resource_table *table, const struct key *key, uint32_t hash,
+                             struct resource *parent)
 {
     struct resource *resource = new_resource(table, key->kind, key->type, key->name);
     resource->hash = hash;
-    resource->home = (struct resource *)key->home;
     resource->parent = resource_ref(parent);
     if (++table->count > table->bucket_count)
         grow(table);
@@ -116,7 +129,7 @@ static struct resource *make(struct resource_table *table, const struct key *key
 /* Finds or makes `key` below `parent`. Returns: as make(). */
 static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
 {
-    uint64_t hash = hash_key(key);
+    uint32_t hash = hash_key(key);
     struct resource *resource = find(table, key, hash);
     return resource != NULL ? resource : make(table, key, hash, parent);
 }
@@ -166,7 +179,8 @@ static size_t common_path(struct slice a, struct slice b)
 }
 
 /* Goes back on the trail to where another path leaves it. Returns: the directory there, and the rest in *ret_walk. */
-static struct resource *trail_back(const struct resource_trail *trail, struct slice path, struct resource_path *ret_walk)
+static struct resource *trail_back(const struct resource_trail *trail, struct slice path,
+                                   struct resource_path *ret_walk)
 {
     size_t common = common_path(trail->path, path);
     struct resource_path gone = {slice_from_offset(trail->path, common), 1};
@@ -210,7 +224,7 @@ struct resource *resource_open(struct resource_table *table, const struct resour
     if (name->id.data == NULL)
         return resource_ref(open_place(table, index, name->path, trail));
     const struct key key = {index, RESOURCE_DOCUMENT, name->type, name->id};
-    uint64_t hash = hash_key(&key);
+    uint32_t hash = hash_key(&key);
     struct resource *document = find(table, &key, hash);
     if (document == NULL)
         document = make(table, &key, hash, open_place(table, index, name->path, trail));
@@ -257,7 +271,7 @@ void resource_move(struct resource_table *table, struct resource *document, stru
 {
     REQUIRE(document->kind == RESOURCE_DOCUMENT);
     struct resource *before = document->parent;
-    struct resource *place = open_place(table, document->home, path, &RESOURCE_TRAIL_INIT);
+    struct resource *place = open_place(table, resource_index_of(document), path, &RESOURCE_TRAIL_INIT);
     document->parent = resource_ref(place);
     resource_unref(table, before);
 }

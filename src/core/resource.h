@@ -33,13 +33,12 @@ struct lock_queue;
 
 struct resource {
     struct resource *parent;  /* NULL: everything. A document's is the directory it lies in, or its index */
-    struct resource *home;    /* what its name is unique in: the parent, or a document's index */
     struct resource *chain;   /* next in the table's bucket */
     struct list holds;        /* struct lock_hold by `of_resource`, oldest first */
     struct lock_queue *queue; /* NULL: nobody waits */
-    uint64_t number;          /* never used again; names the resource in hashes, for they must not see addresses */
-    uint64_t hash;
-    uint64_t seen_epoch;           /* resource_see() */
+    uint64_t seen_epoch;      /* resource_see() */
+    uint32_t number;          /* names the resource in hashes, for they must not see addresses; comes round */
+    uint32_t hash;
     uint32_t held[LOCK_BIT_COUNT]; /* invariant 3 */
     uint32_t refs;                 /* children, holds, wants */
     uint32_t name_len;             /* of a document: type and id together */
@@ -55,7 +54,7 @@ struct resource_table {
     struct resource **buckets;
     size_t bucket_count; /* power of two */
     size_t count;        /* the root is not counted */
-    uint64_t last_number;
+    uint32_t last_number;
     uint64_t epoch;
 };
 
@@ -88,6 +87,9 @@ static inline struct resource *resource_ref(struct resource *resource)
     resource->refs++;
     return resource;
 }
+
+/* Returns: the index that a document lies in. */
+struct resource *resource_index_of(const struct resource *document);
 
 /* Gives a reference back; the resource and what is above it go when nothing needs them. */
 void resource_unref(struct resource_table *table, struct resource *resource);
