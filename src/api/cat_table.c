@@ -201,13 +201,23 @@ static void pad(struct buf *buf, size_t spaces)
         buf_byte(buf, ' ');
 }
 
+/* Names are what a client has called things; a line feed in one makes no row, and no terminal obeys one. */
+static void write_harmless(struct buf *buf, struct slice text)
+{
+    size_t from = buf->len;
+    buf_slice(buf, text);
+    for (; from < buf->len; from++)
+        if ((unsigned char)buf->data[from] < ' ' || buf->data[from] == 0x7f)
+            buf->data[from] = '?';
+}
+
 static void write_cell(struct buf *buf, struct slice text, size_t width, bool right, bool last)
 {
     size_t have = text_width(text);
     size_t spaces = have < width ? width - have : 0;
     if (right)
         pad(buf, spaces);
-    buf_slice(buf, text);
+    write_harmless(buf, text);
     if (!right && !last)
         pad(buf, spaces);
     buf_byte(buf, last ? '\n' : ' ');

@@ -35,6 +35,9 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(arguments);
     if (text > 0)
         len += (size_t)text < sizeof line - len - 1 ? (size_t)text : sizeof line - len - 2;
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+            line[i] = '?'; /* of a name: no line of the log is a client's, and no terminal obeys one */
     line[len++] = '\n';
     fwrite(line, 1, len, stderr);
 }

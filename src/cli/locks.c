@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tidelock locks`: who holds what, who waits for whom and since when; redrawn when asked to watch. */
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,9 +11,10 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/lock_table.h"
 
 enum { OPTION_URL = 256, OPTION_INTERVAL };
-enum { INTERVAL_US_MIN = 100 * 1000 };
+enum { INTERVAL_US_MIN = 100 * 1000, COLUMNS_DEFAULT = 80 };
 
 struct locks_options {
     const char *index; /* NULL: all */
@@ -57,9 +60,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-static void write_path(struct buf *to, const struct locks_options *o)
+/* A terminal gets a table that fits it, others one with everything in it. */
+static void write_path(struct buf *to, const struct locks_options *o, bool terminal)
 {
-    buf_lit(to, "/_cat/locks?v");
+    buf_printf(to, "%s", terminal ? "/_lock?human=false" : "/_cat/locks?v");
     if (o->index != NULL) {
         buf_lit(to, "&index=");
         client_escape(to, slice_from(o->index));
@@ -71,24 +75,53 @@ static void write_path(struct buf *to, const struct locks_options *o)
     buf_byte(to, '\0');
 }
 
-/* One look. The table is printed at once, so that a redrawn screen does not flicker. */
-static int show(struct client *client, const char *path, bool redraw)
+static void print_plain(struct client *client, struct buf *to)
 {
-    long status = client_request(client, "GET", path, SLICE_NONE, 10 * TL_SECOND);
-    if (redraw)
-        fputs("\033[H\033[2J", stdout);
-    if (status != 200) {
-        fprintf(stderr, "tidelock locks: %s\n", client_error(client, status));
-        return 1;
-    }
-    const char *end = memchr(client->body.data, '\n', client->body.len);
-    bool none = end == NULL || end + 1 == client->body.data + client->body.len;
-    if (none)
-        printf("nobody holds or awaits a lock\n");
+    struct slice table = buf_view(&client->body);
+    size_t titles = slice_find_byte(table, '\n');
+    if (titles + 1 >= table.len)
+        buf_lit(to, "nobody holds or awaits a lock\n");
     else
-        printf("%.*s", (int)client->body.len, client->body.data);
+        buf_slice(to, table);
+}
+
+static struct lock_table_size size_of_terminal(bool redraw)
+{
+    struct winsize size = {0};
+    (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    return (struct lock_table_size){.rows = redraw && size.ws_row > 1 ? size.ws_row - 1u : 0,
+                                    .columns = size.ws_col > 1 ? size.ws_col - 1u : COLUMNS_DEFAULT};
+}
+
+/* Over what is there, line by line, so that it does not flicker. */
+static void print_over(struct slice lines)
+{
+    fputs("\033[H", stdout);
+    for (; lines.len > 0;) {
+        size_t len = slice_find_byte(lines, '\n');
+        printf("%.*s\033[K\n", (int)len, lines.data);
+        lines = slice_from_offset(lines, len + 1 < lines.len ? len + 1 : lines.len);
+    }
+    fputs("\033[J", stdout);
+}
+
+/* One look. */
+static int show(struct client *client, const char *path, bool terminal, bool redraw)
+{
+    tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
+    long status = client_request(client, "GET", path, SLICE_NONE, 10 * TL_SECOND);
+    if (status != 200)
+        buf_printf(&text, "tidelock locks: %s\n", client_error(client, status));
+    else if (terminal)
+        lock_table_print(client_json(client), size_of_terminal(redraw), &text);
+    else
+        print_plain(client, &text);
+    if (redraw)
+        print_over(buf_view(&text));
+    else
+        fwrite(text.data, 1, text.len, status == 200 ? stdout : stderr);
     fflush(stdout);
-    return 0;
+    return status == 200 ? 0 : 1;
 }
 
 int command_locks(int argc, char **argv)
@@ -99,13 +132,17 @@ int command_locks(int argc, char **argv)
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     arguments_parse(&argp, argc, argv, 0, &o);
     client_init(&client, o.url);
-    write_path(&path, &o);
-    bool redraw = o.watch && isatty(STDOUT_FILENO) == 1;
-    int status = show(&client, path.data, redraw);
+    bool terminal = isatty(STDOUT_FILENO) == 1;
+    bool redraw = terminal && o.watch;
+    setlocale(LC_CTYPE, "C.UTF-8");
+    write_path(&path, &o, terminal);
+    if (redraw)
+        fputs("\033[2J", stdout);
+    int status = show(&client, path.data, terminal, redraw);
     while (o.watch) {
         struct timespec pause = {(time_t)(o.interval_us / TL_SECOND), (long)(o.interval_us % TL_SECOND) * 1000};
         nanosleep(&pause, NULL);
-        status = show(&client, path.data, redraw);
+        status = show(&client, path.data, terminal, redraw);
     }
     client_deinit(&client);
     return status;

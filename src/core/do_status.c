@@ -4,6 +4,8 @@
 
 #include "core/owners_internal.h"
 
+enum { WAITS_FOR_MAX = 100 }; /* of one queue: those of whom it is told who is in their way */
+
 /* Writes a comma before every member of a list but the first. */
 struct list_writer {
     struct buf *buf;
@@ -67,13 +69,23 @@ static void write_holders(const struct status_command *status, const struct reso
     }
 }
 
+/* Who is in the way is looked up, at some cost, for those at the front. */
+static void write_waits_for(struct wait *wait, size_t place, struct buf *buf)
+{
+    struct lock_conflict conflict;
+    if (place >= WAITS_FOR_MAX || lock_request_conflicts(wait->request, &conflict, 1) == 0)
+        return;
+    buf_lit(buf, ",\"waits_for\":");
+    story_conflict_json(&conflict, buf);
+}
+
 static void write_waiters(const struct status_command *status, const struct resource *resource, struct arena *arena,
                           struct list_writer *list)
 {
     size_t count;
     const struct lock_request **requests = lock_table_waiters(resource, arena, &count);
     for (size_t i = 0; i < count; i++) {
-        const struct wait *wait = lock_request_user(requests[i]);
+        struct wait *wait = lock_request_user(requests[i]);
         if (!owner_wanted(status, wait->owner))
             continue;
         next_of(list);
@@ -83,7 +95,9 @@ static void write_waiters(const struct status_command *status, const struct reso
                    lock_mode_name(lock_request_mode(requests[i], resource)), wait->since);
         if (wait->until < TL_TS_MAX)
             buf_printf(list->buf, ",\"deadline\":%" PRIu64, wait->until);
-        buf_printf(list->buf, ",\"upgrade\":%s}", lock_request_upgrade(requests[i]) ? "true" : "false");
+        buf_printf(list->buf, ",\"upgrade\":%s", lock_request_upgrade(requests[i]) ? "true" : "false");
+        write_waits_for(wait, i, list->buf);
+        buf_byte(list->buf, '}');
     }
 }
 

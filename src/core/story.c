@@ -149,23 +149,27 @@ void story_lock_json(const struct lock_hold *hold, struct buf *buf)
                hold->since, hold->token);
 }
 
+void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf)
+{
+    buf_byte(buf, '{');
+    story_owner_json(conflict->owner, buf);
+    buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(conflict->mode));
+    resource_text_json(conflict->resource, buf);
+    if (conflict->resource->kind != RESOURCE_ALL)
+        buf_byte(buf, ',');
+    story_resource_json(conflict->resource, buf);
+    if (conflict->waiting)
+        buf_lit(buf, ",\"waiting\":true");
+    else if (conflict->hold->since != 0)
+        buf_printf(buf, ",\"since\":%" PRIu64, conflict->hold->since);
+    buf_byte(buf, '}');
+}
+
 void story_conflicts_json(const struct lock_conflict *conflicts, size_t count, struct buf *buf)
 {
     buf_lit(buf, "\"holders\":[");
     for (size_t i = 0; i < count; i++) {
-        const struct lock_conflict *conflict = &conflicts[i];
-        buf_lit(buf, "{");
-        story_owner_json(conflict->owner, buf);
-        buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(conflict->mode));
-        resource_text_json(conflict->resource, buf);
-        if (conflict->resource->kind != RESOURCE_ALL)
-            buf_byte(buf, ',');
-        story_resource_json(conflict->resource, buf);
-        if (conflict->waiting)
-            buf_lit(buf, ",\"waiting\":true");
-        else if (conflict->hold->since != 0)
-            buf_printf(buf, ",\"since\":%" PRIu64, conflict->hold->since);
-        buf_lit(buf, "}");
+        story_conflict_json(&conflicts[i], buf);
         if (i + 1 < count)
             buf_byte(buf, ',');
     }

@@ -42,6 +42,9 @@ void story_lock_json(const struct lock_hold *hold, struct buf *buf);
 void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf);
 void story_circle_json(const struct lock_step *steps, size_t count, struct buf *buf);
 
+/* One who is in the way: {"session", "mode", "resource", ...}. */
+void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf);
+
 /* Holders: {"holders":[...]} without the braces; `conflicts` as lock_request_conflicts() gives them. */
 void story_conflicts_json(const struct lock_conflict *conflicts, size_t count, struct buf *buf);
 

@@ -5,14 +5,18 @@
 A scene with holders and waiters of every kind is set up once a case and looked at by GET /_lock, the _cat tables,
 `tidelock status`, `tidelock locks` (on a terminal too, redrawn), the stories of deadlocks and expiries, and the log.
 """
+import fcntl
 import json
 import os
 import pty
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
+import unicodedata
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -186,6 +190,68 @@ class Scene(Case):
             watch.send_signal(signal.SIGINT)
             watch.wait(10)
             os.close(master)
+
+    def draw(self, rows, columns, *arguments):
+        """What `tidelock locks` shows on a terminal of that size. Returns: the lines, as drawn last."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        run = subprocess.Popen([PROGRAM, "locks", *arguments, "--url", self.server.url], stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        seen = b""
+        try:
+            while b"\x1b[J" not in seen if "--watch" in arguments else run.poll() is None or select.select([master], [], [], 0)[0]:
+                if select.select([master], [], [], 0.1)[0]:
+                    seen += os.read(master, 65536)
+        except OSError:
+            pass  # it has ended
+        finally:
+            run.kill()
+            run.wait()
+            os.close(master)
+        text = seen.decode().rpartition("\x1b[H")[2].replace("\x1b[K", "").removesuffix("\x1b[J")
+        return text.replace("\r", "").splitlines()
+
+    def test_fits_the_terminal(self):
+        """Long names lose their middle, long queues their end; no holder is hidden, and no line wider or lower than the terminal."""
+        long = self.session("nächtliche-Umbenennung-日本語-" * 3)
+        self.lock(long, {"mode": "shared", "index": "other", "path": "/" + "ünïcode/" * 30})
+        for number in range(200):
+            self.background.append(Waiting(self.server, "POST", "/_lock", {"session": self.session("waiter %d" % number), "wait": "1m",
+                                                                           "locks": [{"mode": "exclusive", "index": "fs"}]}))
+        until(lambda: self.waiters() == 203, "200 more wait")
+        for rows, columns in ((24, 80), (10, 40), (24, 20), (50, 200)):
+            lines = self.draw(rows, columns, "--watch")
+            self.assertLess(len(lines), rows, lines)
+            for line in lines:
+                self.assertLess(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line), columns, line)
+            for holder in ("fs:/", "othe"):
+                self.assertTrue(any(line.startswith(holder) for line in lines), lines)
+            self.assertTrue(any(line.startswith("… and ") for line in lines), lines)
+        self.assertEqual(len(self.draw(24, 80)), 1 + 205, "all of them, when it need not fit")
+        first = next(line for line in lines if "editor" in line and "waiting" in line)
+        self.assertRegex(first, r"^fs/1 +update +waiting +editor +\d\d:\d\d:\d\d +nightly-rename \(fs:/clinton\)$")
+
+    def test_who_is_in_the_way(self):
+        first, second, third = self.server.must("GET", "/_lock")["locks"][1]["waiters"]
+        self.assertEqual({key: first["waits_for"][key] for key in ("session", "name", "mode", "resource", "path")},
+                         {"session": self.nightly, "name": "nightly-rename", "mode": "exclusive", "resource": "fs:/clinton", "path": "/clinton"})
+        self.assertEqual(second["waits_for"]["session"], self.nightly)
+        self.server.must("POST", "/_unlock", {"session": self.nightly})
+        until(lambda: self.waiters() == 1, "the editor has it, and its transaction too")
+        write, = [waiter for lock in self.server.must("GET", "/_lock")["locks"] for waiter in lock["waiters"]]
+        self.assertEqual(write["waits_for"]["session"], self.editor)
+
+    def test_names_that_a_terminal_would_obey(self):
+        """A client may call itself what it likes; no table and no log has a line or a colour of its own from that."""
+        evil = self.session("evil\x1b[31m\nforged line")
+        self.lock(evil, {"mode": "exclusive", "index": "other", "id": "a\x07\tb"})
+        for table in (self.run_tool("locks"), self.run_tool("status"), "\n".join(self.draw(24, 120))):
+            self.assertIn("evil?[31m?forged line", table)
+            self.assertIn("a??b", table)
+            self.assertEqual([c for c in table if ord(c) < 32 and c != "\n"], [])
+        self.server.must("DELETE", "/_session/%s?force=true" % evil)
+        until(lambda: "evil" in self.server.errors(), "the log tells of the end")
+        self.assertIn("evil?[31m?forged line", self.server.errors())
 
     def test_slow_waits_in_the_log(self):
         """Once they have lasted a second, with who is in the way; and again when they end, with how long it was."""

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of locks for a terminal: as wide as that is, and as high when it is redrawn in place.
+ *
+ * Texts that are too long lose their middle; of a long queue only the front is shown, so that no holder is hidden by
+ * those who wait. What a client has named is shown as it is but for control characters, which a terminal would obey.
+ */
+#ifndef TL_CLI_LOCK_TABLE_H
+#define TL_CLI_LOCK_TABLE_H
+
+#include <yyjson.h>
+
+#include "base/buf.h"
+
+struct lock_table_size {
+    unsigned rows; /* 0: as many as it takes */
+    unsigned columns;
+};
+
+/*
+ * Appends the table, lines ended by '\n'. `reply` is that of GET /_lock.
+ * Requires: setlocale(LC_CTYPE) with UTF-8, for the width of characters.
+ */
+void lock_table_print(yyjson_val *reply, struct lock_table_size size, struct buf *to);
+
+#endif
