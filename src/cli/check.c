@@ -15,8 +15,7 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Read everything of a stopped store: the checksums of all blocks, every document, every entry with its document "
-    "and\n"
-    "the other way round, the counts.\v"
+    "and the other way round, the counts.\v"
     "Nothing is changed. Exit status 0 when all is sound; 1 when it is not, or cannot be read.\n\n"
     "Example:\n"
     "  tidelock check --data /var/lib/tidelock\n";

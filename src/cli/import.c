@@ -60,8 +60,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Load the file tree DIR into an index: a document {name, path, size, mtime, mode, type, owner} a file.\v"
-    "A missing index is made with a mapping for file trees: `term` on path.tree finds all below a directory.\n"
-    "Interrupted, it can be run again: what is there already is skipped. Exit status 0 when everything is in the\n"
+    "A missing index is made with a mapping for file trees: `term` on path.tree finds all below a directory. "
+    "Interrupted, it can be run again: what is there already is skipped. Exit status 0 when everything is in the "
     "index, 1 when something failed.\n\n"
     "Examples:\n"
     "  tidelock import /usr --index fs\n"

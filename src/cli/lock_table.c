@@ -2,9 +2,12 @@
 /* The table of locks for a terminal; see lock_table.h. */
 #include "cli/lock_table.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "base/alloc.h"
@@ -14,7 +17,11 @@ enum column { LOCK, MODE, STATE, OWNER, SINCE, WAITS_FOR, COLUMN_COUNT };
 
 static const char *const titles[COLUMN_COUNT] = {"lock", "mode", "state", "owner", "since", "waits for"};
 
-enum { GAP = 2, NARROW = 8 /* a column of texts gets no narrower while another can be left out */ };
+enum {
+    COLUMNS_DEFAULT = 80,
+    GAP = 2,
+    NARROW = 8 /* a column of texts gets no narrower while another can be left out */
+};
 
 struct row {
     char *cells[COLUMN_COUNT];
@@ -309,19 +316,23 @@ static void print_rows(const struct table *table, size_t shown, size_t lines, st
     }
 }
 
-void lock_table_print(yyjson_val *reply, struct lock_table_size size, struct buf *to)
+void lock_table_print(yyjson_val *reply, bool whole_screen, struct buf *to)
 {
     struct table table = {0};
+    struct winsize size = {0};
+    (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    setlocale(LC_CTYPE, "C.UTF-8"); /* for the width of characters */
     read_reply(&table, reply);
     if (table.count == 0) {
         buf_lit(to, "nobody holds or awaits a lock\n");
         return;
     }
-    size_t lines = size.rows > 1 ? size.rows - 1 : table.count;
+    size_t lines =
+        whole_screen && size.ws_row > 2 ? size.ws_row - 2u : table.count; /* of rows; with their titles one more */
     size_t shown = lines < table.count ? lines : table.count;
     while (shown > 0 && lines_with(&table, shown) > lines)
         shown--;
-    fit_columns(&table, size.columns);
+    fit_columns(&table, size.ws_col > 1 ? size.ws_col - 1u : COLUMNS_DEFAULT);
     print_row(&table, (char *const *)titles, to);
     print_rows(&table, shown, lines, to);
     table_deinit(&table);

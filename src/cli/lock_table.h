@@ -8,19 +8,15 @@
 #ifndef TL_CLI_LOCK_TABLE_H
 #define TL_CLI_LOCK_TABLE_H
 
+#include <stdbool.h>
 #include <yyjson.h>
 
 #include "base/buf.h"
 
-struct lock_table_size {
-    unsigned rows; /* 0: as many as it takes */
-    unsigned columns;
-};
-
 /*
- * Appends the table, lines ended by '\n'. `reply` is that of GET /_lock.
- * Requires: setlocale(LC_CTYPE) with UTF-8, for the width of characters.
+ * Appends the table, lines ended by '\n', as wide as the terminal at standard output; `whole_screen`: and one line lower.
+ * `reply` is that of GET /_lock.
  */
-void lock_table_print(yyjson_val *reply, struct lock_table_size size, struct buf *to);
+void lock_table_print(yyjson_val *reply, bool whole_screen, struct buf *to);
 
 #endif

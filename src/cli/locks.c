@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tidelock locks`: who holds what, who waits for whom and since when; redrawn when asked to watch. */
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,7 +12,7 @@
 #include "cli/lock_table.h"
 
 enum { OPTION_URL = 256, OPTION_INTERVAL };
-enum { INTERVAL_US_MIN = 100 * 1000, COLUMNS_DEFAULT = 80 };
+enum { INTERVAL_US_MIN = 100 * 1000 };
 
 struct locks_options {
     const char *index; /* NULL: all */
@@ -32,7 +30,7 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Show locks, their holders, and who waits for them in which order; all of them, or those of INDEX, or those\n"
+    "Show locks, their holders, and who waits for them in which order; all of them, or those of INDEX, or those "
     "in and above the directory INDEX:PATH.\v"
     "Examples:\n"
     "  tidelock locks\n"
@@ -85,14 +83,6 @@ static void print_plain(struct client *client, struct buf *to)
         buf_slice(to, table);
 }
 
-static struct lock_table_size size_of_terminal(bool redraw)
-{
-    struct winsize size = {0};
-    (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    return (struct lock_table_size){.rows = redraw && size.ws_row > 1 ? size.ws_row - 1u : 0,
-                                    .columns = size.ws_col > 1 ? size.ws_col - 1u : COLUMNS_DEFAULT};
-}
-
 /* Over what is there, line by line, so that it does not flicker. */
 static void print_over(struct slice lines)
 {
@@ -113,7 +103,7 @@ static int show(struct client *client, const char *path, bool terminal, bool red
     if (status != 200)
         buf_printf(&text, "tidelock locks: %s\n", client_error(client, status));
     else if (terminal)
-        lock_table_print(client_json(client), size_of_terminal(redraw), &text);
+        lock_table_print(client_json(client), redraw, &text);
     else
         print_plain(client, &text);
     if (redraw)
@@ -134,7 +124,6 @@ int command_locks(int argc, char **argv)
     client_init(&client, o.url);
     bool terminal = isatty(STDOUT_FILENO) == 1;
     bool redraw = terminal && o.watch;
-    setlocale(LC_CTYPE, "C.UTF-8");
     write_path(&path, &o, terminal);
     if (redraw)
         fputs("\033[2J", stdout);

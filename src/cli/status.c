@@ -2,11 +2,13 @@
 /* `tidelock status`: a server at a glance: what it is, what time it has, its indices, sessions and transactions. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/types.h"
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/lock_table.h"
 
 enum { OPTION_URL = 256 };
 
@@ -67,6 +69,22 @@ static void show_table(struct client *client, const char *title, const char *pat
         printf("%.*s", (int)client->body.len, client->body.data);
 }
 
+/* On a terminal as `tidelock locks` shows them. */
+static void show_locks(struct client *client)
+{
+    tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
+    if (isatty(STDOUT_FILENO) != 1) {
+        show_table(client, "Locks", "/_cat/locks?v");
+        return;
+    }
+    if (client_request(client, "GET", "/_lock", SLICE_NONE, 10 * TL_SECOND) != 200)
+        return;
+    bool none = yyjson_arr_size(yyjson_obj_get(client_json(client), "locks")) == 0;
+    if (!none)
+        lock_table_print(client_json(client), false, &text);
+    printf("\nLocks%s\n%.*s", none ? ": none" : "", SLICE_ARG(buf_view(&text)));
+}
+
 int command_status(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
@@ -79,7 +97,7 @@ int command_status(int argc, char **argv)
         show_table(&client, "Indices", "/_cat/indices?v&h=index,docs.count,store.size");
         show_table(&client, "Sessions", "/_cat/sessions?v");
         show_table(&client, "Transactions", "/_cat/transactions?v");
-        show_table(&client, "Locks", "/_cat/locks?v");
+        show_locks(&client);
     }
     client_deinit(&client);
     return up ? 0 : 1;

@@ -191,11 +191,11 @@ class Scene(Case):
             watch.wait(10)
             os.close(master)
 
-    def draw(self, rows, columns, *arguments):
-        """What `tidelock locks` shows on a terminal of that size. Returns: the lines, as drawn last."""
+    def draw(self, rows, columns, *arguments, command="locks"):
+        """What `tidelock locks`, or another command, shows on a terminal of that size. Returns: the lines, as drawn last."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        run = subprocess.Popen([PROGRAM, "locks", *arguments, "--url", self.server.url], stdin=slave, stdout=slave, stderr=slave)
+        run = subprocess.Popen([PROGRAM, command, *arguments, "--url", self.server.url], stdin=slave, stdout=slave, stderr=slave)
         os.close(slave)
         seen = b""
         try:
@@ -230,6 +230,8 @@ class Scene(Case):
         self.assertEqual(len(self.draw(24, 80)), 1 + 205, "all of them, when it need not fit")
         first = next(line for line in lines if "editor" in line and "waiting" in line)
         self.assertRegex(first, r"^fs/1 +update +waiting +editor +\d\d:\d\d:\d\d +nightly-rename \(fs:/clinton\)$")
+        status = self.draw(24, 200, command="status")
+        self.assertIn(first.split(), [line.split() for line in status[status.index("Locks"):]])
 
     def test_who_is_in_the_way(self):
         first, second, third = self.server.must("GET", "/_lock")["locks"][1]["waiters"]
