@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A million locks held: what they cost those who write elsewhere, and memory; memory of 9,000 requests that wait"""
-import subprocess
-import sys
+import http.client
+import json
+import resource
 import time
 
 from loads import MAPPING
-from measure import load_command, rate_of
+from measure import rate_of
 from peers import Tidelock
 
 LOCKS = 1000000
 SESSIONS = 10
 BATCH = 10000
 WAITERS = 9000
+JSON = {"Content-Type": "application/json"}
 
 
 def hold(t, count):
@@ -24,28 +26,33 @@ def hold(t, count):
 
 
 def waiting_bytes(bench):
-    """Returns: bytes of memory for each of many who wait for one lock, beside those of a connection that idles."""
-    def resident(scenario):
-        with bench.servers(Tidelock) as (t,):
-            t.ask("PUT", "/fs", MAPPING)
-            session = t.ask("POST", "/_session", {"ttl": "2h"})["session"]
-            t.ask("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs"}]})
-            run = subprocess.Popen(load_command(bench, t.port, scenario, WAITERS, "--warm", 0, seconds=20),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            waiting = 0
-            for _ in range(180):
+    """
+    Returns: bytes of memory for each of many who wait for one lock, beside its connection, which has asked before. They have
+    asked one after the other: memory of requests that were there all at once would be used again, and not be counted.
+    """
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    with bench.servers(Tidelock) as (t,):
+        t.ask("PUT", "/fs", MAPPING)
+        locks = [{"mode": "exclusive", "index": "fs"}]
+        t.ask("POST", "/_lock", {"session": t.ask("POST", "/_session", {"ttl": "2h"})["session"], "locks": locks})
+        connections, sessions = [], []
+        for _ in range(WAITERS):
+            connection = http.client.HTTPConnection("127.0.0.1", t.port)
+            connection.request("POST", "/_session", '{"ttl":"2h"}', JSON)
+            sessions.append(json.loads(connection.getresponse().read())["session"])
+            connections.append(connection)
+        time.sleep(1)
+        before = t.memory_mib()
+        for connection, session in zip(connections, sessions):
+            connection.request("POST", "/_lock", json.dumps({"session": session, "wait": "1h", "locks": locks}), JSON)
+        for session in sessions:
+            while not t.ask("GET", "/_session/" + session)["waiting"]:
                 time.sleep(0.1)
-                waiting = len(t.ask("GET", "/_session")["sessions"])
-                if waiting > WAITERS:
-                    break
-            time.sleep(1)
-            memory = t.memory_mib()
-            run.terminate()
-            run.wait()
-            if waiting <= WAITERS:
-                print("   ! only %d sessions came to be" % waiting, file=sys.stderr)
-            return memory * 1024 * 1024
-    return (resident("lock-one") - resident("idle")) / WAITERS
+        time.sleep(1)
+        memory = t.memory_mib()
+        for connection in connections:
+            connection.close()
+        return (memory - before) * 1024 * 1024 / WAITERS
 
 
 def run(bench):
