@@ -10,7 +10,6 @@ import json
 import os
 import pty
 import select
-import signal
 import socket
 import struct
 import subprocess
@@ -187,7 +186,7 @@ class Scene(Case):
             self.server.start()
             until(lambda: b"editor" in look().rpartition(b"tidelock locks:")[2], "it goes on when the server is back")
         finally:
-            watch.send_signal(signal.SIGINT)
+            watch.terminate()
             watch.wait(10)
             os.close(master)
 
