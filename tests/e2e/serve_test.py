@@ -8,13 +8,14 @@ given: a connection that only listens, or a request that waits for a lock that n
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server, check  # noqa: E402
+from server import PROGRAM, Server, check  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
 QUICK = 5  # seconds; under a sanitizer on a busy machine too
@@ -64,6 +65,9 @@ class Begin(unittest.TestCase):
             while time.time() < end:
                 self.assertEqual(server.must("GET", "/fs/_doc/1")["_source"], {"n": 1})
                 self.assertEqual(server.must("POST", "/fs/_search", {"query": {"term": {"n": 1}}})["hits"]["total"]["value"], 1)
+            server.stop()
+            run = subprocess.run([PROGRAM, "check", "--data", server.data], capture_output=True, text=True, timeout=60)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
 
     def test_a_folder_of_something_else_is_left_alone(self):
         data = tempfile.mkdtemp(prefix="tidelock-test-")
