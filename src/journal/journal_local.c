@@ -53,11 +53,11 @@ struct journal {
     bool stopping;
     bool sync_left; /* a caller's thread has left something to sync */
     tl_ts deadline; /* when the core has something due; TL_TS_MAX: nothing */
+    tl_ts wake_at;  /* for upkeep; `maintain_at`, for who does not hold the core */
 
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* given to a command or named by journal_now(): the next is above it */
     tl_ts maintain_at;
-    bool maintain_more; /* the last core_maintain() removed all it might: there is more */
     bool sync_all;      /* the next sync must make durable what nobody waits for, too */
     struct effects effects;
 
@@ -420,6 +420,15 @@ static void log_news(struct journal *journal, tl_ts now)
     buf_deinit(&lines);
 }
 
+/* Requires: core_lock. */
+static void set_maintain_at(struct journal *journal, tl_ts at)
+{
+    journal->maintain_at = at;
+    pthread_mutex_lock(&journal->queue_lock);
+    journal->wake_at = at;
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
 /* Does what is due. Requires: core_lock. Returns: whether the core was changed. */
 static bool maintain(struct journal *journal)
 {
@@ -428,7 +437,7 @@ static bool maintain(struct journal *journal)
         return false;
     check_space(journal);
     if (!atomic_load_explicit(&journal->ready, memory_order_relaxed)) {
-        journal->maintain_at = now + MAINTAIN_INTERVAL_US;
+        set_maintain_at(journal, now + MAINTAIN_INTERVAL_US);
         return false;
     }
     advance_history(journal, now);
@@ -437,9 +446,9 @@ static bool maintain(struct journal *journal)
     int r = core_maintain(journal->core, next_ts(journal), MAINTAIN_KEYS_MAX, &removed);
     if (r < 0)
         store_failed("upkeep", r);
-    journal->maintain_more = removed >= MAINTAIN_KEYS_MAX;
+    bool more = removed >= MAINTAIN_KEYS_MAX; /* all that it might */
     journal->sync_all = true;
-    journal->maintain_at = now + (journal->maintain_more ? 10 * TL_MS : MAINTAIN_INTERVAL_US);
+    set_maintain_at(journal, now + (more ? 10 * TL_MS : MAINTAIN_INTERVAL_US));
     return true;
 }
 
@@ -482,6 +491,8 @@ static bool await_work(struct journal *journal)
     while (list_empty(&journal->queue) && !journal->stopping && !journal->sync_left && !due) {
         tl_ts now = clock_now();
         tl_ts until = now + MAINTAIN_INTERVAL_US;
+        if (journal->wake_at < until)
+            until = journal->wake_at;
         if (journal->deadline < until)
             until = journal->deadline;
         if (until <= now)
