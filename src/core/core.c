@@ -36,6 +36,7 @@ struct core_limits core_limits_default(void)
         .document_bytes_max = (size_t)100 << 20,
         .script = SCRIPT_LIMITS_DEFAULT,
         .tombstone_us = 60 * TL_SECOND,
+        .stale_documents_min = 10000,
     };
 }
 
@@ -100,6 +101,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
     lock_log_init(&core->log);
+    sweep_init(&core->sweep);
     core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
     r = open_state(core);
     seen_changes_init(&core->changes, core->last_ts);
@@ -121,6 +123,7 @@ void core_close(struct core *core)
     catalog_unref(core->catalog);
     counters__deinit(&core->counters);
     seen_changes_deinit(&core->changes);
+    sweep_deinit(&core->sweep);
     map_deinit(&core->pending);
     arena_deinit(&core->arena);
     arena_deinit(&core->scratch);

@@ -22,6 +22,7 @@ struct core_limits {
     size_t document_bytes_max;      /* default 100 MiB */
     struct script_limits script;    /* of each run; the same on all hosts */
     uint64_t tombstone_us;          /* how long a deleted document's version counts on; default 60 s */
+    size_t stale_documents_min;     /* of an index, to be worth a sweep (sweep.h); default 10,000 */
 };
 
 struct core_limits core_limits_default(void);
@@ -93,9 +94,10 @@ struct catalog *core_catalog(struct core *core);
 
 /*
  * Removes for good up to `keys_max` keys that nothing can see any more: old tombstones, documents of deleted indices
- * whose history has passed. Before that it writes records that could wait until now, and counts them too: that query
- * transactions are open. Called between steps, at a timestamp above core_last_ts(), which it uses up.
- * Returns: 0 and how many keys there were; fatal codes as core_step().
+ * whose history has passed, stale chunks of entries. Before that it writes records that could wait until now, and counts them
+ * too: that query transactions are open. Called between steps, at a timestamp above core_last_ts(), which it uses up.
+ * Returns: 0 and how many keys there were, looking for stale ones included: as long as that is `keys_max`, there is more to
+ * do; fatal codes as core_step().
  */
 int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
 

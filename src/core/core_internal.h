@@ -18,6 +18,7 @@
 #include "core/counter.h"
 #include "core/lock_log.h"
 #include "core/seen.h"
+#include "core/sweep.h"
 #include "core/write.h"
 #include "script/script.h"
 
@@ -52,6 +53,7 @@ struct core {
     struct catalog *catalog;     /* with the changes of the unit at hand */
     struct counters counters;    /* documents, sequence numbers, index numbers */
     struct seen_changes changes; /* of documents, to tell what submitters have seen that is so no more */
+    struct sweep sweep;          /* of stale chunks, that goes on with upkeep */
     struct script_cache *scripts;
     struct owners *owners;
 };
@@ -157,6 +159,8 @@ int owners__change(struct core *core, struct command *command, core_handler *han
  */
 int owners__check_lease(struct core *core, struct slice session, struct arena *arena,
                         struct problem *ret_problem) TL_MUST_USE;
+/* Returns: when the oldest update transaction that is open began; TL_TS_MAX: none is. */
+tl_ts owners__oldest_update(const struct core *core);
 /* Writes the records of open query transactions that have none yet, oldest first. Returns: how many. */
 size_t owners__record_open(struct core *core, size_t keys_max);
 /*

@@ -172,14 +172,19 @@ static void keep_type(struct counter *counter, uint16_t number, struct store_bat
     type->dirty = false;
 }
 
-/* Lets readers see the totals. */
-static void share(struct counter *counter)
+uint64_t counter__documents(const struct counter *counter)
 {
     uint64_t documents = 0;
 
     for (size_t i = 0; i < counter->type_count; i++)
         documents += counter->types[i].documents;
-    atomic_store_explicit(&counter->shared->documents, documents, memory_order_relaxed);
+    return documents;
+}
+
+/* Lets readers see the totals. */
+static void share(struct counter *counter)
+{
+    atomic_store_explicit(&counter->shared->documents, counter__documents(counter), memory_order_relaxed);
     atomic_store_explicit(&counter->shared->next_seq_no, counter->next_seq_no, memory_order_relaxed);
 }
 

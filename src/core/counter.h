@@ -48,6 +48,7 @@ struct counter {
     int64_t next_seq_no;
     int64_t next_seq_no_before;
     bool dirty;                 /* changed in the unit at hand; then in counters->dirty */
+    uint64_t chunked;           /* documents written in chunks since the last sweep (sweep.h) or the start, failed ones too */
     struct counter_type *types; /* by type number */
     size_t type_count;
     struct catalog_counters *shared;
@@ -73,6 +74,8 @@ struct counter *counters__of(struct counters *counters, uint32_t index);
 /* Forgets those of an index that is gone for good. */
 void counters__drop(struct counters *counters, uint32_t index);
 
+/* Returns: the live documents of an index. */
+uint64_t counter__documents(const struct counter *counter);
 int64_t counter__take_seq_no(struct counters *counters, struct counter *counter, uint16_t type);
 void counter__add(struct counters *counters, struct counter *counter, uint16_t type, int64_t documents);
 uint32_t counters__take_index(struct counters *counters);

@@ -2,7 +2,7 @@
 /*
  * Removing for good. A tombstone goes when its version counts no longer: readers of the past keep it, since it is
  * removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What a
- * transaction put ahead of a commit that never came goes soon. The same call writes what could wait: that query transactions
+ * transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same call writes what could wait: that query transactions
  * are open.
  */
 #include "core/maintain.h"
@@ -167,6 +167,12 @@ int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_remo
         size_t forgotten = 0;
         r = owners__forget(core, work.left, &forgotten);
         work.removed += forgotten;
+        work.left -= forgotten < work.left ? forgotten : work.left;
+    }
+    if (r == 0 && more(&work)) {
+        size_t swept = 0;
+        r = sweep__go_on(core, work.left, &swept);
+        work.removed += swept;
     }
     written = core__commit(core);
     if (r != 0 || written != 0)

@@ -182,6 +182,17 @@ tl_ts core_oldest_read(const struct core *core)
     return oldest;
 }
 
+tl_ts owners__oldest_update(const struct core *core)
+{
+    list_for_each(link, &core->owners->open_txns)
+    {
+        const struct txn *txn = list_entry(link, struct txn, of_all);
+        if (txn->mode != TXN_QUERY)
+            return txn->created;
+    }
+    return TL_TS_MAX;
+}
+
 void txn__locked(struct core *core, struct wait *wait)
 {
     struct txn_lock_command *lock = &wait->command->txn_lock;

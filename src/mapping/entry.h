@@ -8,7 +8,7 @@
  *
  *   a single, written by ordinary puts: one key a value and document, deleted exactly when the value goes;
  *   a chunk, written by bulk loads: one key for up to ENTRY_CHUNK_MAX documents of a batch that share a value,
- *   never changed, left behind as stale when its documents change.
+ *   never changed, left behind as stale when its documents change, and removed when no document names its batch.
  *
  * In a document's version each field has its entries in one shape. Its record says which, as its *batch*: 0 for singles,
  * else the number the bulk load gave to entry_set_init(), with the fields named that have gone over to singles since
@@ -70,6 +70,9 @@ struct entry_sink {
  * Returns: how many keys were put or removed.
  */
 size_t entry_set_emit(struct entry_set *set, const struct entry_sink *sink);
+
+/* Returns: whether a key of SPACE_ENTRIES is a chunk's, and then of which batch. */
+bool entry_is_chunk(struct slice key, uint64_t *ret_batch);
 
 /* Deletes a whole index's entries by key range: the bounds [lower, upper) of its keys. Each holds 4 bytes. */
 void entry_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4]);

@@ -191,3 +191,12 @@ bool entry_key_parse(struct slice key, struct entry_key *ret_key)
     ret_key->document_key = rest;
     return rest.len >= 2 && rest.len <= ENTRY_DOCUMENT_KEY_MAX;
 }
+
+bool entry_is_chunk(struct slice key, uint64_t *ret_batch)
+{
+    struct entry_key parsed;
+    if (!entry_key_parse(key, &parsed) || parsed.shape != ENTRY_CHUNK)
+        return false;
+    *ret_batch = parsed.batch;
+    return true;
+}

@@ -54,6 +54,7 @@ static void open_host(struct host *host, const char *directory)
     struct core_limits limits = core_limits_default();
     char *reason = NULL;
 
+    limits.stale_documents_min = 100; /* sweeps go on beside it */
     *host = (struct host){0};
     effects_init(&host->effects);
     if (store_open_rocks(&options, &host->store, &reason) != 0)

@@ -44,6 +44,7 @@ static void open_core(struct world *world, struct host *host)
 {
     struct core_limits limits = core_limits_default();
 
+    limits.stale_documents_min = 10; /* sweeps go on all the time */
     if (core_open(host->store, &limits, &host->core) != 0)
         world_fail(world, "%s: the core does not open", host->name);
 }
