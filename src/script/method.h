@@ -30,7 +30,7 @@ enum method_flag {
 #define GROOVY_STATIC (METHOD_GROOVY | METHOD_STATIC)
 #define FIELD (METHOD_BOTH | METHOD_STATIC | METHOD_FIELD)
 
-#define METHOD_PARAMETERS_MAX 6
+#define METHOD_PARAMETERS_MAX 8
 
 struct method {
     const char *name;
@@ -94,14 +94,14 @@ extern const struct method_table methods_text[], methods_text_regex[], methods_b
     methods_collection[], methods_list[], methods_utility[], methods_map[], methods_sorted[], methods_list_iterator[],
     methods_tokenizer[], methods_statistics[], methods_doc[], methods_decimal_format[], methods_math[],
     methods_number[], methods_integer[], methods_float[], methods_boolean[], methods_big[], methods_stream[],
-    methods_regex[], methods_time[], methods_date[], methods_duration[], methods_enum[], methods_object[],
-    methods_function[];
+    methods_regex[], methods_time[], methods_date[], methods_calendar[], methods_adjuster[], methods_duration[],
+    methods_enum[], methods_object[], methods_function[];
 /* What Painless adds to these. */
 extern const struct method_table methods_painless_text[], methods_painless_iterable[], methods_painless_path[];
 /* What Groovy adds; a table of CLASS_ARRAY (seq.h) is for all arrays. */
 extern const struct method_table methods_groovy_object[], methods_groovy_walk[], methods_groovy_iterable[],
     methods_groovy_list[], methods_groovy_map[], methods_groovy_text[], methods_groovy_text_number[],
-    methods_groovy_text_part[], methods_groovy_number[];
+    methods_groovy_text_part[], methods_groovy_margin[], methods_groovy_number[];
 
 /* All tables, ended by NULL. */
 extern const struct method_table *const method_tables[];

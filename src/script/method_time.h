@@ -55,6 +55,8 @@ struct scan {
     bool failed;
 };
 
+/* Whether the next one is `c`, which is read then. */
+bool scan_char(struct scan *scan, char c);
 void scan_expect(struct scan *scan, char c);
 int64_t scan_digits(struct scan *scan, unsigned min, unsigned max);
 bool scan_offset(struct scan *scan, int32_t *ret_offset);

@@ -130,6 +130,131 @@ static bool decimal_do_divide(struct run *run, struct value *a, unsigned n, stru
     return give(ret, quotient);
 }
 
+/*
+ * With a scale and a rounding of its own. A digit more than asked for, and one that says whether anything is left behind
+ * it, round as the exact quotient would.
+ */
+static bool decimal_do_divide_to(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    NEED(1);
+    const struct decimal *one = decimal_of(a[0]), *two = decimal_of(a[1]);
+    int64_t scale = n == 3 ? a[2].i : one->scale, more = scale + 1 + two->scale - one->scale;
+    int rounding = value_is_enumerator(a[n]) ? ((struct enumerator *)a[n].object)->ordinal : (int)a[n].i;
+    if (two->unscaled->count == 0)
+        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Division by zero");
+    struct big *ten = big_from_i64(run, 10), *top = one->unscaled, *bottom = two->unscaled, *quotient, *rest;
+    struct big *shift = big_power(run, ten, (uint64_t)(more < 0 ? -more : more));
+    if (shift == NULL)
+        return false;
+    *(more < 0 ? &bottom : &top) = big_multiply(run, more < 0 ? bottom : top, shift);
+    if (top == NULL || bottom == NULL || !big_divide(run, top, bottom, &quotient, &rest))
+        return false;
+    bool negative = top->negative != bottom->negative;
+    quotient = big_multiply(run, quotient, ten);
+    if (quotient != NULL && rest->count > 0)
+        quotient = big_add(run, quotient, big_from_i64(run, negative ? -1 : 1));
+    struct decimal *longer = quotient == NULL ? NULL : decimal_new(run, quotient, scale + 2);
+    return longer != NULL && give(ret, decimal_set_scale(run, longer, scale, rounding));
+}
+
+static bool decimal_do_remainder(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    const struct decimal *one = decimal_of(a[0]), *two = decimal_of(a[1]);
+    int64_t scale = one->scale > two->scale ? one->scale : two->scale;
+    if (two->unscaled->count == 0)
+        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Division by zero");
+    const struct decimal *top = decimal_set_scale(run, one, scale, ROUND_UNNECESSARY);
+    const struct decimal *bottom = top == NULL ? NULL : decimal_set_scale(run, two, scale, ROUND_UNNECESSARY);
+    struct big *quotient, *rest;
+    return bottom != NULL && big_divide(run, top->unscaled, bottom->unscaled, &quotient, &rest) &&
+           give(ret, decimal_new(run, rest, scale));
+}
+
+static bool decimal_do_pow(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    if (a[1].i < 0 || a[1].i > 999999999)
+        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "Invalid operation");
+    struct big *power = big_power(run, decimal_of(a[0])->unscaled, (uint64_t)a[1].i);
+    return power != NULL && give(ret, decimal_new(run, power, (int64_t)decimal_of(a[0])->scale * a[1].i));
+}
+
+/* The point moved; a scale below zero becomes digits. */
+static bool decimal_moved(struct run *run, const struct decimal *decimal, int64_t right, struct value *ret)
+{
+    struct decimal *moved = decimal_new(run, decimal->unscaled, decimal->scale - right);
+    if (moved != NULL && moved->scale < 0)
+        moved = decimal_set_scale(run, moved, 0, ROUND_UNNECESSARY);
+    return give(ret, moved);
+}
+
+static bool decimal_do_move_left(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return decimal_moved(run, decimal_of(a[0]), -a[1].i, ret);
+}
+
+static bool decimal_do_move_right(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return decimal_moved(run, decimal_of(a[0]), a[1].i, ret);
+}
+
+static bool decimal_do_max(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return give(ret, decimal_compare(run, decimal_of(a[0]), decimal_of(a[1])) >= 0 ? a[0].object : a[1].object);
+}
+
+static bool decimal_do_min(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return give(ret, decimal_compare(run, decimal_of(a[0]), decimal_of(a[1])) <= 0 ? a[0].object : a[1].object);
+}
+
+/* intValueExact and longValueExact of either class. */
+static bool exact_integer(struct run *run, struct value number, int64_t limit, const char *refusal, struct value *ret)
+{
+    const struct decimal *whole = NULL;
+    int64_t value;
+    bool big = value_is(number, CLASS_BIG_INTEGER);
+    if (!big && (whole = decimal_set_scale(run, decimal_of(number), 0, ROUND_UNNECESSARY)) == NULL)
+        return false;
+    if (!big_to_i64(big ? big_of(number) : whole->unscaled, &value) || value > limit || value < -limit - 1)
+        return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "%s", big ? refusal : "Overflow");
+    return give_long(ret, value);
+}
+
+static bool exact_int(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return exact_integer(run, a[0], INT32_MAX, "BigInteger out of int range", ret) && give_int(ret, ret->i);
+}
+
+static bool exact_long(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return exact_integer(run, a[0], INT64_MAX, "BigInteger out of long range", ret);
+}
+
+static bool big_do_gcd(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    struct big *one = big_of(a[0]), *two = big_of(a[1]), *quotient, *rest;
+    while (two->count > 0) {
+        if (!run_step(run, 1) || !big_divide(run, one, two, &quotient, &rest))
+            return false;
+        one = two;
+        two = rest;
+    }
+    return give(ret, one->negative ? big_negate(run, one) : one);
+}
+
 static bool decimal_do_set_scale(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     int rounding = n < 2                       ? ROUND_UNNECESSARY
@@ -196,6 +321,9 @@ static const struct method big_methods[] = {
     M1("divide", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_divide),
     M1("remainder", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_remainder),
     M1("mod", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_mod),
+    M1("gcd", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_gcd),
+    M0("intValueExact", METHOD_BOTH, INT, exact_int),
+    M0("longValueExact", METHOD_BOTH, LONG, exact_long),
     M1("max", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_max),
     M1("min", METHOD_BOTH, BIG_INTEGER, BIG_INTEGER, big_do_min),
     M1("pow", METHOD_BOTH, BIG_INTEGER, INT, big_do_pow),
@@ -216,6 +344,18 @@ static const struct method decimal_methods[] = {
     M1("subtract", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, big_do_decimal_subtract),
     M1("multiply", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, big_do_decimal_multiply),
     M1("divide", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_divide),
+    M2("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, ROUNDING_MODE, decimal_do_divide_to),
+    M2("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, INT, decimal_do_divide_to),
+    M3("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, INT, ROUNDING_MODE, decimal_do_divide_to),
+    M3("divide", METHOD_GROOVY, BIG_DECIMAL, BIG_DECIMAL, INT, INT, decimal_do_divide_to),
+    M1("remainder", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_remainder),
+    M1("pow", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_pow),
+    M1("movePointLeft", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_move_left),
+    M1("movePointRight", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_move_right),
+    M1("max", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_max),
+    M1("min", METHOD_BOTH, BIG_DECIMAL, BIG_DECIMAL, decimal_do_min),
+    M0("intValueExact", METHOD_BOTH, INT, exact_int),
+    M0("longValueExact", METHOD_BOTH, LONG, exact_long),
     M1("setScale", METHOD_BOTH, BIG_DECIMAL, INT, decimal_do_set_scale),
     M2("setScale", METHOD_BOTH, BIG_DECIMAL, INT, ROUNDING_MODE, decimal_do_set_scale),
     M2("setScale", METHOD_GROOVY, BIG_DECIMAL, INT, INT, decimal_do_set_scale),

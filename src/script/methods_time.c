@@ -519,11 +519,23 @@ static bool is_equal(struct run *run, struct value *a, unsigned n, struct value 
     return give_boolean(ret, moment_compare(moment_of(a[0]), moment_of(a[1])) == 0);
 }
 
+/* Java tells by how many years two local dates differ, else by how many months, else days. */
+static int64_t compare_dates(const struct moment *a, const struct moment *b)
+{
+    struct civil one = moment_civil(a), two = moment_civil(b);
+    return one.year != two.year     ? one.year - two.year
+           : one.month != two.month ? one.month - two.month
+                                    : one.day - two.day;
+}
+
 bool moment_compare_to(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     NEED(1);
-    return give_int(ret, moment_compare(moment_of(a[0]), moment_of(a[1])));
+    const struct moment *one = moment_of(a[0]), *two = moment_of(a[1]);
+    bool local = one->object.class == CLASS_LOCAL_DATE || one->object.class == CLASS_LOCAL_DATE_TIME;
+    int64_t dates = local ? compare_dates(one, two) : 0;
+    return give_int(ret, dates != 0 ? dates : moment_compare(one, two));
 }
 
 bool moment_between(struct run *run, const struct moment *from, const struct moment *to, int unit, struct value *ret)
@@ -543,6 +555,16 @@ static bool moment_until(struct run *run, struct value *a, unsigned n, struct va
     NEED(1);
     NEED(2);
     return moment_between(run, moment_of(a[0]), moment_of(a[1]), ((struct enumerator *)a[2].object)->ordinal, ret);
+}
+
+static bool local_date_of_year_day(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    if (!check_date(run, a[1].i, 1, 1))
+        return false;
+    struct value first[2] = {value_of(
+        moment_new(run, CLASS_LOCAL_DATE, civil_seconds(&(struct civil){.year = a[1].i, .month = 1, .day = 1}), 0))};
+    return with_part(run, first, DAY_OF_YEAR, a[2].i, ret);
 }
 
 #define DATE_FIELDS                                                                                             \
@@ -621,6 +643,7 @@ static const struct method local_date_methods[] = {
     M0("getDayOfWeek", METHOD_BOTH, DAY_OF_WEEK, get_day_of_week),
     M3("of", STATIC, LOCAL_DATE, INT, INT, INT, local_date_of),
     M1("ofEpochDay", STATIC, LOCAL_DATE, LONG, local_date_of_epoch_day),
+    M2("ofYearDay", STATIC, LOCAL_DATE, INT, INT, local_date_of_year_day),
     M0("toEpochDay", METHOD_BOTH, LONG, get_epoch_day),
     M0("atStartOfDay", METHOD_BOTH, LOCAL_DATE_TIME, local_date_at_start),
     M1("atStartOfDay", METHOD_BOTH, ZONED_DATE_TIME, ZONE_ID, local_date_at_start),
@@ -631,7 +654,63 @@ static const struct method local_date_methods[] = {
     M0("lengthOfMonth", METHOD_BOTH, INT, length_of_month),
 };
 
+static bool local_time_second(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    return give_int(ret, moment_of(a[0])->seconds);
+}
+
+static bool local_time_nano(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    return give_long(ret, moment_of(a[0])->seconds * 1000000000 + moment_of(a[0])->nanos);
+}
+
+static bool local_time_of_second(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    if (a[1].i < 0 || a[1].i > 86399)
+        return out_of_range(run, "SecondOfDay", a[1].i, "0 - 86399");
+    return give(ret, moment_new(run, CLASS_LOCAL_TIME, a[1].i, 0));
+}
+
+static bool local_time_of_nano(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    if (a[1].i < 0 || a[1].i >= unit_nanos[7])
+        return out_of_range(run, "NanoOfDay", a[1].i, "0 - 86399999999999");
+    return give(ret, moment_new(run, CLASS_LOCAL_TIME, a[1].i / 1000000000, (int32_t)(a[1].i % 1000000000)));
+}
+
+static bool local_time_at_date(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return give(ret, moment_as(run, moment_of(a[0]), CLASS_LOCAL_DATE_TIME,
+                               moment_of(a[1])->seconds + moment_of(a[0])->seconds));
+}
+
+#define TIME_CONSTANT(name, seconds, nanos)                                                        \
+    static bool local_time_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                              \
+        (void)a, (void)n;                                                                          \
+        return give(ret, moment_new(run, CLASS_LOCAL_TIME, seconds, nanos));                       \
+    }
+
+TIME_CONSTANT(midnight, 0, 0)
+TIME_CONSTANT(noon, 43200, 0)
+TIME_CONSTANT(last, 86399, 999999999)
+
 static const struct method local_time_methods[] = {
+    M0("MIDNIGHT", FIELD, LOCAL_TIME, local_time_midnight),
+    M0("MIN", FIELD, LOCAL_TIME, local_time_midnight),
+    M0("NOON", FIELD, LOCAL_TIME, local_time_noon),
+    M0("MAX", FIELD, LOCAL_TIME, local_time_last),
+    M1("ofSecondOfDay", STATIC, LOCAL_TIME, LONG, local_time_of_second),
+    M1("ofNanoOfDay", STATIC, LOCAL_TIME, LONG, local_time_of_nano),
+    M0("toSecondOfDay", METHOD_BOTH, INT, local_time_second),
+    M0("toNanoOfDay", METHOD_BOTH, LONG, local_time_nano),
+    M1("atDate", METHOD_BOTH, LOCAL_DATE_TIME, LOCAL_DATE, local_time_at_date),
     TIME_FIELDS,
     ARITHMETIC(LOCAL_TIME),
     TIME_ARITHMETIC(LOCAL_TIME),
@@ -680,6 +759,12 @@ static const struct method zoned_methods[] = {
     ZONED(ZONED_DATE_TIME, zoned_parse),
     {"of", STATIC, 3, CLASS_ZONED_DATE_TIME, {CLASS_LOCAL_DATE, CLASS_LOCAL_TIME, CLASS_ZONE_ID}, zoned_of},
     M2("of", STATIC, ZONED_DATE_TIME, LOCAL_DATE_TIME, ZONE_ID, zoned_of),
+    {"of",
+     STATIC,
+     8,
+     CLASS_ZONED_DATE_TIME,
+     {CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_ZONE_ID},
+     zoned_of},
     M0("getZone", METHOD_BOTH, ZONE_ID, get_zone),
     M0("toOffsetDateTime", METHOD_BOTH, OFFSET_DATE_TIME, to_offset_time),
     M1("withZoneSameInstant", METHOD_BOTH, ZONED_DATE_TIME, ZONE_ID, with_zone_same_instant),
@@ -689,6 +774,12 @@ static const struct method zoned_methods[] = {
 static const struct method offset_time_methods[] = {
     ZONED(OFFSET_DATE_TIME, offset_time_parse),
     M2("of", STATIC, OFFSET_DATE_TIME, LOCAL_DATE_TIME, ZONE_OFFSET, zoned_of),
+    {"of",
+     STATIC,
+     8,
+     CLASS_OFFSET_DATE_TIME,
+     {CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_INT, CLASS_ZONE_OFFSET},
+     zoned_of},
     M1("atZoneSameInstant", METHOD_BOTH, ZONED_DATE_TIME, ZONE_ID, at_zone),
     M0("toZonedDateTime", METHOD_BOTH, ZONED_DATE_TIME, to_zoned),
     M1("withOffsetSameInstant", METHOD_BOTH, OFFSET_DATE_TIME, ZONE_OFFSET, with_zone_same_instant),

@@ -63,6 +63,9 @@ static const char *const roundings[] = {"UP",      "DOWN",      "CEILING",   "FL
 static const char *const time_units[] = {"NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
                                          "MINUTES",     "HOURS",        "DAYS"};
 
+static const char *const text_styles[] = {"FULL",   "FULL_STANDALONE",  "SHORT", "SHORT_STANDALONE",
+                                          "NARROW", "NARROW_STANDALONE"};
+
 #define ENUM_ROW(id, names, texts)                             \
     {                                                          \
         CLASS_##id, sizeof names / sizeof *names, names, texts \
@@ -78,7 +81,8 @@ static const struct {
              ENUM_ROW(CHRONO_UNIT, units, unit_texts),
              ENUM_ROW(CHRONO_FIELD, fields, field_texts),
              ENUM_ROW(ROUNDING_MODE, roundings, roundings),
-             ENUM_ROW(TIME_UNIT, time_units, time_units)};
+             ENUM_ROW(TIME_UNIT, time_units, time_units),
+             ENUM_ROW(TEXT_STYLE, text_styles, text_styles)};
 
 #define ENUM_COUNT (sizeof enums / sizeof *enums)
 

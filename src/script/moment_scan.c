@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static bool take_char(struct scan *scan, char c)
+bool scan_char(struct scan *scan, char c)
 {
     if (scan->at < scan->text.len && scan->text.data[scan->at] == c) {
         scan->at++;
@@ -31,13 +31,13 @@ int64_t scan_digits(struct scan *scan, unsigned min, unsigned max)
 
 void scan_expect(struct scan *scan, char c)
 {
-    if (!scan->failed && !take_char(scan, c))
+    if (!scan->failed && !scan_char(scan, c))
         scan->failed = true;
 }
 
 static void scan_date(struct scan *scan, struct civil *civil)
 {
-    bool negative = take_char(scan, '-'), plus = !negative && take_char(scan, '+');
+    bool negative = scan_char(scan, '-'), plus = !negative && scan_char(scan, '+');
     civil->year = scan_digits(scan, 4, plus || negative ? 9 : 4);
     civil->year = negative ? -civil->year : civil->year;
     scan_expect(scan, '-');
@@ -54,10 +54,10 @@ static void scan_time(struct scan *scan, struct civil *civil)
     scan_expect(scan, ':');
     if (!scan->failed)
         civil->minute = (int)scan_digits(scan, 2, 2);
-    if (scan->failed || !take_char(scan, ':'))
+    if (scan->failed || !scan_char(scan, ':'))
         return;
     civil->second = (int)scan_digits(scan, 2, 2);
-    if (scan->failed || !take_char(scan, '.'))
+    if (scan->failed || !scan_char(scan, '.'))
         return;
     size_t begin = scan->at;
     int64_t nanos = scan_digits(scan, 0, 9);
@@ -69,18 +69,18 @@ static void scan_time(struct scan *scan, struct civil *civil)
 bool scan_offset(struct scan *scan, int32_t *ret_offset)
 {
     *ret_offset = 0;
-    if (take_char(scan, 'Z') || take_char(scan, 'z'))
+    if (scan_char(scan, 'Z') || scan_char(scan, 'z'))
         return true;
-    bool negative = take_char(scan, '-');
-    if (!negative && !take_char(scan, '+')) {
+    bool negative = scan_char(scan, '-');
+    if (!negative && !scan_char(scan, '+')) {
         scan->failed = true;
         return false;
     }
     int64_t hours = scan_digits(scan, 1, 2), minutes = 0, seconds = 0;
-    take_char(scan, ':');
+    scan_char(scan, ':');
     if (scan->at < scan->text.len && scan->text.data[scan->at] >= '0' && scan->text.data[scan->at] <= '9')
         minutes = scan_digits(scan, 2, 2);
-    if (take_char(scan, ':'))
+    if (scan_char(scan, ':'))
         seconds = scan_digits(scan, 2, 2);
     int64_t total = hours * 3600 + minutes * 60 + seconds;
     *ret_offset = (int32_t)(negative ? -total : total);
@@ -161,7 +161,7 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
     bool zoned = id == CLASS_ZONED_DATE_TIME || id == CLASS_OFFSET_DATE_TIME || id == CLASS_INSTANT;
     if (zoned && !scan.failed)
         scan_offset(&scan, &moment->offset);
-    if (id == CLASS_ZONED_DATE_TIME && !scan.failed && take_char(&scan, '[')) {
+    if (id == CLASS_ZONED_DATE_TIME && !scan.failed && scan_char(&scan, '[')) {
         size_t begin = scan.at;
         while (scan.at < scan.text.len && scan.text.data[scan.at] != ']')
             scan.at++;

@@ -249,6 +249,14 @@ static bool dot_name(struct resolver *r, struct node *node, struct want want)
     return true;
 }
 
+/* Whether a class has another within it: Map.Entry. */
+static bool has_class(struct resolver *r, const struct node *node)
+{
+    return node->a->kind == NODE_TYPE &&
+           resolve__type(arena_printf(r->compiler->scratch, "%.*s.%.*s", SLICE_ARG(node->a->text),
+                                      SLICE_ARG(node->text))) != TYPE_NONE;
+}
+
 bool resolve__dot(struct resolver *r, struct node **place, struct want want)
 {
     struct node *node = *place;
@@ -256,7 +264,7 @@ bool resolve__dot(struct resolver *r, struct node **place, struct want want)
         return ILLEGAL(node, "not a statement: result of dot operator [.] not used");
     if (!resolve__visit(r, &node->a, WANT_READ))
         return false;
-    if (node->a->kind == NODE_NAME)
+    if (node->a->kind == NODE_NAME || has_class(r, node))
         return dot_name(r, node, want);
     bool is_static = node->a->kind == NODE_TYPE, ok = true;
     type_id type = is_static ? node->a->target : node->a->type;

@@ -326,6 +326,15 @@ static const struct evaluated ranges[] = {
 };
 
 static const struct evaluated texts[] = {
+    {"return '  |a\\n  |b'.stripMargin() + '\\n    x\\n\\n      y'.stripIndent() + 'ab\\n'.stripIndent(1)",
+     "\"a\\nb\\nx\\n\\n  yb\\n\""},
+    {"return new Date(0)[Calendar.YEAR]", "1970"},
+    {"def c = new GregorianCalendar(2020, Calendar.MARCH, 15); c[Calendar.HOUR_OF_DAY] = 25; return c.time.time",
+     "1584320400000"},
+    {"return [new BigDecimal('10').divide(new BigDecimal('3'), 2, BigDecimal.ROUND_HALF_UP), (-10 / 4).divide(2, 0, "
+     "java.math.RoundingMode.HALF_EVEN), new BigDecimal('2.50').divide(new BigDecimal('1'), "
+     "java.math.RoundingMode.UP)]*.toString()",
+     "[\"3.33\",\"-1\",\"2.50\"]"},
     {"return 'abc'.chars.length", "3"},
     {"import java.time.*\nreturn Duration.ofMinutes(90).toHours()", "1"},
     {"return new Date(1584267630000).format('yyyy-MM-dd HH:mm', TimeZone.getTimeZone('GMT+01:00'))",

@@ -4,6 +4,70 @@
 
 /* Parts of Java's library by what people do with them; each row was answered so by 7.10 or is Java's own. */
 static const struct evaluated library[] = {
+    {"Map m = ['b': 1, 'a': 2]; return m.entrySet().stream().sorted(Map.Entry.comparingByValue()).map(e -> e.key)"
+     ".collect(Collectors.toList())",
+     "[\"b\",\"a\"]"},
+    {"Calendar c = new GregorianCalendar(2020, 2, 15); return c.get(Calendar.YEAR) + '-' + c.get(Calendar.MONTH) + ' ' "
+     "+ c.get(Calendar.DAY_OF_WEEK) + ' ' + c.get(Calendar.WEEK_OF_YEAR) + ' ' + c.get(Calendar.DAY_OF_YEAR) + ' ' "
+     "+ c.getActualMaximum(Calendar.DAY_OF_MONTH) + ' ' + c.get(Calendar.WEEK_OF_MONTH)",
+     "\"2020-2 1 12 75 31 3\""},
+    {"Calendar c = Calendar.getInstance(); c.setTimeInMillis(1584267630123L); c.add(Calendar.MONTH, -1); "
+     "c.add(Calendar.DATE, 20); "
+     "return c.getTimeInMillis() + ' ' + c.getTime() + c.get(Calendar.HOUR) + c.get(Calendar.AM_PM)",
+     "\"1583490030123 Fri Mar 06 10:20:30 UTC 2020100\""},
+    {"Calendar c = new GregorianCalendar(2020, 0, 31); c.set(Calendar.MONTH, Calendar.FEBRUARY); "
+     "c.set(Calendar.DAY_OF_MONTH, 1); "
+     "return c.getTimeInMillis()",
+     "1580515200000"},
+    {"Calendar c = new GregorianCalendar(2020, 0, 31); c.add(Calendar.MONTH, 1); return c.get(Calendar.DAY_OF_MONTH) + "
+     "' ' "
+     "+ new GregorianCalendar(2020, 11, 31).get(Calendar.WEEK_OF_YEAR) + ' ' + new GregorianCalendar(2020, 11, 26)"
+     ".get(Calendar.WEEK_OF_YEAR) + ' ' + c.before(new GregorianCalendar(2021, 0, 1)) + "
+     "c.getActualMaximum(Calendar.WEEK_OF_YEAR)",
+     "\"29 1 52 true52\""},
+    {"new GregorianCalendar().get(99)", "array_index_out_of_bounds_exception: Index 99 out of bounds for length 17"},
+    {"Calendar c = new GregorianCalendar(2147483647, 2147483647, 2147483647); c.add(Calendar.YEAR, 2147483647); "
+     "c.set(Calendar.WEEK_OF_YEAR, -2147483648); return c.get(Calendar.YEAR) > 0",
+     "true"},
+    {"LocalDate d = LocalDate.parse('2020-02-15'); return d.with(TemporalAdjusters.lastDayOfMonth()).toString() + ' ' "
+     "+ d.with(TemporalAdjusters.firstDayOfNextMonth()) + ' ' + d.with(TemporalAdjusters.next(DayOfWeek.MONDAY)) + ' ' "
+     "+ d.with(TemporalAdjusters.previousOrSame(DayOfWeek.SATURDAY)) + ' ' + "
+     "d.with(TemporalAdjusters.firstInMonth(DayOfWeek.MONDAY)) "
+     "+ ' ' + d.with(TemporalAdjusters.lastInMonth(DayOfWeek.SATURDAY)) + ' ' + "
+     "d.with(TemporalAdjusters.lastDayOfYear())",
+     "\"2020-02-29 2020-03-01 2020-02-17 2020-02-15 2020-02-03 2020-02-29 2020-12-31\""},
+    {"ZonedDateTime z = ZonedDateTime.of(2020, 2, 15, 10, 20, 30, 0, ZoneId.of('Z')); return "
+     "z.with(LocalTime.MIDNIGHT).toString() + ' ' "
+     "+ z.with(TemporalAdjusters.firstDayOfYear()) + ' ' + z.with(LocalDate.of(2021, 1, 1))",
+     "\"2020-02-15T00:00Z 2020-01-01T10:20:30Z 2021-01-01T10:20:30Z\""},
+    {"LocalDate.parse('2020-03-15').compareTo(LocalDate.parse('2020-01-20'))", "2"},
+    {"return Duration.parse('P2DT3H4.5S').toString() + Duration.parse('-PT15M').getSeconds() "
+     "+ Duration.of(2, ChronoUnit.HOURS).minusMinutes(5).dividedBy(5) + Duration.parse('PT-1.5S').abs()",
+     "\"PT51H4.5S-900PT23MPT1.5S\""},
+    {"Duration.parse('P')", "date_time_parse_exception: Text cannot be parsed to a Duration"},
+    {"Duration.parse('PT1H2D')", "date_time_parse_exception: Text cannot be parsed to a Duration"},
+    {"return Period.parse('P1Y2M3W4D').toString() + Period.of(1, 14, 3).normalized() + "
+     "Period.ofDays(3).multipliedBy(2).plusMonths(1)"
+     ".negated() + Period.ZERO.isZero() + Period.of(1, 2, 3).toTotalMonths()",
+     "\"P1Y2M25DP2Y2M3DP-1M-6Dtrue14\""},
+    {"Period.ofDays(5).plusDays(9223372036854775807L)", "arithmetic_exception: integer overflow"},
+    {"return LocalTime.parse('10:20:30').toSecondOfDay() + ' ' + LocalTime.NOON + LocalTime.ofSecondOfDay(3661) + "
+     "LocalTime.MAX "
+     "+ LocalTime.NOON.atDate(LocalDate.of(2020, 1, 1)) + LocalDate.ofYearDay(2020, 60)",
+     "\"37230 12:0001:01:0123:59:59.9999999992020-01-01T12:002020-02-29\""},
+    {"return Month.FEBRUARY.length(true) + ' ' + Month.MAY.firstMonthOfQuarter() + "
+     "Month.MAY.getDisplayName(TextStyle.SHORT, "
+     "Locale.ENGLISH) + DayOfWeek.MONDAY.getDisplayName(TextStyle.FULL, Locale.ENGLISH) + DayOfWeek.values().length",
+     "\"29 APRILMayMonday7\""},
+    {"return new BigDecimal('7.5').remainder(new BigDecimal('2')).toString() + ' ' + new BigDecimal('1.5').pow(3) + ' "
+     "' "
+     "+ new BigDecimal('123.45').movePointLeft(3) + ' ' + new BigDecimal('1.2').movePointRight(3) + ' ' "
+     "+ new BigDecimal('2').max(BigDecimal.TEN) + new BigDecimal('5.0').intValueExact() + "
+     "BigInteger.valueOf(12).gcd(BigInteger.valueOf(18))",
+     "\"1.5 3.375 0.12345 1200 1056\""},
+    {"new BigDecimal('5.5').intValueExact()", "arithmetic_exception: Rounding necessary"},
+    {"new BigDecimal('5').remainder(new BigDecimal('0.0'))", "arithmetic_exception: Division by zero"},
+    {"new BigDecimal('99999999999999').intValueExact()", "arithmetic_exception: Overflow"},
     {"TreeMap t = new TreeMap(); t.put('a', 1); t.put('c', 3); t.put('b', 2); return t.headMap('b').toString() + "
      "t.tailMap('b') "
      "+ t.subMap('a', 'c') + t.ceilingKey('bb') + t.floorKey('bb') + t.higherKey('c') + t.lowerEntry('b') + "
