@@ -344,7 +344,8 @@ static bool call_reference(struct run *run, const struct closure *closure, struc
     struct value shifted[4] = {VALUE_NONE};
     if (count > 3)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "a reference takes at most three arguments");
-    memcpy(shifted + 1, arguments, count * sizeof *arguments);
+    for (unsigned i = 0; i < count; i++)
+        shifted[i + 1] = arguments[i];
     if (!value_is(closure->held[1], CLASS_CLASS)) {
         shifted[0] = closure->held[0];
         return dispatch_by_name(run, shifted, name, count, ret);
