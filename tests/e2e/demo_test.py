@@ -68,6 +68,8 @@ class Demo(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("B's change is LOST", run.stdout)
         self.assertIn("both changes are kept", run.stdout)
+        self.assertIn("A was killed with -9.", run.stdout)
+        self.assertIn("nothing is left of A's half-done change", run.stdout)
         self.assertEqual(run.stderr, "")
 
     def test_nothing_built(self):
@@ -91,6 +93,9 @@ class Demo(unittest.TestCase):
         said = self.run_with("one-type")
         self.assertIn("PUT /fs/lock/global/_create: 400", said)
         self.assertIn("more than 1 type", said)
+
+    def test_holder_fails(self):
+        self.assertIn("A did not move anything under its lock: out of order", self.run_with("lock"))
 
     def test_documents_refused(self):
         self.assertIn("a document could not be moved", self.run_with("write-block"))
