@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "base/check.h"
+#include "mapping/entry.h"
 #include "mapping/mapping.h"
 
 void box_open(struct core_box *box)
@@ -155,4 +156,54 @@ uint64_t box_count(struct core_box *box, const char *index)
     }
     catalog_unref(catalog);
     return count;
+}
+
+void box_txn(struct core_box *box, enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->txn.id = slice_from(id);
+    command->txn.timeout_us = 60 * TL_SECOND;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+size_t box_keys(struct core_box *box, enum store_space space, struct slice from, struct slice to)
+{
+    struct store_iter *iter = store_iter_new(box->store, space, TL_TS_MAX, from, to);
+    size_t count = 0;
+
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        count++;
+    assert_int_equal(store_iter_status(iter), 0);
+    store_iter_free(iter);
+    return count;
+}
+
+size_t box_find_at(struct core_box *box, const char *index, const char *field, int wanted, tl_ts ts)
+{
+    struct catalog *catalog = core_catalog(box->core);
+    const struct catalog_index *entry = catalog_index(catalog, slice_from(index));
+    struct view view = {box->store, ts, NULL};
+    struct value value = {.kind = VALUE_I64, .i64 = wanted};
+    struct entry_range range = {.index = entry->number, .low = &value, .high = &value};
+    struct entry_hit hit;
+    size_t count = 0;
+
+    range.field = value.field = mapping_field(entry->mapping, slice_from(field))->number;
+    struct entry_scan *scan = entry_scan_new(&view, &range);
+    while (entry_scan_next(scan, &hit) == 0) {
+        struct doc doc;
+        if (doc_get_key(&view, entry->number, hit.document_key, &doc) != 0)
+            continue;
+        count += doc_entry_batch(&doc, range.field) == hit.batch;
+        doc_release(&doc);
+    }
+    entry_scan_free(scan);
+    catalog_unref(catalog);
+    return count;
+}
+
+size_t box_find(struct core_box *box, const char *index, const char *field, int wanted)
+{
+    return box_find_at(box, index, field, wanted, TL_TS_MAX);
 }

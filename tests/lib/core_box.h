@@ -53,4 +53,12 @@ const char *box_source(struct core_box *box, const char *index, const char *id);
 uint64_t box_digest(struct core_box *box);
 uint64_t box_count(struct core_box *box, const char *index);
 
+/* Begins, commits or rolls back a transaction, which must work. */
+void box_txn(struct core_box *box, enum command_type type, const char *id);
+/* Returns: how many keys a range of the store has now. */
+size_t box_keys(struct core_box *box, enum store_space space, struct slice from, struct slice to);
+/* Returns: how many documents have a number in a field, as the entries say and the documents confirm, as of `ts`. */
+size_t box_find_at(struct core_box *box, const char *index, const char *field, int wanted, tl_ts ts);
+size_t box_find(struct core_box *box, const char *index, const char *field, int wanted);
+
 #endif

@@ -7,19 +7,8 @@
 #include "../../lib/unit.h"
 
 #include "core/ahead.h"
-#include "mapping/entry.h"
-#include "mapping/mapping.h"
 
 enum { DOCUMENTS = 600 };
-
-static void transaction(struct core_box *box, enum command_type type, const char *id)
-{
-    struct command *command = command_new(type, DIALECT_7);
-
-    command->txn.id = slice_from(id);
-    command->txn.timeout_us = 60 * TL_SECOND;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
-}
 
 /* All documents, each with a number that they share and one of its own. */
 static struct command *bulk(struct core_box *box, const char *transaction, int shared)
@@ -35,26 +24,14 @@ static struct command *bulk(struct core_box *box, const char *transaction, int s
     return command;
 }
 
-static size_t keys_in(struct core_box *box, enum store_space space, struct slice from, struct slice to)
-{
-    struct store_iter *iter = store_iter_new(box->store, space, TL_TS_MAX, from, to);
-    size_t count = 0;
-
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
-        count++;
-    assert_int_equal(store_iter_status(iter), 0);
-    store_iter_free(iter);
-    return count;
-}
-
 static size_t entries(struct core_box *box)
 {
-    return keys_in(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
+    return box_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
 }
 
 static size_t notes(struct core_box *box)
 {
-    return keys_in(box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("B"));
+    return box_keys(box, SPACE_SYSTEM, SLICE_LIT("A"), SLICE_LIT("B"));
 }
 
 /* Runs maintenance until there is nothing left to do. */
@@ -69,31 +46,6 @@ static void maintain(struct core_box *box)
     }
 }
 
-/* Returns: how many documents have the shared number, as the entries say and the documents confirm. */
-static size_t find_shared(struct core_box *box, int shared)
-{
-    struct catalog *catalog = core_catalog(box->core);
-    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
-    struct view view = {box->store, TL_TS_MAX, NULL};
-    struct value value = {.kind = VALUE_I64, .i64 = shared};
-    struct entry_range range = {.index = index->number, .low = &value, .high = &value};
-    struct entry_hit hit;
-    size_t count = 0;
-
-    range.field = value.field = mapping_field(index->mapping, SLICE_LIT("shared"))->number;
-    struct entry_scan *scan = entry_scan_new(&view, &range);
-    while (entry_scan_next(scan, &hit) == 0) {
-        struct doc doc;
-        if (doc_get_key(&view, index->number, hit.document_key, &doc) != 0)
-            continue;
-        count += doc_entry_batch(&doc, range.field) == hit.batch;
-        doc_release(&doc);
-    }
-    entry_scan_free(scan);
-    catalog_unref(catalog);
-    return count;
-}
-
 static void open_box(struct core_box *box)
 {
     box_open(box);
@@ -105,7 +57,7 @@ static size_t open_with_transaction(struct core_box *box)
 {
     open_box(box);
     size_t before = entries(box);
-    transaction(box, COMMAND_TXN_BEGIN, "t");
+    box_txn(box, COMMAND_TXN_BEGIN, "t");
     box_run(box, bulk(box, "t", 1), 1);
     return before;
 }
@@ -119,13 +71,13 @@ static void committed_entries_stay(void **state)
     assert_true(entries(&box) > before);
     assert_int_equal(notes(&box), (entries(&box) - before + AHEAD_NOTE_KEYS_MAX - 1) / AHEAD_NOTE_KEYS_MAX);
     maintain(&box); /* leaves those of an open transaction alone */
-    assert_int_equal(find_shared(&box, 0), DOCUMENTS);
-    assert_int_equal(find_shared(&box, 1), 0);
-    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    assert_int_equal(box_find(&box, "fs", "shared", 0), DOCUMENTS);
+    assert_int_equal(box_find(&box, "fs", "shared", 1), 0);
+    box_txn(&box, COMMAND_TXN_COMMIT, "t");
     assert_int_equal(notes(&box), 0);
     maintain(&box);
-    assert_int_equal(find_shared(&box, 0), 0);
-    assert_int_equal(find_shared(&box, 1), DOCUMENTS);
+    assert_int_equal(box_find(&box, "fs", "shared", 0), 0);
+    assert_int_equal(box_find(&box, "fs", "shared", 1), DOCUMENTS);
     box_close(&box);
 }
 
@@ -135,20 +87,20 @@ static void rolled_back_entries_go(void **state)
     (void)state;
 
     size_t before = open_with_transaction(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "u"); /* one that stays open, and has its own */
+    box_txn(&box, COMMAND_TXN_BEGIN, "u"); /* one that stays open, and has its own */
     struct command *own = bulk(&box, "u", 2);
     for (size_t i = 0; i < DOCUMENTS; i++)
         own->write.items[i].index = SLICE_LIT("other");
     box_run(&box, own, 1);
     size_t others = notes(&box) / 2;
-    transaction(&box, COMMAND_TXN_ROLLBACK, "t");
+    box_txn(&box, COMMAND_TXN_ROLLBACK, "t");
     maintain(&box);
     assert_int_equal(notes(&box), others);
-    transaction(&box, COMMAND_TXN_ROLLBACK, "u");
+    box_txn(&box, COMMAND_TXN_ROLLBACK, "u");
     maintain(&box);
     assert_int_equal(notes(&box), 0);
     assert_int_equal(entries(&box), before);
-    assert_int_equal(find_shared(&box, 0), DOCUMENTS);
+    assert_int_equal(box_find(&box, "fs", "shared", 0), DOCUMENTS);
     box_close(&box);
 }
 
@@ -176,7 +128,7 @@ static void failed_request_puts_nothing(void **state)
     box.limits.transaction_changes_max = DOCUMENTS - 1;
     box_reopen(&box);
     size_t before = entries(&box);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    box_txn(&box, COMMAND_TXN_BEGIN, "t");
     struct command *command = bulk(&box, "t", 1);
     command->write.atomic = true;
     command->write.items[DOCUMENTS - 1].op = WRITE_CREATE;
@@ -185,7 +137,7 @@ static void failed_request_puts_nothing(void **state)
     assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
     assert_int_equal(notes(&box), 0);
     assert_int_equal(entries(&box), before);
-    transaction(&box, COMMAND_TXN_COMMIT, "t");
+    box_txn(&box, COMMAND_TXN_COMMIT, "t");
     box_close(&box);
 }
 

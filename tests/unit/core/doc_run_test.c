@@ -137,14 +137,6 @@ static struct write_item bulk_item(struct rng *rng, unsigned number, char id[16]
     return item;
 }
 
-static void transaction(struct core_box *box, enum command_type type, const char *id)
-{
-    struct command *command = command_new(type, DIALECT_7);
-    command->txn.id = slice_from(id);
-    command->txn.timeout_us = 60 * TL_SECOND;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
-}
-
 static void compare(struct core_box *single, struct command *command)
 {
     for (size_t i = 0; i < command->write.item_count; i++) {
@@ -174,13 +166,13 @@ static void compare_bulks(bool in_transactions, uint64_t seed)
         for (unsigned i = 0; i < ITEMS; i++, number += (unsigned)rng_below(&rng, step_max + 1))
             command->write.items[i] = bulk_item(&rng, number, ids[i], sources[i]);
         if (in_transactions && b % BULKS_OF_ONE == 0)
-            transaction(&bulked, COMMAND_TXN_BEGIN, id);
+            box_txn(&bulked, COMMAND_TXN_BEGIN, id);
         if (in_transactions)
             command->write.transaction = slice_from(id);
         box_run(&bulked, command, 1);
         compare(&single, command);
         if (in_transactions && b % BULKS_OF_ONE == BULKS_OF_ONE - 1)
-            transaction(&bulked, COMMAND_TXN_COMMIT, id);
+            box_txn(&bulked, COMMAND_TXN_COMMIT, id);
         if (!in_transactions || b % BULKS_OF_ONE == BULKS_OF_ONE - 1)
             assert_int_equal(box_count(&bulked, "fs"), box_count(&single, "fs"));
     }

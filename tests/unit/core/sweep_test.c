@@ -7,8 +7,6 @@
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
 
-#include "mapping/entry.h"
-#include "mapping/mapping.h"
 
 enum { DOCUMENTS = 200, STALE_MIN = 50 };
 
@@ -32,25 +30,9 @@ static struct command *bulk(struct core_box *box, int from, int to, int shared)
     return command;
 }
 
-static void transaction(struct core_box *box, enum command_type type, const char *id)
-{
-    struct command *command = command_new(type, DIALECT_7);
-
-    command->txn.id = slice_from(id);
-    command->txn.timeout_us = 60 * TL_SECOND;
-    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
-}
-
 static size_t entries(struct core_box *box)
 {
-    struct store_iter *iter = store_iter_new(box->store, SPACE_ENTRIES, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
-    size_t count = 0;
-
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
-        count++;
-    assert_int_equal(store_iter_status(iter), 0);
-    store_iter_free(iter);
-    return count;
+    return box_keys(box, SPACE_ENTRIES, SLICE_NONE, SLICE_NONE);
 }
 
 /* One round of upkeep. Returns: whether there is more to do. */
@@ -69,41 +51,11 @@ static void maintain_all(struct core_box *box)
         ;
 }
 
-/* Returns: how many documents have a value in a field, as the entries say and the documents confirm, as of `ts`. */
-static size_t find_at(struct core_box *box, const char *field, int wanted, tl_ts ts)
-{
-    struct catalog *catalog = core_catalog(box->core);
-    const struct catalog_index *index = catalog_index(catalog, SLICE_LIT("fs"));
-    struct view view = {box->store, ts, NULL};
-    struct value value = {.kind = VALUE_I64, .i64 = wanted};
-    struct entry_range range = {.index = index->number, .low = &value, .high = &value};
-    struct entry_hit hit;
-    size_t count = 0;
-
-    range.field = value.field = mapping_field(index->mapping, slice_from(field))->number;
-    struct entry_scan *scan = entry_scan_new(&view, &range);
-    while (entry_scan_next(scan, &hit) == 0) {
-        struct doc doc;
-        if (doc_get_key(&view, index->number, hit.document_key, &doc) != 0)
-            continue;
-        count += doc_entry_batch(&doc, range.field) == hit.batch;
-        doc_release(&doc);
-    }
-    entry_scan_free(scan);
-    catalog_unref(catalog);
-    return count;
-}
-
-static size_t find(struct core_box *box, const char *field, int wanted)
-{
-    return find_at(box, field, wanted, TL_TS_MAX);
-}
-
 /* Every document has entries for its own number. */
 static void assert_all_found(struct core_box *box)
 {
     for (int i = 0; i < DOCUMENTS; i++)
-        assert_int_equal(find(box, "own", i), 1);
+        assert_int_equal(box_find(box, "fs", "own", i), 1);
 }
 
 static void bulks_over_bulks_leave_little(void **state)
@@ -119,10 +71,10 @@ static void bulks_over_bulks_leave_little(void **state)
         tl_ts before = box.now;
         maintain_all(&box);
         assert_true(entries(&box) <= 2 * once);
-        assert_int_equal(find(&box, "shared", round), DOCUMENTS);
-        assert_int_equal(find(&box, "shared", round - 1), 0);
-        assert_int_equal(find_at(&box, "shared", round, before), DOCUMENTS); /* the past keeps its own */
-        assert_int_equal(find_at(&box, "shared", round - 1, before - 1), DOCUMENTS);
+        assert_int_equal(box_find(&box, "fs", "shared", round), DOCUMENTS);
+        assert_int_equal(box_find(&box, "fs", "shared", round - 1), 0);
+        assert_int_equal(box_find_at(&box, "fs", "shared", round, before), DOCUMENTS); /* the past keeps its own */
+        assert_int_equal(box_find_at(&box, "fs", "shared", round - 1, before - 1), DOCUMENTS);
         assert_all_found(&box);
     }
     box_close(&box);
@@ -159,9 +111,9 @@ static void chunks_stay_for_their_last_document(void **state)
     for (int round = 1; round <= 3; round++)
         box_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
     maintain_all(&box);
-    assert_int_equal(find(&box, "own", 7), 1); /* by a chunk of the first bulk */
-    assert_int_equal(find(&box, "shared", 70), 1);
-    assert_int_equal(find(&box, "shared", 3), DOCUMENTS - 8);
+    assert_int_equal(box_find(&box, "fs", "own", 7), 1); /* by a chunk of the first bulk */
+    assert_int_equal(box_find(&box, "fs", "shared", 70), 1);
+    assert_int_equal(box_find(&box, "fs", "shared", 3), DOCUMENTS - 8);
     box_index(&box, "fs", "7", "{\"shared\":71,\"own\":77}");
     box_delete(&box, "fs", "7");
     size_t before = entries(&box);
@@ -169,7 +121,7 @@ static void chunks_stay_for_their_last_document(void **state)
         box_run(&box, bulk(&box, 8, DOCUMENTS, round), 1);
     maintain_all(&box);
     assert_true(entries(&box) < before);
-    assert_int_equal(find(&box, "shared", 6), DOCUMENTS - 8);
+    assert_int_equal(box_find(&box, "fs", "shared", 6), DOCUMENTS - 8);
     box_close(&box);
 }
 
@@ -181,7 +133,7 @@ static void entries_of_open_transactions_stay(void **state)
 
     open_box(&box);
     box_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
-    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    box_txn(&box, COMMAND_TXN_BEGIN, "t");
     struct command *own = bulk(&box, 0, 100, 99);
     own->write.transaction = SLICE_LIT("t");
     box_run(&box, own, 1);
@@ -190,9 +142,9 @@ static void entries_of_open_transactions_stay(void **state)
         while (maintain(&box, 3))
             ;
     }
-    transaction(&box, COMMAND_TXN_COMMIT, "t");
-    assert_int_equal(find(&box, "shared", 99), 100);
-    assert_int_equal(find(&box, "shared", 6), DOCUMENTS - 100);
+    box_txn(&box, COMMAND_TXN_COMMIT, "t");
+    assert_int_equal(box_find(&box, "fs", "shared", 99), 100);
+    assert_int_equal(box_find(&box, "fs", "shared", 6), DOCUMENTS - 100);
     assert_all_found(&box);
     box_close(&box);
 }
@@ -213,8 +165,8 @@ static void sweeps_go_on_beside_changes(void **state)
         for (int i = 0; i < 200; i++)
             (void)maintain(&box, 1 + (size_t)round % 5);
         assert_all_found(&box);
-        assert_int_equal(find(&box, "shared", round % 2 == 0 ? 2 : 3), 1);
-        size_t shared = find(&box, "shared", 0) + find(&box, "shared", 1);
+        assert_int_equal(box_find(&box, "fs", "shared", round % 2 == 0 ? 2 : 3), 1);
+        size_t shared = box_find(&box, "fs", "shared", 0) + box_find(&box, "fs", "shared", 1);
         assert_int_equal(shared, DOCUMENTS - 1);
         if (round == 20)
             box_reopen(&box);
@@ -237,7 +189,7 @@ static void a_sweep_ends_with_its_index(void **state)
     box_index_command(&box, COMMAND_INDEX_DELETE, "fs", NULL);
     box_run(&box, bulk(&box, 0, DOCUMENTS, 9), 1);
     maintain_all(&box);
-    assert_int_equal(find(&box, "shared", 9), DOCUMENTS);
+    assert_int_equal(box_find(&box, "fs", "shared", 9), DOCUMENTS);
     box_close(&box);
 }
 
