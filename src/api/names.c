@@ -7,10 +7,8 @@
 #include "json/filter.h"
 #include "json/json.h"
 
-bool names_match(struct slice list, struct slice name)
+bool names_listed(struct slice list, struct slice name)
 {
-    if (list.len == 0 || slice_is(list, "_all"))
-        return true;
     while (list.len > 0) {
         size_t len = slice_find_byte(list, ',');
         if (json_wildcard(slice_make(list.data, len), name))
@@ -18,6 +16,11 @@ bool names_match(struct slice list, struct slice name)
         list = slice_from_offset(list, len + 1);
     }
     return false;
+}
+
+bool names_match(struct slice list, struct slice name)
+{
+    return list.len == 0 || slice_is(list, "_all") || names_listed(list, name);
 }
 
 static int name_order(const void *left, const void *right)

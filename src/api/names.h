@@ -9,6 +9,9 @@
 
 #include "base/arena.h"
 
+/* Whether a pattern of the list is of a name. */
+bool names_listed(struct slice list, struct slice name);
+
 /* Whether a name is asked for: by a pattern of the list, or because the list is empty or `_all`. */
 bool names_match(struct slice list, struct slice name);
 

@@ -7,12 +7,12 @@
 
 #include "api/api_internal.h"
 #include "api/handlers.h"
+#include "api/names.h"
 #include "api/searches.h"
 #include "base/check.h"
 #include "core/catalog.h"
 #include "core/doc.h"
 #include "mapping/mapping.h"
-#include "json/filter.h"
 
 struct tasks {
     struct api *api;
@@ -341,15 +341,7 @@ void task_write_record(struct json_writer *writer, struct task *task, const char
 
 static bool wanted_action(struct slice patterns, struct slice action)
 {
-    if (patterns.data == NULL)
-        return true;
-    while (patterns.len > 0) {
-        size_t comma = slice_find_byte(patterns, ',');
-        if (json_wildcard(slice_make(patterns.data, comma), action))
-            return true;
-        patterns = slice_from_offset(patterns, comma + 1);
-    }
-    return false;
+    return patterns.data == NULL || names_listed(patterns, action);
 }
 
 /* The tasks that run, and (where `self`) the call that asks. */
