@@ -304,27 +304,30 @@ int search_call_params(struct request *request, struct search_call *call, bool s
 
 /* --- Scripts ------------------------------------------------------------------------------------------------------ */
 
-/* A script that is kept under a name, with its source and language. Returns: 0, QUERY_REFUSED. */
-static int find_kept(const struct search_call *call, struct arena *arena, struct query_script *spec,
-                     struct slice *ret_name, struct problem *ret_problem)
+/* A script in a file, with its source and language. Returns: 0, QUERY_REFUSED. */
+static int find_file(const struct search_call *call, struct arena *arena, struct query_script *spec,
+                     struct problem *ret_problem)
 {
-    bool in_file = spec->id.data == NULL;
-    struct slice lang = spec->lang.len == 0 ? SLICE_LIT("painless") : spec->lang;
-    struct slice key =
-        in_file ? arena_printf(arena, "%.*s/%.*s", SLICE_ARG(lang), SLICE_ARG(spec->file)) : spec->id;
-    const struct catalog_object *kept =
-        catalog_object(call->catalog, in_file ? CATALOG_FILE_SCRIPTS : CATALOG_SCRIPTS, key);
-    if (kept == NULL && in_file)
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "unable to find file script [%.*s] using lang [%.*s]",
-                    SLICE_ARG(spec->file), SLICE_ARG(lang));
-    else if (kept == NULL)
+    const struct catalog_object *script;
+    if (spec->lang.len == 0)
+        spec->lang = SLICE_LIT("painless");
+    if (catalog_file_script(call->catalog, spec->lang, spec->file, arena, &script, ret_problem) != 0)
+        return QUERY_REFUSED;
+    spec->source = script->body;
+    return 0;
+}
+
+static int find_stored(const struct search_call *call, struct arena *arena, struct query_script *spec,
+                       struct problem *ret_problem)
+{
+    const struct catalog_object *script = catalog_object(call->catalog, CATALOG_SCRIPTS, spec->id);
+    if (script == NULL) {
         problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s] in cluster state",
                     SLICE_ARG(spec->id));
-    if (kept == NULL)
         return QUERY_REFUSED;
-    spec->source = kept->body;
-    spec->lang = in_file ? lang : kept->lang;
-    *ret_name = in_file ? spec->file : spec->id;
+    }
+    spec->lang = script->lang;
+    spec->source = script->body;
     return 0;
 }
 
@@ -335,7 +338,12 @@ static int compile(void *user, const struct query_script *asked, int script_cont
     struct query_script spec = *asked;
     enum script_lang lang = SCRIPT_DEFAULT;
     struct slice name = SLICE_NONE;
-    int r = spec.source.data == NULL ? find_kept(call, arena, &spec, &name, ret_problem) : 0;
+    int r = 0;
+    if (spec.source.data == NULL) {
+        name = spec.id.data != NULL ? spec.id : spec.file;
+        r = spec.id.data != NULL ? find_stored(call, arena, &spec, ret_problem)
+                                 : find_file(call, arena, &spec, ret_problem);
+    }
     if (r != 0)
         return r;
     if (spec.lang.len > 0 && !script_lang_from(spec.lang, &lang)) {

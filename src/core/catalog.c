@@ -352,6 +352,19 @@ const struct catalog_object *catalog_object(const struct catalog *catalog, enum 
                : NULL;
 }
 
+int catalog_file_script(const struct catalog *catalog, struct slice lang, struct slice file, struct arena *arena,
+                        const struct catalog_object **ret_script, struct problem *ret_problem)
+{
+    struct slice name = arena_printf(arena, "%.*s/%.*s", SLICE_ARG(lang), SLICE_ARG(file));
+
+    *ret_script = catalog_object(catalog, CATALOG_FILE_SCRIPTS, name);
+    if (*ret_script != NULL)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "unable to find file script [%.*s] using lang [%.*s]",
+                SLICE_ARG(file), SLICE_ARG(lang));
+    return CATALOG_REFUSED;
+}
+
 size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind)
 {
     return catalog->objects[kind] == NULL ? 0 : catalog->objects[kind]->count;

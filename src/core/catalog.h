@@ -169,6 +169,9 @@ struct catalog_object {
 
 /* Returns: the object, or NULL. */
 const struct catalog_object *catalog_object(const struct catalog *catalog, enum catalog_kind kind, struct slice name);
+/* Finds a script in a file. Returns: 0; CATALOG_REFUSED, there is none. */
+int catalog_file_script(const struct catalog *catalog, struct slice lang, struct slice file, struct arena *arena,
+                        const struct catalog_object **ret_script, struct problem *ret_problem) TL_MUST_USE;
 /* All of one kind, in order of name. */
 size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind);
 const struct catalog_object *catalog_object_at(const struct catalog *catalog, enum catalog_kind kind, size_t position);

@@ -53,16 +53,11 @@ static int find_file(struct update *update, struct script_text *ret_text, struct
 {
     const struct write_update *asked = update->item->update;
     struct slice lang = asked->script_lang.data == NULL ? SLICE_LIT("painless") : asked->script_lang;
-    struct slice name = arena_printf(update->arena, "%.*s/%.*s", SLICE_ARG(lang), SLICE_ARG(asked->script_file));
-    const struct catalog_object *script = catalog_object(update->catalog, CATALOG_FILE_SCRIPTS, name);
+    const struct catalog_object *script;
     struct problem cause;
 
-    if (script == NULL) {
-        problem_set(&cause, update->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "unable to find file script [%.*s] using lang [%.*s]", SLICE_ARG(asked->script_file),
-                    SLICE_ARG(lang));
+    if (catalog_file_script(update->catalog, lang, asked->script_file, update->arena, &script, &cause) != 0)
         return refuse_script(update, &cause, ret_problem);
-    }
     *ret_text = (struct script_text){lang, script->body, asked->script_file};
     return 0;
 }
