@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/rand.h"
-#include "core/core.h"
+#include "core/step/core.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/suggest.h"
+#include "api/request/suggest.h"
 #include "base/alloc.h"
 #include "base/types.h"
 

@@ -6,7 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
-#include "core/core.h"
+#include "core/step/core.h"
 
 static const struct argp_option options[] = {
     {"data", 'd', "DIR", 0, "Where the data is (./tidelock-data)", 1},
@@ -58,7 +58,8 @@ static int check_state(struct store *store)
     int r = core_open(store, &limits, &core);
     if (r != 0)
         return complain("the state", r, NULL);
-    struct view view = {store, TL_TS_MAX, NULL}; /* of a store that was idle the history may begin above its last change */
+    struct view view = {store, TL_TS_MAX,
+                        NULL}; /* of a store that was idle the history may begin above its last change */
     struct inspection inspection = {.view = &view, .report = stdout};
     struct catalog *catalog = core_catalog(core);
     r = check_indices(&inspection, catalog);

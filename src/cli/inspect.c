@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "core/doc.h"
+#include "core/documents/doc.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
 

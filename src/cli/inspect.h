@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 #include "store/view.h"
 
 struct inspection {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/suggest.h"
+#include "api/request/suggest.h"
 #include "cli/command.h"
 
 static const struct {

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/request/api.h"
 #include "base/log.h"
 #include "cli/arguments.h"
 #include "cli/command.h"

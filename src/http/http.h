@@ -5,7 +5,7 @@
 #ifndef TL_HTTP_HTTP_H
 #define TL_HTTP_HTTP_H
 
-#include "api/exchange.h"
+#include "api/request/exchange.h"
 
 struct http;
 

@@ -11,7 +11,7 @@
 #ifndef TL_JOURNAL_JOURNAL_H
 #define TL_JOURNAL_JOURNAL_H
 
-#include "core/core.h"
+#include "core/step/core.h"
 
 struct journal;
 

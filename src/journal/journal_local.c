@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 #include "journal/pins.h"
 #include "journal/queries.h"
 
@@ -58,7 +58,7 @@ struct journal {
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* given to a command or named by journal_now(): the next is above it */
     tl_ts maintain_at;
-    bool sync_all;      /* the next sync must make durable what nobody waits for, too */
+    bool sync_all; /* the next sync must make durable what nobody waits for, too */
     struct effects effects;
 
     pthread_mutex_t publish_lock;

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 
 static struct queries_part *part_of(struct queries *queries, struct slice id)
 {

@@ -12,7 +12,7 @@
  *
  * In a document's version each field has its entries in one shape. Its record says which, as its *batch*: 0 for singles,
  * else the number the bulk load gave to entry_set_init(), with the fields named that have gone over to singles since
- * (doc_entry_batch() in core/doc.h). An entry of another batch than its field's is stale.
+ * (doc_entry_batch() in core/documents/doc.h). An entry of another batch than its field's is stale.
  */
 #ifndef TL_MAPPING_ENTRY_H
 #define TL_MAPPING_ENTRY_H

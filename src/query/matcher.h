@@ -8,7 +8,7 @@
 #ifndef TL_QUERY_MATCHER_H
 #define TL_QUERY_MATCHER_H
 
-#include "core/doc.h"
+#include "core/documents/doc.h"
 #include "mapping/mapping.h"
 #include "query/node.h"
 #include "query/search.h"

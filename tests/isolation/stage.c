@@ -21,9 +21,9 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "core/catalog.h"
-#include "core/doc.h"
-#include "core/owners_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/doc.h"
+#include "core/owners/owners_internal.h"
 
 #define STAGE_START ((tl_ts)1000 * TL_SECOND)
 #define STAGE_STEP (10 * TL_MS)

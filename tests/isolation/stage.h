@@ -7,7 +7,7 @@
 #define TL_TESTS_ISOLATION_STAGE_H
 
 #include "base/buf.h"
-#include "core/core.h"
+#include "core/step/core.h"
 
 enum { STAGE_ACTORS_MAX = 10 };
 

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "api/api.h"
+#include "api/request/api.h"
 
 struct api_box {
     struct store *store;

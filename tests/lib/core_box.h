@@ -8,9 +8,9 @@
 #ifndef TL_TESTS_LIB_CORE_BOX_H
 #define TL_TESTS_LIB_CORE_BOX_H
 
-#include "core/catalog.h"
-#include "core/core.h"
-#include "core/doc.h"
+#include "core/catalog/catalog.h"
+#include "core/step/core.h"
+#include "core/documents/doc.h"
 #include "json/dialect.h"
 
 struct core_box {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparing what the product shows with what the model knows. */
 #include "base/alloc.h"
-#include "core/catalog.h"
-#include "core/doc.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/doc.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 #include "world.h"

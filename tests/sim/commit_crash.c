@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/catalog.h"
-#include "core/core.h"
-#include "core/doc.h"
+#include "core/catalog/catalog.h"
+#include "core/step/core.h"
+#include "core/documents/doc.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
@@ -29,7 +29,7 @@ enum { STEPS_MAX = 64, TRANSACTIONS = 4, ACCOUNTS = 32, NAME_MAX_BYTES = 128 };
 struct told {
     int count;
     uint64_t digests[STEPS_MAX];
-    int entries; /* that speak of the accounts, the same after each step */
+    int entries;                 /* that speak of the accounts, the same after each step */
     int committed[TRANSACTIONS]; /* the step that committed each; -1: it was rolled back */
 };
 
@@ -335,11 +335,10 @@ static int count_entries(struct host *host)
     return count;
 }
 
-/* Returns: whether a transaction has left notes of what it put ahead (core/ahead.h). */
+/* Returns: whether a transaction has left notes of what it put ahead (core/documents/ahead.h). */
 static bool has_notes(struct host *host)
 {
-    struct store_iter *iter =
-        store_iter_new(host->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("A"), SLICE_LIT("B"));
+    struct store_iter *iter = store_iter_new(host->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("A"), SLICE_LIT("B"));
 
     store_iter_seek_first(iter);
     bool any = store_iter_valid(iter);

@@ -10,9 +10,9 @@
  * usage: core_threads [--steps N]
  */
 #include "base/rand.h"
-#include "core/catalog.h"
-#include "core/core.h"
-#include "core/doc.h"
+#include "core/catalog/catalog.h"
+#include "core/step/core.h"
+#include "core/documents/doc.h"
 #include "mapping/mapping.h"
 
 #include <pthread.h>

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/rand.h"
-#include "core/lock.h"
+#include "core/locks/lock.h"
 
 enum {
     OWNERS = 12, /* sessions, the first half; transactions of sessions or of none */

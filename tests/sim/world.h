@@ -11,7 +11,7 @@
 #ifndef TL_TESTS_SIM_WORLD_H
 #define TL_TESTS_SIM_WORLD_H
 
-#include "core/core.h"
+#include "core/step/core.h"
 #include "gen.h"
 
 /* A command given since the last sync, to be given again after a crash. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/catalog.h"
-#include "core/doc.h"
-#include "core/owners_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/doc.h"
+#include "core/owners/owners_internal.h"
 #include "world.h"
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 #define TL_TESTS_SIM_OWNERS_GEN_H
 
 #include "base/rand.h"
-#include "core/command.h"
+#include "core/step/command.h"
 #include "model.h"
 
 enum gen_profile { GEN_LOCKS, GEN_TXNS, GEN_PROFILE_COUNT };

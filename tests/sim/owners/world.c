@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "core/owners_internal.h"
+#include "core/owners/owners_internal.h"
 
 static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
 

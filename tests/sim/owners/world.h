@@ -11,8 +11,8 @@
 #ifndef TL_TESTS_SIM_OWNERS_WORLD_H
 #define TL_TESTS_SIM_OWNERS_WORLD_H
 
-#include "core/core.h"
-#include "core/lock.h"
+#include "core/step/core.h"
+#include "core/locks/lock.h"
 #include "gen.h"
 #include "witness.h"
 

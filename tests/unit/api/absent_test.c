@@ -2,7 +2,7 @@
 /* Which paths are those of APIs that only Elasticsearch has. */
 #include "../../lib/unit.h"
 
-#include "api/absent.h"
+#include "api/request/absent.h"
 
 static void assert_absent(const char *path, const char *name)
 {

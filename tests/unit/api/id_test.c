@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/id.h"
+#include "api/request/id.h"
 
 static void test_documents(void **state)
 {

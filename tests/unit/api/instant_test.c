@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/instant.h"
+#include "api/request/instant.h"
 
 static struct arena arena;
 

@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/params.h"
+#include "api/request/params.h"
 #include "base/buf.h"
 
 static struct arena arena;

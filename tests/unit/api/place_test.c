@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/place.h"
+#include "api/request/place.h"
 
 static struct arena arena;
 

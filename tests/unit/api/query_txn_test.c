@@ -13,7 +13,7 @@
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 
 enum { READERS = 3, TRANSACTIONS = 150, READS_EACH = 20, ID_BYTES = 64 };
 

@@ -4,8 +4,8 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/handlers.h"
-#include "api/route.h"
+#include "api/request/handlers.h"
+#include "api/request/route.h"
 
 static struct route_table *table;
 

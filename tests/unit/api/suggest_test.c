@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/suggest.h"
+#include "api/request/suggest.h"
 
 static void proposes(const char *name, const char *expected)
 {

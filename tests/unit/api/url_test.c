@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/url.h"
+#include "api/request/url.h"
 
 static struct arena arena;
 

@@ -4,7 +4,7 @@
  */
 #include "../../lib/unit.h"
 
-#include "api/yaml.h"
+#include "api/request/yaml.h"
 
 static void shows(const char *json, const char *yaml)
 {

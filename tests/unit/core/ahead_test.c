@@ -6,7 +6,7 @@
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
 
-#include "core/ahead.h"
+#include "core/documents/ahead.h"
 
 enum { DOCUMENTS = 600 };
 

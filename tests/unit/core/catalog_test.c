@@ -3,7 +3,7 @@
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
 
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 #include "mapping/mapping.h"
 
 static void name_says(const char *name, enum dialect dialect, const char *reason)

@@ -8,7 +8,7 @@
 #include "../../lib/unit.h"
 
 #include "base/rand.h"
-#include "core/doc_run.h"
+#include "core/documents/doc_run.h"
 
 #include <stdio.h>
 

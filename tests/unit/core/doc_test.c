@@ -2,8 +2,8 @@
 /* Document records: what is encoded is decoded, and damaged bytes are refused. */
 #include "../../lib/unit.h"
 
-#include "core/counter.h"
-#include "core/doc.h"
+#include "core/catalog/counter.h"
+#include "core/documents/doc.h"
 
 static const struct doc full = {
     .ts = 123456789,

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/rand.h"
-#include "core/lock_internal.h"
+#include "core/locks/lock_internal.h"
 
 enum { OWNERS = 4 };
 
@@ -477,20 +477,13 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_trail),
-        cmocka_unit_test(test_unrelated),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_upgrade),
-        cmocka_unit_test(test_deadlocks),
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_session_of_transaction),
-        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_tokens_of_one_step),
-        cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_move),
-        cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_deep_path),
+        cmocka_unit_test(test_modes),     cmocka_unit_test(test_trail),
+        cmocka_unit_test(test_unrelated), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_upgrade),   cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_update),    cmocka_unit_test(test_session_of_transaction),
+        cmocka_unit_test(test_tokens),    cmocka_unit_test(test_tokens_of_one_step),
+        cmocka_unit_test(test_sets),      cmocka_unit_test(test_move),
+        cmocka_unit_test(test_crowd),     cmocka_unit_test(test_deep_path),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

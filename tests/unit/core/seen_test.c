@@ -8,8 +8,8 @@
 #include "../../lib/unit.h"
 
 #include "base/rand.h"
-#include "core/catalog.h"
-#include "core/seen.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/seen.h"
 #include "mapping/mapping.h"
 
 enum { STEPS = 3000, IDS = 12 };

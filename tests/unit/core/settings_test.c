@@ -2,8 +2,8 @@
 /* Settings: what goes in nested or flat comes out as Elasticsearch prints it. */
 #include "../../lib/unit.h"
 
-#include "core/index_settings.h"
-#include "core/settings.h"
+#include "core/catalog/index_settings.h"
+#include "core/catalog/settings.h"
 
 struct box {
     struct arena arena;
@@ -92,8 +92,9 @@ static void unknown_and_wrong_settings_are_refused(void **state)
     refused("{\"refresh_interval\":\"5\"}",
             "failed to parse setting [index.refresh_interval] with value [5] as a time value: "
             "unit is missing or unrecognized");
-    refused("{\"uuid\":\"x\"}", "unknown setting [index.uuid] please check that any required plugins are installed, or check the "
-                             "breaking changes documentation for removed settings");
+    refused("{\"uuid\":\"x\"}",
+            "unknown setting [index.uuid] please check that any required plugins are installed, or check the "
+            "breaking changes documentation for removed settings");
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 
 #include "../../lib/unit.h"
 
-#include "core/doc.h"
+#include "core/documents/doc.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
 #include "query/search.h"
@@ -142,12 +142,13 @@ static inline struct slice fixture_search(struct fixture *f, struct arena *arena
     if (search_request_parse(&parser, doc->root, &request) != 0)
         return arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.reason));
     int r = search_run(&f->context, &request, &result, &problem);
-    struct slice text = r == SEARCH_TOO_OLD ? SLICE_LIT("too old")
-                        : r == SEARCH_REFUSED ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
-                                            : arena_printf(arena, "%llu%s [%.*s]%.*s", (unsigned long long)result.total,
-                                                           result.relation == RELATION_GTE ? "+" : "",
-                                                           SLICE_ARG(buf_view(&result.hits)),
-                                                           SLICE_ARG(buf_view(&result.aggregations)));
+    struct slice text =
+        r == SEARCH_TOO_OLD ? SLICE_LIT("too old")
+        : r == SEARCH_REFUSED
+            ? arena_printf(arena, "refused: %.*s", SLICE_ARG(problem.caused_by->reason))
+            : arena_printf(arena, "%llu%s [%.*s]%.*s", (unsigned long long)result.total,
+                           result.relation == RELATION_GTE ? "+" : "", SLICE_ARG(buf_view(&result.hits)),
+                           SLICE_ARG(buf_view(&result.aggregations)));
     assert_true(r >= 0);
     search_result_deinit(&result);
     return text;

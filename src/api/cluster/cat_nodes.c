@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The _cat calls about the host and what lies on it: nodes, master, shards.
+ *
+ * An index has as many shards as it was made with, for those who ask; its documents are counted with the first.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/request/api_internal.h"
+#include "api/cluster/cat_table.h"
+#include "api/cluster/cluster_state.h"
+#include "api/request/handlers.h"
+#include "api/request/index_set.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* --- The host ----------------------------------------------------------------------------------------------------- */
+
+struct host_load {
+    int ram_percent; /* -1: unknown */
+    double load[3];  /* of 1, 5 and 15 minutes; -1: unknown */
+};
+
+/* A line of /proc/meminfo, in KiB; 0: not there. */
+static unsigned long memory_line(FILE *file, const char *format)
+{
+    char line[128];
+    unsigned long kib = 0;
+    rewind(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, format, &kib) == 1)
+            return kib;
+    return 0;
+}
+
+static int ram_percent(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (file == NULL)
+        return -1;
+    unsigned long total = memory_line(file, "MemTotal: %lu kB");
+    unsigned long available = memory_line(file, "MemAvailable: %lu kB");
+    fclose(file);
+    return total == 0 ? -1 : (int)((total - available) * 100 / total);
+}
+
+static struct host_load host_load_read(void)
+{
+    struct host_load host = {.ram_percent = ram_percent()};
+    int known = getloadavg(host.load, 3);
+    for (int i = known < 0 ? 0 : known; i < 3; i++)
+        host.load[i] = -1;
+    return host;
+}
+
+static struct cat_cell load_cell(struct request *request, double load)
+{
+    return load < 0 ? (struct cat_cell){0} : cat_text(arena_printf(request->arena, "%.2f", load));
+}
+
+/* The name before the port. */
+static struct slice address_ip(struct slice address)
+{
+    size_t end = address.len;
+    while (end > 0 && address.data[end - 1] != ':')
+        end--;
+    return end == 0 ? address : slice_make(address.data, end - 1);
+}
+
+static const struct cat_column node_columns[] = {
+    {"id", "id,nodeId", "unique node id", false, true},
+    {"ip", "i", "ip address", false, false},
+    {"heap.percent", "hp,heapPercent", "used heap ratio", true, false},
+    {"ram.percent", "rp,ramPercent", "used machine memory ratio", true, false},
+    {"cpu", "cpu", "recent cpu usage", true, false},
+    {"load_1m", "l", "1m load avg", true, false},
+    {"load_5m", "l", "5m load avg", true, false},
+    {"load_15m", "l", "15m load avg", true, false},
+    {"node.role", "r,role,nodeRole", "m:master eligible node, d:data node, i:ingest node, -:coordinating node only",
+     false, false},
+    {"master", "m", "*:current master", false, false},
+    {"name", "n", "node name", false, false},
+    {"version", "v", "es version", false, true},
+};
+
+int handle_cat_nodes(struct request *request)
+{
+    struct cat_table table;
+    int r = cat_table_begin(request, node_columns, COUNT_OF(node_columns));
+    if (r != 0)
+        return r;
+    struct host_load host = host_load_read();
+    cat_table_init(&table, node_columns, COUNT_OF(node_columns));
+    struct cat_cell *row = cat_table_row(&table, request->arena);
+    row[0] = cat_text(SLICE_LIT(API_NODE_ID));
+    row[1] = cat_text(address_ip(cluster_address(request)));
+    if (host.ram_percent >= 0)
+        row[3] = cat_number(host.ram_percent);
+    for (int i = 0; i < 3; i++)
+        row[5 + i] = load_cell(request, host.load[i]);
+    row[8] = cat_text(SLICE_LIT("dim"));
+    row[9] = cat_text(SLICE_LIT("*"));
+    row[10] = cat_text(request->api->options.node_name);
+    row[11] = cat_text(SLICE_LIT("7.10.2"));
+    return cat_table_reply(request, &table);
+}
+
+static const struct cat_column master_columns[] = {
+    {"id", "", "node id", false, false},
+    {"host", "h", "host name", false, false},
+    {"ip", "", "ip address ", false, false},
+    {"node", "n", "node name", false, false},
+};
+
+int handle_cat_master(struct request *request)
+{
+    struct cat_table table;
+    int r = cat_table_begin(request, master_columns, COUNT_OF(master_columns));
+    if (r != 0)
+        return r;
+    cat_table_init(&table, master_columns, COUNT_OF(master_columns));
+    struct cat_cell *row = cat_table_row(&table, request->arena);
+    row[0] = cat_text(SLICE_LIT(API_NODE_ID));
+    row[1] = row[2] = cat_text(address_ip(cluster_address(request)));
+    row[3] = cat_text(request->api->options.node_name);
+    return cat_table_reply(request, &table);
+}
+
+/* --- Shards ------------------------------------------------------------------------------------------------------- */
+
+static const struct cat_column shard_columns[] = {
+    {"index", "i,idx", "index name", false, false},
+    {"shard", "s,sh", "shard name", false, false},
+    {"prirep", "p,pr,primaryOrReplica", "primary or replica", false, false},
+    {"state", "st", "shard state", false, false},
+    {"docs", "d,dc", "number of docs in shard", true, false},
+    {"store", "sto", "store size of shard (how much disk it uses)", true, false},
+    {"ip", "", "ip of node where it lives", false, false},
+    {"node", "n", "name of node where it lives", false, false},
+};
+
+static void add_shard(struct request *request, const struct catalog_index *index, uint32_t shard, bool primary,
+                      struct cat_table *table)
+{
+    struct cat_cell *row = cat_table_row(table, request->arena);
+    row[0] = cat_text(index->name);
+    row[1] = cat_number(shard);
+    row[2] = cat_text(primary ? SLICE_LIT("p") : SLICE_LIT("r"));
+    row[3] = cat_text(primary ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
+    if (!primary)
+        return;
+    row[4] = cat_number(shard == 0 ? (int64_t)catalog_index_documents(index) : 0);
+    row[5] = cat_bytes(shard == 0 ? (int64_t)index_store_bytes(request, index) : 0);
+    row[6] = cat_text(address_ip(cluster_address(request)));
+    row[7] = cat_text(request->api->options.node_name);
+}
+
+int handle_cat_shards(struct request *request)
+{
+    static const struct catalog_options options = {
+        .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
+    struct cat_table table;
+    struct index_set set;
+    int r = cat_table_begin(request, shard_columns, COUNT_OF(shard_columns));
+    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+        return r;
+    cat_table_init(&table, shard_columns, COUNT_OF(shard_columns));
+    for (size_t i = 0; i < set.count; i++) {
+        const struct catalog_index *index = set.targets[i].index;
+        for (uint32_t shard = 0; shard < index->shard_count; shard++)
+            for (uint32_t copy = 0; copy <= index->replica_count; copy++)
+                add_shard(request, index, shard, copy == 0, &table);
+    }
+    return cat_table_reply(request, &table);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _cluster and _nodes, as far as clients look at them before they work.
+ */
+#include <ctype.h>
+
+#include "api/request/api_internal.h"
+#include "api/cluster/cluster_state.h"
+#include "api/request/handlers.h"
+#include "api/request/index_set.h"
+#include "api/request/names.h"
+#include "core/catalog/settings.h"
+
+/* --- Health ------------------------------------------------------------------------------------------------------- */
+
+/* What a client waits for. */
+struct health_wait {
+    struct slice status;
+    struct slice nodes;
+    struct slice active_shards;
+};
+
+static bool status_is_reached(const char *status, struct slice wanted)
+{
+    return wanted.len == 0 || wanted.data[0] == 'r' || wanted.data[0] == 'R' || strcmp(status, "green") == 0 ||
+           strncasecmp(wanted.data, status, wanted.len) == 0;
+}
+
+/* The forms of "2", ">=2", "ge(2)", "<3"…, and how far from the number the count of nodes may be. */
+static const struct nodes_form {
+    const char *prefix;
+    int low, high;
+} nodes_forms[] = {{">=", INT16_MIN, 0},   {"<=", 0, INT16_MAX},  {">", INT16_MIN, -1},
+                   {"<", 1, INT16_MAX},    {"ge(", INT16_MIN, 0}, {"le(", 0, INT16_MAX},
+                   {"gt(", INT16_MIN, -1}, {"lt(", 1, INT16_MAX}, {"", 0, 0}};
+
+static const struct nodes_form *nodes_form(struct slice wanted)
+{
+    const struct nodes_form *form = nodes_forms;
+    while (!slice_starts_with(wanted, slice_from(form->prefix)))
+        form++; /* the last begins every text */
+    return form;
+}
+
+static struct slice nodes_number(struct slice wanted)
+{
+    struct slice number = slice_from_offset(wanted, strlen(nodes_form(wanted)->prefix));
+    if (number.len > 0 && number.data[number.len - 1] == ')')
+        number.len--;
+    return number;
+}
+
+/* Against the one node there is. */
+static bool nodes_are_reached(struct slice wanted)
+{
+    int64_t value;
+    if (!slice_to_i64(nodes_number(wanted), &value))
+        return true;
+    const struct nodes_form *form = nodes_form(wanted);
+    return value - 1 >= form->low && value - 1 <= form->high;
+}
+
+static bool shards_are_reached(const struct cluster_health *health, struct slice wanted)
+{
+    int64_t value;
+    if (slice_is(wanted, "all"))
+        return health->unassigned == 0;
+    return !slice_to_i64(wanted, &value) || value <= health->active;
+}
+
+static bool wait_is_over(const struct health_wait *wait, const struct cluster_health *health)
+{
+    return status_is_reached(cluster_health_status(health), wait->status) && nodes_are_reached(wait->nodes) &&
+           shards_are_reached(health, wait->active_shards);
+}
+
+static void write_numbers(struct json_writer *writer, const struct cluster_health *health)
+{
+    json_key(writer, "active_primary_shards");
+    json_u64(writer, health->active);
+    json_key(writer, "active_shards");
+    json_u64(writer, health->active);
+    json_key(writer, "relocating_shards");
+    json_u64(writer, 0);
+    json_key(writer, "initializing_shards");
+    json_u64(writer, 0);
+    json_key(writer, "unassigned_shards");
+    json_u64(writer, health->unassigned);
+}
+
+static void write_shard_healths(struct json_writer *writer, const struct catalog_index *index)
+{
+    json_key(writer, "shards");
+    json_begin(writer, '{');
+    for (uint32_t shard = 0; shard < index->shard_count; shard++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", shard);
+        json_key(writer, name);
+        json_begin(writer, '{');
+        json_key(writer, "status");
+        json_string(writer, slice_from(index_health(index)));
+        json_key(writer, "primary_active");
+        json_bool(writer, true);
+        write_numbers(writer, &(struct cluster_health){1, index->replica_count});
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+}
+
+static void write_index_health(struct json_writer *writer, const struct catalog_index *index, bool shards)
+{
+    struct cluster_health health = {0};
+    cluster_health_add(&health, index);
+    json_key_slice(writer, index->name);
+    json_begin(writer, '{');
+    json_key(writer, "status");
+    json_string(writer, slice_from(index_health(index)));
+    json_key(writer, "number_of_shards");
+    json_u64(writer, index->shard_count);
+    json_key(writer, "number_of_replicas");
+    json_u64(writer, index->replica_count);
+    write_numbers(writer, &health);
+    if (shards)
+        write_shard_healths(writer, index);
+    json_end(writer, '}');
+}
+
+/* `missing`: an index that was named is not there, which makes it red. */
+static void write_health(struct request *request, const struct index_set *set, const struct cluster_health *health,
+                         bool missing, bool timed_out)
+{
+    struct json_writer writer;
+    struct slice level = request_param(request, "level");
+    reply_begin(request, timed_out ? 408 : 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "status");
+    json_string(&writer, missing ? SLICE_LIT("red") : slice_from(cluster_health_status(health)));
+    json_key(&writer, "timed_out");
+    json_bool(&writer, timed_out);
+    json_key(&writer, "number_of_nodes");
+    json_u64(&writer, 1);
+    json_key(&writer, "number_of_data_nodes");
+    json_u64(&writer, 1);
+    write_numbers(&writer, health);
+    buf_slice(writer.buf, SLICE_LIT(",\"delayed_unassigned_shards\":0,\"number_of_pending_tasks\":0,"
+                                    "\"number_of_in_flight_fetch\":0,\"task_max_waiting_in_queue_millis\":0"));
+    json_key(&writer, "active_shards_percent_as_number");
+    json_double(&writer, cluster_health_percent(health));
+    if (slice_is(level, "indices") || slice_is(level, "shards")) {
+        json_key(&writer, "indices");
+        json_begin(&writer, '{');
+        for (size_t i = 0; i < set->count; i++)
+            write_index_health(&writer, set->targets[i].index, slice_is(level, "shards"));
+        json_end(&writer, '}');
+    }
+    json_end(&writer, '}');
+}
+
+static bool is_status(struct slice word)
+{
+    static const char *const words[] = {"green", "yellow", "red"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word.len == strlen(words[i]) && strncasecmp(word.data, words[i], word.len) == 0)
+            return true;
+    return false;
+}
+
+static int refuse_word(struct request *request, const char *format, struct slice word)
+{
+    char *upper = (char *)(uintptr_t)arena_copy(request->arena, word).data;
+    for (size_t i = 0; i < word.len; i++)
+        upper[i] = (char)toupper((unsigned char)word.data[i]);
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, format, upper);
+}
+
+static bool is_event(struct slice word)
+{
+    static const char *const words[] = {"immediate", "urgent", "high", "normal", "low", "languid"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word.len == strlen(words[i]) && strncasecmp(word.data, words[i], word.len) == 0)
+            return true;
+    return false;
+}
+
+/* What may be waited for, beyond what comes to be true of one node. */
+static int check_waits(struct request *request, const struct health_wait *wait)
+{
+    int64_t value;
+    bool flag;
+    int r = request_bool(request, "local", &flag);
+    struct slice event = request_param(request, "wait_for_events"), shards = wait->active_shards;
+    if (r != 0 || (r = request_bool(request, "wait_for_no_relocating_shards", &flag)) != 0 ||
+        (r = request_bool(request, "wait_for_no_initializing_shards", &flag)) != 0)
+        return r;
+    if (wait->status.data != NULL && !is_status(wait->status))
+        return refuse_word(request, "No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.%s",
+                           wait->status);
+    if (event.data != NULL && !is_event(event))
+        return refuse_word(request, "No enum constant org.elasticsearch.common.Priority.%s", event);
+    if (request_param(request, "wait_for_relocating_shards").data != NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "wait_for_relocating_shards has been removed, use wait_for_no_relocating_shards "
+                              "[true/false] instead");
+    if (shards.data != NULL && !slice_is(shards, "all") && !slice_to_i64(shards, &value)) {
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "cannot parse ActiveShardCount[%.*s]", SLICE_ARG(shards));
+        request->problem.caused_by = arena_zalloc(request->arena, sizeof *request->problem.caused_by);
+        problem_set(request->problem.caused_by, request->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                    SLICE_ARG(shards));
+        return r;
+    }
+    struct slice nodes = wait->nodes.data == NULL ? SLICE_NONE : nodes_number(wait->nodes);
+    if (nodes.data != NULL && !slice_to_i64(nodes, &value))
+        return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(nodes));
+    return 0;
+}
+
+/* Whether the path names, other than by a pattern, an index that is not there. */
+static bool names_missing_index(struct request *request)
+{
+    struct slice rest = request_part(request, PART_INDEX);
+    while (rest.len > 0) {
+        size_t len = slice_find_byte(rest, ',');
+        struct slice name = slice_make(rest.data, len);
+        bool pattern = slice_find_byte(name, '*') < len || slice_is(name, "_all") || len == 0 || name.data[0] == '-';
+        if (!pattern && catalog_index(request_catalog(request), name) == NULL &&
+            !catalog_has_alias(request_catalog(request), name))
+            return true;
+        rest = slice_from_offset(rest, len + 1);
+    }
+    return false;
+}
+
+int handle_cluster_health(struct request *request)
+{
+    static const struct catalog_options options = {.allow_no_indices = true,
+                                                   .ignore_unavailable = true,
+                                                   .expand_open = true,
+                                                   .expand_closed = true,
+                                                   .expand_hidden = true,
+                                                   .allow_closed = true};
+    struct health_wait wait = {request_param(request, "wait_for_status"), request_param(request, "wait_for_nodes"),
+                               request_param(request, "wait_for_active_shards")};
+    struct cluster_health health = {0};
+    struct index_set set;
+    int64_t timeout = 0;
+    int r = request_time(request, "timeout", &timeout);
+    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+        return r;
+    if ((r = check_waits(request, &wait)) != 0)
+        return r;
+    for (size_t i = 0; i < set.count; i++)
+        cluster_health_add(&health, set.targets[i].index);
+    /* Nothing that a client may wait for would come about by waiting: it is told at once what it would hear later. */
+    bool missing = names_missing_index(request);
+    write_health(request, &set, &health, missing, missing || !wait_is_over(&wait, &health));
+    return REQUEST_DONE;
+}
+
+/* --- Settings ----------------------------------------------------------------------------------------------------- */
+
+static int write_section(struct request *request, yyjson_val *root, const char *name, bool flat,
+                         struct json_writer *writer)
+{
+    struct settings settings = {NULL, 0}, none = {NULL, 0};
+    yyjson_val *section = json_get(root, slice_from(name));
+    if (yyjson_is_obj(section) &&
+        settings_parse(section, SLICE_NONE, request->arena, &settings, &request->problem) != 0)
+        return REQUEST_REFUSED;
+    settings = settings_merge(&none, &settings, false, request->arena); /* leaves the nulls out */
+    json_key(writer, name);
+    settings_render(&settings, flat, writer->buf);
+    writer->comma = true;
+    return 0;
+}
+
+static int write_sections(struct request *request, yyjson_val *root, bool flat, struct json_writer *writer)
+{
+    int r = write_section(request, root, "persistent", flat, writer);
+    return r != 0 ? r : write_section(request, root, "transient", flat, writer);
+}
+
+int handle_cluster_settings_get(struct request *request)
+{
+    struct json_writer writer;
+    struct json_doc doc = {NULL};
+    bool flat = false, defaults = false;
+    int64_t ignored = 0;
+    int r = request_bool(request, "flat_settings", &flat);
+    if (r != 0 || (r = request_bool(request, "include_defaults", &defaults)) != 0 ||
+        (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    const struct catalog_object *object =
+        catalog_object(request_catalog(request), CATALOG_CLUSTER, SLICE_LIT("settings"));
+    if (object != NULL && (r = json_parse_stored(request->arena, object->body, &doc)) != 0)
+        return tl_trace(r);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    if ((r = write_sections(request, doc.root, flat, &writer)) != 0)
+        return r;
+    if (defaults) {
+        json_key(&writer, "defaults");
+        json_raw(&writer, SLICE_LIT("{}"));
+    }
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+static int settings_put_done(struct request *request, struct command *command)
+{
+    const struct json_doc *doc = request->context;
+    struct json_writer writer;
+    bool flat = false;
+    (void)command;
+    int r = request_bool(request, "flat_settings", &flat);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "acknowledged");
+    json_bool(&writer, true);
+    if (r != 0 || (r = write_sections(request, doc->root, flat, &writer)) != 0)
+        return r;
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_cluster_settings_put(struct request *request)
+{
+    struct json_doc *doc = arena_alloc(request->arena, sizeof *doc);
+    bool flat = false;
+    int64_t ignored = 0;
+    int r = request_bool(request, "flat_settings", &flat);
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0 ||
+        (r = request_json(request, 0, doc)) != 0)
+        return r;
+    if (yyjson_obj_size(json_get_lit(doc->root, "persistent")) +
+            yyjson_obj_size(json_get_lit(doc->root, "transient")) ==
+        0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: no settings to update;");
+    struct command *command = command_new(COMMAND_CLUSTER_SETTINGS_PUT, request->dialect);
+    command->object.name = SLICE_LIT("settings");
+    command->object.body = request_body(request);
+    request->context = doc;
+    return request_submit(request, command, settings_put_done);
+}
+
+/* --- State and nodes ---------------------------------------------------------------------------------------------- */
+
+int handle_cluster_state(struct request *request)
+{
+    struct json_writer writer;
+    struct slice metrics = request_part(request, PART_METRIC);
+    bool flag = false;
+    int r = request_bool(request, "local", &flag);
+    if (r != 0 || (r = request_bool(request, "flat_settings", &flag)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "cluster_uuid");
+    json_string(&writer, slice_from(request->api->cluster_uuid));
+    if (names_match(metrics, SLICE_LIT("version"))) {
+        json_key(&writer, "version");
+        json_u64(&writer, journal_stable(request->api->journal));
+    }
+    if (names_match(metrics, SLICE_LIT("master_node"))) {
+        json_key(&writer, "master_node");
+        json_string(&writer, SLICE_LIT(API_NODE_ID));
+    }
+    if (names_match(metrics, SLICE_LIT("nodes"))) {
+        json_key(&writer, "nodes");
+        json_begin(&writer, '{');
+        json_key(&writer, API_NODE_ID);
+        json_begin(&writer, '{');
+        json_key(&writer, "name");
+        json_string(&writer, request->api->options.node_name);
+        json_key(&writer, "attributes");
+        json_raw(&writer, SLICE_LIT("{}"));
+        json_end(&writer, '}');
+        json_end(&writer, '}');
+    }
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_nodes(struct request *request)
+{
+    struct json_writer writer;
+    bool flag = false;
+    int64_t ignored = 0;
+    int r = request_bool(request, "flat_settings", &flag);
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    struct slice address = cluster_address(request);
+    reply_begin(request, 200, &writer);
+    buf_lit(writer.buf, "{\"_nodes\":{\"total\":1,\"successful\":1,\"failed\":0},\"cluster_name\":");
+    buf_json_string(writer.buf, request->api->options.cluster_name);
+    buf_lit(writer.buf, ",\"nodes\":{\"" API_NODE_ID "\":{\"name\":");
+    buf_json_string(writer.buf, request->api->options.node_name);
+    buf_lit(writer.buf, ",\"transport_address\":");
+    buf_json_string(writer.buf, address);
+    buf_lit(writer.buf, ",\"host\":");
+    buf_json_string(writer.buf, slice_make(address.data, slice_find_byte(address, ':')));
+    buf_lit(writer.buf, ",\"ip\":");
+    buf_json_string(writer.buf, slice_make(address.data, slice_find_byte(address, ':')));
+    buf_lit(writer.buf, ",\"version\":\"7.10.2\",\"build_flavor\":\"default\",\"build_type\":\"tar\","
+                        "\"build_hash\":\"747e1cc71def077253878a59143c1f785afa92b9\","
+                        "\"roles\":[\"data\",\"ingest\",\"master\"],\"attributes\":{},\"http\":{\"bound_address\":[");
+    buf_json_string(writer.buf, address);
+    buf_lit(writer.buf, "],\"publish_address\":");
+    buf_json_string(writer.buf, address);
+    buf_printf(writer.buf, ",\"max_content_length_in_bytes\":%zu}}}}", request->api->options.body_bytes_max);
+    return REQUEST_DONE;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET / and GET /_timestamp: who answers, and what time it is.
+ *
+ * Clients of Elasticsearch look at the version and the tagline before they send anything else, and refuse what does not look
+ * like a server they know; the member "tidelock" says what it really is.
+ */
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/instant.h"
+
+static const char version_7[] = "{\"number\":\"7.10.2\",\"build_flavor\":\"default\",\"build_type\":\"tar\","
+                                "\"build_hash\":\"747e1cc71def077253878a59143c1f785afa92b9\","
+                                "\"build_date\":\"2021-01-13T00:42:12.435326Z\",\"build_snapshot\":false,"
+                                "\"lucene_version\":\"8.7.0\",\"minimum_wire_compatibility_version\":\"6.8.0\","
+                                "\"minimum_index_compatibility_version\":\"6.0.0-beta1\"}";
+
+static const char version_8[] = "{\"number\":\"8.0.0\",\"build_flavor\":\"default\",\"build_type\":\"tar\","
+                                "\"build_hash\":\"1b6a7ece17463df5ff54a3e1302d825889aa1161\","
+                                "\"build_date\":\"2022-02-03T16:47:57.507843096Z\",\"build_snapshot\":false,"
+                                "\"lucene_version\":\"9.0.0\",\"minimum_wire_compatibility_version\":\"7.17.0\","
+                                "\"minimum_index_compatibility_version\":\"7.0.0\"}";
+
+int handle_info(struct request *request)
+{
+    struct api *api = request->api;
+    struct json_writer writer;
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "name");
+    json_string(&writer, api->options.node_name);
+    json_key(&writer, "cluster_name");
+    json_string(&writer, api->options.cluster_name);
+    json_key(&writer, "cluster_uuid");
+    json_string(&writer, slice_from(api->cluster_uuid));
+    json_key(&writer, "version");
+    json_raw(&writer, slice_from(request->form.compatible_8 ? version_8 : version_7));
+    json_key(&writer, "tagline");
+    json_string(&writer, SLICE_LIT("You Know, for Search"));
+    json_key(&writer, "tidelock");
+    json_raw(&writer, SLICE_LIT("{\"version\":\"" TIDELOCK_VERSION "\"}"));
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_timestamp(struct request *request)
+{
+    struct json_writer writer;
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    tl_ts now = journal_stable(request->api->journal);
+    request->exchange->timestamp = now;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "timestamp");
+    json_u64(&writer, now);
+    json_key(&writer, "oldest");
+    json_u64(&writer, journal_oldest(request->api->journal));
+    json_key(&writer, "time");
+    json_string(&writer, instant_text(request->arena, now, 6));
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}

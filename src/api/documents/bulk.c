@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _bulk: many writes in one request, each by itself or, with ?atomic=true, all or none.
+ *
+ * A large body of writes that are each by themselves goes to the core in pieces, one after the other, so that the writes of
+ * others have their turn in between; its reply is written piece by piece too.
+ */
+#include <time.h>
+
+#include "api/request/api_internal.h"
+#include "api/documents/bulk_parse.h"
+#include "api/request/handlers.h"
+#include "api/request/problem_reply.h"
+#include "base/map.h"
+
+/* Of replying to a piece: there are more. Not among enum request_result. */
+enum { BULK_GOES_ON = 100 };
+
+/* What the completion needs. In the request's arena. */
+struct bulk_request {
+    struct write_options options;
+    struct bulk bulk;
+    uint64_t started_ms;
+    bool atomic;
+    bool in_pieces;
+    bool failed;  /* an action has */
+    size_t begin; /* of the piece at hand */
+    size_t end;
+};
+
+static uint64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* --- Replies ------------------------------------------------------------------------------------------------------ */
+
+static const char *op_name(enum write_op op)
+{
+    static const char *const names[] = {"index", "create", "update", "delete"};
+    return names[op];
+}
+
+/* With `current`: a conflict also says which version and number are there, so that all can be tried again at once. */
+static void write_failure(struct request *request, const struct write_item *item, struct write_result *result,
+                          enum dialect dialect, bool current, struct buf *buf)
+{
+    struct json_writer writer;
+    json_writer_init(&writer, buf);
+    write_result_problem(request, item, result, dialect);
+    json_begin(&writer, '{');
+    json_key(&writer, "_index");
+    json_string(&writer, result->index.data != NULL ? result->index : item->index);
+    if (!request->form.compatible_8) {
+        json_key(&writer, "_type");
+        json_string(&writer, dialect == DIALECT_5 || item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
+    }
+    json_key(&writer, "_id");
+    json_string(&writer, item->id);
+    json_key(&writer, "status");
+    json_i64(&writer, problem_status(&result->problem));
+    if (current && result->conflict != CONFLICT_NONE && result->seq_no >= 0) {
+        json_key(&writer, "_version");
+        json_i64(&writer, result->version);
+        json_key(&writer, "_seq_no");
+        json_i64(&writer, result->seq_no);
+    }
+    json_key(&writer, "error");
+    problem_write_item(&writer, &result->problem);
+    json_end(&writer, '}');
+}
+
+static int write_entry(struct request *request, const struct bulk_request *bulk, const struct write_item *item,
+                       const struct bulk_action *action, struct write_result *result, bool rolled_back, struct buf *buf)
+{
+    enum dialect dialect = action->typed ? DIALECT_5 : DIALECT_7;
+    int r = 0;
+    buf_lit(buf, "{\"");
+    buf_slice(buf, slice_from(op_name(item->op)));
+    buf_lit(buf, "\":");
+    if (result->outcome == WRITE_FAILED) {
+        write_failure(request, item, result, dialect, rolled_back, buf);
+    } else {
+        struct write_view view = {.options = &bulk->options,
+                                  .source = &action->source,
+                                  .fields = action->fields,
+                                  .field_count = action->field_count,
+                                  .in_bulk = true,
+                                  .dialect = dialect};
+        r = write_result_write(request, item, result, &view, buf);
+    }
+    buf_byte(buf, '}');
+    return r;
+}
+
+/*
+ * What became of each action of the piece: the core's results (NULL: it was not asked), between them those that it never
+ * saw; where it refused the piece as a whole, that.
+ */
+static struct write_result *piece_results(struct request *request, const struct bulk_request *bulk,
+                                          const struct write_result *results, const struct problem *refusal)
+{
+    struct write_result *all = arena_zalloc(request->arena, (bulk->end - bulk->begin + 1) * sizeof *all);
+    size_t next = 0;
+    for (size_t i = bulk->begin; i < bulk->end; i++) {
+        struct write_result *result = &all[i - bulk->begin];
+        const struct problem *refused = &bulk->bulk.actions[i].refused;
+        if (refused->type == PROBLEM_NONE && refusal->type != PROBLEM_NONE)
+            refused = refusal;
+        if (refused->type != PROBLEM_NONE) {
+            result->outcome = WRITE_FAILED;
+            result->problem = *refused;
+        } else if (results != NULL) {
+            *result = results[next++];
+        }
+    }
+    return all;
+}
+
+/* Appends the entries of the piece. With `rolled_back` only those that failed are told. */
+static int reply_piece(struct request *request, struct bulk_request *bulk, struct write_result *results,
+                       bool rolled_back)
+{
+    struct buf *buf = &request->exchange->response;
+    for (size_t i = bulk->begin; i < bulk->end; i++) {
+        struct write_result *result = &results[i - bulk->begin];
+        bulk->failed = bulk->failed || result->outcome == WRITE_FAILED;
+        if (rolled_back && result->outcome != WRITE_FAILED)
+            continue;
+        if (buf->len > 0)
+            buf_byte(buf, ',');
+        int r = write_entry(request, bulk, &bulk->bulk.items[i], &bulk->bulk.actions[i], result, rolled_back, buf);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Puts around the entries what is known only now. */
+static int reply_end(struct request *request, const struct bulk_request *bulk, bool rolled_back)
+{
+    struct buf *buf = &request->exchange->response;
+    struct slice head = arena_printf(request->arena, "{\"took\":%llu,%s\"errors\":%s,%s\"items\":[",
+                                     (unsigned long long)(monotonic_ms() - bulk->started_ms),
+                                     bulk->bulk.pipeline_named ? "\"ingest_took\":0," : "",
+                                     bulk->failed ? "true" : "false", rolled_back ? "\"rolled_back\":true," : "");
+    size_t entries = buf->len;
+    request->exchange->status = rolled_back ? 409 : 200;
+    buf_slice(buf, head);
+    memmove(buf->data + head.len, buf->data, entries);
+    memcpy(buf->data, head.data, head.len);
+    buf_lit(buf, "]}");
+    return REQUEST_DONE;
+}
+
+static int bulk_reply(struct request *request, struct bulk_request *bulk, const struct write_result *results,
+                      const struct problem *refusal, bool rolled_back)
+{
+    int r = reply_piece(request, bulk, piece_results(request, bulk, results, refusal), rolled_back);
+    return r != 0 ? r : bulk->end == bulk->bulk.count ? reply_end(request, bulk, rolled_back) : BULK_GOES_ON;
+}
+
+/* --- What the core never sees ------------------------------------------------------------------------------------- */
+
+static struct slice shard_key(struct request *request, const struct write_item *item)
+{
+    return arena_printf(request->arena, "%.*s/%u", SLICE_ARG(item->index), write_item_shard(request, item));
+}
+
+/* Items that want more copies than there are fail by themselves, those of a shard together. */
+static void refuse_copies(struct request *request, const struct bulk_request *bulk)
+{
+    struct map siblings = MAP_INIT;
+    for (size_t i = 0; i < bulk->bulk.count; i++) {
+        struct slice key = shard_key(request, &bulk->bulk.items[i]);
+        size_t *count = map_get(&siblings, key);
+        if (count == NULL)
+            map_put(&siblings, key, count = arena_zalloc(request->arena, sizeof *count));
+        (*count)++;
+    }
+    for (size_t i = 0; i < bulk->bulk.count; i++) {
+        const struct write_item *item = &bulk->bulk.items[i];
+        const size_t *count = map_get(&siblings, shard_key(request, item));
+        if (bulk->bulk.actions[i].refused.type == PROBLEM_NONE &&
+            write_check_copies(request, &bulk->options, item, *count) != 0)
+            bulk->bulk.actions[i].refused = request->problem;
+    }
+    map_deinit(&siblings);
+}
+
+/* --- The request -------------------------------------------------------------------------------------------------- */
+
+/* The items of the piece that the core gets to see, in the command's arena. Returns: how many. */
+static size_t items_for_core(struct command *command, const struct bulk_request *bulk, bool parse)
+{
+    struct write_item *items = arena_alloc(&command->arena, (bulk->end - bulk->begin + 1) * sizeof *items);
+    size_t count = 0;
+    for (size_t i = bulk->begin; i < bulk->end; i++) {
+        if (bulk->bulk.actions[i].refused.type != PROBLEM_NONE)
+            continue;
+        items[count] = bulk->bulk.items[i];
+        if (parse && items[count].source.data != NULL)
+            write_item_parse(&items[count], command->dialect, &command->arena);
+        count++;
+    }
+    command->write.items = items;
+    return count;
+}
+
+/* Begins the next piece behind the one at hand. */
+static void next_piece(struct bulk_request *bulk)
+{
+    size_t bytes = 0;
+    bulk->begin = bulk->end;
+    if (!bulk->in_pieces)
+        bulk->end = bulk->bulk.count;
+    while (bulk->end < bulk->bulk.count && bulk->end - bulk->begin < BULK_PIECE_ITEMS_MAX &&
+           bytes < BULK_PIECE_BYTES_MAX)
+        bytes += bulk->bulk.items[bulk->end++].source.len;
+}
+
+static int bulk_done(struct request *request, struct command *command);
+
+static int submit_piece(struct request *request)
+{
+    static const struct problem none = {.type = PROBLEM_NONE};
+    struct bulk_request *bulk = request->context;
+    int r = BULK_GOES_ON;
+    while (r == BULK_GOES_ON) {
+        next_piece(bulk);
+        struct command *command = write_command_new(request, &bulk->options, 0);
+        command->dialect = bulk->bulk.actions[0].typed ? DIALECT_5 : DIALECT_7;
+        command->write.atomic = bulk->atomic;
+        command->write.item_count =
+            items_for_core(command, bulk, bulk->in_pieces || request->exchange->body.len <= BULK_PARSE_BYTES_MAX);
+        if (command->write.item_count == bulk->end - bulk->begin || (!bulk->atomic && command->write.item_count > 0))
+            return request_submit_all(request, command, bulk_done);
+        command_free(command); /* nothing is left to do, or not all of it can be done */
+        r = bulk_reply(request, bulk, NULL, &none, bulk->atomic);
+    }
+    return r;
+}
+
+/* What refuses the first piece as a whole refuses the request; a later one, all that has not been done yet. */
+static int bulk_done(struct request *request, struct command *command)
+{
+    struct bulk_request *bulk = request->context;
+    if (command->problem.type != PROBLEM_NONE && bulk->begin == 0) {
+        request->problem = command->problem;
+        return REQUEST_REFUSED;
+    }
+    if (command->problem.type != PROBLEM_NONE)
+        bulk->end = bulk->bulk.count;
+    int r = bulk_reply(request, bulk, command->write.results, &command->problem, command->write.rolled_back);
+    return r == BULK_GOES_ON ? request_work(request, submit_piece) : r;
+}
+
+static int bulk_submit(struct request *request, struct bulk_request *bulk)
+{
+    bulk->in_pieces =
+        !bulk->atomic && request->transaction.len == 0 && request->exchange->body.len > BULK_WHOLE_BYTES_MAX;
+    bulk->failed = false;
+    bulk->begin = bulk->end = 0;
+    request->context = bulk;
+    return submit_piece(request);
+}
+
+static int read_defaults(struct request *request, struct bulk_defaults *defaults, bool *ret_atomic)
+{
+    *defaults = (struct bulk_defaults){.index = request_part(request, PART_INDEX),
+                                       .type = request_part(request, PART_TYPE),
+                                       .routing = request_param(request, "routing"),
+                                       .pipeline = request_param(request, "pipeline"),
+                                       .lease = request_param(request, "lease")};
+    if (defaults->type.len == 0)
+        defaults->type = request_param(request, "type");
+    if (defaults->index.data == NULL)
+        defaults->index = request_param(request, "index");
+    if (slice_is(defaults->type, "_doc"))
+        defaults->type = SLICE_NONE;
+    int r = source_filter_params(request, &defaults->source);
+    if (r != 0 || (r = request_bool(request, "require_alias", &defaults->require_alias)) != 0)
+        return r;
+    return request_bool(request, "atomic", ret_atomic);
+}
+
+static int bulk_run(struct request *request)
+{
+    struct bulk_request *bulk = arena_alloc(request->arena, sizeof *bulk);
+    struct bulk_defaults defaults;
+    bulk->started_ms = monotonic_ms();
+    bulk->atomic = false;
+    int r = read_defaults(request, &defaults, &bulk->atomic);
+    if (r != 0 || (r = write_options_read(request, &bulk->options)) != 0)
+        return r;
+    if (request->exchange->body.len == 0)
+        return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if ((r = bulk_parse(request, request->exchange->body, &defaults, &bulk->bulk)) != 0 ||
+        (r = request_accept(request)) != 0 || (r = bulk_validate(request, &bulk->bulk)) != 0)
+        return r;
+    if (bulk->options.active_shards == ACTIVE_SHARDS_ALL || bulk->options.active_shards > 1)
+        refuse_copies(request, bulk);
+    return bulk_submit(request, bulk);
+}
+
+/* A large body takes milliseconds to parse, in which the connections of this polling thread would have to wait. */
+int handle_bulk(struct request *request)
+{
+    return request->exchange->body.len > BULK_INLINE_BYTES_MAX ? request_work(request, bulk_run) : bulk_run(request);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The by-query calls: their handlers, and what they answer. */
+#include "api/documents/by_query.h"
+
+#include <math.h>
+
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/problem_reply.h"
+#include "api/search/searches.h"
+#include "script/script.h"
+
+/* --- Status and reply --------------------------------------------------------------------------------------------- */
+
+static void number(struct json_writer *writer, const char *key, uint64_t value)
+{
+    json_key(writer, key);
+    json_u64(writer, value);
+}
+
+static void write_rate(struct json_writer *writer, double rate)
+{
+    struct buf text = BUF_INIT(64);
+    json_float_text(&text, isinf(rate) ? -1.0f : (float)rate);
+    json_key(writer, "requests_per_second");
+    json_raw(writer, buf_view(&text));
+    buf_deinit(&text);
+}
+
+/* Writes the status as Elasticsearch shows it: inside braces of the caller's. */
+static void write_status(struct json_writer *writer, const struct by_query *by, const struct by_query_status *status,
+                         int slice, double rate)
+{
+    if (slice >= 0)
+        number(writer, "slice_id", (uint64_t)slice);
+    number(writer, "total", status->total);
+    if (by->kind != BY_QUERY_DELETE)
+        number(writer, "updated", status->updated);
+    if (by->kind == BY_QUERY_REINDEX)
+        number(writer, "created", status->created);
+    number(writer, "deleted", status->deleted);
+    number(writer, "batches", status->batches);
+    number(writer, "version_conflicts", status->conflicts);
+    number(writer, "noops", status->noops);
+    json_key(writer, "retries");
+    json_raw(writer, SLICE_LIT("{\"bulk\":0,\"search\":0}"));
+    number(writer, "throttled_millis", status->throttled_us / 1000);
+    write_rate(writer, rate);
+    if (atomic_load(&by->task->cancelled)) {
+        json_key(writer, "canceled");
+        json_string(writer, SLICE_LIT("by user request"));
+    }
+    number(writer, "throttled_until_millis", 0);
+}
+
+static void write_slices(struct json_writer *writer, const struct by_query *by, double rate)
+{
+    if (by->part_count <= 1)
+        return;
+    json_key(writer, "slices");
+    json_begin(writer, '[');
+    for (uint32_t i = 0; i < by->part_count; i++) {
+        json_begin(writer, '{');
+        write_status(writer, by, &by->parts[i], (int)i, rate);
+        json_end(writer, '}');
+    }
+    json_end(writer, ']');
+}
+
+static void write_response(struct json_writer *writer, const struct by_query *by)
+{
+    double rate = task_requests_per_second(by->task);
+    json_begin(writer, '{');
+    number(writer, "took", (uint64_t)(search_clock_us() - by->task->begun_us) / 1000);
+    json_key(writer, "timed_out");
+    json_bool(writer, false);
+    write_status(writer, by, &by->sum, -1, rate);
+    if (by->rolled_back) {
+        json_key(writer, "rolled_back");
+        json_bool(writer, true);
+    }
+    write_slices(writer, by, rate);
+    json_key(writer, "failures");
+    json_begin(writer, '[');
+    if (by->failures.len > 0)
+        json_raw(writer, buf_view(&by->failures));
+    json_end(writer, ']');
+    json_end(writer, '}');
+}
+
+/* 1.x: the shards of each index, and nothing about what was deleted. */
+static void write_response_old(struct json_writer *writer, const struct by_query *by)
+{
+    json_begin(writer, '{');
+    json_key(writer, "_indices");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < by->call.context.index_count; i++) {
+        const struct search_index *index = &by->call.context.indices[i];
+        json_key_slice(writer, index->name);
+        json_begin(writer, '{');
+        reply_shards(writer, index->shard_count, index->shard_count);
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+    json_end(writer, '}');
+}
+
+static void publish_status(struct by_query *by)
+{
+    struct buf text = BUF_INIT(1u << 20);
+    struct json_writer writer;
+    double rate = task_requests_per_second(by->task);
+    json_writer_init(&writer, &text);
+    json_begin(&writer, '{');
+    write_status(&writer, by, &by->sum, -1, rate);
+    write_slices(&writer, by, rate);
+    json_end(&writer, '}');
+    task_set_status(by->task, buf_view(&text));
+    buf_deinit(&text);
+}
+
+/* --- What became of it -------------------------------------------------------------------------------------------- */
+
+/* A document of .tasks, so that the result outlives this process. */
+static void store_result(struct by_query *by, const char *member, struct slice json)
+{
+    struct task *task = by->task;
+    struct arena arena = ARENA_INIT;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    struct write_item *item = arena_alloc(&arena, sizeof *item);
+    json_writer_init(&writer, &text);
+    task_write_record(&writer, task, member, json);
+    *item = WRITE_ITEM_INIT;
+    item->op = WRITE_INDEX;
+    item->index = SLICE_LIT(".tasks");
+    item->id = task_id(&arena, task->number);
+    item->source = buf_view(&text);
+    by_query_store(by, item);
+    buf_deinit(&text);
+    arena_deinit(&arena);
+}
+
+static void answer_task(struct by_query *by)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    bool failed = by->problem.type != PROBLEM_NONE;
+    json_writer_init(&writer, &text);
+    if (failed)
+        problem_write_item(&writer, &by->problem);
+    else
+        write_response(&writer, by);
+    publish_status(by);
+    if (failed)
+        task_set_error(by->task, buf_view(&text));
+    else
+        task_set_result(by->task, buf_view(&text));
+    store_result(by, failed ? "error" : "response", buf_view(&text));
+    buf_deinit(&text);
+}
+
+static void answer_request(struct by_query *by)
+{
+    struct request *request = by->task->request;
+    struct json_writer writer;
+    request->exchange->timestamp = 0;
+    if (by->problem.type != PROBLEM_NONE) {
+        problem_copy(&request->problem, &by->problem, request->arena);
+        request_settle(request, REQUEST_REFUSED);
+        return;
+    }
+    int status = by->failure_count > 0 ? by->failure_status : 200;
+    reply_begin(request, by->rolled_back ? 409 : status, &writer);
+    if (by->old && by->failure_count == 0)
+        write_response_old(&writer, by);
+    else
+        write_response(&writer, by);
+    request_settle(request, REQUEST_DONE);
+}
+
+/* The task's work. */
+static void run_call(struct task *task)
+{
+    struct by_query *by = task->context;
+    if (by->atomic)
+        by_query_work_atomic(by);
+    else
+        by_query_work(by);
+    if (task->request != NULL)
+        answer_request(by);
+    else
+        answer_task(by);
+}
+
+void by_query_leave_view(struct by_query *by)
+{
+    core_overlay_unref(tl_steal(by->overlay));
+    catalog_unref(tl_steal(by->call.catalog));
+    if (by->pinned)
+        journal_unpin(by->api->journal, by->call.view.ts);
+    by->pinned = false;
+}
+
+static void free_call(void *context)
+{
+    struct by_query *by = context;
+    script_unref(by->compiled);
+    by_query_leave_view(by);
+    buf_deinit(&by->failures);
+}
+
+/* --- Handlers ----------------------------------------------------------------------------------------------------- */
+
+static int reply_started(struct request *request, uint64_t task_number)
+{
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "task");
+    json_string(&writer, task_id(request->arena, task_number));
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+/* The view is there: the task takes over. */
+static int by_query_ready(struct request *request)
+{
+    struct by_query *by = request->context;
+    struct task *task = by->task;
+    uint64_t number_of_task = task->number;
+    by->call.view = request->view;
+    by->call.catalog = catalog_ref(request->catalog);
+    by->overlay = tl_steal(request->overlay);
+    by->pinned = by->overlay == NULL && journal_pin(request->api->journal, by->call.view.ts) == 0;
+    task->context = by;
+    task->free = free_call;
+    task->run = run_call;
+    task->requests_per_second = by->rate;
+    task->request = by->wait ? request : NULL;
+    bool wait = by->wait;
+    publish_status(by);
+    int r = task_start(task, request->arena, &request->problem);
+    if (r != 0)
+        return r;
+    return wait ? REQUEST_PENDING : reply_started(request, number_of_task);
+}
+
+static int begin(struct request *request, enum by_query_kind kind, const char *action, bool old)
+{
+    struct task *task = task_new(searches_tasks(request->api->searches), request, action);
+    struct by_query *by = arena_zalloc(&task->arena, sizeof *by);
+    struct lock_target *targets = NULL;
+    size_t count = 0;
+    *by = (struct by_query){.kind = kind,
+                            .task = task,
+                            .api = request->api,
+                            .wait = true,
+                            .old = old,
+                            .docs_max = -1,
+                            .rate = INFINITY,
+                            .slices = 1,
+                            .failures = BUF_INIT(64u << 20)};
+    request->context = by;
+    int r = by_query_read(request, by);
+    if (r == 0 && by->transaction.len > 0 && !by->wait)
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                           "[wait_for_completion=false] is not allowed inside a transaction");
+    if (r == 0 && by->transaction.len > 0 && by->atomic)
+        r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                           "[atomic] is not allowed inside a transaction: what the call changes is part of that");
+    if (r == 0)
+        r = search_call_targets(request, &by->call, &targets, &count);
+    if (r != 0) {
+        search_keep_problem(request);
+        task_discard(task);
+        return r;
+    }
+    task->description = arena_printf(&task->arena, "%s [%.*s]%s%.*s%s",
+                                     kind == BY_QUERY_DELETE   ? "delete-by-query"
+                                     : kind == BY_QUERY_UPDATE ? "update-by-query"
+                                                               : "reindex from",
+                                     SLICE_ARG(by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all")),
+                                     kind == BY_QUERY_REINDEX ? " to [" : "", SLICE_ARG(by->dest.index),
+                                     kind == BY_QUERY_REINDEX ? "]" : "");
+    return request_read(request, targets, count, by_query_ready);
+}
+
+int handle_delete_by_query(struct request *request)
+{
+    return begin(request, BY_QUERY_DELETE, "indices:data/write/delete/byquery", false);
+}
+
+/* 1.x's DELETE /index/type/_query. */
+int handle_delete_by_query_old(struct request *request)
+{
+    return begin(request, BY_QUERY_DELETE, "indices:data/write/delete/byquery", true);
+}
+
+int handle_update_by_query(struct request *request)
+{
+    return begin(request, BY_QUERY_UPDATE, "indices:data/write/update/byquery", false);
+}
+
+int handle_reindex(struct request *request)
+{
+    return begin(request, BY_QUERY_REINDEX, "indices:data/write/reindex", false);
+}
+
+void by_query_progress(struct by_query *by)
+{
+    publish_status(by);
+}

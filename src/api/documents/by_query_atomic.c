@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * By-query calls with ?atomic=true: all that they change is in one transaction of their own.
+ *
+ * What the search ranges over is locked first, so nobody adds to it or takes from it until the commit. When a lock that is
+ * waited for would close a circle, the transaction gives way and the call is tried again from its beginning: nothing of it has
+ * been seen, and the client has no part in it.
+ */
+#include "api/request/api_internal.h"
+#include "api/documents/by_query.h"
+#include "api/request/problem_reply.h"
+#include "api/search/searches.h"
+
+#define ATTEMPTS_MAX 10
+#define TRANSACTION_IDLE_US (24 * 3600 * TL_SECOND) /* a search between two batches may take long */
+
+/* Submits a command of the transaction. Returns: 0; 1 with by->problem. The command is still the caller's. */
+static int carry_out(struct by_query *by, struct command *command)
+{
+    by_query_submit(by, command);
+    if (command->problem.type == PROBLEM_NONE)
+        return 0;
+    problem_copy(&by->problem, &command->problem, &by->task->arena);
+    return 1;
+}
+
+static int begin(struct by_query *by)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    struct txn_command *txn = &command->txn;
+    txn->id = id_random(&by->api->ids, &command->arena);
+    txn->mode = TXN_UPDATE;
+    txn->session = arena_copy(&command->arena, by->session);
+    txn->timeout_us = TRANSACTION_IDLE_US;
+    by->transaction = arena_copy(&by->task->arena, txn->id);
+    int r = carry_out(by, command);
+    command_free(command);
+    return r;
+}
+
+/* The indices that are searched, shared. */
+static int add_targets(struct by_query *by, struct command *command)
+{
+    struct txn_lock_command *lock = &command->txn_lock;
+    struct search_call *call = &by->call;
+    struct catalog_target *found = NULL;
+    int r = catalog_resolve(call->catalog, call->index, &call->options, call->dialect, &by->task->arena, &found,
+                            &lock->target_count, &by->problem);
+    if (r != 0)
+        return r;
+    lock->targets = arena_zalloc(&command->arena, (lock->target_count + 1) * sizeof *lock->targets);
+    for (size_t i = 0; i < lock->target_count; i++)
+        lock->targets[i] = (struct lock_target){.mode = LOCK_S, .index = found[i].index->name};
+    return 0;
+}
+
+/* From now on the call reads what is there under its locks. */
+static void take_view(struct by_query *by, struct txn_lock_command *lock)
+{
+    by_query_leave_view(by);
+    by->overlay = lock->overlay;
+    lock->overlay = NULL;
+    by->call.view = (struct view){by->api->store, lock->read_ts, by->overlay};
+    by->call.catalog = journal_catalog(by->api->journal);
+    by->pinned = journal_pin(by->api->journal, lock->read_ts) == 0;
+}
+
+static int lock_what_is_read(struct by_query *by)
+{
+    struct command *command = command_new(COMMAND_TXN_LOCK, by->call.dialect);
+    command->txn_lock.transaction = arena_copy(&command->arena, by->transaction);
+    command->txn_lock.timeout_us = by->options.timeout_us;
+    int r = add_targets(by, command);
+    if (r == 0)
+        r = carry_out(by, command);
+    if (r == 0)
+        take_view(by, &command->txn_lock);
+    command_free(command);
+    return r;
+}
+
+static int commit(struct by_query *by)
+{
+    struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = arena_copy(&command->arena, by->transaction);
+    command->txn.fencing_token = by->fencing_token;
+    int r = carry_out(by, command);
+    command_free(command);
+    return r;
+}
+
+/* It may have ended by itself; that is fine. */
+static void roll_back(struct by_query *by)
+{
+    struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
+    command->txn.id = arena_copy(&command->arena, by->transaction);
+    by_query_submit(by, command);
+    command_free(command);
+}
+
+static void forget_changes(struct by_query_status *status)
+{
+    status->created = status->updated = status->deleted = 0;
+}
+
+/* Nothing of what was counted has happened. */
+static void count_as_rolled_back(struct by_query *by)
+{
+    by->rolled_back = true;
+    forget_changes(&by->sum);
+    for (uint32_t i = 0; i < by->part_count; i++)
+        forget_changes(&by->parts[i]);
+}
+
+static bool has_failed(const struct by_query *by)
+{
+    return by->problem.type != PROBLEM_NONE || by->failure_count > 0 || atomic_load(&by->task->cancelled);
+}
+
+static void attempt(struct by_query *by)
+{
+    if (begin(by) != 0)
+        return;
+    int r = lock_what_is_read(by);
+    if (r < 0)
+        problem_from_code(&by->problem, &by->task->arena, r);
+    if (r == 0)
+        by_query_work(by);
+    if (!has_failed(by) && commit(by) == 0)
+        return;
+    roll_back(by);
+    count_as_rolled_back(by);
+}
+
+/* Whether it had to give way to others, and nothing else was wrong. */
+static bool gave_way(const struct by_query *by)
+{
+    return by->problem.type == PROBLEM_DEADLOCK_DETECTED && !atomic_load(&by->task->cancelled);
+}
+
+/* As if it had not begun. */
+static void start_over(struct by_query *by)
+{
+    by->problem = (struct problem){.type = PROBLEM_NONE};
+    by->sum = (struct by_query_status){0};
+    by->part_count = 0;
+    by->failure_count = 0;
+    by->failure_status = 0;
+    by->rolled_back = false;
+    buf_clear(&by->failures);
+    script_unref(tl_steal(by->compiled));
+}
+
+void by_query_work_atomic(struct by_query *by)
+{
+    attempt(by);
+    for (int i = 1; i < ATTEMPTS_MAX && gave_way(by); i++) {
+        start_over(by);
+        attempt(by);
+    }
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the bodies and parameters of the by-query calls. */
+#include "api/documents/by_query.h"
+
+#include <math.h>
+
+#include "api/request/names.h"
+#include "api/search/searches.h"
+#include "api/documents/source_filter.h"
+#include "api/documents/update_body.h"
+
+/* --- Refusals ----------------------------------------------------------------------------------------------------- */
+
+/* "[1:10] [dest] unknown field [junk]" */
+static int refuse_unknown(struct request *request, const struct json_doc *doc, yyjson_val *key, const char *parser)
+{
+    size_t line, column;
+    query_position(doc, key, false, &line, &column);
+    return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] unknown field [%.*s]", line, column, parser,
+                          SLICE_ARG(json_slice(key)));
+}
+
+/* "[reindex] failed to parse field [dest]" around what is wrong inside. */
+static int wrap_field(struct request *request, const struct json_doc *doc, yyjson_val *value, const char *field)
+{
+    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
+    size_t line, column;
+    *cause = request->problem;
+    query_position(doc, value, true, &line, &column);
+    request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] failed to parse field [%s]", line, column,
+                   field);
+    request->problem.caused_by = cause;
+    return REQUEST_REFUSED;
+}
+
+/* --- Members all of them have ------------------------------------------------------------------------------------- */
+
+static int read_conflicts(struct request *request, struct by_query *by, struct slice text)
+{
+    by->proceed = slice_is(text, "proceed");
+    if (by->proceed || slice_is(text, "abort"))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "conflicts may only be \"proceed\" or \"abort\" but was [%.*s]", SLICE_ARG(text));
+}
+
+static int set_docs_max(struct request *request, struct by_query *by, int64_t number)
+{
+    if (number < 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] parameter cannot be negative, found [%lld]",
+                              by->call.dialect == DIALECT_7 ? "max_docs" : "size", (long long)number);
+    if (by->docs_max >= 0 && by->docs_max != number)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[max_docs] set to two different values [%lld] and [%lld]", (long long)by->docs_max,
+                              (long long)number);
+    by->docs_max = number;
+    return 0;
+}
+
+static int read_docs_max(struct request *request, struct by_query *by, yyjson_val *value)
+{
+    int64_t number = yyjson_get_sint(value);
+    if (yyjson_is_str(value) && !slice_to_i64(json_slice(value), &number))
+        return request_refuse(request, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                              SLICE_ARG(json_slice(value)));
+    return set_docs_max(request, by, number);
+}
+
+static int read_script(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key,
+                       yyjson_val *value)
+{
+    struct write_update *script = &by->script;
+    struct slice *kept[] = {&script->script_source, &script->script_id, &script->script_file, &script->script_lang,
+                            &script->script_params};
+    int r = update_script_parse(request, doc, key, value, "UpdateByQuery", by->call.dialect, script);
+    for (size_t i = 0; r == 0 && i < sizeof kept / sizeof *kept; i++) {
+        if (kept[i]->data != NULL)
+            *kept[i] = arena_copy(by->call.arena, *kept[i]);
+    }
+    return r;
+}
+
+/* --- Bodies of _delete_by_query and _update_by_query -------------------------------------------------------------- */
+
+static bool is_own_member(const struct by_query *by, struct slice name)
+{
+    return slice_is(name, "conflicts") || slice_is(name, "max_docs") ||
+           (slice_is(name, "script") && by->kind == BY_QUERY_UPDATE);
+}
+
+static int read_own_member(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *key,
+                           yyjson_val *value)
+{
+    if (slice_is(json_slice(key), "conflicts"))
+        return read_conflicts(request, by, json_slice(value));
+    if (slice_is(json_slice(key), "max_docs"))
+        return read_docs_max(request, by, value);
+    return read_script(request, by, doc, key, value);
+}
+
+/* The members of a search, apart from those that are the call's own. */
+static struct slice search_part(struct by_query *by, yyjson_val *body)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    size_t index, count;
+    yyjson_val *key, *value;
+    buf_lit(&text, "{");
+    yyjson_obj_foreach (body, index, count, key, value) {
+        if (is_own_member(by, json_slice(key)))
+            continue;
+        if (text.len > 1)
+            buf_lit(&text, ",");
+        buf_json_string(&text, json_slice(key));
+        buf_lit(&text, ":");
+        json_write(&text, value, by->call.dialect);
+    }
+    buf_lit(&text, "}");
+    struct slice kept = arena_copy(by->call.arena, buf_view(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+static int read_body(struct request *request, struct by_query *by)
+{
+    struct json_doc *doc = arena_zalloc(by->call.arena, sizeof *doc);
+    struct slice body = request_body(request);
+    size_t index, count;
+    yyjson_val *key, *value;
+    bool own = false;
+    if (body.len == 0)
+        return 0;
+    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
+    if (r != 0)
+        return r > 0 ? REQUEST_REFUSED : tl_trace(r);
+    yyjson_obj_foreach (doc->root, index, count, key, value) {
+        if (!is_own_member(by, json_slice(key)))
+            continue;
+        own = true;
+        if ((r = read_own_member(request, by, doc, key, value)) != 0)
+            return r;
+    }
+    return search_call_body(request, &by->call, own ? search_part(by, doc->root) : body, false);
+}
+
+/* --- The body of _reindex ----------------------------------------------------------------------------------------- */
+
+/* Reading from other clusters is off: no host is on the list of those that may be read. */
+static int refuse_remote(struct request *request, yyjson_val *remote)
+{
+    struct slice host = json_slice(json_get_lit(remote, "host"));
+    struct slice unsupported = SLICE_LIT("");
+    size_t index, count, scheme = 0;
+    yyjson_val *key, *value;
+    while (scheme + 3 <= host.len && memcmp(host.data + scheme, "://", 3) != 0)
+        scheme++;
+    struct slice address = slice_from_offset(host, scheme + 3);
+    size_t colon = slice_find_byte(address, ':');
+    if (scheme + 3 > host.len || colon == 0 || colon + 1 >= address.len)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[host] must be of the form [scheme]://[host]:[port](/[pathPrefix])? but was [%.*s]",
+                              SLICE_ARG(host));
+    yyjson_obj_foreach (remote, index, count, key, value) {
+        struct slice name = json_slice(key);
+        int64_t ignored;
+        if (slice_is(name, "socket_timeout") || slice_is(name, "connect_timeout")) {
+            if (params_time_parse(json_slice(value), name, DIALECT_7, request->arena, &ignored, &request->problem) !=
+                0) {
+                request->problem.type = PROBLEM_NUMBER_FORMAT;
+                return REQUEST_REFUSED;
+            }
+        } else if (!slice_is(name, "host") && !slice_is(name, "username") && !slice_is(name, "password") &&
+                   !slice_is(name, "headers")) {
+            unsupported = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(unsupported),
+                                       unsupported.len > 0 ? "," : "", SLICE_ARG(name));
+        }
+    }
+    if (unsupported.len > 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported fields in [remote]: [%.*s]",
+                              SLICE_ARG(unsupported));
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] not whitelisted in reindex.remote.whitelist",
+                          (int)slice_find_byte(address, '/'), address.data);
+}
+
+static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *source)
+{
+    struct query_parser parser = {
+        .arena = by->call.arena, .dialect = by->call.dialect, .doc = doc, .problem = &request->problem};
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc *rest = arena_zalloc(by->call.arena, sizeof *rest);
+    size_t index, count;
+    yyjson_val *key, *value;
+    buf_lit(&text, "{");
+    yyjson_obj_foreach (source, index, count, key, value) {
+        struct slice name = json_slice(key);
+        if (slice_is(name, "index")) {
+            by->call.index = names_of_json(by->call.arena, value);
+        } else if (slice_is(name, "type")) {
+            by->call.types = names_of_json(by->call.arena, value);
+        } else if (!slice_is(name, "remote")) {
+            if (text.len > 1)
+                buf_lit(&text, ",");
+            buf_json_string(&text, name);
+            buf_lit(&text, ":");
+            json_write(&text, value, by->call.dialect);
+        }
+    }
+    buf_lit(&text, "}");
+    struct slice kept = arena_copy(by->call.arena, buf_view(&text));
+    buf_deinit(&text);
+    yyjson_val *remote = json_get_lit(source, "remote");
+    if (remote != NULL)
+        return refuse_remote(request, remote);
+    int r = json_parse_stored(by->call.arena, kept, rest);
+    if (r != 0)
+        return tl_trace(r);
+    parser.doc = rest;
+    return search_request_parse(&parser, rest->root, &by->call.search) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+static int read_routing(struct request *request, struct by_query_dest *dest, struct slice text)
+{
+    if (slice_is(text, "keep"))
+        dest->routing = SLICE_NONE;
+    else if (slice_is(text, "discard"))
+        dest->routing = SLICE_LIT("");
+    else if (text.len > 1 && text.data[0] == '=')
+        dest->routing = slice_from_offset(text, 1);
+    else
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported routing command: [%.*s]",
+                              SLICE_ARG(text));
+    return 0;
+}
+
+static int read_dest(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *dest)
+{
+    size_t index, count;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach (dest, index, count, key, value) {
+        struct slice name = json_slice(key), text = json_slice(value);
+        int r = 0;
+        if (slice_is(name, "index"))
+            by->dest.index = text;
+        else if (slice_is(name, "type"))
+            by->dest.type = text;
+        else if (slice_is(name, "routing"))
+            r = read_routing(request, &by->dest, text);
+        else if (slice_is(name, "op_type"))
+            by->dest.create = slice_is(text, "create");
+        else if (slice_is(name, "version_type"))
+            r = doc_version_type(request, text, &by->dest.version_type);
+        else if (slice_is(name, "pipeline"))
+            r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "pipeline with id [%.*s] does not exist",
+                               SLICE_ARG(text));
+        else
+            r = refuse_unknown(request, doc, key, "dest");
+        if (r != 0)
+            return r;
+    }
+    by->dest.versioned = by->dest.version_type != VERSION_INTERNAL;
+    return 0;
+}
+
+static int read_reindex_member(struct request *request, struct by_query *by, const struct json_doc *doc,
+                               yyjson_val *key, yyjson_val *value)
+{
+    struct slice name = json_slice(key);
+    int r;
+    if (slice_is(name, "source")) {
+        r = read_source(request, by, doc, value);
+        return r == REQUEST_REFUSED ? wrap_field(request, doc, value, "source") : r;
+    }
+    if (slice_is(name, "dest")) {
+        r = read_dest(request, by, doc, value);
+        return r == REQUEST_REFUSED ? wrap_field(request, doc, value, "dest") : r;
+    }
+    if (slice_is(name, "conflicts"))
+        return read_conflicts(request, by, json_slice(value));
+    if (slice_is(name, "max_docs") || slice_is(name, "size"))
+        return read_docs_max(request, by, value);
+    if (slice_is(name, "script"))
+        return read_script(request, by, doc, key, value);
+    return refuse_unknown(request, doc, key, "reindex");
+}
+
+static int read_reindex(struct request *request, struct by_query *by)
+{
+    struct json_doc *doc = arena_zalloc(by->call.arena, sizeof *doc);
+    struct slice body = request_body(request);
+    size_t index, count;
+    yyjson_val *key, *value;
+    if (body.len == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: body is missing;");
+    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
+    if (r != 0)
+        return r > 0 ? REQUEST_REFUSED : tl_trace(r);
+    by->call.index = SLICE_NONE;
+    yyjson_obj_foreach (doc->root, index, count, key, value) {
+        if ((r = read_reindex_member(request, by, doc, key, value)) != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* --- Parameters --------------------------------------------------------------------------------------------------- */
+
+static int read_docs_param(struct request *request, struct by_query *by, const char *name)
+{
+    int32_t number = 0;
+    if (request_param(request, name).data == NULL)
+        return 0;
+    int r = request_int(request, name, &number);
+    return r == 0 ? set_docs_max(request, by, number) : r;
+}
+
+static int read_slices(struct request *request, struct by_query *by)
+{
+    struct slice text = request_param(request, "slices");
+    uint64_t number = 1;
+    if (text.data == NULL)
+        return 0;
+    if (slice_is(text, "auto")) {
+        by->slices = 0;
+        return 0;
+    }
+    if (!slice_to_u64(text, &number) || number < 1)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[slices] must be a positive integer or the string \"auto\"");
+    if (number > BY_QUERY_SLICES_MAX)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "The number of slices [%.*s] is too large. It must be less than [%d]. This "
+                              "limit can be set by changing the "
+                              "[index.max_slices_per_scroll] index level setting.",
+                              SLICE_ARG(text), BY_QUERY_SLICES_MAX);
+    by->slices = (uint32_t)number;
+    return 0;
+}
+
+static int read_params(struct request *request, struct by_query *by)
+{
+    int32_t batch = by->call.search.size >= 0 && by->kind == BY_QUERY_REINDEX ? by->call.search.size : BY_QUERY_BATCH;
+    struct slice conflicts = request_param(request, "conflicts");
+    bool ignored = false;
+    int r;
+    if (by->kind != BY_QUERY_REINDEX && by->call.search.size >= 0 &&
+        (r = set_docs_max(request, by, by->call.search.size)) != 0)
+        return r; /* "size" of the body, before 7.3 */
+    if ((r = read_docs_param(request, by, "size")) != 0 || (r = read_docs_param(request, by, "max_docs")) != 0 ||
+        (r = request_int(request, "scroll_size", &batch)) != 0 || (r = read_slices(request, by)) != 0 ||
+        (r = task_read_rate(request, &by->rate)) != 0 ||
+        (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
+        (r = request_bool(request, "atomic", &by->atomic)) != 0 ||
+        (r = request_bool(request, "version", &ignored)) != 0 || (r = write_options_read(request, &by->options)) != 0)
+        return r;
+    if (conflicts.data != NULL && (r = read_conflicts(request, by, conflicts)) != 0)
+        return r;
+    if (batch < 1 || batch > SEARCH_WINDOW_MAX)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[scroll_size] must be between 1 and %d, was [%d]",
+                              SEARCH_WINDOW_MAX, batch);
+    by->call.search.size = batch;
+    if (by->docs_max >= 0 && by->slices > 1 && by->docs_max < (int64_t)by->slices)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] should be >= [slices]");
+    return search_call_lucene(request, &by->call);
+}
+
+static int validate(struct request *request, struct by_query *by)
+{
+    const struct search_request *search = &by->call.search;
+    struct validation validation = {.arena = request->arena};
+    if (by->kind == BY_QUERY_REINDEX && by->call.index.data == NULL)
+        validation_add(&validation, "use _all if you really want to copy from all existing indexes");
+    if (search->from >= 0)
+        validation_add(&validation, "from is not supported in this context");
+    if (search->stored_field_count > 0)
+        validation_add(&validation, "stored_fields is not supported in this context");
+    if (search->no_source)
+        validation_add(&validation, "_source:false is not supported in this context");
+    if (by->kind == BY_QUERY_DELETE && search->query == NULL)
+        validation_add(&validation, "query is missing");
+    if (by->kind == BY_QUERY_REINDEX && by->dest.index.len == 0)
+        validation_add(&validation, "index must be specified");
+    if (by->slices != 1 && search->slice_max > 0)
+        validation_add(&validation, "can't specify both manual and automatic slicing at the same time");
+    int r = validation_end(&validation, request);
+    if (r != 0)
+        return r;
+    if (by->kind == BY_QUERY_REINDEX && slice_equal(by->call.index, by->dest.index))
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: reindex cannot write into an index its reading from [%.*s];",
+                              SLICE_ARG(by->dest.index));
+    return 0;
+}
+
+static struct slice keep(struct by_query *by, struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(by->call.arena, text);
+}
+
+int by_query_read(struct request *request, struct by_query *by)
+{
+    int r = search_call_init(request, &by->task->arena, &by->call);
+    if (r == 0)
+        r = by->kind == BY_QUERY_REINDEX ? read_reindex(request, by) : read_body(request, by);
+    if (r == 0)
+        r = read_params(request, by);
+    if (r == 0)
+        r = validate(request, by);
+    by->session = keep(by, request->session);
+    by->transaction = keep(by, request->transaction);
+    by->fencing_token = request->fencing_token;
+    by->options.timeout = keep(by, by->options.timeout);
+    by->options.lease = keep(by, by->options.lease);
+    return r == 0 ? request_accept(request) : r;
+}

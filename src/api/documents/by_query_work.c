@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of a by-query call: read a batch of hits, make items of them, submit them as one command, wait,
+ * count.
+ */
+#include <math.h>
+#include <time.h>
+
+#include "api/request/api_internal.h"
+#include "api/documents/by_query.h"
+#include "api/request/problem_reply.h"
+#include "api/search/searches.h"
+#include "mapping/mapping.h"
+#include "script/script.h"
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+/* A thread that waits for its command. */
+struct waiting {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool done;
+};
+
+static void command_done(struct command *command)
+{
+    struct waiting *waiting = command->context;
+    pthread_mutex_lock(&waiting->lock);
+    waiting->done = true;
+    pthread_cond_signal(&waiting->wake);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+void by_query_submit(struct by_query *by, struct command *command)
+{
+    struct waiting waiting = {.done = false};
+    pthread_mutex_init(&waiting.lock, NULL);
+    pthread_cond_init(&waiting.wake, NULL);
+    command->on_done = command_done;
+    command->context = &waiting;
+    journal_submit(by->api->journal, command, false);
+    pthread_mutex_lock(&waiting.lock);
+    while (!waiting.done)
+        pthread_cond_wait(&waiting.wake, &waiting.lock);
+    pthread_mutex_unlock(&waiting.lock);
+    pthread_cond_destroy(&waiting.wake);
+    pthread_mutex_destroy(&waiting.lock);
+}
+
+static struct command *new_command(struct by_query *by, size_t count)
+{
+    struct command *command = command_new(COMMAND_WRITE, by->call.dialect);
+    struct write_command *write = &command->write;
+    write->items = arena_alloc(&command->arena, (count + 1) * sizeof *write->items);
+    write->session = arena_copy(&command->arena, by->session);
+    write->transaction = arena_copy(&command->arena, by->transaction);
+    write->fencing_token = by->fencing_token;
+    write->timeout_us = by->options.timeout_us;
+    return command;
+}
+
+void by_query_store(struct by_query *by, const struct write_item *item)
+{
+    struct command *command = new_command(by, 1);
+    command->write.transaction = SLICE_NONE;
+    command->write.session = SLICE_NONE;
+    command->write.fencing_token = 0;
+    command->write.items[0] = *item;
+    command->write.items[0].index = arena_copy(&command->arena, item->index);
+    command->write.items[0].id = arena_copy(&command->arena, item->id);
+    command->write.items[0].source = arena_copy(&command->arena, item->source);
+    command->write.item_count = 1;
+    command->dialect = DIALECT_7;
+    by_query_submit(by, command);
+    command_free(command);
+}
+
+/* --- Items -------------------------------------------------------------------------------------------------------- */
+
+/* One batch on its way. */
+struct batch {
+    struct by_query *by;
+    struct by_query_status *status;
+    struct command *command;
+    size_t noops;
+    size_t hits;
+    int r; /* what ended it */
+};
+
+static struct slice copy(struct batch *batch, struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(&batch->command->arena, text);
+}
+
+/* A type is only named where it is not the only one of 7.x. */
+static struct slice item_type(struct batch *batch, struct slice type)
+{
+    return slice_is(type, "_doc") ? SLICE_LIT("") : copy(batch, type);
+}
+
+static void guard(struct batch *batch, struct write_item *item, const struct search_hit *hit)
+{
+    if (batch->by->call.dialect == DIALECT_5) {
+        item->version = hit->version;
+        return;
+    }
+    item->if_seq_no = hit->seq_no;
+    item->if_primary_term = 1;
+}
+
+static void make_item(struct batch *batch, struct write_item *item, const struct search_hit *hit)
+{
+    struct by_query *by = batch->by;
+    *item = WRITE_ITEM_INIT;
+    item->op = by->kind == BY_QUERY_DELETE ? WRITE_DELETE : by->dest.create ? WRITE_CREATE : WRITE_INDEX;
+    item->id = copy(batch, hit->id);
+    item->routing = copy(batch, hit->routing);
+    item->lease = copy(batch, by->options.lease);
+    if (by->kind != BY_QUERY_DELETE)
+        item->source = copy(batch, hit->source);
+    if (by->kind != BY_QUERY_REINDEX) {
+        item->index = copy(batch, hit->index->name);
+        item->type = item_type(batch, hit->type);
+        guard(batch, item, hit);
+        return;
+    }
+    item->index = copy(batch, by->dest.index);
+    item->type = by->dest.type.len > 0 ? copy(batch, by->dest.type) : item_type(batch, hit->type);
+    if (by->dest.routing.data != NULL)
+        item->routing = by->dest.routing.len > 0 ? copy(batch, by->dest.routing) : SLICE_NONE;
+    if (by->dest.versioned) {
+        item->version_type = by->dest.version_type;
+        item->version = hit->version;
+    }
+}
+
+static uint64_t clock_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static int refuse(struct by_query *by, const struct problem *problem)
+{
+    problem_copy(&by->problem, problem, &by->task->arena);
+    return SEARCH_REFUSED;
+}
+
+static int refuse_text(struct by_query *by, const char *text)
+{
+    problem_set(&by->problem, &by->task->arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", text);
+    return SEARCH_REFUSED;
+}
+
+/* What ctx says at the end goes into the item. An update by query may change nothing but the source. */
+static int apply_metadata(struct batch *batch, struct write_item *item, const struct script_update *update)
+{
+    struct by_query *by = batch->by;
+    if (by->kind != BY_QUERY_REINDEX) {
+        const char *changed = update->index_changed     ? "_index"
+                              : update->type_changed    ? "_type"
+                              : update->id_changed      ? "_id"
+                              : update->version_changed ? "_version"
+                              : update->routing_changed ? "_routing"
+                                                        : NULL;
+        if (changed == NULL)
+            return 0;
+        return refuse_text(by, arena_printf(&by->task->arena, "Modifying [%s] not allowed", changed).data);
+    }
+    if (update->index_changed && update->index_after.data == NULL) {
+        problem_set(&by->problem, &by->task->arena, PROBLEM_NULL_POINTER, "Can't reindex without a destination index!");
+        return SEARCH_REFUSED;
+    }
+    if (update->index_changed)
+        item->index = copy(batch, update->index_after);
+    if (update->type_changed)
+        item->type = copy(batch, update->type_after);
+    if (update->routing_changed)
+        item->routing = copy(batch, update->routing_after);
+    if (update->version_changed) {
+        item->version = update->version_after < 0 ? VERSION_ANY : update->version_after;
+        item->version_type = update->version_after < 0 ? VERSION_INTERNAL : item->version_type;
+    }
+    if (update->id_changed) {
+        item->id_generated = update->id_after.data == NULL;
+        item->id = item->id_generated ? id_document(&by->api->ids, clock_now_us(), &batch->command->arena)
+                                      : copy(batch, update->id_after);
+    }
+    return 0;
+}
+
+/* Whether a script sees versions: 7.x reads them only where they go along to another index. */
+static bool knows_version(const struct by_query *by)
+{
+    return by->call.dialect == DIALECT_5 || (by->kind == BY_QUERY_REINDEX && by->dest.versioned);
+}
+
+/* What the script left in ctx. Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
+static int apply(struct batch *batch, struct write_item *item, const struct script_update *update, bool *ret_wanted)
+{
+    struct by_query *by = batch->by;
+    int r = apply_metadata(batch, item, update);
+    if (r != 0)
+        return r;
+    *ret_wanted = update->op_after == SCRIPT_OP_INDEX || update->op_after == SCRIPT_OP_DELETE;
+    if (update->op_after == SCRIPT_OP_OTHER)
+        return refuse_text(by, arena_printf(&by->task->arena,
+                                            "Operation type [%.*s] not allowed, only [noop, index, delete] are allowed",
+                                            SLICE_ARG(update->op_text))
+                                   .data);
+    if (update->op_after == SCRIPT_OP_INDEX && update->strange_keys.data != NULL)
+        return refuse_text(by, arena_printf(&by->task->arena, "Invalid fields added to context [%.*s]",
+                                            SLICE_ARG(update->strange_keys))
+                                   .data);
+    item->source = copy(batch, update->source_after);
+    if (update->op_after == SCRIPT_OP_DELETE) {
+        item->op = WRITE_DELETE;
+        item->source = SLICE_NONE;
+        if (by->kind == BY_QUERY_REINDEX) {
+            item->version = VERSION_ANY;
+            item->version_type = VERSION_INTERNAL;
+        }
+    }
+    return 0;
+}
+
+/* Returns: 0 with *ret_wanted; SEARCH_REFUSED. */
+static int run_script(struct batch *batch, struct write_item *item, const struct search_hit *hit, bool *ret_wanted)
+{
+    struct by_query *by = batch->by;
+    struct arena arena = ARENA_INIT;
+    struct problem problem;
+    bool typed = by->call.dialect == DIALECT_5;
+    struct script_update update = {.ctx = typed ? SCRIPT_CTX_BY_QUERY_TYPED : SCRIPT_CTX_BY_QUERY,
+                                   .index = item->index,
+                                   .type = hit->type,
+                                   .id = hit->id,
+                                   .routing = hit->routing,
+                                   .version = knows_version(by) ? hit->version : -1,
+                                   .now_ms = by->call.context.now_ms,
+                                   .source = hit->source,
+                                   .params = by->script.script_params};
+    update.index = hit->index->name;
+    int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
+    *ret_wanted = false;
+    if (r > 0) {
+        r = refuse(by, &problem);
+    } else if (r == 0) {
+        r = apply(batch, item, &update, ret_wanted);
+        bool nothing = r == 0 && !*ret_wanted;
+        batch->status->noops += nothing;
+        by->sum.noops += nothing;
+        batch->noops += nothing;
+    }
+    arena_deinit(&arena);
+    return r;
+}
+
+static int check_source(struct by_query *by, const struct search_hit *hit)
+{
+    const struct mapping_type *type = mapping_type(hit->index->mapping, hit->type);
+    if (by->kind == BY_QUERY_DELETE || type == NULL || type->source_enabled)
+        return 0;
+    return refuse_text(by, arena_printf(&by->task->arena, "[%.*s][%.*s][%.*s] didn't store _source",
+                                        SLICE_ARG(hit->index->name), SLICE_ARG(hit->type), SLICE_ARG(hit->id))
+                               .data);
+}
+
+static int take_hit(void *user, const struct search_hit *hit)
+{
+    struct batch *batch = user;
+    struct by_query *by = batch->by;
+    struct write_item *item = &batch->command->write.items[batch->command->write.item_count];
+    bool wanted = true;
+    batch->hits++;
+    int r = check_source(by, hit);
+    if (r != 0)
+        return r;
+    make_item(batch, item, hit);
+    if (by->compiled != NULL)
+        r = run_script(batch, item, hit, &wanted);
+    batch->command->write.item_count += r == 0 && wanted;
+    return r;
+}
+
+/* --- Outcomes ----------------------------------------------------------------------------------------------------- */
+
+static void add_failure(struct by_query *by, const struct write_item *item, const struct problem *problem)
+{
+    struct json_writer writer;
+    int status = problem_status(problem);
+    by->failure_status = status > by->failure_status ? status : by->failure_status;
+    if (by->failure_count++ >= BY_QUERY_FAILURES_MAX)
+        return;
+    if (by->failures.len > 0)
+        buf_lit(&by->failures, ",");
+    json_writer_init(&writer, &by->failures);
+    json_begin(&writer, '{');
+    json_key(&writer, "index");
+    json_string(&writer, item->index);
+    json_key(&writer, "type");
+    json_string(&writer, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
+    json_key(&writer, "id");
+    json_string(&writer, item->id);
+    json_key(&writer, "cause");
+    problem_write_item(&writer, problem);
+    json_key(&writer, "status");
+    json_i64(&writer, status);
+    json_end(&writer, '}');
+}
+
+/* Returns: whether the call may go on. */
+static bool count_result(struct batch *batch, struct request *shell, const struct write_item *item,
+                         struct write_result *result)
+{
+    struct by_query *by = batch->by;
+    struct by_query_status *both[] = {batch->status, &by->sum};
+    for (size_t i = 0; i < 2; i++) {
+        struct by_query_status *status = both[i];
+        status->created += result->outcome == WRITE_CREATED;
+        status->updated += result->outcome == WRITE_UPDATED;
+        status->deleted += result->outcome == WRITE_DELETED;
+        status->conflicts += result->outcome == WRITE_FAILED && result->problem.type == PROBLEM_VERSION_CONFLICT;
+    }
+    if (result->outcome != WRITE_FAILED || (result->problem.type == PROBLEM_VERSION_CONFLICT && by->proceed))
+        return true;
+    write_result_problem(shell, item, result, by->call.dialect);
+    add_failure(by, item, &result->problem);
+    return false;
+}
+
+static int count_results(struct batch *batch)
+{
+    struct by_query *by = batch->by;
+    struct write_command *write = &batch->command->write;
+    struct request shell = {.api = by->api, .arena = &batch->command->arena, .dialect = by->call.dialect};
+    bool go_on = true;
+    if (batch->command->problem.type != PROBLEM_NONE)
+        return refuse(by, &batch->command->problem);
+    for (size_t i = 0; i < write->item_count; i++)
+        go_on = count_result(batch, &shell, &write->items[i], &write->results[i]) && go_on;
+    return go_on ? 0 : SEARCH_CANCELLED;
+}
+
+/* Copies that the client wants to wait for and that there are none of: every item fails. */
+static bool lacks_copies(struct batch *batch)
+{
+    struct by_query *by = batch->by;
+    struct write_command *write = &batch->command->write;
+    struct request shell = {
+        .api = by->api, .arena = &batch->command->arena, .dialect = by->call.dialect, .catalog = by->call.catalog};
+    bool lacks = false;
+    for (size_t i = 0; i < write->item_count; i++) {
+        if (write_check_copies(&shell, &by->options, &write->items[i], 0) == 0)
+            break;
+        lacks = true;
+        add_failure(by, &write->items[i], &shell.problem);
+    }
+    return lacks;
+}
+
+/* --- Batches ------------------------------------------------------------------------------------------------------ */
+
+/* A batch of n hits lasts n / rate seconds at least; rethrottling counts at once. */
+static void throttle(struct by_query *by, struct by_query_status *status, size_t hits)
+{
+    uint64_t slept = 0;
+    while (!atomic_load(&by->task->cancelled)) {
+        double rate = task_requests_per_second(by->task);
+        double wanted = isinf(rate) ? 0 : (double)hits / rate * 1e6;
+        if (wanted <= (double)slept)
+            break;
+        double left = wanted - (double)slept;
+        slept += task_sleep(by->task, left > 3.6e9 ? 3600 * TL_SECOND : (uint64_t)left + 1);
+    }
+    status->throttled_us += slept;
+    by->sum.throttled_us += slept;
+}
+
+static int write_batch(struct batch *batch)
+{
+    struct by_query *by = batch->by;
+    if (batch->command->write.item_count == 0)
+        return 0;
+    if (lacks_copies(batch))
+        return SEARCH_CANCELLED;
+    by_query_submit(by, batch->command);
+    return count_results(batch);
+}
+
+/* Reads a batch. Returns: 0 with batch->hits; SEARCH_…; fatal codes. */
+static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t size, bool first)
+{
+    struct by_query *by = batch->by;
+    struct search_result result;
+    struct problem problem = {0};
+    struct arena arena = ARENA_INIT;
+    by->call.context.arena = &arena;
+    by->call.search.size = size;
+    batch->command = new_command(by, (size_t)size);
+    int r = search_next_each(&by->call.context, &by->call.search, cursor, take_hit, batch, &result, &problem);
+    if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
+        refuse(by, &problem);
+    if (r == 0 && first) {
+        uint64_t total =
+            by->docs_max >= 0 && result.total > (uint64_t)by->docs_max ? (uint64_t)by->docs_max : result.total;
+        batch->status->total += total;
+        by->sum.total += total;
+    }
+    search_result_deinit(&result);
+    arena_deinit(&arena);
+    by->call.context.arena = by->call.arena;
+    return r;
+}
+
+static int run_slice(struct by_query *by, struct by_query_status *status, int64_t docs_max)
+{
+    tl_cleanup(search_cursor_freep) struct search_cursor *cursor = search_cursor_new();
+    int32_t batch_size = by->call.search.size;
+    size_t before = 0;
+    int r = 0;
+    for (bool first = true; r == 0 && docs_max != 0; first = false) {
+        struct batch batch = {.by = by, .status = status};
+        int32_t size = docs_max > 0 && docs_max < batch_size ? (int32_t)docs_max : batch_size;
+        r = read_batch(&batch, cursor, size, first);
+        bool end = batch.hits == 0;
+        if (r == 0 && !end) {
+            if (!first)
+                throttle(by, status, before);
+            status->batches++;
+            by->sum.batches++;
+            docs_max -= docs_max > 0 ? (int64_t)batch.hits : 0;
+            before = batch.hits;
+            r = atomic_load(&by->task->cancelled) ? SEARCH_CANCELLED : write_batch(&batch);
+            by_query_progress(by);
+        }
+        command_free(batch.command);
+        if (end)
+            break;
+    }
+    by->call.search.size = batch_size;
+    return r;
+}
+
+/* --- The whole ---------------------------------------------------------------------------------------------------- */
+
+static int compile_script(struct by_query *by)
+{
+    struct query_script spec = {.source = by->script.script_source,
+                                .id = by->script.script_id,
+                                .file = by->script.script_file,
+                                .lang = by->script.script_lang};
+    if (spec.source.data == NULL && spec.id.data == NULL && spec.file.data == NULL)
+        return 0;
+    struct problem problem = {0};
+    int r = by->call.context.compile(by->call.context.compile_user, &spec, SCRIPT_FOR_UPDATE, &by->compiled,
+                                     by->call.arena, &problem);
+    if (r > 0 && by->call.dialect == DIALECT_5 && problem.type == PROBLEM_SCRIPT) /* its own failure, to 5.x */
+        problem.status = 500;
+    return r > 0 ? refuse(by, &problem) : r;
+}
+
+/* As many slices as the index with the fewest shards has. */
+static uint32_t automatic_slices(const struct by_query *by)
+{
+    uint32_t slices = by->call.context.index_count > 0 ? UINT32_MAX : 1;
+    for (size_t i = 0; i < by->call.context.index_count; i++)
+        slices = by->call.context.indices[i].shard_count < slices ? by->call.context.indices[i].shard_count : slices;
+    return slices > 20 ? 20 : slices;
+}
+
+static int run_slices(struct by_query *by)
+{
+    uint32_t slices = by->slices != 0 ? by->slices : automatic_slices(by);
+    int r = 0;
+    by->parts = arena_zalloc(&by->task->arena, slices * sizeof *by->parts);
+    by->part_count = slices;
+    for (uint32_t i = 0; r == 0 && i < slices; i++) {
+        if (slices > 1) {
+            by->call.search.slice_max = slices;
+            by->call.search.slice_id = i;
+        }
+        r = run_slice(by, &by->parts[i], by->docs_max >= 0 && slices > 1 ? by->docs_max / slices : by->docs_max);
+    }
+    return r;
+}
+
+void by_query_work(struct by_query *by)
+{
+    struct problem problem = {0};
+    by->call.context.cancelled = NULL;
+    int r = search_call_open(&by->call, &problem);
+    if (r == SEARCH_REFUSED)
+        refuse(by, &problem);
+    by->call.context.cancelled = &by->task->cancelled;
+    if (r == 0)
+        r = compile_script(by);
+    if (r == 0)
+        r = run_slices(by);
+    if (r == SEARCH_TOO_OLD)
+        problem_set(&by->problem, &by->task->arena, PROBLEM_TIMESTAMP_TOO_OLD,
+                    "the history that this call reads is gone");
+    if (r < 0)
+        problem_from_code(&by->problem, &by->task->arena, r);
+}

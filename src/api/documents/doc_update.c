@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Update of one document.
+ */
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/documents/rehearsal.h"
+#include "api/documents/update_body.h"
+
+/* What the completion needs. In the request's arena. */
+struct single_update {
+    struct write_options options;
+    struct write_item item;
+    struct update_body body;
+};
+
+/* "fields=a,b" of 5.x; in 7.10 an unknown parameter. */
+static void read_fields_param(struct request *request, struct update_body *body)
+{
+    struct slice text = request_param(request, "fields");
+    struct slice *fields = arena_alloc(request->arena, (text.len + 1) * sizeof *fields);
+    if (text.data == NULL)
+        return;
+    body->field_count = 0;
+    while (text.len > 0) {
+        size_t len = slice_find_byte(text, ',');
+        fields[body->field_count++] = slice_make(text.data, len);
+        text = slice_from_offset(text, len + 1);
+    }
+    body->fields = fields;
+}
+
+static int update_submit(struct request *request, struct single_update *single);
+
+/* On a worker: a script that takes long goes to the core only when it has been seen to succeed. */
+static int update_again(struct request *request)
+{
+    struct single_update *single = request->context;
+    single->body.update.script_steps = 0;
+    int r = rehearsal_run(request, &single->item);
+    return r == 0 ? update_submit(request, single) : r;
+}
+
+static int update_done(struct request *request, struct command *command)
+{
+    const struct single_update *single = request->context;
+    const struct write_item *item = &command->write.items[0];
+    struct write_result *result = &command->write.results[0];
+    if (result->script_long)
+        return request_work(request, update_again);
+    if (result->outcome == WRITE_FAILED) {
+        write_result_problem(request, item, result, request->dialect);
+        request->problem = result->problem;
+        request->remote_action = "indices:data/write/update[s]";
+        return REQUEST_REFUSED;
+    }
+    struct write_view view = {.options = &single->options,
+                              .source = &single->body.source,
+                              .fields = single->body.fields,
+                              .field_count = single->body.field_count,
+                              .dialect = request->dialect};
+    request->exchange->status = write_result_status(result);
+    write_location(request, item, result);
+    return write_result_write(request, item, result, &view, &request->exchange->response);
+}
+
+static int update_submit(struct request *request, struct single_update *single)
+{
+    struct update_body *body = &single->body;
+    body->update.want_source = body->source.given || body->field_count > 0;
+    single->item.update = &body->update;
+    single->item.lease = single->options.lease;
+    struct command *command = write_command_new(request, &single->options, 1);
+    command->write.items[0] = single->item;
+    write_read_ahead(request, command);
+    request->context = single;
+    return request_submit(request, command, update_done);
+}
+
+/* 7.10 takes no versions on updates at all. */
+static int refuse_version(struct request *request, const struct write_asked *asked)
+{
+    if (request->dialect == DIALECT_5 || (!asked->version && !asked->version_type))
+        return 0;
+    return request_refuse(
+        request, PROBLEM_ACTION_REQUEST_VALIDATION,
+        "Validation Failed: 1: internal versioning can not be used for optimistic concurrency control. "
+        "Please use `if_seq_no` and `if_primary_term` instead;");
+}
+
+static int read_parameters(struct request *request, struct single_update *single, struct write_asked *asked)
+{
+    bool flag = false;
+    int r = write_item_read(request, &single->item, asked);
+    if (r != 0 || (r = write_options_read(request, &single->options)) != 0 ||
+        (r = request_int(request, "retry_on_conflict", &asked->retries)) != 0 ||
+        (r = request_bool(request, "doc_as_upsert", &flag)) != 0 || (r = refuse_version(request, asked)) != 0)
+        return r;
+    r = update_body_parse(request, request->exchange->body, request->dialect, &single->body);
+    if (r != 0)
+        return r;
+    single->body.update.doc_as_upsert |= flag;
+    struct source_filter source;
+    if ((r = source_filter_params(request, &source)) != 0)
+        return r;
+    if (source.given)
+        single->body.source = source;
+    read_fields_param(request, &single->body);
+    return 0;
+}
+
+int handle_doc_update(struct request *request)
+{
+    struct single_update *single = arena_alloc(request->arena, sizeof *single);
+    struct write_asked asked;
+    struct validation validation = {.arena = request->arena};
+    single->item = WRITE_ITEM_INIT;
+    single->item.op = WRITE_UPDATE;
+    single->item.update = &single->body.update;
+    int r = read_parameters(request, single, &asked);
+    if (r != 0)
+        return r;
+    if (single->body.if_seq_no != SEQ_NO_ANY) {
+        single->item.if_seq_no = single->body.if_seq_no;
+        single->item.if_primary_term = single->body.if_primary_term;
+    }
+    if ((r = request_accept(request)) != 0)
+        return r;
+    write_item_validate(&single->item, request->dialect, &asked, &validation);
+    if (single->item.id.len > DOC_ID_BYTES_MAX)
+        request->remote_action = "indices:data/write/update[s]"; /* 5.6 finds that out when it writes */
+    if ((r = validation_end(&validation, request)) != 0 ||
+        (r = write_check_copies(request, &single->options, &single->item, 0)) != 0)
+        return r;
+    if (request->transaction.len == 0)
+        single->body.update.script_steps = REHEARSAL_STEPS;
+    return update_submit(request, single);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing documents: what single writes, updates and bulk items have in common.
+ */
+#ifndef TL_API_DOC_WRITE_H
+#define TL_API_DOC_WRITE_H
+
+#include "api/documents/doc_read.h"
+#include "core/step/command.h"
+
+/* Parameters of the request as a whole. */
+struct write_options {
+    bool refreshed;        /* `refresh` was given and is not false: replies say forced_refresh */
+    bool refresh_waits;    /* wait_for: they do not */
+    uint64_t timeout_us;   /* for locks */
+    struct slice timeout;  /* as given; for texts */
+    int32_t active_shards; /* wait_for_active_shards; ACTIVE_SHARDS_ALL, ACTIVE_SHARDS_DEFAULT */
+    struct slice lease;
+};
+
+enum { ACTIVE_SHARDS_ALL = -1, ACTIVE_SHARDS_DEFAULT = -2 };
+
+/* Reads them. Returns: 0, REQUEST_REFUSED. */
+int write_options_read(struct request *request, struct write_options *ret_options) TL_MUST_USE;
+
+/*
+ * What Java's servers have in `version` when the client gave none, and what they take for none when it gave that.
+ */
+#define JAVA_MATCH_ANY (-3)
+
+/* Returns: Java's name of the type, as errors have it. */
+const char *write_version_type_name(enum version_type type);
+
+/* There are no pipelines, so no name names one. Returns: whether this one would be looked for, and the problem. */
+bool write_pipeline_missing(struct slice name, enum dialect dialect, struct arena *arena, struct problem *ret_problem);
+
+/* Makes a WRITE command with `count` items, all zero but for VERSION_ANY and the like, for the request's owner. */
+struct command *write_command_new(struct request *request, const struct write_options *options, size_t count);
+
+/* An item as it is before anything is known of it. */
+#define WRITE_ITEM_INIT ((struct write_item){.version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY})
+
+/* Collects "Validation Failed: 1: …;2: …;". */
+struct validation {
+    struct arena *arena;
+    struct slice text;
+    unsigned count;
+};
+void validation_add(struct validation *validation, const char *format, ...) TL_PRINTF(2, 3);
+/* Returns: 0 when nothing was added; REQUEST_REFUSED with action_request_validation_exception. */
+int validation_end(struct validation *validation, struct request *request) TL_MUST_USE;
+
+/* What a client said about an item that the item itself does not hold. */
+struct write_asked {
+    bool version; /* it named one, be it -1 */
+    bool version_type;
+    bool typed_path; /* the type is in the path, where 5.6 wants a create to have an id; 6.x, by the item, does not */
+    int32_t retries; /* retry_on_conflict, which has nothing left to do: updates run one after another */
+};
+
+/* Checks an item as Elasticsearch's IndexRequest, DeleteRequest and UpdateRequest do. */
+void write_item_validate(const struct write_item *item, enum dialect dialect, const struct write_asked *asked,
+                         struct validation *validation);
+
+/* Reads the parts of the path and the parameters that describe a single write. Returns: 0, REQUEST_REFUSED. */
+int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
+
+/* Returns: the number of the shard that an item would go to. */
+uint32_t write_item_shard(struct request *request, const struct write_item *item);
+
+/*
+ * Refuses to wait for more copies than there are. `siblings`: how many items of a bulk request go to the shard of
+ * this one; 0: it is no bulk request.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+int write_check_copies(struct request *request, const struct write_options *options, const struct write_item *item,
+                       size_t siblings) TL_MUST_USE;
+
+/* Parses an item's source on this thread, so that the core need not. What is wrong with it, the core will say. */
+void write_item_parse(struct write_item *item, enum dialect dialect, struct arena *arena);
+
+/* Looks up what the command's one item will find, on this thread, so that the core need not (core/documents/seen.h). */
+void write_read_ahead(struct request *request, struct command *command);
+
+/* --- Replies ------------------------------------------------------------------------------------------------------ */
+
+/* How one result is shown. */
+struct write_view {
+    const struct write_options *options;
+    const struct source_filter *source; /* of updates that want it; NULL: none */
+    const struct slice *fields;         /* of 5.x updates */
+    size_t field_count;
+    bool in_bulk;
+    enum dialect dialect;
+};
+
+/* Returns: the status of a result that did not fail. */
+int write_result_status(const struct write_result *result);
+
+/* Completes the problem of a failed result: texts and details that depend on the dialect. */
+void write_result_problem(struct request *request, const struct write_item *item, struct write_result *result,
+                          enum dialect dialect);
+
+/* Writes the reply of a result that did not fail, as an object; in bulk with "status". Returns: 0, TL_ERR_CORRUPT. */
+int write_result_write(struct request *request, const struct write_item *item, const struct write_result *result,
+                       const struct write_view *view, struct buf *buf) TL_MUST_USE;
+
+/* Adds the Location header of a document that was created. */
+void write_location(struct request *request, const struct write_item *item, const struct write_result *result);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _mget: several documents in one request, each found or not or refused by itself.
+ */
+#include "api/request/dialect.h"
+#include "api/documents/doc_read.h"
+#include "api/request/handlers.h"
+#include "api/request/place.h"
+#include "api/request/problem_reply.h"
+
+/* Documents of one request. */
+#define MGET_ITEMS_MAX 100000
+
+struct mget {
+    struct doc_query defaults;
+    struct doc_query *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* --- Parsing ------------------------------------------------------------------------------------------------------ */
+
+static int add_query(struct request *request, struct mget *mget, const struct doc_query *query)
+{
+    if (mget->count == MGET_ITEMS_MAX)
+        return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d documents in a request", MGET_ITEMS_MAX);
+    mget->items = arena_grow(request->arena, mget->items, mget->count, &mget->capacity, sizeof *mget->items);
+    mget->items[mget->count++] = *query;
+    return 0;
+}
+
+/* A scalar as text; numbers as they stand. */
+static struct slice item_text(struct request *request, yyjson_val *value)
+{
+    if (yyjson_is_str(value) || yyjson_is_raw(value))
+        return json_slice(value);
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    json_write(&text, value, request->dialect);
+    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+static int stored_fields_of(struct request *request, yyjson_val *value, struct doc_query *query)
+{
+    size_t i, count;
+    yyjson_val *item;
+    struct slice *fields = arena_alloc(request->arena, (yyjson_arr_size(value) + 1) * sizeof *fields);
+    query->stored_field_count = 0;
+    if (yyjson_is_str(value))
+        fields[query->stored_field_count++] = json_slice(value);
+    yyjson_arr_foreach (value, i, count, item) {
+        if (yyjson_is_str(item))
+            fields[query->stored_field_count++] = json_slice(item);
+    }
+    query->stored_fields = fields;
+    return 0;
+}
+
+static int refuse_at(struct request *request, const struct json_doc *doc, size_t offset, struct slice reason)
+{
+    size_t line, column;
+    place_line(doc, offset, &line, &column);
+    int r = request_refuse(request, PROBLEM_PARSING, "%.*s", SLICE_ARG(reason));
+    problem_details(&request->problem, request->arena, "\"line\":%zu,\"col\":%zu", line, column);
+    return r;
+}
+
+/* 5.6 passes over a filter that is none. */
+static int read_source(struct request *request, yyjson_val *value, struct doc_query *query)
+{
+    if (!yyjson_is_num(value) && !yyjson_is_raw(value))
+        return source_filter_json(request, value, &query->source);
+    if (request->dialect == DIALECT_5)
+        return 0;
+    return request_refuse(request, PROBLEM_PARSE, "illegal type for _source: [%s]", place_token(value));
+}
+
+static int read_scalar(struct request *request, struct slice name, yyjson_val *value, struct doc_query *query)
+{
+    bool old = request->dialect == DIALECT_5;
+    if (slice_is(name, "_index")) {
+        query->index = item_text(request, value);
+    } else if (slice_is(name, "_type")) {
+        query->type = item_text(request, value);
+    } else if (slice_is(name, "_id")) {
+        query->id = item_text(request, value);
+    } else if (slice_is(name, "routing") ||
+               (old && (slice_is(name, "_routing") || slice_is(name, "parent") || slice_is(name, "_parent")))) {
+        query->routing = item_text(request, value);
+    } else if (slice_is(name, "version") || (old && slice_is(name, "_version"))) {
+        if (!slice_to_i64(item_text(request, value), &query->version))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "For input string: \"%.*s\"",
+                                  SLICE_ARG(item_text(request, value)));
+    } else if (slice_is(name, "version_type") ||
+               (old && (slice_is(name, "_version_type") || slice_is(name, "_versionType")))) {
+        return doc_version_type(request, item_text(request, value), &query->version_type);
+    } else if (!old) {
+        return request_refuse(request, PROBLEM_PARSE, "failed to parse multi get request. unknown field [%.*s]",
+                              SLICE_ARG(name));
+    }
+    return 0;
+}
+
+static int read_member(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
+                       struct doc_query *query)
+{
+    struct slice name = json_slice(key);
+    if (slice_is(name, "_source"))
+        return read_source(request, value, query);
+    if (slice_is(name, "stored_fields"))
+        return stored_fields_of(request, value, query);
+    if (slice_is(name, "fields"))
+        return refuse_at(request, doc, place_of_member(doc, key),
+                         SLICE_LIT("Unsupported field [fields] used, expected [stored_fields] instead"));
+    if (yyjson_is_null(value) || yyjson_is_ctn(value))
+        return 0;
+    return read_scalar(request, name, value, query);
+}
+
+static int read_docs(struct request *request, const struct json_doc *doc, yyjson_val *docs, struct mget *mget)
+{
+    size_t i, count, k, members;
+    yyjson_val *item, *key, *value;
+    yyjson_arr_foreach (docs, i, count, item) {
+        struct doc_query query = mget->defaults;
+        int r;
+        if (!yyjson_is_obj(item))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "docs array element should include an object");
+        yyjson_obj_foreach (item, k, members, key, value) {
+            if ((r = read_member(request, doc, key, value, &query)) != 0)
+                return r;
+        }
+        if ((r = add_query(request, mget, &query)) != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int read_ids(struct request *request, yyjson_val *ids, struct mget *mget)
+{
+    size_t i, count;
+    yyjson_val *item;
+    yyjson_arr_foreach (ids, i, count, item) {
+        struct doc_query query = mget->defaults;
+        if (yyjson_is_ctn(item) || yyjson_is_null(item))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "ids array element should only contain ids");
+        query.id = item_text(request, item);
+        int r = add_query(request, mget, &query);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int read_top(struct request *request, const struct json_doc *doc, yyjson_val *key, yyjson_val *value,
+                    struct mget *mget)
+{
+    struct slice name = json_slice(key);
+    if (!yyjson_is_arr(value))
+        return refuse_at(request, doc, place_of_member(doc, key),
+                         arena_printf(request->arena, "unexpected token [%s], expected [FIELD_NAME] or [START_ARRAY]",
+                                      place_token(value)));
+    if (slice_is(name, "docs"))
+        return read_docs(request, doc, value, mget);
+    if (slice_is(name, "ids"))
+        return read_ids(request, value, mget);
+    return refuse_at(request, doc, place_of_member(doc, key),
+                     arena_printf(request->arena, "unknown key [%.*s] for a START_ARRAY, expected [docs] or [ids]",
+                                  SLICE_ARG(name)));
+}
+
+static int read_body(struct request *request, struct mget *mget)
+{
+    size_t i, count;
+    yyjson_val *key, *value;
+    struct json_doc doc;
+    if (request_body(request).len == 0)
+        return request_refuse(request, PROBLEM_PARSE, "request body or source parameter is required");
+    int r = request_json(request, request->dialect == DIALECT_5 ? JSON_DUPLICATES : 0, &doc);
+    if (r != 0)
+        return r;
+    if (!yyjson_is_obj(doc.root))
+        return refuse_at(
+            request, &doc, place_of_root(&doc),
+            arena_printf(request->arena, "unexpected token [%s], expected [START_OBJECT]", place_token(doc.root)));
+    yyjson_obj_foreach (doc.root, i, count, key, value) {
+        if ((r = read_top(request, &doc, key, value, mget)) != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int validate(struct request *request, const struct mget *mget)
+{
+    struct slice text = SLICE_NONE;
+    unsigned problems = 0;
+    if (mget->count == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no documents to get;");
+    for (size_t i = 0; i < mget->count; i++) {
+        if (mget->items[i].index.data == NULL)
+            text =
+                arena_printf(request->arena, "%.*s%u: index is missing for doc %zu;", SLICE_ARG(text), ++problems, i);
+        if (mget->items[i].id.data == NULL)
+            text = arena_printf(request->arena, "%.*s%u: id is missing for doc %zu;", SLICE_ARG(text), ++problems, i);
+    }
+    return problems == 0
+               ? 0
+               : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: %.*s", SLICE_ARG(text));
+}
+
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
+
+static void write_refused(struct request *request, const struct doc_query *query, const struct problem *problem)
+{
+    struct json_writer writer;
+    json_writer_init(&writer, &request->exchange->response);
+    json_begin(&writer, '{');
+    json_key(&writer, "_index");
+    json_string(&writer, query->index);
+    if (!request->form.compatible_8) {
+        json_key(&writer, "_type");
+        if (request->dialect == DIALECT_5 && query->type.len > 0)
+            json_string(&writer, query->type);
+        else
+            json_null(&writer);
+    }
+    json_key(&writer, "_id");
+    json_string(&writer, query->id);
+    json_key(&writer, "error");
+    problem_write(&writer, problem, request->dialect);
+    json_end(&writer, '}');
+}
+
+/* An item that names a type is shown as a typed request for it is. */
+static int write_item(struct request *request, const struct doc_query *query)
+{
+    struct doc_found found;
+    struct problem problem;
+    enum dialect before = request->dialect;
+    if (query->type.len > 0 && !slice_is(query->type, "_doc"))
+        request->dialect = dialect_of_typed_call(request, query->index, query->type);
+    int r = REQUEST_REFUSED;
+    if (query->id.len == 0 && request->dialect == DIALECT_7)
+        problem_set(&problem, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Ids can't be empty");
+    else
+        r = doc_find(request, query, &found, &problem);
+    if (r == 0) {
+        r = doc_write_found(request, query, &found, &request->exchange->response);
+        if (found.found)
+            doc_release(&found.doc);
+    } else if (r == REQUEST_REFUSED) {
+        write_refused(request, query, &problem);
+        r = 0;
+    }
+    request->dialect = before;
+    return r;
+}
+
+static int mget_run(struct request *request)
+{
+    const struct mget *mget = request->context;
+    struct buf *buf = &request->exchange->response;
+    request->exchange->status = 200;
+    buf_lit(buf, "{\"docs\":[");
+    for (size_t i = 0; i < mget->count; i++) {
+        if (i > 0)
+            buf_byte(buf, ',');
+        int r = write_item(request, &mget->items[i]);
+        if (r != 0)
+            return r;
+    }
+    buf_lit(buf, "]}");
+    return REQUEST_DONE;
+}
+
+int handle_mget(struct request *request)
+{
+    struct mget *mget = arena_zalloc(request->arena, sizeof *mget);
+    int r = doc_read_params(request, &mget->defaults);
+    if (r != 0)
+        return r;
+    mget->defaults.in_mget = true;
+    mget->defaults.index = request_part(request, PART_INDEX);
+    mget->defaults.type = request_part(request, PART_TYPE);
+    if ((r = read_body(request, mget)) != 0 || (r = request_accept(request)) != 0 || (r = validate(request, mget)) != 0)
+        return r;
+    struct lock_target *targets = NULL;
+    if (request->transaction.len > 0) {
+        targets = arena_alloc(request->arena, mget->count * sizeof *targets);
+        for (size_t i = 0; i < mget->count; i++)
+            targets[i] = doc_lock_target(&mget->items[i]);
+    }
+    request->context = mget;
+    return request_read(request, targets, mget->count, mget_run);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rehearsals; see rehearsal.h. */
+#include "api/documents/rehearsal.h"
+
+#include "api/request/api_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/seen.h"
+#include "core/documents/update.h"
+#include "mapping/mapping.h"
+
+/* What is there, or NULL; `comparable` tells whether the core would find just that. */
+static const struct doc *find_old(const struct write_item *item, const struct seen *seen, bool *ret_comparable)
+{
+    const struct doc *old = seen != NULL && seen->found && !seen->doc.deleted ? &seen->doc : NULL;
+    bool routed = item->routing.len > 0 || (old != NULL && old->routing.len > 0);
+    bool conditional = item->if_seq_no != SEQ_NO_ANY || item->version != VERSION_ANY;
+    *ret_comparable = seen != NULL && !routed && !conditional;
+    return old;
+}
+
+static int run(struct request *request, const struct catalog *catalog, const struct write_item *item,
+               struct arena *scratch)
+{
+    struct view view = {request->api->store, journal_stable(request->api->journal), NULL};
+    struct slice name = item->type.len > 0 ? item->type : SLICE_LIT("_doc");
+    const struct catalog_index *index;
+    const struct catalog_alias *alias;
+    struct problem ignored;
+    bool comparable;
+    if (catalog_find(catalog, item->index, true, request->dialect, scratch, &index, &alias, &ignored) != 0)
+        return 0;
+    const struct mapping_type *type = mapping_type(index->mapping, name);
+    struct seen *seen = type == NULL || (alias != NULL && alias->index_routing.data != NULL)
+                            ? NULL
+                            : seen_read(&view, index->number, type->number, item->id, scratch);
+    struct update update = {.dialect = request->dialect,
+                            .item = item,
+                            .index = index->name,
+                            .type = name,
+                            .old = find_old(item, seen, &comparable),
+                            .catalog = catalog,
+                            .limits = request->api->options.script,
+                            .ts = view.ts,
+                            .arena = request->arena,
+                            .scratch = scratch};
+    int r = comparable ? update_run(&update, &request->problem) : 0;
+    seen_release(seen);
+    if (r == UPDATE_REFUSED)
+        request->remote_action = "indices:data/write/update[s]";
+    return r == UPDATE_REFUSED ? REQUEST_REFUSED : r < 0 ? tl_trace(r) : 0;
+}
+
+int rehearsal_run(struct request *request, const struct write_item *item)
+{
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = journal_catalog(request->api->journal);
+    struct arena scratch = ARENA_INIT;
+    int r = run(request, catalog, item, &scratch);
+    arena_deinit(&scratch);
+    return r;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Aliases: one by one (_alias), and many changes at once (_aliases).
+ */
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/index_set.h"
+#include "api/request/names.h"
+#include "json/filter.h"
+
+/* Actions of one request, after wildcards. */
+#define ALIAS_ACTIONS_MAX 10000
+
+static const struct catalog_options alias_options = {
+    .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
+
+/* --- Show --------------------------------------------------------------------------------------------------------- */
+
+static bool pattern_matches(struct slice pattern, struct slice name)
+{
+    return slice_is(pattern, "_all") || json_wildcard(pattern, name);
+}
+
+static bool list_matches(struct slice list, struct slice name)
+{
+    bool matches = list.len == 0;
+    while (list.len > 0) {
+        size_t len = slice_find_byte(list, ',');
+        struct slice pattern = slice_make(list.data, len);
+        if (len > 1 && pattern.data[0] == '-') {
+            if (pattern_matches(slice_from_offset(pattern, 1), name))
+                matches = false;
+        } else if (pattern_matches(pattern, name)) {
+            matches = true;
+        }
+        list = slice_from_offset(list, len + 1);
+    }
+    return matches;
+}
+
+/* One index with its aliases in a list; without a list even where there are none. Returns: how many matched. */
+static size_t write_aliases(const struct catalog_index *index, struct slice names, struct json_writer *writer)
+{
+    size_t matched = 0;
+    for (size_t i = 0; i < index->alias_count; i++)
+        matched += list_matches(names, index->aliases[i].name);
+    if (matched == 0 && names.len > 0)
+        return 0;
+    json_key_slice(writer, index->name);
+    json_begin(writer, '{');
+    json_key(writer, "aliases");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < index->alias_count; i++) {
+        if (!list_matches(names, index->aliases[i].name))
+            continue;
+        json_key_slice(writer, index->aliases[i].name);
+        catalog_render_alias(&index->aliases[i], writer->buf);
+        writer->comma = true;
+    }
+    json_end(writer, '}');
+    json_end(writer, '}');
+    return matched;
+}
+
+static bool set_has_alias(const struct index_set *set, struct slice name)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (catalog_index_alias(set->targets[i].index, name) != NULL)
+            return true;
+    return false;
+}
+
+/* Names without wildcards in a list that no index of the set has. */
+static struct slice missing_aliases(struct request *request, const struct index_set *set, struct slice names,
+                                    size_t *ret_count)
+{
+    struct slice *missing = arena_alloc(request->arena, (names.len + 1) * sizeof *missing);
+    size_t count = 0;
+    while (names.len > 0) {
+        size_t len = slice_find_byte(names, ',');
+        struct slice name = slice_make(names.data, len);
+        if (len > 0 && !slice_is(name, "_all") && slice_find_byte(name, '*') == len && name.data[0] != '-' &&
+            !set_has_alias(set, name))
+            missing[count++] = name;
+        names = slice_from_offset(names, len + 1);
+    }
+    *ret_count = count;
+    return names_sorted(request->arena, missing, count);
+}
+
+int handle_alias_get(struct request *request)
+{
+    struct index_set set;
+    struct json_writer writer;
+    bool local = false;
+    size_t missing_count, matched = 0;
+    int r = request_bool(request, "local", &local);
+    if (r != 0 || (r = index_set_read(request, &alias_options, &set)) != 0)
+        return r;
+    struct slice names = request_part(request, PART_NAME);
+    struct slice missing = missing_aliases(request, &set, names, &missing_count);
+    reply_begin(request, missing_count > 0 ? 404 : 200, &writer);
+    json_begin(&writer, '{');
+    if (missing_count > 0) {
+        json_key(&writer, "error");
+        json_string(&writer, arena_printf(request->arena, "alias%s [%.*s] missing", missing_count > 1 ? "es" : "",
+                                          SLICE_ARG(missing)));
+        json_key(&writer, "status");
+        json_i64(&writer, 404);
+    }
+    for (size_t i = 0; i < set.count; i++)
+        matched += write_aliases(set.targets[i].index, names, &writer);
+    json_end(&writer, '}');
+    if (request->exchange->method == HTTP_HEAD && matched == 0)
+        return reply_empty(request, 404);
+    return REQUEST_DONE;
+}
+
+/* --- Change ------------------------------------------------------------------------------------------------------- */
+
+struct alias_batch {
+    struct alias_action *actions;
+    size_t count;
+    size_t capacity;
+};
+
+static int add_action(struct request *request, struct alias_batch *batch, const struct alias_action *action)
+{
+    if (batch->count == ALIAS_ACTIONS_MAX)
+        return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d changes of aliases in a request",
+                              ALIAS_ACTIONS_MAX);
+    batch->actions = arena_grow(request->arena, batch->actions, batch->count, &batch->capacity, sizeof *batch->actions);
+    batch->actions[batch->count++] = *action;
+    return 0;
+}
+
+static int aliases_done(struct request *request, struct command *command)
+{
+    (void)command;
+    return reply_acknowledged(request);
+}
+
+static int submit_batch(struct request *request, const struct alias_batch *batch)
+{
+    struct command *command = command_new(COMMAND_ALIASES_UPDATE, request->dialect);
+    command->aliases.actions = batch->actions;
+    command->aliases.action_count = batch->count;
+    return request_submit(request, command, aliases_done);
+}
+
+int handle_alias_put(struct request *request)
+{
+    struct alias_batch batch = {NULL};
+    struct index_set set;
+    struct json_doc doc;
+    int64_t ignored = 0;
+    int r = request_time(request, "timeout", &ignored);
+    if (r != 0 || (r = index_set_read(request, &alias_options, &set)) != 0 || (r = request_json(request, 0, &doc)) != 0)
+        return r;
+    struct slice name = request_part(request, PART_NAME);
+    if (name.data == NULL)
+        name = json_slice(json_get_lit(doc.root, "alias"));
+    if (name.len == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: [alias] may not be empty string;");
+    for (size_t i = 0; i < set.count; i++) {
+        struct alias_action action = {.op = ALIAS_ADD, .index = set.targets[i].index->name, .alias = name};
+        if (doc.root != NULL)
+            action.body = request_body(request);
+        if ((r = add_action(request, &batch, &action)) != 0)
+            return r;
+    }
+    return submit_batch(request, &batch);
+}
+
+/* Adds the removal of every alias of an index that a list names. Returns: how many; negative never. */
+static int remove_from_index(struct request *request, const struct catalog_index *index, struct slice names,
+                             struct alias_batch *batch)
+{
+    for (size_t i = 0; i < index->alias_count; i++) {
+        struct alias_action action = {.op = ALIAS_REMOVE, .index = index->name, .alias = index->aliases[i].name};
+        if (!list_matches(names, index->aliases[i].name))
+            continue;
+        int r = add_action(request, batch, &action);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int no_such_alias(struct request *request, struct slice names)
+{
+    int r = request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(names));
+    problem_details(&request->problem, request->arena,
+                    "\"resource.type\":\"aliases\",\"resource.id\":%.*s,\"index_uuid\":\"_na_\"",
+                    SLICE_ARG(request_quoted(request, names)));
+    return r;
+}
+
+int handle_alias_delete(struct request *request)
+{
+    struct alias_batch batch = {NULL};
+    struct index_set set;
+    int64_t ignored = 0;
+    int r = request_time(request, "timeout", &ignored);
+    if (r != 0 || (r = index_set_read(request, &alias_options, &set)) != 0)
+        return r;
+    struct slice names = request_part(request, PART_NAME);
+    for (size_t i = 0; i < set.count; i++)
+        if ((r = remove_from_index(request, set.targets[i].index, names, &batch)) != 0)
+            return r;
+    return batch.count == 0 ? no_such_alias(request, names) : submit_batch(request, &batch);
+}
+
+/* --- _aliases ----------------------------------------------------------------------------------------------------- */
+
+/* A text or a list of texts as one list apart by commas; `many` and `one` are the names of the member. */
+static struct slice names_of(struct request *request, yyjson_val *object, struct slice one, struct slice many)
+{
+    size_t i, count;
+    yyjson_val *item, *value = json_get(object, one);
+    struct slice text = SLICE_NONE;
+    if (value == NULL)
+        value = json_get(object, many);
+    if (yyjson_is_str(value))
+        return json_slice(value);
+    yyjson_arr_foreach (value, i, count, item) {
+        text =
+            arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(json_slice(item)));
+    }
+    return text;
+}
+
+/* The members of an "add" that belong to the alias itself. */
+static struct slice alias_body(struct request *request, yyjson_val *action)
+{
+    static const char *const names[] = {"filter",         "routing",        "index_routing",
+                                        "search_routing", "is_write_index", "is_hidden"};
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+    json_writer_init(&writer, &text);
+    json_begin(&writer, '{');
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        yyjson_val *value = json_get(action, slice_from(names[i]));
+        if (value == NULL)
+            continue;
+        json_key(&writer, names[i]);
+        json_value(&writer, value, DIALECT_7);
+    }
+    json_end(&writer, '}');
+    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+static int add_aliases(struct request *request, const struct catalog_index *index, struct slice aliases,
+                       struct slice body, struct alias_batch *batch)
+{
+    while (aliases.len > 0) {
+        size_t len = slice_find_byte(aliases, ',');
+        struct alias_action action = {
+            .op = ALIAS_ADD, .index = index->name, .alias = slice_make(aliases.data, len), .body = body};
+        int r = add_action(request, batch, &action);
+        if (r != 0)
+            return r;
+        aliases = slice_from_offset(aliases, len + 1);
+    }
+    return 0;
+}
+
+static int check_action(struct request *request, struct slice op, struct slice indices, struct slice aliases)
+{
+    if (!slice_is(op, "add") && !slice_is(op, "remove") && !slice_is(op, "remove_index"))
+        return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[aliases] unknown field [%.*s]", SLICE_ARG(op));
+    if (indices.len == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "One of [index] or [indices] is required");
+    if (aliases.len == 0 && !slice_is(op, "remove_index"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "One of [alias] or [aliases] is required");
+    return 0;
+}
+
+static int read_action(struct request *request, struct slice op, yyjson_val *object, struct alias_batch *batch)
+{
+    struct catalog_target *targets;
+    size_t count, before = batch->count;
+    bool must_exist = yyjson_get_bool(json_get_lit(object, "must_exist"));
+    struct slice indices = names_of(request, object, SLICE_LIT("index"), SLICE_LIT("indices"));
+    struct slice aliases = names_of(request, object, SLICE_LIT("alias"), SLICE_LIT("aliases"));
+    struct catalog_options options = alias_options;
+    int r = check_action(request, op, indices, aliases);
+    if (r != 0)
+        return r;
+    options.refuse_aliases = slice_is(op, "remove_index");
+    r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets, &count,
+                        &request->problem);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        const struct catalog_index *index = targets[i].index;
+        struct alias_action removal = {.op = ALIAS_REMOVE_INDEX, .index = index->name};
+        if (slice_is(op, "add"))
+            r = add_aliases(request, index, aliases, alias_body(request, object), batch);
+        else if (slice_is(op, "remove"))
+            r = remove_from_index(request, index, aliases, batch);
+        else
+            r = add_action(request, batch, &removal);
+    }
+    if (r == 0 && slice_is(op, "remove") && batch->count == before &&
+        (must_exist || slice_find_byte(aliases, '*') == aliases.len))
+        return no_such_alias(request, aliases);
+    return r > 0 ? REQUEST_REFUSED : r;
+}
+
+int handle_aliases_post(struct request *request)
+{
+    struct alias_batch batch = {NULL};
+    struct json_doc doc;
+    size_t i, count;
+    yyjson_val *item;
+    int64_t ignored = 0;
+    int r = request_time(request, "timeout", &ignored);
+    if (r != 0 || (r = request_accept(request)) != 0 || (r = request_json(request, 0, &doc)) != 0)
+        return r;
+    if (doc.root == NULL)
+        return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    yyjson_val *actions = json_get_lit(doc.root, "actions");
+    if (yyjson_arr_size(actions) == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No action specified");
+    yyjson_arr_foreach (actions, i, count, item) {
+        yyjson_val *key = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
+        if (key == NULL || !yyjson_is_obj(yyjson_obj_iter_get_val(key)))
+            return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[aliases] failed to parse field [actions]");
+        if ((r = read_action(request, json_slice(key), yyjson_obj_iter_get_val(key), &batch)) != 0)
+            return r;
+    }
+    return batch.count == 0 ? reply_acknowledged(request) : submit_batch(request, &batch);
+}

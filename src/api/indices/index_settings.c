@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _settings of indices.
+ */
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/index_set.h"
+#include "api/request/names.h"
+
+/* Defaults that ?include_defaults shows where an index says nothing else. */
+static const struct {
+    const char *key;
+    const char *value;
+} default_settings[] = {
+    {"index.refresh_interval", "1s"},
+    {"index.max_result_window", "10000"},
+    {"index.mapping.total_fields.limit", "1000"},
+    {"index.mapping.depth.limit", "20"},
+    {"index.translog.durability", "REQUEST"},
+};
+
+/* --- Show --------------------------------------------------------------------------------------------------------- */
+
+static struct settings matching(struct request *request, const struct settings *all, struct slice patterns)
+{
+    struct settings some = {arena_alloc(request->arena, (all->count + 1) * sizeof *some.items), 0};
+    for (size_t i = 0; i < all->count; i++)
+        if (names_match(patterns, all->items[i].key))
+            some.items[some.count++] = all->items[i];
+    return some;
+}
+
+static struct settings defaults_of(struct request *request, const struct settings *given, struct slice patterns)
+{
+    struct settings settings = {NULL, 0};
+    for (size_t i = 0; i < sizeof default_settings / sizeof *default_settings; i++) {
+        struct slice key = slice_from(default_settings[i].key);
+        if (settings_find(given, key) == NULL && names_match(patterns, key))
+            settings_set(&settings, request->arena, key, slice_from(default_settings[i].value));
+    }
+    return settings;
+}
+
+static void write_settings(struct request *request, const struct catalog_index *index, bool flat, bool defaults,
+                           struct json_writer *writer)
+{
+    struct slice patterns = request_part(request, PART_NAME);
+    struct settings some = matching(request, index->settings, patterns);
+    if (some.count == 0 && patterns.len > 0 && !defaults)
+        return;
+    json_key_slice(writer, index->name);
+    json_begin(writer, '{');
+    json_key(writer, "settings");
+    settings_render(&some, flat, writer->buf);
+    writer->comma = true;
+    if (defaults) {
+        struct settings others = defaults_of(request, index->settings, patterns);
+        json_key(writer, "defaults");
+        settings_render(&others, flat, writer->buf);
+        writer->comma = true;
+    }
+    json_end(writer, '}');
+}
+
+int handle_settings_get(struct request *request)
+{
+    static const struct catalog_options options = {
+        .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
+    struct index_set set;
+    struct json_writer writer;
+    bool flat = false, defaults = false, local = false;
+    int r = request_bool(request, "flat_settings", &flat);
+    if (r != 0 || (r = request_bool(request, "include_defaults", &defaults)) != 0 ||
+        (r = request_bool(request, "local", &local)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
+        return r;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    for (size_t i = 0; i < set.count; i++)
+        write_settings(request, set.targets[i].index, flat, defaults, &writer);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+/* --- Change ------------------------------------------------------------------------------------------------------- */
+
+struct settings_change {
+    struct slice body;
+    bool preserve_existing;
+};
+
+static struct command *make_change(struct request *request, struct slice index, void *context)
+{
+    const struct settings_change *change = context;
+    struct command *command = command_new(COMMAND_SETTINGS_PUT, request->dialect);
+    command->index.name = index;
+    command->index.body = change->body;
+    command->index.preserve_existing = change->preserve_existing;
+    return command;
+}
+
+int handle_settings_put(struct request *request)
+{
+    static const struct catalog_options options = {
+        .expand_open = true, .expand_closed = true, .allow_no_indices = true, .allow_closed = true};
+    struct settings_change *change = arena_zalloc(request->arena, sizeof *change);
+    struct index_set set;
+    struct json_doc doc;
+    int64_t ignored = 0;
+    bool flat = false;
+    int r = request_bool(request, "preserve_existing", &change->preserve_existing);
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 ||
+        (r = request_bool(request, "flat_settings", &flat)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
+        return r;
+    if ((r = request_json(request, 0, &doc)) != 0)
+        return r;
+    if (doc.root == NULL)
+        return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if (yyjson_obj_size(doc.root) == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: no settings to update;");
+    change->body = request_body(request);
+    return index_set_submit(request, &set, make_change, change, reply_acknowledged);
+}

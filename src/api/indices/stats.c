@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _stats of indices. Counts of documents and sizes are real; what this store has no notion of, such as segments and merges, is
+ * there with zeros, since clients look for the members.
+ */
+#include "api/request/api_internal.h"
+#include "api/cluster/cluster_state.h"
+#include "api/request/handlers.h"
+#include "api/request/index_set.h"
+#include "api/request/suggest.h"
+
+struct stats_metric {
+    const char *name;   /* in the path */
+    const char *member; /* in the reply */
+    const char *zeros;  /* of metrics without numbers of their own */
+};
+
+static const struct stats_metric metrics[] = {
+    {"docs", "docs", NULL},
+    {"store", "store", NULL},
+    {"indexing", "indexing",
+     "{\"index_total\":0,\"index_time_in_millis\":0,\"index_current\":0,\"index_failed\":0,\"delete_total\":0,"
+     "\"delete_time_in_millis\":0,\"delete_current\":0,\"noop_update_total\":0,\"is_throttled\":false,"
+     "\"throttle_time_in_millis\":0}"},
+    {"get", "get",
+     "{\"total\":0,\"time_in_millis\":0,\"exists_total\":0,\"exists_time_in_millis\":0,\"missing_total\":0,"
+     "\"missing_time_in_millis\":0,\"current\":0}"},
+    {"search", "search",
+     "{\"open_contexts\":0,\"query_total\":0,\"query_time_in_millis\":0,\"query_current\":0,\"fetch_total\":0,"
+     "\"fetch_time_in_millis\":0,\"fetch_current\":0,\"scroll_total\":0,\"scroll_time_in_millis\":0,\"scroll_current\":"
+     "0,"
+     "\"suggest_total\":0,\"suggest_time_in_millis\":0,\"suggest_current\":0}"},
+    {"merge", "merges",
+     "{\"current\":0,\"current_docs\":0,\"current_size_in_bytes\":0,\"total\":0,\"total_time_in_millis\":0,\"total_"
+     "docs\":0,"
+     "\"total_size_in_bytes\":0,\"total_stopped_time_in_millis\":0,\"total_throttled_time_in_millis\":0,"
+     "\"total_auto_throttle_in_bytes\":0}"},
+    {"refresh", "refresh",
+     "{\"total\":0,\"total_time_in_millis\":0,\"external_total\":0,\"external_total_time_in_millis\":0,\"listeners\":"
+     "0}"},
+    {"flush", "flush", "{\"total\":0,\"periodic\":0,\"total_time_in_millis\":0}"},
+    {"warmer", "warmer", "{\"current\":0,\"total\":0,\"total_time_in_millis\":0}"},
+    {"query_cache", "query_cache",
+     "{\"memory_size_in_bytes\":0,\"total_count\":0,\"hit_count\":0,\"miss_count\":0,\"cache_size\":0,\"cache_count\":"
+     "0,"
+     "\"evictions\":0}"},
+    {"fielddata", "fielddata", "{\"memory_size_in_bytes\":0,\"evictions\":0}"},
+    {"completion", "completion", "{\"size_in_bytes\":0}"},
+    {"segments", "segments",
+     "{\"count\":0,\"memory_in_bytes\":0,\"terms_memory_in_bytes\":0,\"stored_fields_memory_in_bytes\":0,"
+     "\"term_vectors_memory_in_bytes\":0,\"norms_memory_in_bytes\":0,\"points_memory_in_bytes\":0,"
+     "\"doc_values_memory_in_bytes\":0,\"index_writer_memory_in_bytes\":0,\"version_map_memory_in_bytes\":0,"
+     "\"fixed_bit_set_memory_in_bytes\":0,\"max_unsafe_auto_id_timestamp\":-1,\"file_sizes\":{}}"},
+    {"translog", "translog",
+     "{\"operations\":0,\"size_in_bytes\":0,\"uncommitted_operations\":0,\"uncommitted_size_in_bytes\":0,"
+     "\"earliest_last_modified_age\":0}"},
+    {"request_cache", "request_cache", "{\"memory_size_in_bytes\":0,\"evictions\":0,\"hit_count\":0,\"miss_count\":0}"},
+    {"recovery", "recovery", "{\"current_as_source\":0,\"current_as_target\":0,\"throttle_time_in_millis\":0}"},
+};
+
+#define METRIC_COUNT (sizeof metrics / sizeof *metrics)
+
+struct stats_numbers {
+    uint64_t documents;
+    uint64_t bytes;
+};
+
+/* --- Which metrics ------------------------------------------------------------------------------------------------ */
+
+static int unknown_metric(struct request *request, struct slice name)
+{
+    struct slice names[METRIC_COUNT];
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        names[i] = slice_from(metrics[i].name);
+    suggest_append(&text, " ->", name, names, METRIC_COUNT);
+    int r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized metric: [%.*s]%.*s",
+                           SLICE_ARG(request->exchange->path), SLICE_ARG(name), SLICE_ARG(buf_view(&text)));
+    buf_deinit(&text);
+    return r;
+}
+
+static int read_metrics(struct request *request, uint32_t *ret_wanted)
+{
+    struct slice list = request_part(request, PART_METRIC);
+    uint32_t wanted = 0;
+    if (list.len == 0 || slice_is(list, "_all")) {
+        *ret_wanted = UINT32_MAX;
+        return 0;
+    }
+    while (list.len > 0) {
+        size_t len = slice_find_byte(list, ','), i;
+        struct slice name = slice_make(list.data, len);
+        for (i = 0; i < METRIC_COUNT && !slice_is(name, metrics[i].name); i++)
+            ;
+        if (i == METRIC_COUNT)
+            return unknown_metric(request, name);
+        wanted |= 1u << i;
+        list = slice_from_offset(list, len + 1);
+    }
+    *ret_wanted = wanted;
+    return 0;
+}
+
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
+
+static void write_metrics(struct json_writer *writer, uint32_t wanted, const struct stats_numbers *numbers)
+{
+    json_begin(writer, '{');
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        if (!(wanted & (1u << i)))
+            continue;
+        json_key(writer, metrics[i].member);
+        if (metrics[i].zeros != NULL) {
+            json_raw(writer, slice_from(metrics[i].zeros));
+            continue;
+        }
+        json_begin(writer, '{');
+        json_key(writer, i == 0 ? "count" : "size_in_bytes");
+        json_u64(writer, i == 0 ? numbers->documents : numbers->bytes);
+        json_key(writer, i == 0 ? "deleted" : "reserved_in_bytes");
+        json_u64(writer, 0);
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+}
+
+static void write_both(struct json_writer *writer, uint32_t wanted, const struct stats_numbers *numbers)
+{
+    json_key(writer, "primaries");
+    write_metrics(writer, wanted, numbers);
+    json_key(writer, "total");
+    write_metrics(writer, wanted, numbers);
+}
+
+static void write_shards(struct json_writer *writer, const struct catalog_index *index, uint32_t wanted,
+                         const struct stats_numbers *numbers)
+{
+    static const struct stats_numbers nothing = {0, 0};
+    json_key(writer, "shards");
+    json_begin(writer, '{');
+    for (uint32_t shard = 0; shard < index->shard_count; shard++) {
+        char name[16];
+        struct buf text = BUF_INIT(BUF_UNLIMITED);
+        struct json_writer inner;
+        snprintf(name, sizeof name, "%u", shard);
+        json_writer_init(&inner, &text);
+        write_metrics(&inner, wanted, shard == 0 ? numbers : &nothing);
+        json_key(writer, name);
+        json_begin(writer, '[');
+        json_begin(writer, '{');
+        json_key(writer, "routing");
+        json_raw(writer, SLICE_LIT("{\"state\":\"STARTED\",\"primary\":true,\"relocating_node\":null}"));
+        json_key(writer, "commit");
+        json_begin(writer, '{');
+        json_key(writer, "id");
+        json_string(writer, index->uuid);
+        json_key(writer, "num_docs");
+        json_u64(writer, shard == 0 ? numbers->documents : 0);
+        json_end(writer, '}');
+        if (text.len > 2) { /* the metrics are members of the shard itself */
+            buf_byte(writer->buf, ',');
+            buf_append(writer->buf, text.data + 1, text.len - 2);
+        }
+        buf_deinit(&text);
+        json_end(writer, '}');
+        json_end(writer, ']');
+    }
+    json_end(writer, '}');
+}
+
+static struct stats_numbers numbers_of(struct request *request, const struct catalog_index *index)
+{
+    return (struct stats_numbers){catalog_index_documents(index), index_store_bytes(request, index)};
+}
+
+static void write_indices(struct request *request, const struct index_set *set, uint32_t wanted, bool shards,
+                          struct json_writer *writer)
+{
+    json_key(writer, "indices");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < set->count; i++) {
+        const struct catalog_index *index = set->targets[i].index;
+        struct stats_numbers numbers = numbers_of(request, index);
+        json_key_slice(writer, index->name);
+        json_begin(writer, '{');
+        json_key(writer, "uuid");
+        json_string(writer, index->uuid);
+        write_both(writer, wanted, &numbers);
+        if (shards)
+            write_shards(writer, index, wanted, &numbers);
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+}
+
+int handle_stats(struct request *request)
+{
+    struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
+    struct index_set set;
+    struct json_writer writer;
+    struct stats_numbers all = {0, 0};
+    struct slice level = request_param(request, "level");
+    uint32_t wanted = 0;
+    int r = read_metrics(request, &wanted);
+    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+        return r;
+    if (level.data != NULL && !slice_is(level, "cluster") && !slice_is(level, "indices") && !slice_is(level, "shards"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "level parameter must be one of [cluster] or [indices] or [shards] but was [%.*s]",
+                              SLICE_ARG(level));
+    for (size_t i = 0; i < set.count; i++) {
+        struct stats_numbers numbers = numbers_of(request, set.targets[i].index);
+        all.documents += numbers.documents;
+        all.bytes += numbers.bytes;
+    }
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    reply_shards(&writer, index_set_copies(&set), index_set_primaries(&set));
+    json_key(&writer, "_all");
+    json_begin(&writer, '{');
+    write_both(&writer, wanted, &all);
+    json_end(&writer, '}');
+    if (!slice_is(level, "cluster"))
+        write_indices(request, &set, wanted, slice_is(level, "shards"), &writer);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Index templates (_template).
+ */
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/names.h"
+#include "core/catalog/catalog.h"
+#include "core/step/command.h"
+
+static int template_done(struct request *request, struct command *command)
+{
+    (void)command;
+    return reply_acknowledged(request);
+}
+
+int handle_template_put(struct request *request)
+{
+    struct json_doc doc;
+    bool create = false, typed = false;
+    int32_t order = 0;
+    int r = request_bool(request, "create", &create);
+    if (r != 0 || (r = request_bool(request, "include_type_name", &typed)) != 0 ||
+        (r = request_int(request, "order", &order)) != 0 || (r = request_accept(request)) != 0 ||
+        (r = request_json(request, 0, &doc)) != 0)
+        return r;
+    if (!yyjson_is_obj(doc.root))
+        return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    struct command *command = command_new(COMMAND_TEMPLATE_PUT, typed ? DIALECT_5 : request->dialect);
+    command->object.name = request_part(request, PART_NAME);
+    command->object.body = request_body(request);
+    command->object.create = create;
+    return request_submit(request, command, template_done);
+}
+
+int handle_template_delete(struct request *request)
+{
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    struct command *command = command_new(COMMAND_TEMPLATE_DELETE, request->dialect);
+    command->object.name = request_part(request, PART_NAME);
+    return request_submit(request, command, template_done);
+}
+
+int handle_template_get(struct request *request)
+{
+    struct json_writer writer;
+    bool flag = false;
+    size_t found = 0;
+    int r = request_bool(request, "flat_settings", &flag);
+    if (r != 0 || (r = request_bool(request, "local", &flag)) != 0 ||
+        (r = request_bool(request, "include_type_name", &flag)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    const struct catalog *catalog = request_catalog(request);
+    struct slice names = request_part(request, PART_NAME);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_TEMPLATES); i++) {
+        const struct catalog_object *object = catalog_object_at(catalog, CATALOG_TEMPLATES, i);
+        if (!names_match(names, object->name))
+            continue;
+        found++;
+        json_key_slice(&writer, object->name);
+        json_raw(&writer, object->body);
+    }
+    json_end(&writer, '}');
+    if (found == 0 && names.len > 0 && slice_find_byte(names, '*') == names.len)
+        request->exchange->status = 404;
+    return REQUEST_DONE;
+}

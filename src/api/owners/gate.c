@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate.
+ */
+#include "api/owners/gate.h"
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/map.h"
+
+/* A transaction that has a request inside. */
+struct gate_lane {
+    struct list queue; /* of requests behind it, by `link` */
+};
+
+struct gate {
+    pthread_mutex_t lock;
+    struct map lanes; /* by transaction id */
+};
+
+struct gate *gate_new(void)
+{
+    struct gate *gate = mem_zalloc(sizeof *gate);
+    pthread_mutex_init(&gate->lock, NULL);
+    gate->lanes = MAP_INIT;
+    return gate;
+}
+
+void gate_free(struct gate *gate)
+{
+    if (gate == NULL)
+        return;
+    INSIST(gate->lanes.count == 0);
+    map_deinit(&gate->lanes);
+    pthread_mutex_destroy(&gate->lock);
+    mem_free(gate);
+}
+
+bool gate_enter(struct gate *gate, struct request *request)
+{
+    if (request->transaction.len == 0 || request->query != NULL)
+        return true;
+    request->gated = true;
+    pthread_mutex_lock(&gate->lock);
+    struct gate_lane *lane = map_get(&gate->lanes, request->transaction);
+    bool free = lane == NULL;
+    if (free) {
+        lane = mem_alloc(sizeof *lane);
+        list_init(&lane->queue);
+        map_put(&gate->lanes, request->transaction, lane);
+    } else {
+        list_append(&lane->queue, &request->link);
+    }
+    pthread_mutex_unlock(&gate->lock);
+    return free;
+}
+
+struct request *gate_leave(struct gate *gate, const struct request *request)
+{
+    struct request *next = NULL;
+    struct slice transaction = request->transaction;
+    if (!request->gated)
+        return NULL;
+    pthread_mutex_lock(&gate->lock);
+    struct gate_lane *lane = map_get(&gate->lanes, transaction);
+    INSIST(lane != NULL);
+    if (list_empty(&lane->queue)) {
+        map_remove(&gate->lanes, transaction);
+        mem_free(lane);
+    } else {
+        next = list_entry(lane->queue.next, struct request, link);
+        list_remove(&next->link);
+    }
+    pthread_mutex_unlock(&gate->lock);
+    return next;
+}

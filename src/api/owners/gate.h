@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate: lets requests that name the same transaction through one after another (README.md, invariant 6).
+ *
+ * Those of a query transaction pass beside it: there is no overlay that one could read while another writes.
+ */
+#ifndef TL_API_GATE_H
+#define TL_API_GATE_H
+
+#include "api/request/request.h"
+
+struct gate;
+
+/* Owns: the caller; gate_free. */
+struct gate *gate_new(void);
+/* Requires: nobody is inside. NULL is fine. */
+void gate_free(struct gate *gate);
+
+/*
+ * Returns: true when the request may go on; false when it was queued, and a later gate_leave() hands it out. Requests
+ * without a transaction always may.
+ */
+bool gate_enter(struct gate *gate, struct request *request);
+
+/* Ends a request's stay, if it has passed the gate. Returns: the request that may go on in its place, or NULL. */
+struct request *gate_leave(struct gate *gate, const struct request *request);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks: take, release, look.
+ */
+#include <inttypes.h>
+
+#include "api/request/api_internal.h"
+#include "api/cluster/cat_table.h"
+#include "api/request/handlers.h"
+#include "api/request/instant.h"
+#include "api/request/own_body.h"
+#include "api/owners/status.h"
+
+enum { USUAL_BYTES = 192 }; /* of a command's arena: what one lock of a document takes */
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static const char *mode_name(enum lock_mode mode)
+{
+    return mode == LOCK_X ? "exclusive" : mode == LOCK_U ? "update" : "shared";
+}
+
+static void write_target(struct json_writer *writer, const struct lock_target *target)
+{
+    const struct {
+        const char *name;
+        struct slice text;
+    } members[] = {{"index", target->index}, {"path", target->path}, {"type", target->type}, {"id", target->id}};
+    json_begin(writer, '{');
+    json_key(writer, "mode");
+    json_string(writer, slice_from(mode_name(target->mode)));
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (members[i].text.len > 0 || (members[i].text.data != NULL && i != 0 && i != 2)) {
+            json_key(writer, members[i].name);
+            json_string(writer, members[i].text);
+        }
+    json_end(writer, '}');
+}
+
+/* The session or the transaction that a body or the request itself names. */
+static int read_owner(struct own_body *body, struct lock_command *lock)
+{
+    struct request *request = body->request;
+    lock->session = request->session;
+    lock->transaction = request->transaction;
+    int r = own_body_id(body, "session", &lock->session);
+    if (r != 0 || (r = own_body_id(body, "transaction", &lock->transaction)) != 0)
+        return r;
+    if (lock->session.len == 0 && lock->transaction.len == 0)
+        return own_body_missing(body, "its [session]");
+    return 0;
+}
+
+/* --- POST /_lock -------------------------------------------------------------------------------------------------- */
+
+/* One that waited in vain is told how long, and how many had come before it. */
+static int lock_refused(struct request *request, struct command *command)
+{
+    const struct lock_command *lock = &command->lock;
+    struct slice waited = own_duration(request->arena, lock->waited_us);
+    request->problem = command->problem;
+    if (command->problem.type == PROBLEM_LOCK_WAIT_TIMEOUT)
+        problem_details(&request->problem, request->arena, "%.*s,\"waited\":\"%.*s\",\"queue_place\":%zu",
+                        SLICE_ARG(command->problem.details), SLICE_ARG(waited), lock->queue_place);
+    return REQUEST_REFUSED;
+}
+
+static int lock_done(struct request *request, struct command *command)
+{
+    const struct lock_command *lock = &command->lock;
+    struct json_writer writer;
+    if (command->problem.type != PROBLEM_NONE)
+        return lock_refused(request, command);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "granted");
+    json_bool(&writer, true);
+    json_key(&writer, "fencing_token");
+    json_u64(&writer, lock->fencing_token);
+    json_key(&writer, "waited");
+    json_string(&writer, own_duration(request->arena, lock->waited_us));
+    if (lock->waited_us > 0) {
+        json_key(&writer, "queue_place");
+        json_u64(&writer, lock->queue_place);
+    }
+    json_key(&writer, "locks");
+    json_begin(&writer, '[');
+    for (size_t i = 0; i < lock->target_count; i++)
+        write_target(&writer, &lock->targets[i]);
+    json_end(&writer, ']');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+/* Into the command, texts and all. */
+static struct lock_target *copy_targets(struct arena *arena, const struct lock_target *targets, size_t count)
+{
+    struct lock_target *copy = arena_alloc(arena, count * sizeof *copy);
+    for (size_t i = 0; i < count; i++) {
+        struct slice *const texts[] = {&copy[i].index, &copy[i].path, &copy[i].type, &copy[i].id};
+        copy[i] = targets[i];
+        for (size_t k = 0; k < COUNT_OF(texts); k++)
+            if (texts[k]->data != NULL)
+                *texts[k] = arena_copy(arena, *texts[k]);
+    }
+    return copy;
+}
+
+/* Thousands may wait for one lock: the command has what it needs, the parsed body is not kept meanwhile. */
+static struct command *lock_command_new(const struct lock_command *lock)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    arena_reserve(&command->arena, USUAL_BYTES);
+    command->lock = *lock;
+    if (lock->session.len > 0)
+        command->lock.session = arena_copy(&command->arena, lock->session);
+    if (lock->transaction.len > 0)
+        command->lock.transaction = arena_copy(&command->arena, lock->transaction);
+    command->lock.targets = copy_targets(&command->arena, lock->targets, lock->target_count);
+    return command;
+}
+
+static const struct own_form lock_form = {"a lock", "session transaction wait locks",
+                                          "{\"session\": \"ID\", \"wait\": \"10s\", \"locks\": [{\"mode\": "
+                                          "\"exclusive\", \"index\": \"fs\", \"id\": \"1\"}]}, "
+                                          "the ID from POST /_session"};
+
+int handle_lock(struct request *request)
+{
+    struct own_body body;
+    struct lock_command lock = {.wait_us = 0};
+    struct arena_mark mark = arena_mark(request->arena);
+    int r = own_body_parse(request, &lock_form, &body);
+    if (r != 0 || (r = read_owner(&body, &lock)) != 0 || (r = own_body_time(&body, "wait", &lock.wait_us)) != 0 ||
+        (r = own_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
+        (r = request_accept(request)) != 0)
+        return r;
+    if (lock.target_count == 0)
+        return own_body_missing(&body, "at least one lock in [locks]");
+    struct command *command = lock_command_new(&lock);
+    arena_rewind(request->arena, mark);
+    if (lock.wait_us > 0)
+        request->exchange->ops->forget_body(request->exchange);
+    return request_submit_all(request, command, lock_done);
+}
+
+/* --- POST /_unlock ------------------------------------------------------------------------------------------------ */
+
+static int unlock_done(struct request *request, struct command *command)
+{
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "released");
+    json_u64(&writer, command->lock.released);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+static const struct own_form unlock_form = {
+    "an unlock", "session transaction locks",
+    "{\"session\": \"ID\", \"locks\": [{\"index\": \"fs\", \"id\": \"1\"}]}, without [locks] for all of the session's"};
+
+int handle_unlock(struct request *request)
+{
+    struct own_body body;
+    struct lock_command lock = {.wait_us = 0};
+    int r = own_body_parse(request, &unlock_form, &body);
+    if (r != 0 || (r = read_owner(&body, &lock)) != 0 ||
+        (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
+        (r = request_accept(request)) != 0)
+        return r;
+    struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
+    command->lock = lock;
+    return request_submit(request, command, unlock_done);
+}
+
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
+
+static int look(struct request *request, request_completion *then)
+{
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    struct status_command status = {
+        .what = STATUS_LOCKS,
+        .index = request_param(request, "index"),
+        .path = request_param(request, "path"),
+        .session = request->session,
+    };
+    if (status.path.data != NULL && status.index.len == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status = status;
+    return request_submit(request, command, then);
+}
+
+int handle_lock_status(struct request *request)
+{
+    return look(request, status_reply);
+}
+
+int handle_stories(struct request *request)
+{
+    int r = request_accept(request);
+    if (r != 0)
+        return r;
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status.what = STATUS_STORIES;
+    return request_submit(request, command, status_reply);
+}
+
+static const struct cat_column lock_columns[] = {
+    {"index", "i", "index, empty for the lock on everything", false, false},
+    {"path", "p", "directory", false, false},
+    {"id", "d", "document", false, false},
+    {"mode", "m", "shared, update or exclusive", false, false},
+    {"state", "st", "held or waiting", false, false},
+    {"owner", "o", "session, transaction or write", false, false},
+    {"name", "n", "name of the session", false, false},
+    {"since", "t", "held or waiting since", false, false},
+    {"fencing_token", "ft", "token of the grant", true, false},
+};
+
+static struct slice owner_text(struct request *request, yyjson_val *owner)
+{
+    if (json_get_lit(owner, "write") != NULL)
+        return arena_printf(request->arena, "write %" PRIu64, yyjson_get_uint(json_get_lit(owner, "write")));
+    if (json_get_lit(owner, "transaction") != NULL)
+        return json_slice(json_get_lit(owner, "transaction"));
+    return json_slice(json_get_lit(owner, "session"));
+}
+
+static void add_lock_rows(struct request *request, yyjson_val *lock, yyjson_val *owners, const char *state,
+                          struct cat_table *table)
+{
+    size_t i, count;
+    yyjson_val *owner;
+    yyjson_arr_foreach (owners, i, count, owner) {
+        struct cat_cell *row = cat_table_row(table, request->arena);
+        row[0] = status_cell(request, lock, "index");
+        row[1] = status_cell(request, lock, "path");
+        row[2] = status_cell(request, lock, "id");
+        row[3] = status_cell(request, owner, "mode");
+        row[4] = cat_text(slice_from(state));
+        row[5] = cat_text(owner_text(request, owner));
+        row[6] = status_cell(request, owner, "name");
+        row[7] = status_time_cell(request, owner, "since");
+        row[8] = status_cell(request, owner, "fencing_token");
+    }
+}
+
+static int cat_locks_done(struct request *request, struct command *command)
+{
+    size_t i, count;
+    yyjson_val *lock;
+    struct json_doc doc;
+    struct cat_table table;
+    int r = json_parse_stored(request->arena, command->status.body, &doc);
+    if (r != 0)
+        return tl_trace(r);
+    cat_table_init(&table, lock_columns, COUNT_OF(lock_columns));
+    yyjson_arr_foreach (json_get_lit(doc.root, "locks"), i, count, lock) {
+        add_lock_rows(request, lock, json_get_lit(lock, "holders"), "held", &table);
+        add_lock_rows(request, lock, json_get_lit(lock, "waiters"), "waiting", &table);
+    }
+    return cat_table_reply(request, &table);
+}
+
+int handle_cat_locks(struct request *request)
+{
+    int r = request_accept(request);
+    if (r != 0 || cat_table_help(request, lock_columns, COUNT_OF(lock_columns)))
+        return r;
+    return look(request, cat_locks_done);
+}

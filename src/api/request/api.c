@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The api: from an exchange to a request, its route and its handler.
+ */
+#include "api/request/api.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+#include "api/request/absent.h"
+#include "api/request/api_internal.h"
+#include "api/cluster/cluster_uuid.h"
+#include "api/request/date_name.h"
+#include "api/request/dialect.h"
+#include "api/request/handlers.h"
+#include "api/request/media.h"
+#include "api/request/own_path.h"
+#include "api/request/problem_reply.h"
+#include "api/request/reply.h"
+#include "api/search/searches.h"
+#include "api/request/url.h"
+#include "base/alloc.h"
+
+#define WORKER_COUNT_DEFAULT 2
+#define BODY_BYTES_MAX_DEFAULT ((size_t)100 << 20)
+
+/* --- Life --------------------------------------------------------------------------------------------------------- */
+
+static struct slice keep_option(struct slice given, const char *otherwise)
+{
+    struct slice text = given.len > 0 ? given : slice_from(otherwise);
+    return slice_make(mem_strdup(text.data, text.len), text.len);
+}
+
+static void options_init(struct api_options *options, const struct api_options *given)
+{
+    *options = *given;
+    options->cluster_name = keep_option(given->cluster_name, "tidelock");
+    options->node_name = keep_option(given->node_name, "tidelock-0");
+    options->data_directory = keep_option(given->data_directory, "");
+    if (options->worker_count == 0)
+        options->worker_count = WORKER_COUNT_DEFAULT;
+    if (options->body_bytes_max == 0)
+        options->body_bytes_max = BODY_BYTES_MAX_DEFAULT;
+    if (options->script.steps_max == 0)
+        options->script = SCRIPT_LIMITS_DEFAULT;
+}
+
+static void options_deinit(struct api_options *options)
+{
+    mem_free((void *)(uintptr_t)options->cluster_name.data);
+    mem_free((void *)(uintptr_t)options->node_name.data);
+    mem_free((void *)(uintptr_t)options->data_directory.data);
+}
+
+int api_open(struct journal *journal, struct store *store, const struct api_options *options, struct api **ret_api)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return TL_ERR_IO;
+    struct api *api = mem_zalloc(sizeof *api);
+    api->journal = journal;
+    api->store = store;
+    options_init(&api->options, options);
+    pthread_mutex_init(&api->waiting_lock, NULL);
+    id_source_init(&api->ids, seed);
+    cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    api->routes = route_table_new();
+    api->gate = gate_new();
+    int r = workers_open(api->options.worker_count, &api->workers);
+    if (r == 0)
+        r = searches_open(api, &api->searches);
+    if (r == 0)
+        r = attachments_open(journal, &api->attachments);
+    if (r == 0 && api->options.data_directory.len > 0)
+        r = file_scripts_open(journal, api->options.data_directory, &api->file_scripts);
+    if (r != 0) {
+        api_close(api);
+        return tl_trace(r);
+    }
+    *ret_api = api;
+    return 0;
+}
+
+static void wake_done(struct command *command)
+{
+    command_free(command);
+}
+
+/* Those who wait for locks, which nobody can give back any more, are told. */
+static void wake_waiting(struct api *api)
+{
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+    command->cancel.request = 0;
+    command->on_done = wake_done;
+    journal_submit(api->journal, command, false);
+}
+
+void api_stop(struct api *api)
+{
+    wake_waiting(api);
+    attachments_stop(api->attachments);
+    searches_stop(api->searches);
+}
+
+void api_cancel(struct api *api)
+{
+    store_compact_cancel(api->store);
+    searches_cancel(api->searches);
+}
+
+void api_close(struct api *api)
+{
+    if (api == NULL)
+        return;
+    attachments_close(api->attachments);
+    file_scripts_close(api->file_scripts);
+    workers_close(api->workers);
+    searches_close(api->searches);
+    gate_free(api->gate);
+    route_table_free(api->routes);
+    id_source_deinit(&api->ids);
+    pthread_mutex_destroy(&api->waiting_lock);
+    options_deinit(&api->options);
+    mem_free(api);
+}
+
+/* --- Which call it is --------------------------------------------------------------------------------------------- */
+
+/* In the order in which a client of Elasticsearch may have seen them. */
+static struct slice method_list(struct request *request, unsigned methods, const char *between)
+{
+    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"};
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (methods & (1u << i))
+            buf_printf(&text, "%s%s", text.len > 0 ? between : "", names[i]);
+    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+static struct slice uri_of(const struct exchange *exchange, struct arena *arena)
+{
+    if (exchange->query.data == NULL)
+        return exchange->path;
+    return arena_printf(arena, "%.*s?%.*s", SLICE_ARG(exchange->path), SLICE_ARG(exchange->query));
+}
+
+static bool method_is_known(struct slice name)
+{
+    return slice_is(name, "PATCH") || slice_is(name, "TRACE") || slice_is(name, "CONNECT");
+}
+
+/* Returns: 0 where the path is of no API that only Elasticsearch has; REQUEST_REFUSED. */
+static int refuse_absent(struct request *request)
+{
+    struct slice name;
+    if (request->exchange->method == HTTP_OPTIONS || !absent_find(request->exchange->path, &name))
+        return 0;
+    return request_refuse(
+        request, PROBLEM_ILLEGAL_ARGUMENT,
+        "Elasticsearch's API [%.*s] is not supported by this server, see docs/http-api.md for those that are",
+        SLICE_ARG(name));
+}
+
+int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape)
+{
+    struct exchange *exchange = request->exchange;
+    int r = refuse_absent(request);
+    if (r != 0)
+        return r;
+    reply_header(request, "Allow", method_list(request, methods, ","));
+    struct slice allowed = method_list(request, methods, ", ");
+    if (exchange->method == HTTP_OPTIONS) {
+        request->form.bare = true;
+        exchange->content_type = "text/plain; charset=UTF-8";
+        reply_empty(request, 200);
+        return REQUEST_ANSWERED;
+    }
+    struct slice text;
+    if (bad_escape.data != NULL)
+        text = bad_escape;
+    else if (exchange->method == HTTP_OTHER && !method_is_known(exchange->method_name))
+        text = arena_printf(request->arena, "Unexpected http method: %.*s", SLICE_ARG(exchange->method_name));
+    else
+        text = arena_printf(request->arena, "Incorrect HTTP method for uri [%.*s] and method [%.*s]",
+                            SLICE_ARG(uri_of(exchange, request->arena)), SLICE_ARG(exchange->method_name));
+    problem_reply_text(request, 405,
+                       arena_printf(request->arena, "%.*s, allowed: [%s]%.*s", SLICE_ARG(text), allowed.data,
+                                    SLICE_ARG(own_path_advice(request))),
+                       true);
+    return REQUEST_ANSWERED;
+}
+
+static int reply_no_handler(struct request *request)
+{
+    struct exchange *exchange = request->exchange;
+    struct slice uri = uri_of(exchange, request->arena);
+    int r = refuse_absent(request);
+    if (r != 0)
+        return r;
+    if (request->dialect == DIALECT_5) {
+        struct buf *text = reply_text(request, 400);
+        buf_printf(text, "No handler found for uri [%.*s] and method [%.*s]%.*s", SLICE_ARG(uri),
+                   SLICE_ARG(exchange->method_name), SLICE_ARG(own_path_advice(request)));
+        return REQUEST_ANSWERED;
+    }
+    if (exchange->method == HTTP_OPTIONS)
+        return api_wrong_method(request, 0, SLICE_NONE);
+    problem_reply_text(request, 400,
+                       arena_printf(request->arena, "no handler found for uri [%.*s] and method [%.*s]%.*s",
+                                    SLICE_ARG(uri), SLICE_ARG(exchange->method_name),
+                                    SLICE_ARG(own_path_advice(request))),
+                       false);
+    return REQUEST_ANSWERED;
+}
+
+/* --- Reading the request ------------------------------------------------------------------------------------------ */
+
+static const struct slice no_parts[PART_COUNT];
+
+static bool has_parts(const struct route_match *match)
+{
+    for (int part = 0; part < PART_COUNT; part++)
+        if (match->parts[part].data != NULL)
+            return true;
+    return false;
+}
+
+/* A request without any, as one that waits for a lock, has no list of its own either. */
+static int decode_parts(struct request *request, const struct route_match *match)
+{
+    struct slice reason;
+    bool plus_is_space = request->dialect == DIALECT_5;
+    if (!has_parts(match))
+        return 0;
+    struct slice *parts = arena_zalloc(request->arena, PART_COUNT * sizeof *parts);
+    request->parts = parts;
+    for (int part = 0; part < PART_COUNT; part++)
+        if (match->parts[part].data != NULL &&
+            url_decode(request->arena, match->parts[part], plus_is_space, &parts[part], &reason) != 0) {
+            if (request->dialect == DIALECT_5)
+                return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+            return api_wrong_method(request, match->methods, reason);
+        }
+    return 0;
+}
+
+/* "<logs-{now/d}>" in the place of an index is a name with a date in it. */
+static int resolve_date_names(struct request *request)
+{
+    struct slice index = request->parts[PART_INDEX];
+    if (index.data == NULL || slice_find_byte(index, '<') == index.len)
+        return 0;
+    struct slice *parts = arena_alloc(request->arena, PART_COUNT * sizeof *parts);
+    memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
+    request->parts = parts;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t millis = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int r = date_name_resolve(request->arena, index, millis, &parts[PART_INDEX], &request->problem);
+    return r == 0 ? 0 : REQUEST_REFUSED;
+}
+
+static int read_form(struct request *request)
+{
+    struct reply_form *form = &request->form;
+    int r;
+    if ((r = request_bool(request, "human", &form->human)) != 0 ||
+        (r = request_bool(request, "error_trace", &form->error_trace)) != 0 ||
+        (r = request_bool(request, "pretty", &form->pretty)) != 0)
+        return r;
+    form->filter_path = request_param(request, "filter_path");
+    struct slice format = request_param(request, "format");
+    if (format.len > 0)
+        form->yaml = slice_is(format, "yaml") || slice_is(format, "application/yaml");
+    return 0;
+}
+
+/*
+ * An owner by a parameter, else by a header. An empty one is a mistake of the client's, not nobody: what it wants done under
+ * a lock or in a transaction must not happen outside of it.
+ */
+static int read_named(struct request *request, const char *name, const char *header, struct slice *ret_id)
+{
+    struct slice id = request_param(request, name);
+    if (id.data == NULL)
+        id = exchange_header(request->exchange, header);
+    if (id.data != NULL && id.len == 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[%s] must not be empty", name);
+    *ret_id = id;
+    return 0;
+}
+
+static int read_token(struct request *request)
+{
+    struct slice token = request_param(request, "fencing_token");
+    if (token.data == NULL || (slice_to_u64(token, &request->fencing_token) && request->fencing_token > 0))
+        return 0;
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "[fencing_token] must be the number that a grant came with, got [%.*s]", SLICE_ARG(token));
+}
+
+/*
+ * Of the calls about sessions, locks and transactions themselves, locks are taken and commits made in the name of a transaction.
+ * To the others it means nothing, also when a client names it on all that it sends: they are not to queue behind its requests.
+ */
+static bool is_made_in_transaction(const struct request *request)
+{
+    return request->route->form != FORM_OWN || request->parts[PART_TRANSACTION].len > 0 ||
+           request->route->handler == handle_lock || request->route->handler == handle_unlock;
+}
+
+static int read_owner(struct request *request)
+{
+    int r;
+    if ((r = read_named(request, "session", "Tidelock-Session", &request->session)) != 0 ||
+        (r = read_named(request, "transaction", "Tidelock-Transaction", &request->transaction)) != 0 ||
+        (r = read_token(request)) != 0)
+        return r;
+    if (!is_made_in_transaction(request))
+        request->transaction = SLICE_NONE;
+    if (request->parts[PART_TRANSACTION].len > 0)
+        request->transaction = request->parts[PART_TRANSACTION];
+    if (request->transaction.len > 0 && params_barred(request->route->params, "transaction"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "request [%.*s] cannot be part of a transaction: what it changes takes effect at once",
+                              SLICE_ARG(request->exchange->path));
+    return 0;
+}
+
+/* What lies between a matched route and its handler. */
+static int prepare(struct request *request, const struct route_match *match)
+{
+    int r;
+    struct exchange *exchange = request->exchange;
+    if ((r = decode_parts(request, match)) != 0)
+        return r;
+    enum dialect decoded_as = request->dialect;
+    if (match->form == FORM_SHARED && !request->form.compatible_8)
+        request->dialect = dialect_of_indices(request, request->parts[PART_INDEX]);
+    if (request->dialect != decoded_as && (r = decode_parts(request, match)) != 0) /* what '+' means differs */
+        return r;
+    if ((r = resolve_date_names(request)) != 0)
+        return r;
+    if ((r = params_parse(request->arena, exchange->query, &request->params, &request->problem)) != 0)
+        return REQUEST_REFUSED;
+    if ((r = media_check(request)) != 0)
+        return r;
+    if ((r = read_form(request)) != 0)
+        return r;
+    return read_owner(request);
+}
+
+/* By the names as they were sent: those that need escapes are no index's, or of no consequence. */
+static enum dialect typed_dialect(struct request *request, const struct route_match *match)
+{
+    return dialect_of_typed_call(request, match->parts[PART_INDEX], match->parts[PART_TYPE]);
+}
+
+/*
+ * Finds the row. In 5.6 each method has a trie of its own: a path that other methods lead somewhere with is then
+ * read as one with an index in its first place, or leads nowhere.
+ */
+static int find_row(struct request *request, struct route_match *ret_match)
+{
+    const struct route_table *routes = request->api->routes;
+    struct exchange *exchange = request->exchange;
+    int r = route_find(routes, exchange->method, exchange->path, false, ret_match);
+    if (r == 0 && ret_match->form == FORM_TYPED) {
+        if ((r = refuse_absent(request)) != 0)
+            return r;
+        request->dialect = typed_dialect(request, ret_match);
+    }
+    if (r == 0 && ret_match->route != NULL)
+        return 0;
+    if (!request->form.compatible_8 && (r != 0 || ret_match->form == FORM_SHARED))
+        request->dialect = dialect_of_indices(request, SLICE_NONE);
+    if (request->dialect == DIALECT_7 || exchange->method == HTTP_OTHER || exchange->method == HTTP_OPTIONS)
+        return r != 0 ? reply_no_handler(request) : api_wrong_method(request, ret_match->methods, SLICE_NONE);
+    if (route_find(routes, exchange->method, exchange->path, true, ret_match) != 0)
+        return reply_no_handler(request);
+    return 0;
+}
+
+static int dispatch(struct request *request)
+{
+    struct route_match match;
+    media_accept(request);
+    int r = find_row(request, &match);
+    if (r != 0)
+        return r;
+    request->route = match.route;
+    if (match.form == FORM_TYPED)
+        request->dialect = typed_dialect(request, &match);
+    r = prepare(request, &match);
+    if (r == 0)
+        dialect_note(request, match.form);
+    if (r != 0)
+        return r;
+    if (request->transaction.len > 0)
+        request->query = journal_query_use(request->api->journal, request->transaction);
+    if (!gate_enter(request->api->gate, request))
+        return REQUEST_PENDING;
+    return request->route->handler(request);
+}
+
+void api_handle(struct api *api, struct exchange *exchange)
+{
+    struct request *request = arena_zalloc(&exchange->arena, sizeof *request);
+    request->api = api;
+    request->exchange = exchange;
+    request->arena = &exchange->arena;
+    request->dialect = DIALECT_7;
+    request->parts = no_parts;
+    exchange->api_context = request;
+    request_settle(request, dispatch(request));
+}

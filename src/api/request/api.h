@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The api: Elasticsearch's document API and Tidelock's own, over a journal and its store.
+ */
+#ifndef TL_API_API_H
+#define TL_API_API_H
+
+#include "api/request/exchange.h"
+#include "journal/journal.h"
+#include "script/script.h"
+
+struct api;
+
+struct api_options {
+    struct slice cluster_name; /* default "tidelock" */
+    struct slice node_name;
+    struct slice data_directory; /* for DATA/scripts; empty: no file scripts */
+    size_t body_bytes_max;       /* for texts; src/http enforces it. Default 100 MiB */
+    struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */
+    unsigned worker_count;       /* threads for long reads (search, scroll, by-query), default 2 */
+};
+
+/* Returns: 0 or a fatal code. Owns: the caller; api_close(). `journal` and `store` outlive it. */
+int api_open(struct journal *journal, struct store *store, const struct api_options *options,
+             struct api **ret_api) TL_MUST_USE;
+void api_close(struct api *api);
+
+/*
+ * Ends the responses that stay open and the requests that wait for locks, so that connections can come to rest before
+ * api_close(): sessions that are attached are left to their leases; scrolls, points in time and tasks that nobody waits for
+ * end. Requests are still answered, and may begin to wait: called again, it ends these too.
+ */
+void api_stop(struct api *api);
+
+/*
+ * Ends what takes long: searches that run, by-query tasks, compactions asked for. Ensures: no task runs; once the requests in flight have been
+ * answered, nothing of the api is pinned in the journal, which may then be closed.
+ */
+void api_cancel(struct api *api);
+
+/*
+ * Handles one request; never blocks for long: short reads are answered at once, writes go to the journal, long reads
+ * to the workers. Ensures: exchange_respond() or a stream, now or later.
+ */
+void api_handle(struct api *api, struct exchange *exchange);
+
+#endif

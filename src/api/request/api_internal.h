@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the api share: the api itself and its parts.
+ */
+#ifndef TL_API_API_INTERNAL_H
+#define TL_API_API_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/owners/attachment.h"
+#include "api/search/file_scripts.h"
+#include "api/owners/gate.h"
+#include "api/request/id.h"
+#include "api/request/request.h"
+#include "api/request/worker.h"
+
+/* What this node is called where Elasticsearch has ids of nodes. */
+#define API_NODE_ID "tidelock00000000000000"
+
+struct searches;
+
+struct api {
+    struct journal *journal;
+    struct store *store;
+    struct api_options options;
+    struct route_table *routes;
+    struct workers *workers;
+    struct gate *gate;
+    struct attachments *attachments;
+    struct file_scripts *file_scripts; /* NULL: none are watched */
+    struct id_source ids;
+    pthread_mutex_t waiting_lock; /* guards request->waiting of all requests */
+    atomic_bool merging;          /* a worker is at the store's compaction */
+    struct searches *searches;    /* scrolls, points in time, tasks, compiled scripts */
+    char cluster_uuid[ID_BYTES + 1];
+};
+
+/*
+ * Answers 405 with the methods (bits by enum http_method) that lead somewhere with this path, or OPTIONS with the same.
+ * `bad_escape`: the path could not even be decoded; data NULL else.
+ * Returns: REQUEST_ANSWERED; REQUEST_REFUSED where the path is of an API that is not here (absent.h).
+ */
+int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ids.
+ */
+#include "api/request/id.h"
+
+static const char id_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void id_source_init(struct id_source *source, uint64_t seed)
+{
+    pthread_mutex_init(&source->lock, NULL);
+    rng_init(&source->rng, seed);
+    source->sequence = 0;
+    source->last_tick = 0;
+    source->host = (uint32_t)rng_next(&source->rng);
+}
+
+void id_source_deinit(struct id_source *source)
+{
+    pthread_mutex_destroy(&source->lock);
+}
+
+/* Three bytes become four characters. */
+static void id_encode(const unsigned char *bytes, size_t len, char *to)
+{
+    for (size_t i = 0; i < len; i += 3) {
+        uint32_t group = (uint32_t)bytes[i] << 16;
+        group |= i + 1 < len ? (uint32_t)bytes[i + 1] << 8 : 0;
+        group |= i + 2 < len ? (uint32_t)bytes[i + 2] : 0;
+        for (int shift = 18; shift >= 0; shift -= 6)
+            *to++ = id_digits[(group >> shift) & 63];
+    }
+}
+
+struct slice id_document(struct id_source *source, uint64_t now, struct arena *arena)
+{
+    pthread_mutex_lock(&source->lock);
+    if (now > source->last_tick)
+        source->last_tick = now;
+    uint64_t tick = source->last_tick;
+    uint64_t sequence = source->sequence++;
+    uint32_t host = source->host;
+    pthread_mutex_unlock(&source->lock);
+
+    /* Seven bytes of time, four of a counter that tells ids of one microsecond apart, four of this process. */
+    unsigned char bytes[15];
+    for (int i = 0; i < 7; i++)
+        bytes[i] = (unsigned char)(tick >> (48 - 8 * i));
+    for (int i = 0; i < 4; i++)
+        bytes[7 + i] = (unsigned char)(sequence >> (24 - 8 * i));
+    for (int i = 0; i < 4; i++)
+        bytes[11 + i] = (unsigned char)(host >> (24 - 8 * i));
+    char *text = arena_alloc(arena, ID_DOCUMENT_BYTES + 1);
+    id_encode(bytes, sizeof bytes, text);
+    text[ID_DOCUMENT_BYTES] = '\0';
+    return slice_make(text, ID_DOCUMENT_BYTES);
+}
+
+struct slice id_random(struct id_source *source, struct arena *arena)
+{
+    char *text = arena_alloc(arena, ID_BYTES + 1);
+    pthread_mutex_lock(&source->lock);
+    for (int i = 0; i < ID_BYTES; i++)
+        text[i] = id_digits[rng_below(&source->rng, 64)];
+    pthread_mutex_unlock(&source->lock);
+    text[ID_BYTES] = '\0';
+    return slice_make(text, ID_BYTES);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Media types.
+ */
+#include "api/request/media.h"
+
+#include <strings.h>
+
+#include "api/request/problem_reply.h"
+#include "api/request/reply.h"
+
+/* "type/subtype" of a header, without its parameters. */
+static struct slice media_type(struct slice header)
+{
+    size_t len = slice_find_byte(header, ';');
+    while (len > 0 && header.data[len - 1] == ' ')
+        len--;
+    return slice_make(header.data, len);
+}
+
+static bool media_is(struct slice type, const char *wanted)
+{
+    return type.len == strlen(wanted) && strncasecmp(type.data, wanted, type.len) == 0;
+}
+
+/* Returns: the version of "application/vnd.elasticsearch+json; compatible-with=8", 0 for any other type. */
+static int compatible_version(struct slice header)
+{
+    static const char name[] = "compatible-with=";
+    struct slice type = media_type(header);
+    if (!media_is(type, "application/vnd.elasticsearch+json") &&
+        !media_is(type, "application/vnd.elasticsearch+x-ndjson"))
+        return 0;
+    for (size_t i = type.len; i + sizeof name <= header.len; i++)
+        if (strncasecmp(header.data + i, name, sizeof name - 1) == 0) {
+            char digit = header.data[i + sizeof name - 1];
+            return digit >= '7' && digit <= '9' ? digit - '0' : -1;
+        }
+    return 8;
+}
+
+void media_accept(struct request *request)
+{
+    struct slice accept = exchange_header(request->exchange, "Accept");
+    struct slice content = exchange_header(request->exchange, "Content-Type");
+    if (compatible_version(accept) >= 8 || (accept.len == 0 && compatible_version(content) >= 8))
+        request->form.compatible_8 = true;
+    struct slice wanted = media_type(accept);
+    if (accept.len == 0 || media_is(wanted, "*/*"))
+        wanted = media_type(content);
+    request->form.yaml = media_is(wanted, "application/yaml");
+}
+
+/* A media type is "a/b" with both sides of letters, digits and a few signs. */
+static bool well_formed(struct slice header)
+{
+    struct slice type = media_type(header);
+    size_t slash = slice_find_byte(type, '/');
+    if (slash == 0 || slash + 1 >= type.len)
+        return false;
+    for (size_t i = 0; i < type.len; i++) {
+        unsigned char c = (unsigned char)type.data[i];
+        bool token =
+            (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || strchr("!#$%&'*+.^_`|~-", c) != NULL;
+        if (i != slash && (!token || c == '\0'))
+            return false;
+    }
+    return true;
+}
+
+static int refuse_malformed(struct request *request, struct slice header)
+{
+    struct problem *cause = arena_zalloc(request->arena, sizeof *cause);
+    problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "invalid Content-Type header [%.*s]",
+                SLICE_ARG(header));
+    problem_set(&request->problem, request->arena, PROBLEM_CONTENT_TYPE_HEADER,
+                "java.lang.IllegalArgumentException: %.*s", SLICE_ARG(cause->reason));
+    request->problem.caused_by = cause;
+    return REQUEST_REFUSED;
+}
+
+static bool media_is_taken(struct slice header)
+{
+    struct slice type = media_type(header);
+    return media_is(type, "application/json") || media_is(type, "application/x-ndjson") ||
+           media_is(type, "application/yaml") || compatible_version(header) >= 7;
+}
+
+int media_check(struct request *request)
+{
+    struct exchange *exchange = request->exchange;
+    struct slice header = exchange_header(exchange, "Content-Type");
+    if (request->route->form == FORM_TYPED || request->route->form == FORM_OWN)
+        return 0;
+    if (header.data != NULL && !well_formed(header))
+        return refuse_malformed(request, header);
+    if (exchange->body.len == 0 || (header.data != NULL && media_is_taken(header)))
+        return 0;
+    struct slice text = arena_printf(request->arena, "Content-Type header [%.*s] is not supported", SLICE_ARG(header));
+    problem_reply_text(request, request->form.compatible_8 ? 415 : 406, text, true);
+    return REQUEST_ANSWERED;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of names; see names.h. */
+#include "api/request/names.h"
+
+#include <stdlib.h>
+
+#include "json/filter.h"
+#include "json/json.h"
+
+bool names_listed(struct slice list, struct slice name)
+{
+    while (list.len > 0) {
+        size_t len = slice_find_byte(list, ',');
+        if (json_wildcard(slice_make(list.data, len), name))
+            return true;
+        list = slice_from_offset(list, len + 1);
+    }
+    return false;
+}
+
+bool names_match(struct slice list, struct slice name)
+{
+    return list.len == 0 || slice_is(list, "_all") || names_listed(list, name);
+}
+
+static int name_order(const void *left, const void *right)
+{
+    return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
+}
+
+struct slice names_sorted(struct arena *arena, struct slice *names, size_t count)
+{
+    struct slice text = SLICE_LIT("");
+    qsort(names, count, sizeof *names, name_order);
+    for (size_t i = 0; i < count; i++)
+        text = arena_printf(arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(names[i]));
+    return text;
+}
+
+struct slice names_of_json(struct arena *arena, yyjson_val *value)
+{
+    struct slice all = json_slice(value);
+    size_t index, count;
+    yyjson_val *item;
+    yyjson_arr_foreach (value, index, count, item) {
+        all = all.data == NULL ? json_slice(item)
+                               : arena_printf(arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
+    }
+    return all;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parameters of a query string.
+ */
+#include "api/request/params.h"
+
+#include <stdlib.h>
+
+#include "api/request/suggest.h"
+#include "api/request/url.h"
+
+/* What every call accepts and proposes, and what it accepts besides. */
+static const char common_names[] = "pretty human error_trace filter_path format +session +transaction "
+                                   "+timestamp +as_of +fencing_token +distribute_timestamps";
+
+/* Names of our own are proposed for those that are nearer than this, so that Elasticsearch's are proposed as by it. */
+#define OWN_SIMILARITY_MIN 0.75
+
+#define NAMES_MAX 160
+
+/* --- Splitting ---------------------------------------------------------------------------------------------------- */
+
+static int bad_escape(struct arena *arena, struct slice reason, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    return PARAMS_REFUSED;
+}
+
+static void params_put(struct arena *arena, struct params *params, struct slice name, struct slice value)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (slice_equal(params->items[i].name, name)) {
+            params->items[i].value = value;
+            return;
+        }
+    params->items = arena_grow(arena, params->items, params->count, &params->capacity, sizeof *params->items);
+    params->items[params->count++] = (struct param){name, value};
+}
+
+/* One piece between '&' or ';'. */
+static int params_piece(struct arena *arena, struct slice piece, struct params *params, struct problem *ret_problem)
+{
+    struct slice reason, name, value = SLICE_LIT("");
+    size_t equals = slice_find_byte(piece, '=');
+    if (equals == 0 && piece.len > 0) /* "=a=b": the name is what lies before the second one */
+        return params_piece(arena, slice_from_offset(piece, 1), params, ret_problem);
+    if (piece.len == 0)
+        return 0;
+    if (url_decode(arena, slice_make(piece.data, equals), true, &name, &reason) != 0)
+        return bad_escape(arena, reason, ret_problem);
+    if (equals < piece.len && url_decode(arena, slice_from_offset(piece, equals + 1), true, &value, &reason) != 0)
+        return bad_escape(arena, reason, ret_problem);
+    if (params->count == PARAMS_MAX) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "more than %d parameters in a request", PARAMS_MAX);
+        return PARAMS_REFUSED;
+    }
+    params_put(arena, params, name, value);
+    return 0;
+}
+
+int params_parse(struct arena *arena, struct slice query, struct params *ret_params, struct problem *ret_problem)
+{
+    *ret_params = (struct params){NULL};
+    size_t start = 0;
+    for (size_t i = 0; i <= query.len && query.len > 0; i++) {
+        if (i < query.len && query.data[i] != '&' && query.data[i] != ';')
+            continue;
+        if (params_piece(arena, slice_make(query.data + start, i - start), ret_params, ret_problem) != 0)
+            return PARAMS_REFUSED;
+        start = i + 1;
+    }
+    return 0;
+}
+
+struct slice params_get(const struct params *params, const char *name)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (slice_is(params->items[i].name, name))
+            return params->items[i].value;
+    return SLICE_NONE;
+}
+
+/* --- Typed reading ------------------------------------------------------------------------------------------------ */
+
+static bool is_any_of(struct slice text, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (slice_is(text, *words))
+            return true;
+    return false;
+}
+
+int params_bool(const struct params *params, const char *name, enum dialect dialect, struct arena *arena,
+                bool *ret_value, struct problem *ret_problem)
+{
+    static const char *const no[] = {"false", "0", "off", "no", NULL};
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    if (text.len == 0 || slice_is(text, "true")) {
+        *ret_value = true;
+    } else if (slice_is(text, "false")) {
+        *ret_value = false;
+    } else if (dialect == DIALECT_5) {
+        *ret_value = !is_any_of(text, no); /* 5.6 takes anything else for true */
+    } else {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Failed to parse value [%.*s] as only [true] or [false] are allowed.", SLICE_ARG(text));
+        return PARAMS_REFUSED;
+    }
+    return 0;
+}
+
+static int bad_number(const char *kind, const char *name, struct slice text, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Failed to parse %s parameter [%s] with value [%.*s]",
+                kind, name, SLICE_ARG(text));
+    ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
+    problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+    return PARAMS_REFUSED;
+}
+
+/* Java's parseInt and parseLong take a sign of either kind. */
+static bool java_integer(struct slice text, int64_t *ret_value)
+{
+    if (text.len > 1 && text.data[0] == '+' && (text.data[1] == '+' || text.data[1] == '-'))
+        return false;
+    return slice_to_i64(text, ret_value);
+}
+
+int params_int(const struct params *params, const char *name, struct arena *arena, int32_t *ret_value,
+               struct problem *ret_problem)
+{
+    int64_t value;
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    if (!java_integer(text, &value) || value < INT32_MIN || value > INT32_MAX)
+        return bad_number("int", name, text, arena, ret_problem);
+    *ret_value = (int32_t)value;
+    return 0;
+}
+
+int params_long(const struct params *params, const char *name, struct arena *arena, int64_t *ret_value,
+                struct problem *ret_problem)
+{
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    if (!java_integer(text, ret_value))
+        return bad_number("long", name, text, arena, ret_problem);
+    return 0;
+}
+
+struct time_unit {
+    const char *suffix;
+    int64_t nanos;
+};
+
+static const struct time_unit time_units[] = {
+    /* longer suffixes before those they end in */
+    {"nanos", 1},       {"micros", 1000},     {"ms", 1000000},       {"s", 1000000000},
+    {"m", 60000000000}, {"h", 3600000000000}, {"d", 86400000000000},
+};
+
+static int bad_time(struct slice text, struct slice setting, const char *why, enum dialect dialect, struct arena *arena,
+                    struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, dialect == DIALECT_5 ? PROBLEM_PARSE : PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse setting [%.*s] with value [%.*s] as a time value: %s", SLICE_ARG(setting),
+                SLICE_ARG(text), why);
+    return PARAMS_REFUSED;
+}
+
+/* What stands before the unit is no whole number of 64 bits. */
+static int bad_time_number(struct slice text, struct slice number, enum dialect dialect, struct arena *arena,
+                           struct problem *ret_problem)
+{
+    char *end;
+    struct slice copy = arena_copy(arena, number);
+    bool fractional = copy.len > 0 && (strtod(copy.data, &end), *end == '\0');
+    problem_set(ret_problem, arena, dialect == DIALECT_5 ? PROBLEM_PARSE : PROBLEM_ILLEGAL_ARGUMENT,
+                "failed to parse [%.*s]%s", SLICE_ARG(text),
+                fractional ? ", fractional time values are not supported" : "");
+    ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
+    problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(number));
+    return PARAMS_REFUSED;
+}
+
+/* "-1", "-01": no limit; "0", "000": none at all. These alone need no unit. */
+static bool time_without_unit(struct slice text, int64_t *ret_value)
+{
+    bool negative = text.len > 1 && text.data[0] == '-';
+    for (size_t i = negative; i + (negative ? 1 : 0) < text.len; i++)
+        if (text.data[i] != '0')
+            return false;
+    if (text.len == 0 || (negative && text.data[text.len - 1] != '1'))
+        return false;
+    *ret_value = negative ? -1 : 0;
+    return true;
+}
+
+static const struct time_unit *time_unit_of(struct slice text)
+{
+    for (size_t i = 0; i < sizeof time_units / sizeof *time_units; i++) {
+        size_t suffix = strlen(time_units[i].suffix);
+        if (text.len >= suffix && strncasecmp(text.data + text.len - suffix, time_units[i].suffix, suffix) == 0)
+            return &time_units[i];
+    }
+    return NULL;
+}
+
+/* A time this far off (126 years) is for ever, and a deadline made of it still a timestamp. */
+#define TIME_US_MAX INT64_C(4000000000000000)
+
+int params_time_parse(struct slice text, struct slice setting, enum dialect dialect, struct arena *arena,
+                      int64_t *ret_value, struct problem *ret_problem)
+{
+    int64_t number, nanos;
+    if (time_without_unit(text, ret_value))
+        return 0;
+    const struct time_unit *unit = time_unit_of(text);
+    if (unit == NULL)
+        return bad_time(text, setting, "unit is missing or unrecognized", dialect, arena, ret_problem);
+    struct slice digits = slice_make(text.data, text.len - strlen(unit->suffix));
+    while (digits.len > 0 && digits.data[digits.len - 1] == ' ')
+        digits.len--;
+    if (!java_integer(digits, &number))
+        return bad_time_number(text, digits, dialect, arena, ret_problem);
+    if (number < -1 && dialect != DIALECT_5)
+        return bad_time(text, setting, "negative durations are not supported", dialect, arena, ret_problem);
+    if (__builtin_mul_overflow(number, unit->nanos, &nanos) || nanos / 1000 > TIME_US_MAX)
+        nanos = TIME_US_MAX * 1000;
+    *ret_value = number < 0 ? -1 : nanos / 1000;
+    return 0;
+}
+
+int params_time(const struct params *params, const char *name, enum dialect dialect, struct arena *arena,
+                int64_t *ret_value, struct problem *ret_problem)
+{
+    struct slice text = params_get(params, name);
+    if (text.data == NULL)
+        return 0;
+    return params_time_parse(text, slice_from(name), dialect, arena, ret_value, ret_problem);
+}
+
+/* --- What is accepted --------------------------------------------------------------------------------------------- */
+
+enum standing { PROPOSED, SILENT, OWN, BARRED };
+
+/* Takes the next name off a list. Returns: false at its end. */
+static bool next_name(const char **list, struct slice *ret_name, enum standing *ret_standing)
+{
+    const char *at = *list;
+    size_t len = 0;
+    while (*at == ' ')
+        at++;
+    *ret_standing = *at == '~' ? SILENT : *at == '+' ? OWN : *at == '-' ? BARRED : PROPOSED;
+    at += *ret_standing != PROPOSED;
+    while (at[len] != ' ' && at[len] != '\0') /* names are short: strcspn() takes longer to begin */
+        len++;
+    *ret_name = slice_make(at, len);
+    *list = at + len;
+    return len > 0;
+}
+
+static bool lists(const char *list, struct slice wanted, bool barred)
+{
+    struct slice name;
+    enum standing standing;
+    while (next_name(&list, &name, &standing))
+        if ((standing == BARRED) == barred && slice_equal(name, wanted))
+            return true;
+    return false;
+}
+
+bool params_listed(const char *accepted, const char *name)
+{
+    return lists(accepted, slice_from(name), false);
+}
+
+bool params_barred(const char *accepted, const char *name)
+{
+    return lists(accepted, slice_from(name), true);
+}
+
+static bool is_given(const struct params *params, struct slice name)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (slice_equal(params->items[i].name, name))
+            return true;
+    return false;
+}
+
+/* The names of a list that may be proposed for `unknown`. */
+static size_t collect_names(const struct params *params, struct slice unknown, const char *list, struct slice *names,
+                            size_t count)
+{
+    struct slice name;
+    enum standing standing;
+    while (count < NAMES_MAX && next_name(&list, &name, &standing)) {
+        if (standing == PROPOSED || (standing == SILENT && is_given(params, name)) ||
+            (standing == OWN && (is_given(params, name) || suggest_similarity(unknown, name) > OWN_SIMILARITY_MIN)))
+            names[count++] = name;
+    }
+    return count;
+}
+
+static int name_order(const void *left, const void *right)
+{
+    return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
+}
+
+bool params_known(const struct params *params, const char *accepted)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (!lists(accepted, params->items[i].name, false) && !lists(common_names, params->items[i].name, false))
+            return false;
+    return true;
+}
+
+int params_check(const struct params *params, const char *accepted, struct slice path, struct arena *arena,
+                 struct problem *ret_problem)
+{
+    struct slice unknown[PARAMS_MAX], names[NAMES_MAX];
+    size_t unknown_count = 0;
+    for (size_t i = 0; i < params->count; i++)
+        if (!lists(accepted, params->items[i].name, false) && !lists(common_names, params->items[i].name, false))
+            unknown[unknown_count++] = params->items[i].name;
+    if (unknown_count == 0)
+        return 0;
+
+    qsort(unknown, unknown_count, sizeof *unknown, name_order);
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; i < unknown_count; i++) {
+        buf_printf(&text, "%s[%.*s]", i == 0 ? "" : ", ", SLICE_ARG(unknown[i]));
+        size_t name_count = collect_names(params, unknown[i], accepted, names, 0);
+        name_count = collect_names(params, unknown[i], common_names, names, name_count);
+        suggest_append(&text, " ->", unknown[i], names, name_count);
+    }
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "request [%.*s] contains unrecognized parameter%s: %.*s",
+                SLICE_ARG(path), unknown_count > 1 ? "s" : "", SLICE_ARG(buf_view(&text)));
+    buf_deinit(&text);
+    return PARAMS_REFUSED;
+}

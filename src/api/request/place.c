@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places in a body.
+ */
+#include "api/request/place.h"
+
+static size_t skip_blank(struct slice text, size_t at)
+{
+    while (at < text.len && strchr(" \t\r\n", text.data[at]) != NULL && text.data[at] != '\0')
+        at++;
+    return at;
+}
+
+/* The string that opens at `at`. Returns: the offset behind its closing quote. */
+static size_t skip_string(struct slice text, size_t at)
+{
+    for (at++; at < text.len && text.data[at] != '"'; at++)
+        if (text.data[at] == '\\')
+            at++;
+    return at + 1;
+}
+
+size_t place_of_string(const struct json_doc *doc, yyjson_val *string)
+{
+    return json_offset(doc, string) - 1;
+}
+
+size_t place_of_member(const struct json_doc *doc, yyjson_val *key)
+{
+    struct slice text = doc->source;
+    size_t at = skip_blank(text, skip_string(text, place_of_string(doc, key)));
+    return skip_blank(text, at + 1); /* the colon */
+}
+
+size_t place_of_root(const struct json_doc *doc)
+{
+    return skip_blank(doc->source, 0);
+}
+
+static size_t skip_value(struct slice text, size_t offset)
+{
+    size_t depth = 0, at = offset;
+    do {
+        at = skip_blank(text, at);
+        char c = at < text.len ? text.data[at] : ']';
+        if (c == '"') {
+            at = skip_string(text, at);
+        } else if (c == '{' || c == '[') {
+            depth++;
+            at++;
+        } else if (c == '}' || c == ']') {
+            depth -= depth > 0;
+            at++;
+        } else if (c == ',' || c == ':') {
+            at++;
+        } else {
+            do
+                at++;
+            while (at < text.len && strchr(",:]}[{\" \t\r\n", text.data[at]) == NULL);
+        }
+    } while (depth > 0 && at < text.len);
+    return at;
+}
+
+size_t place_behind(const struct json_doc *doc, size_t offset)
+{
+    return skip_value(doc->source, offset);
+}
+
+struct slice place_first_value(struct slice text)
+{
+    size_t end = skip_value(text, slice_starts_with(text, SLICE_LIT("\xef\xbb\xbf")) ? 3 : 0);
+    return slice_make(text.data, end < text.len ? end : text.len);
+}
+
+size_t place_of_end(const struct json_doc *doc, size_t offset)
+{
+    return place_behind(doc, offset) - 1;
+}
+
+void place_line(const struct json_doc *doc, size_t offset, size_t *ret_line, size_t *ret_column)
+{
+    size_t line = 1, start = 0;
+    for (size_t i = 0; i < offset && i < doc->source.len; i++)
+        if (doc->source.data[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    *ret_line = line;
+    *ret_column = offset - start + 1;
+}
+
+const char *place_token(yyjson_val *value)
+{
+    switch (yyjson_get_type(value)) {
+    case YYJSON_TYPE_NULL: return "VALUE_NULL";
+    case YYJSON_TYPE_BOOL: return "VALUE_BOOLEAN";
+    case YYJSON_TYPE_STR: return "VALUE_STRING";
+    case YYJSON_TYPE_ARR: return "START_ARRAY";
+    case YYJSON_TYPE_OBJ: return "START_OBJECT";
+    default: return "VALUE_NUMBER";
+    }
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests: reading them, waiting for commands and workers, and settling them.
+ */
+#include "api/request/request.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdarg.h>
+
+#include "api/request/api_internal.h"
+#include "api/request/instant.h"
+#include "api/request/problem_reply.h"
+#include "api/request/reply.h"
+#include "base/check.h"
+#include "core/catalog/catalog.h"
+
+#define LOCK_TIMEOUT_DEFAULT_US (10 * TL_SECOND)
+
+int request_refuse(struct request *request, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    request->problem = (struct problem){.type = type, .reason = arena_vprintf(request->arena, format, arguments)};
+    va_end(arguments);
+    return REQUEST_REFUSED;
+}
+
+struct slice request_quoted(struct request *request, struct slice text)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&quoted, text);
+    struct slice kept = arena_copy(request->arena, buf_view(&quoted));
+    buf_deinit(&quoted);
+    return kept;
+}
+
+/* --- Parameters and body ------------------------------------------------------------------------------------------ */
+
+int request_bool(struct request *request, const char *name, bool *ret_value)
+{
+    return params_bool(&request->params, name, request->dialect, request->arena, ret_value, &request->problem) == 0
+               ? 0
+               : REQUEST_REFUSED;
+}
+
+int request_int(struct request *request, const char *name, int32_t *ret_value)
+{
+    return params_int(&request->params, name, request->arena, ret_value, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+int request_long(struct request *request, const char *name, int64_t *ret_value)
+{
+    return params_long(&request->params, name, request->arena, ret_value, &request->problem) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+int request_time(struct request *request, const char *name, int64_t *ret_value)
+{
+    return params_time(&request->params, name, request->dialect, request->arena, ret_value, &request->problem) == 0
+               ? 0
+               : REQUEST_REFUSED;
+}
+
+/* Refuses a `source` parameter, in place of a body, of a type that is no JSON. */
+static int check_source(struct request *request)
+{
+    struct slice type = request_param(request, "source_content_type");
+    if (request->exchange->body.len > 0 || request_param(request, "source").data == NULL)
+        return 0;
+    if (type.data == NULL && request->dialect == DIALECT_5)
+        return 0; /* it looks at the bytes */
+    if (type.data == NULL)
+        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "source and source_content_type parameters are required");
+    if (slice_starts_with(type, SLICE_LIT("application/json")) || slice_is(type, "json") ||
+        slice_is(type, "application/x-ndjson"))
+        return 0;
+    if (request->dialect == DIALECT_5)
+        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "could not determine source content type");
+    return request_refuse(request, PROBLEM_ILLEGAL_STATE, "Unknown value for source_content_type [%.*s]",
+                          SLICE_ARG(type));
+}
+
+/* The row's parameters and the names of its path's parts. */
+static const char *accepted_names(struct request *request)
+{
+    struct buf names = BUF_INIT(BUF_UNLIMITED);
+    buf_slice(&names, slice_from(request->route->params));
+    for (int part = 0; part < PART_COUNT; part++)
+        if (request->parts[part].data != NULL)
+            buf_printf(&names, " %s", route_part_name((enum route_part)part));
+    struct slice kept = arena_copy(request->arena, buf_view(&names));
+    buf_deinit(&names);
+    return kept.data;
+}
+
+int request_accept(struct request *request)
+{
+    if (request->params.count == 0)
+        return 0;
+    struct slice path = request->exchange->path;
+    if (!params_known(&request->params, request->route->params) &&
+        params_check(&request->params, accepted_names(request), path, request->arena, &request->problem) != 0)
+        return REQUEST_REFUSED;
+    return params_listed(request->route->params, "source") ? check_source(request) : 0;
+}
+
+struct slice request_body(const struct request *request)
+{
+    if (request->exchange->body.len > 0)
+        return request->exchange->body;
+    return request_param(request, "source");
+}
+
+int request_json(struct request *request, unsigned json_flags, struct json_doc *ret_doc)
+{
+    struct slice body = request_body(request);
+    *ret_doc = (struct json_doc){NULL};
+    if (body.len == 0)
+        return 0;
+    int r = json_parse(request->arena, body, request->dialect, json_flags, ret_doc, &request->problem);
+    return r > 0 ? REQUEST_REFUSED : r;
+}
+
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
+
+struct catalog *request_catalog(struct request *request)
+{
+    if (request->catalog == NULL)
+        request->catalog = journal_catalog(request->api->journal);
+    return request->catalog;
+}
+
+/* The timestamp that ?timestamp= or ?as_of= names. Returns: 0 with 0 where there is none; REQUEST_REFUSED. */
+static int named_timestamp(struct request *request, tl_ts *ret_ts)
+{
+    uint64_t ts = 0;
+    struct slice text = request_param(request, "timestamp");
+    struct slice time = request_param(request, "as_of");
+    if (text.data != NULL && (!slice_to_u64(text, &ts) || ts == 0 || ts > TL_TS_MAX))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[timestamp] must be a number of microseconds since 1970, got [%.*s]%s", SLICE_ARG(text),
+                              instant_parse(text, &ts) == 0 ? "; [as_of] takes a time" : "");
+    if (time.data != NULL && instant_parse(time, &ts) != 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[as_of] must be a time such as 2026-11-20T10:00:00Z, got [%.*s]%s", SLICE_ARG(time),
+                              slice_to_u64(time, &ts) ? "; [timestamp] takes microseconds" : "");
+    *ret_ts = ts;
+    return 0;
+}
+
+/* Of a number that would be a time of today in a unit of `unit_us` microseconds: a slip. */
+static bool is_recent_in(struct journal *journal, tl_ts ts, uint64_t unit_us)
+{
+    const uint64_t year_us = 365 * 86400 * TL_SECOND;
+    tl_ts now = journal_stable(journal);
+    return ts <= TL_TS_MAX / unit_us && ts * unit_us + year_us > now && ts * unit_us < now + year_us;
+}
+
+/* What to say to one who counts time in another unit. */
+static const char *unit_advice(struct journal *journal, tl_ts ts)
+{
+    if (is_recent_in(journal, ts, TL_SECOND))
+        return "; it looks like seconds, and timestamps are microseconds";
+    if (is_recent_in(journal, ts, TL_MS))
+        return "; it looks like milliseconds, and timestamps are microseconds";
+    return "";
+}
+
+static int too_old(struct request *request, tl_ts ts)
+{
+    tl_ts oldest = journal_oldest(request->api->journal);
+    int r = request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD,
+                           "the history before [%" PRIu64 "] is gone; asked for [%" PRIu64 "]%s", oldest, ts,
+                           unit_advice(request->api->journal, ts));
+    problem_details(&request->problem, request->arena, "\"oldest\":%" PRIu64, oldest);
+    return r;
+}
+
+int request_check_timestamp(struct request *request, tl_ts ts)
+{
+    tl_ts stable = journal_stable(request->api->journal);
+    if (ts > stable)
+        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_NEW,
+                              "[%" PRIu64 "] is in the future; the newest readable timestamp is [%" PRIu64 "]", ts,
+                              stable);
+    return ts < journal_oldest(request->api->journal) ? too_old(request, ts) : 0;
+}
+
+/* Gets the catalog as of the view. Returns: as catalog_load(). */
+static int load_catalog(struct request *request)
+{
+    catalog_unref(tl_steal(request->catalog));
+    request->catalog = journal_catalog_at(request->api->journal, request->view.ts);
+    return request->catalog != NULL ? 0 : catalog_load(&request->view, &request->catalog);
+}
+
+/* Makes a view of the past. Its catalog is that of the same moment. */
+static int read_past(struct request *request, tl_ts ts, request_handler *then)
+{
+    int r = request_check_timestamp(request, ts);
+    if (r != 0)
+        return r;
+    if (journal_pin(request->api->journal, ts) != 0)
+        return too_old(request, ts);
+    request->view = (struct view){request->api->store, ts, NULL};
+    request->pinned = true;
+    r = load_catalog(request);
+    if (r > 0)
+        return too_old(request, ts);
+    return r < 0 ? r : then(request);
+}
+
+/* Reads in a query transaction of which the core has heard of late. Its history is kept as long as the request has it. */
+static int read_query(struct request *request, tl_ts ts, request_handler *then)
+{
+    request->view = (struct view){request->api->store, ts, NULL};
+    catalog_unref(tl_steal(request->catalog));
+    int r = journal_query_catalog(request->api->journal, request->query, &request->catalog);
+    if (r > 0)
+        return too_old(request, ts);
+    return r < 0 ? r : then(request);
+}
+
+/* The locks of a read inside a transaction are granted. */
+static int read_locked(struct request *request, struct command *command)
+{
+    catalog_unref(tl_steal(request->catalog)); /* of before the locks */
+    request->view = (struct view){request->api->store, command->txn_lock.read_ts, command->txn_lock.overlay};
+    request->overlay = command->txn_lock.overlay;
+    command->txn_lock.overlay = NULL;
+    if (command->txn_lock.mode == TXN_QUERY) {
+        int r = load_catalog(request);
+        if (r != 0)
+            return r > 0 ? too_old(request, request->view.ts) : r;
+    }
+    request_catalog(request);
+    return request->next(request);
+}
+
+static int read_in_transaction(struct request *request, struct lock_target *targets, size_t target_count,
+                               int64_t timeout, request_handler *then)
+{
+    struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
+    command->txn_lock.transaction = arena_copy(&command->arena, request->transaction);
+    command->txn_lock.session = arena_copy(&command->arena, request->session);
+    command->txn_lock.targets = targets;
+    command->txn_lock.target_count = target_count;
+    command->txn_lock.timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
+    request->next = then;
+    return request_submit(request, command, read_locked);
+}
+
+/* A session means nothing to a read outside of transactions; but who names one that has ended relies on locks it has lost. */
+static int check_session(struct request *request)
+{
+    if (request->session.len == 0 || request->transaction.len > 0)
+        return 0;
+    int r = core_find_session(request->api->store, request->session, request->arena, &request->problem);
+    return r > 0 ? REQUEST_REFUSED : r;
+}
+
+int request_read(struct request *request, struct lock_target *targets, size_t target_count, request_handler *then)
+{
+    tl_ts ts = 0;
+    int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
+    int r = named_timestamp(request, &ts);
+    if (r != 0 || (r = request_time(request, "timeout", &timeout)) != 0 || (r = check_session(request)) != 0)
+        return r;
+    if (request->transaction.len > 0 && ts != 0)
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "a transaction reads at its own timestamp: [timestamp] and [as_of] are not allowed with it");
+    if (request->query != NULL && request->session.len == 0 &&
+        journal_query_fresh(request->api->journal, request->query, &ts))
+        return read_query(request, ts, then);
+    if (request->transaction.len > 0)
+        return read_in_transaction(request, targets, target_count, timeout, then);
+    if (ts != 0)
+        return read_past(request, ts, then);
+    request->view = (struct view){request->api->store, journal_stable(request->api->journal), NULL};
+    request_catalog(request);
+    return then(request);
+}
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+/* A submitted command's way back; in the command's arena. */
+struct submission {
+    struct request *request;
+    request_completion *then;
+    bool takes_refusals;
+};
+
+static void request_leave_command(struct request *request)
+{
+    pthread_mutex_lock(&request->api->waiting_lock);
+    request->waiting = NULL;
+    pthread_mutex_unlock(&request->api->waiting_lock);
+}
+
+static void command_done(struct command *command)
+{
+    struct submission *submission = command->context;
+    struct request *request = submission->request;
+    request_leave_command(request);
+    request->exchange->timestamp = command->ts;
+    int result;
+    if (command->problem.type == PROBLEM_NONE || submission->takes_refusals) {
+        result = submission->then(request, command);
+        if (result == REQUEST_PENDING) {
+            command_free(command);
+            return;
+        }
+    } else {
+        request->problem = command->problem;
+        result = REQUEST_REFUSED;
+    }
+    request_settle(request, result);
+    command_free(command);
+}
+
+static void command_forget(struct command *command)
+{
+    command_free(command);
+}
+
+/*
+ * The client is gone while its command waits for a lock: cancel it. The journal numbers a command when it is submitted,
+ * which may be a moment away.
+ */
+static void request_disconnected(struct exchange *exchange)
+{
+    struct request *request = exchange->api_context;
+    uint64_t number = 0;
+    for (bool waits = true; waits && number == 0; sched_yield()) {
+        pthread_mutex_lock(&request->api->waiting_lock);
+        waits = request->waiting != NULL;
+        if (waits)
+            number = __atomic_load_n(&request->waiting->request, __ATOMIC_ACQUIRE);
+        pthread_mutex_unlock(&request->api->waiting_lock);
+    }
+    if (number == 0)
+        return;
+    struct command *cancel = command_new(COMMAND_CANCEL, request->dialect);
+    cancel->cancel.request = number;
+    cancel->on_done = command_forget;
+    journal_submit(request->api->journal, cancel, false);
+}
+
+/* A change of an index waits for locks, and passes those of the session that the request names. */
+static void fill_change(struct request *request, struct command *command)
+{
+    int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
+    if (request_time(request, "timeout", &timeout) != 0) /* the handler has looked at it */
+        return;
+    uint64_t timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
+    struct slice session = arena_copy(&command->arena, request->session);
+    switch (command->type) {
+    case COMMAND_INDEX_CREATE:
+    case COMMAND_INDEX_DELETE:
+    case COMMAND_INDEX_STATE:
+    case COMMAND_MAPPING_PUT:
+    case COMMAND_SETTINGS_PUT:
+        command->index.session = session;
+        command->index.fencing_token = request->fencing_token;
+        command->index.timeout_us = timeout_us;
+        break;
+    default:
+        command->aliases.session = session;
+        command->aliases.fencing_token = request->fencing_token;
+        command->aliases.timeout_us = timeout_us;
+        break;
+    }
+}
+
+static bool changes_index(const struct command *command)
+{
+    return command->type >= COMMAND_INDEX_CREATE && command->type <= COMMAND_ALIASES_UPDATE;
+}
+
+/* A change is made now. The [timestamp] of 5.x is another thing, of which nothing was kept there either. */
+static bool changes_the_past(const struct request *request)
+{
+    return request_param(request, "as_of").data != NULL ||
+           (request->dialect != DIALECT_5 && request_param(request, "timestamp").data != NULL);
+}
+
+static int submit(struct request *request, struct command *command, struct submission how)
+{
+    if (changes_the_past(request)) {
+        command_free(command);
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
+    }
+    if (changes_index(command))
+        fill_change(request, command);
+    struct submission *submission = arena_alloc(&command->arena, sizeof *submission);
+    *submission = how;
+    command->context = submission;
+    command->on_done = command_done;
+    pthread_mutex_lock(&request->api->waiting_lock); /* it may be told of a hang-up since an earlier command */
+    request->waiting = command;
+    pthread_mutex_unlock(&request->api->waiting_lock);
+    request->exchange->on_disconnect = request_disconnected;
+    journal_submit(request->api->journal, command, request->exchange->lone);
+    return REQUEST_PENDING;
+}
+
+int request_submit(struct request *request, struct command *command, request_completion *then)
+{
+    return submit(request, command, (struct submission){request, then, false});
+}
+
+int request_submit_all(struct request *request, struct command *command, request_completion *then)
+{
+    return submit(request, command, (struct submission){request, then, true});
+}
+
+int request_work(struct request *request, request_handler *then)
+{
+    request->next = then;
+    workers_add(request->api->workers, request);
+    return REQUEST_PENDING;
+}
+
+/* --- Settling ----------------------------------------------------------------------------------------------------- */
+
+static void request_release(struct request *request)
+{
+    catalog_unref(tl_steal(request->catalog));
+    core_overlay_unref(tl_steal(request->overlay));
+    if (request->pinned)
+        journal_unpin(request->api->journal, request->view.ts);
+    request->pinned = false;
+    if (request->query != NULL)
+        journal_query_leave(request->api->journal, tl_steal(request->query));
+}
+
+void request_end_stream(struct request *request)
+{
+    request_release(request);
+    request->exchange->ops->stream_close(request->exchange);
+}
+
+static int request_enter_handler(struct request *request)
+{
+    return request->route->handler(request);
+}
+
+void request_settle(struct request *request, int result)
+{
+    if (result == REQUEST_PENDING)
+        return;
+    struct api *api = request->api;
+    if (result < 0)
+        problem_from_code(&request->problem, request->arena, result);
+    if (result < 0 || result == REQUEST_REFUSED)
+        problem_reply(request, &request->problem);
+    reply_finish(request);
+    if (request->exchange->timestamp == 0)
+        request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
+    request_release(request);
+    struct request *behind = gate_leave(api->gate, request);
+    exchange_respond(request->exchange);
+    if (behind != NULL) { /* on a worker, so that a long queue does not nest */
+        behind->next = request_enter_handler;
+        workers_add(api->workers, behind);
+    }
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request: an exchange with what the api has made of it.
+ *
+ * Made by api_handle() in the exchange's arena and gone with it. Handlers, completions and workers get it one after
+ * another, never two at once.
+ */
+#ifndef TL_API_REQUEST_H
+#define TL_API_REQUEST_H
+
+#include "api/request/api.h"
+#include "api/request/params.h"
+#include "api/request/route.h"
+#include "base/list.h"
+#include "json/json.h"
+#include "store/view.h"
+
+/* What a handler, a completion or a worker leaves behind; acted upon by request_settle(). Fatal codes are negative. */
+enum request_result {
+    REQUEST_DONE = 0,     /* the response is in the exchange */
+    REQUEST_PENDING = 1,  /* someone else has the request now; it must not be touched any more */
+    REQUEST_REFUSED = 2,  /* request->problem says why */
+    REQUEST_ANSWERED = 3, /* as REQUEST_DONE, from a check before the handler: go no further */
+};
+
+/* How the client wants the response to look; applied by reply_finish(). */
+struct reply_form {
+    bool pretty;
+    bool human;
+    bool error_trace;
+    bool yaml;
+    bool bare;                /* the response is no JSON: leave it alone */
+    bool compatible_8;        /* Accept or Content-Type asked for 8.x */
+    struct slice filter_path; /* as given; empty: none */
+};
+
+struct request {
+    struct api *api;
+    struct exchange *exchange;
+    struct arena *arena; /* the exchange's */
+    const struct route *route;
+    const struct slice *parts; /* PART_COUNT of them, decoded; data NULL: not in the path */
+    struct params params;
+    enum dialect dialect;
+    struct reply_form form;
+
+    struct slice session;     /* the owner named by header or parameter; empty: none */
+    struct slice transaction; /* the same */
+    tl_ts fencing_token;      /* 0: none */
+    struct query *query;      /* the transaction, when that is an open query transaction; journal_query_leave() */
+    bool gated;               /* it is at the gate or has passed it */
+
+    struct problem problem; /* with REQUEST_REFUSED */
+    /*
+     * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have the transport as their
+     * root cause. NULL: it runs where the request came in. Static.
+     */
+    const char *remote_action;
+
+    /* What the request reads with. Set by request_read(). */
+    struct view view;
+    struct catalog *catalog; /* referenced; dropped when the request is settled */
+    struct overlay *overlay; /* of its transaction, referenced; the same */
+    bool pinned;             /* view.ts is pinned in the journal until the request is settled */
+
+    request_handler *next;   /* where a worker or the gate goes on */
+    struct list link;        /* in the queue of the workers or of the gate */
+    struct command *waiting; /* the command it waits for, for on_disconnect; guarded by the api's lock */
+    void *context;           /* the handler's */
+};
+
+/* --- Reading the request ------------------------------------------------------------------------------------------ */
+
+/* Sets request->problem. Returns: REQUEST_REFUSED. */
+int request_refuse(struct request *request, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+
+/* A text as a JSON string with its quotes, for problem_details(). */
+struct slice request_quoted(struct request *request, struct slice text);
+
+/* Part of the path; data NULL when the path has none. */
+static inline struct slice request_part(const struct request *request, enum route_part part)
+{
+    return request->parts[part];
+}
+
+static inline struct slice request_param(const struct request *request, const char *name)
+{
+    return params_get(&request->params, name);
+}
+
+/* Typed parameters; absent ones leave *ret_value as it is. Returns: 0, REQUEST_REFUSED. */
+int request_bool(struct request *request, const char *name, bool *ret_value) TL_MUST_USE;
+int request_int(struct request *request, const char *name, int32_t *ret_value) TL_MUST_USE;
+int request_long(struct request *request, const char *name, int64_t *ret_value) TL_MUST_USE;
+int request_time(struct request *request, const char *name, int64_t *ret_value) TL_MUST_USE;
+
+/*
+ * Refuses parameters that the route does not list. Called by every handler after it has read its own parameters and
+ * before it does anything, since Elasticsearch reports a bad value before an unknown name.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+int request_accept(struct request *request) TL_MUST_USE;
+
+/* The body, or the `source` parameter in its place; empty when there is neither. */
+struct slice request_body(const struct request *request);
+
+/*
+ * Parses the body as one JSON value. *ret_doc is all zero when there is no body.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+int request_json(struct request *request, unsigned json_flags, struct json_doc *ret_doc) TL_MUST_USE;
+
+/* --- What it reads ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Gives the request a view and a catalog, then runs `then`: at once, or, inside a transaction, once the locks on
+ * `targets` are granted. Handlers end with `return request_read(request, …)`.
+ *
+ * The view is the stable timestamp's, that of ?timestamp= or ?as_of=, or the transaction's.
+ * Returns: what `then` returned, or as any handler.
+ */
+struct lock_target;
+int request_read(struct request *request, struct lock_target *targets, size_t target_count,
+                 request_handler *then) TL_MUST_USE;
+
+/* Whether a moment can be read. Returns: 0; REQUEST_REFUSED: it is in the future, or its history is gone. */
+int request_check_timestamp(struct request *request, tl_ts ts) TL_MUST_USE;
+
+/* The catalog of this moment, for requests that need no view. Returns: it; the request keeps the reference. */
+struct catalog *request_catalog(struct request *request);
+
+/* --- Handing over ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Submits a command; `then` runs when it is complete, unless it failed as a whole: then its problem is the request's.
+ * The command is freed when `then` returns, and what it left in its arena with it.
+ * Returns: REQUEST_PENDING.
+ */
+typedef int request_completion(struct request *request, struct command *command);
+int request_submit(struct request *request, struct command *command, request_completion *then) TL_MUST_USE;
+
+/* The same, but `then` runs also when the command failed as a whole, and looks at its problem itself. */
+int request_submit_all(struct request *request, struct command *command, request_completion *then) TL_MUST_USE;
+
+/* Runs `then` on a worker. Returns: REQUEST_PENDING. */
+int request_work(struct request *request, request_handler *then) TL_MUST_USE;
+
+/*
+ * Ends a response that stayed open (exchange_stream_open): drops what the request holds and closes the stream.
+ * The request is gone afterwards. Requires: nobody else has the request.
+ */
+void request_end_stream(struct request *request);
+
+/* Acts on what a handler returned. The request is gone afterwards. Called by handlers never. */
+void request_settle(struct request *request, int result);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _msearch: several searches in one request, all at one timestamp, one after another. Lines of a header and a
+ * body each.
+ */
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/names.h"
+#include "api/request/problem_reply.h"
+#include "api/search/searches.h"
+
+#define MSEARCH_ITEMS_MAX 10000
+
+struct msearch_item {
+    struct search_call call;
+};
+
+struct msearch {
+    struct search_call defaults;
+    struct msearch_item **items;
+    size_t count, capacity;
+};
+
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
+
+static bool next_line(struct slice *body, struct slice *ret_line)
+{
+    if (body->len == 0)
+        return false;
+    size_t len = slice_find_byte(*body, '\n');
+    *ret_line = slice_make(body->data, len);
+    *body = slice_from_offset(*body, len + 1);
+    if (ret_line->len > 0 && ret_line->data[ret_line->len - 1] == '\r')
+        ret_line->len--;
+    return true;
+}
+
+static int read_header(struct request *request, struct slice line, struct search_call *call)
+{
+    struct json_doc doc;
+    size_t index, count;
+    yyjson_val *key, *value;
+    if (line.len == 0)
+        return 0;
+    int r = json_parse(request->arena, line, request->dialect, 0, &doc, &request->problem);
+    if (r != 0)
+        return r > 0 ? REQUEST_REFUSED : tl_trace(r);
+    yyjson_obj_foreach (doc.root, index, count, key, value) {
+        struct slice name = json_slice(key);
+        bool flag = yyjson_is_true(value) || slice_is(json_slice(value), "true");
+        if (slice_is(name, "index") || slice_is(name, "indices"))
+            call->index = names_of_json(request->arena, value);
+        else if (slice_is(name, "type") || slice_is(name, "types"))
+            call->types = names_of_json(request->arena, value);
+        else if (slice_is(name, "routing"))
+            call->routing = names_of_json(request->arena, value);
+        else if (slice_is(name, "ignore_unavailable") || slice_is(name, "ignoreUnavailable"))
+            call->options.ignore_unavailable = flag;
+        else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))
+            call->options.allow_no_indices = flag;
+        else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||
+                 slice_is(name, "request_cache") || slice_is(name, "requestCache") ||
+                 slice_is(name, "expand_wildcards") || slice_is(name, "allow_partial_search_results") ||
+                 slice_is(name, "ccs_minimize_roundtrips") || slice_is(name, "ignore_throttled"))
+            continue;
+        else
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "key [%.*s] is not supported in the metadata section", SLICE_ARG(name));
+    }
+    return 0;
+}
+
+/* What is wrong with one body as JSON ends the request; what is wrong with its query is the item's. */
+static int read_item(struct request *request, struct msearch *all, struct slice header, struct slice body)
+{
+    struct msearch_item *item = arena_zalloc(request->arena, sizeof *item);
+    if (all->count >= MSEARCH_ITEMS_MAX)
+        return request_refuse(request, PROBLEM_LIMIT_EXCEEDED, "more than %d searches in a request", MSEARCH_ITEMS_MAX);
+    item->call = all->defaults;
+    int r = read_header(request, header, &item->call);
+    if (r == 0)
+        r = search_call_body(request, &item->call, body, false);
+    if (r != 0)
+        return r;
+    int32_t track = item->call.search.track_total_hits;
+    if (item->call.total_as_int && track >= 0 && track != TOTAL_HITS_ALL)
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d", track);
+    if (item->call.total_as_int && track == TOTAL_HITS_UNSET)
+        item->call.search.track_total_hits = TOTAL_HITS_ALL;
+    all->items = arena_grow(request->arena, all->items, all->count, &all->capacity, sizeof *all->items);
+    all->items[all->count++] = item;
+    return 0;
+}
+
+static int read_items(struct request *request, struct msearch *all)
+{
+    struct slice body = request_body(request), header, line;
+    if (body.len > 0 && body.data[body.len - 1] != '\n')
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "The msearch request must be terminated by a newline [\\n]");
+    while (next_line(&body, &header)) {
+        if (!next_line(&body, &line)) {
+            if (header.len == 0)
+                break;
+            line = SLICE_LIT("");
+        }
+        int r = read_item(request, all, header, line);
+        if (r != 0)
+            return r;
+    }
+    return all->count > 0
+               ? 0
+               : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no requests added;");
+}
+
+/* --- Running ------------------------------------------------------------------------------------------------------ */
+
+static int run_item(struct request *request, struct msearch_item *item, struct search_result *result)
+{
+    item->call.view = request->view;
+    item->call.catalog = request->catalog;
+    int r = search_call_open(&item->call, &request->problem);
+    item->call.context.no_types = request->form.compatible_8;
+    if (r == 0)
+        r = search_run(&item->call.context, &item->call.search, result, &request->problem);
+    return r == 0 ? 0 : search_outcome(request, r);
+}
+
+static void write_failure(struct request *request, struct json_writer *writer)
+{
+    json_begin(writer, '{');
+    json_key(writer, "error");
+    problem_write(writer, &request->problem, request->dialect);
+    json_key(writer, "status");
+    json_i64(writer, problem_status(&request->problem));
+    json_end(writer, '}');
+}
+
+static int write_item(struct request *request, struct json_writer *writer, struct msearch_item *item)
+{
+    struct search_result result = {.hits = BUF_INIT(0), .aggregations = BUF_INIT(0)};
+    struct buf text = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX);
+    struct json_writer inner;
+    int64_t begun = search_clock_us();
+    int r = run_item(request, item, &result);
+    if (r == 0) {
+        json_writer_init(&inner, &text);
+        search_write(&inner, &item->call, &result, (uint64_t)(search_clock_us() - begun), SLICE_NONE, SLICE_NONE);
+        text.len--; /* the status goes inside the object */
+        buf_lit(&text, ",\"status\":200}");
+        json_raw(writer, buf_view(&text));
+    } else if (r > 0) {
+        write_failure(request, writer);
+        r = 0;
+    }
+    buf_deinit(&text);
+    search_result_deinit(&result);
+    return r;
+}
+
+static int run_all(struct request *request)
+{
+    struct msearch *all = request->context;
+    struct json_writer writer;
+    int64_t begun = search_clock_us();
+    struct buf items = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX);
+    struct json_writer list;
+    json_writer_init(&list, &items);
+    json_begin(&list, '[');
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < all->count; i++)
+        r = write_item(request, &list, all->items[i]);
+    json_end(&list, ']');
+    if (r == 0) {
+        reply_begin(request, 200, &writer);
+        json_begin(&writer, '{');
+        if (request->dialect == DIALECT_7) {
+            json_key(&writer, "took");
+            json_u64(&writer, (uint64_t)(search_clock_us() - begun) / 1000);
+        }
+        json_key(&writer, "responses");
+        json_raw(&writer, buf_view(&items));
+        json_end(&writer, '}');
+    }
+    buf_deinit(&items);
+    return r;
+}
+
+static int msearch_ready(struct request *request)
+{
+    return request_work(request, run_all);
+}
+
+int handle_msearch(struct request *request)
+{
+    struct msearch *all = arena_zalloc(request->arena, sizeof *all);
+    bool ignored = false;
+    int32_t number = 1;
+    int r;
+    request->context = all;
+    if ((r = search_call_init(request, request->arena, &all->defaults)) != 0 ||
+        (r = request_bool(request, "rest_total_hits_as_int", &all->defaults.total_as_int)) != 0 ||
+        (r = request_bool(request, "typed_keys", &ignored)) != 0 ||
+        (r = request_int(request, "max_concurrent_searches", &number)) != 0 || (r = read_items(request, all)) != 0 ||
+        (r = request_accept(request)) != 0)
+        return r;
+    struct lock_target *targets = NULL;
+    size_t count = 0;
+    for (size_t i = 0; request->transaction.len > 0 && i < all->count; i++) {
+        struct lock_target *some;
+        size_t some_count;
+        if ((r = search_call_targets(request, &all->items[i]->call, &some, &some_count)) != 0)
+            return r;
+        struct lock_target *more = arena_alloc(request->arena, (count + some_count + 1) * sizeof *more);
+        if (count > 0)
+            memcpy(more, targets, count * sizeof *more);
+        if (some_count > 0)
+            memcpy(more + count, some, some_count * sizeof *more);
+        targets = more;
+        count += some_count;
+    }
+    return request_read(request, targets, count, msearch_ready);
+}

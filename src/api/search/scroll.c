@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scrolls: a search read page by page at the timestamp at which it began.
+ *
+ * A page is written by a worker straight from the documents behind the last one; nothing is read twice.
+ */
+#include <ctype.h>
+
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/place.h"
+#include "api/search/searches.h"
+#include "query/failure.h"
+
+struct scroll_job {
+    struct search_keep *keep; /* entered, or not in the table yet */
+    struct slice id;
+    uint64_t keep_alive_us;
+    struct problem objection; /* of shards, to its time; else PROBLEM_NONE */
+    bool total_as_int;
+    bool last; /* the request names no time to keep the context for: it ends with this page */
+    int64_t begun_us;
+};
+
+static int reply_page(struct request *request, struct scroll_job *job, struct search_result *result)
+{
+    struct json_writer writer;
+    struct search_call *call = &job->keep->call;
+    unsigned shards = call->shard_count;
+    bool as_int = call->total_as_int;
+    if (call->old && result->hit_count == 0 && job->id.data != NULL)
+        call->shard_count = 0; /* 1.x: no shard had anything left */
+    call->total_as_int = as_int || job->total_as_int;
+    reply_begin(request, 200, &writer);
+    search_write(&writer, call, result, (uint64_t)(search_clock_us() - job->begun_us),
+                 job->last ? SLICE_NONE : job->keep->id, SLICE_NONE);
+    call->shard_count = shards;
+    call->total_as_int = as_int;
+    return REQUEST_DONE;
+}
+
+static int read_page(struct request *request, struct scroll_job *job)
+{
+    struct search_keep *keep = job->keep;
+    struct search_result result;
+    struct arena arena = ARENA_INIT;
+    keep->call.context.arena = &arena; /* what binding makes is needed for this page only */
+    request->exchange->timestamp = keep->call.view.ts;
+    int r = search_next(&keep->call.context, &keep->call.search, keep->cursor, &result, &request->problem);
+    if (r == 0)
+        reply_page(request, job, &result);
+    else if (r == SEARCH_REFUSED)
+        search_keep_problem(request);
+    search_result_deinit(&result);
+    arena_deinit(&arena);
+    keep->call.context.arena = keep->call.arena;
+    return r;
+}
+
+/* --- Beginning ---------------------------------------------------------------------------------------------------- */
+
+static int refuse_too_many(struct request *request)
+{
+    return request_refuse(request, PROBLEM_LIMIT_EXCEEDED,
+                          "Trying to create too many scroll contexts. Must be less than or equal to: [%d]. "
+                          "This limit can be set by "
+                          "changing the [search.max_open_scroll_context] setting.",
+                          CONTEXTS_SCROLL_MAX);
+}
+
+/* What shards have against a scroll, found once it is known which they are. */
+static int check_page(struct request *request, const struct scroll_job *job)
+{
+    const struct search_call *call = &job->keep->call;
+    struct problem problem = job->objection;
+    if (problem.type != PROBLEM_NONE) {
+        /* to its time */
+    } else if (call->search.search_after != NULL) {
+        problem_set(&problem, request->arena, PROBLEM_ILLEGAL_STATE,
+                    "`search_after` cannot be used in a scroll context.");
+        problem.name =
+            call->dialect == DIALECT_5 ? SLICE_LIT("search_context_exception") : SLICE_LIT("search_exception");
+    } else if (call->search.size > SEARCH_WINDOW_MAX) {
+        problem_set(
+            &problem, request->arena,
+            call->dialect == DIALECT_5 ? PROBLEM_QUERY_PHASE_EXECUTION : PROBLEM_ILLEGAL_ARGUMENT,
+            "Batch size is too large, size must be less than or equal to: [%d] but was [%d]. Scroll batch sizes "
+            "cost as much memory as result windows so they are controlled by the [index.max_result_window] index "
+            "level setting.",
+            SEARCH_WINDOW_MAX, call->search.size);
+    }
+    if (problem.type == PROBLEM_NONE || call->context.index_count == 0)
+        return 0;
+    failure_wrap(&call->context, &call->context.indices[0], false, &problem, &request->problem);
+    return SEARCH_REFUSED;
+}
+
+static int first_page(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct searches *searches = request->api->searches;
+    int r = search_call_open(&job->keep->call, &request->problem);
+    bool added = false;
+    job->keep->call.context.no_types = request->form.compatible_8;
+    if (r == 0)
+        r = check_page(request, job);
+    if (r == 0 && job->keep->call.old && job->keep->call.search.size > 0) {
+        int64_t pages = (int64_t)job->keep->call.search.size * job->keep->call.shard_count; /* 1.x: a size a shard */
+        job->keep->call.search.size = pages > SEARCH_WINDOW_MAX ? SEARCH_WINDOW_MAX : (int32_t)pages;
+    }
+    if (r == 0)
+        r = read_page(request, job);
+    added = r == 0 && search_keep_add(searches, job->keep, job->keep_alive_us) == 0;
+    if (r == 0 && !added)
+        r = refuse_too_many(request);
+    else if (r != 0)
+        r = search_outcome(request, r);
+    if (r == REQUEST_REFUSED)
+        search_keep_problem(request);
+    search_keep_unref(searches, job->keep);
+    return r;
+}
+
+/* The view is there: the scroll pins it for itself. */
+static int scroll_ready(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct search_keep *keep = job->keep;
+    int r = search_keep_view(request, keep);
+    if (r == 0)
+        return request_work(request, first_page);
+    search_keep_unref(request->api->searches, keep);
+    return search_outcome(request, r);
+}
+
+static int read_begin(struct request *request, struct scroll_job *job)
+{
+    struct search_call *call = &job->keep->call;
+    int r = search_keep_alive(request, request_param(request, "scroll"), "scroll", &job->keep_alive_us);
+    if (r == REQUEST_REFUSED && slice_starts_with(request->problem.reason, SLICE_LIT("Keep alive"))) {
+        job->objection = request->problem;
+        r = 0;
+    }
+    if (r == 0)
+        r = search_call_init(request, &job->keep->arena, call);
+    if (r == 0)
+        r = search_call_body(request, call, request_body(request), false);
+    if (r == 0)
+        r = search_call_params(request, call, true);
+    return r == 0 ? request_accept(request) : r;
+}
+
+int scroll_begin(struct request *request)
+{
+    struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
+    struct lock_target *targets = NULL;
+    size_t count = 0;
+    request->context = job;
+    job->begun_us = search_clock_us();
+    job->keep = search_keep_new(request->api->searches, CONTEXT_SCROLL);
+    job->keep->cursor = search_cursor_new();
+    int r = read_begin(request, job);
+    if (r == 0)
+        r = search_call_targets(request, &job->keep->call, &targets, &count);
+    if (r == 0)
+        return request_read(request, targets, count, scroll_ready);
+    search_keep_problem(request);
+    search_keep_unref(request->api->searches, job->keep);
+    return r;
+}
+
+/* --- Going on ----------------------------------------------------------------------------------------------------- */
+
+static int refuse_member(struct request *request, struct slice name, yyjson_val *value)
+{
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "Unknown parameter [%.*s] in request body or parameter is of the wrong type[%s] ",
+                          SLICE_ARG(name), place_token(value));
+}
+
+/* An id, or, where several make sense, a list of them. */
+static int read_id_member(struct request *request, yyjson_val *value, bool several, struct slice **ret_ids,
+                          size_t *ret_count)
+{
+    bool list = yyjson_is_arr(value) && several;
+    size_t items = list ? unsafe_yyjson_get_len(value) : 1;
+    yyjson_val *item = list ? unsafe_yyjson_get_first(value) : value;
+    if (!list && !yyjson_is_str(value))
+        return refuse_member(request, SLICE_LIT("scroll_id"), value);
+    *ret_ids = arena_alloc(request->arena, (items + 1) * sizeof **ret_ids);
+    for (size_t i = 0; i < items; i++, item = unsafe_yyjson_get_next(item)) {
+        if (!yyjson_is_str(item))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "scroll_id array element should only contain scroll_id");
+        (*ret_ids)[(*ret_count)++] = json_slice(item);
+    }
+    return 0;
+}
+
+/*
+ * A body is JSON, or, as in 1.x, the id and nothing else. `several`: it may name more than one.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+static int read_ids(struct request *request, bool several, struct slice **ret_ids, size_t *ret_count,
+                    struct slice *ret_scroll)
+{
+    struct json_doc doc;
+    size_t index, count;
+    yyjson_val *key, *value;
+    struct slice body = request_body(request);
+    *ret_count = 0;
+    if (body.len > 0 && strchr("{[ \n", body.data[0]) == NULL) {
+        *ret_count = search_request_split(request->arena, body, ret_ids);
+        return 0;
+    }
+    int r = request_json(request, 0, &doc);
+    if (r != 0 || doc.root == NULL)
+        return r;
+    if (!yyjson_is_obj(doc.root))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Malformed content, must start with an object");
+    yyjson_obj_foreach (doc.root, index, count, key, value) {
+        struct slice name = json_slice(key);
+        if (slice_is(name, "scroll") && yyjson_is_str(value) && !several)
+            *ret_scroll = json_slice(value);
+        else if (slice_is(name, "scroll_id"))
+            r = read_id_member(request, value, several, ret_ids, ret_count);
+        else
+            r = refuse_member(request, name, value);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Ids are said in an alphabet of 64; what is not written so says why. */
+static int refuse_id(struct request *request, struct slice id)
+{
+    struct problem *cause = arena_zalloc(request->arena, sizeof *cause);
+    size_t i = 0;
+    while (i < id.len &&
+           (isalnum((unsigned char)id.data[i]) || id.data[i] == '-' || id.data[i] == '_' || id.data[i] == '='))
+        i++;
+    if (id.len == 0)
+        problem_set(cause, request->arena, PROBLEM_ARRAY_INDEX_OUT_OF_BOUNDS, "Index 0 out of bounds for length 0");
+    else if (i < id.len)
+        problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Illegal base64 character %x",
+                    (unsigned char)id.data[i]);
+    else if (id.len == 1)
+        problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Input byte[] should at least have 2 bytes for base64 bytes");
+    else if (id.len % 4 == 1)
+        problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "Last unit does not have enough valid bits");
+    else
+        cause = NULL;
+    int r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Cannot parse scroll id");
+    request->problem.caused_by = cause;
+    return r;
+}
+
+static int next_page(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct searches *searches = request->api->searches;
+    uint64_t number = 0;
+    int r = search_keep_enter(searches, CONTEXT_SCROLL, job->id, job->keep_alive_us, &job->keep, &number);
+    if (r == CONTEXT_BAD_ID)
+        return refuse_id(request, job->id);
+    if (r != 0) {
+        search_keep_missing(request, number);
+        return REQUEST_REFUSED;
+    }
+    r = read_page(request, job);
+    search_keep_leave(searches, job->keep);
+    if (job->last)
+        (void)search_keep_clear(searches, CONTEXT_SCROLL, job->id);
+    return r == 0 ? REQUEST_DONE : search_outcome(request, r);
+}
+
+static int work_on(struct request *request)
+{
+    return request_work(request, next_page);
+}
+
+static struct slice named_id(const struct request *request)
+{
+    struct slice id = request_part(request, PART_SCROLL_ID);
+    return id.data != NULL ? id : request_param(request, "scroll_id");
+}
+
+int handle_scroll(struct request *request)
+{
+    struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
+    struct slice *ids = NULL, scroll = request_param(request, "scroll");
+    size_t count = 0;
+    request->context = job;
+    job->begun_us = search_clock_us();
+    int r = read_ids(request, false, &ids, &count, &scroll);
+    if (r == 0)
+        r = request_bool(request, "rest_total_hits_as_int", &job->total_as_int);
+    job->last = scroll.data == NULL;
+    if (r == 0 && !job->last)
+        r = search_keep_alive(request, scroll, "scroll", &job->keep_alive_us);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    job->id = count > 0 ? ids[0] : named_id(request);
+    if (job->id.data == NULL)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: scrollId is missing;");
+    return search_keep_allow(request, CONTEXT_SCROLL, job->id, work_on);
+}
+
+/* --- Clearing ----------------------------------------------------------------------------------------------------- */
+
+static int reply_cleared(struct request *request, size_t freed)
+{
+    struct json_writer writer;
+    reply_begin(request, freed > 0 ? 200 : 404, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "succeeded");
+    json_bool(&writer, true);
+    json_key(&writer, "num_freed");
+    json_u64(&writer, freed);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_scroll_clear(struct request *request)
+{
+    struct slice *ids = NULL, scroll = SLICE_NONE;
+    size_t count = 0, freed = 0;
+    int r = read_ids(request, true, &ids, &count, &scroll);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    if (count == 0)
+        count = search_request_split(request->arena, named_id(request), &ids);
+    if (count == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: no scroll ids specified;");
+    bool all = count == 1 && slice_is(ids[0], "_all");
+    for (size_t i = 0; i < count && !all; i++)
+        if (!search_keep_is_id(CONTEXT_SCROLL, ids[i]))
+            return refuse_id(request, ids[i]);
+    for (size_t i = 0; i < count; i++)
+        freed += search_keep_clear(request->api->searches, CONTEXT_SCROLL, all ? SLICE_LIT("") : ids[i]);
+    return reply_cleared(request, freed);
+}
+
+/* --- Points in time ----------------------------------------------------------------------------------------------- */
+
+static int pit_ready(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    struct search_keep *keep = job->keep;
+    struct json_writer writer;
+    int r = search_keep_view(request, keep);
+    if (r == 0)
+        r = search_call_open(&keep->call, &request->problem);
+    if (r != 0)
+        r = search_outcome(request, r);
+    else if (search_keep_add(request->api->searches, keep, job->keep_alive_us) != 0)
+        r = refuse_too_many(request);
+    if (r == 0) {
+        reply_begin(request, 200, &writer);
+        json_begin(&writer, '{');
+        json_key(&writer, "id");
+        json_string(&writer, keep->id);
+        json_end(&writer, '}');
+    } else if (r > 0) {
+        search_keep_problem(request);
+    }
+    search_keep_unref(request->api->searches, keep);
+    return r;
+}
+
+int handle_pit_open(struct request *request)
+{
+    struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
+    struct slice keep_alive = request_param(request, "keep_alive");
+    struct lock_target *targets = NULL;
+    size_t count = 0;
+    request->context = job;
+    if (keep_alive.data == NULL)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: [keep_alive] is not specified;");
+    job->keep = search_keep_new(request->api->searches, CONTEXT_PIT);
+    int r = search_keep_alive(request, keep_alive, "keep_alive", &job->keep_alive_us);
+    if (r == 0)
+        r = search_call_init(request, &job->keep->arena, &job->keep->call);
+    if (r == 0)
+        r = request_accept(request);
+    if (r == 0)
+        r = search_call_targets(request, &job->keep->call, &targets, &count);
+    if (r == 0)
+        return request_read(request, targets, count, pit_ready);
+    search_keep_unref(request->api->searches, job->keep);
+    return r;
+}
+
+int handle_pit_close(struct request *request)
+{
+    struct json_doc doc;
+    int r = request_json(request, 0, &doc);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    yyjson_val *id = json_get_lit(doc.root, "id");
+    if (!yyjson_is_str(id))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "point in time id is not provided");
+    return reply_cleared(request, search_keep_clear(request->api->searches, CONTEXT_PIT, json_slice(id)));
+}

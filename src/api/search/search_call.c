@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a search, and making the context it runs in. */
+#include "api/request/preference.h"
+#include "api/search/search_call.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "api/request/api_internal.h"
+#include "api/request/index_set.h"
+#include "api/request/place.h"
+#include "api/search/searches.h"
+#include "api/documents/source_filter.h"
+#include "core/documents/doc.h"
+#include "core/catalog/settings.h"
+#include "mapping/mapping.h"
+#include "mapping/shard.h"
+#include "script/script.h"
+
+int64_t search_clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static struct slice keep(struct search_call *call, struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(call->arena, text);
+}
+
+int search_call_init(struct request *request, struct arena *arena, struct search_call *ret_call)
+{
+    bool throttled = false;
+    *ret_call = (struct search_call){.arena = arena, .api = request->api, .dialect = request->dialect};
+    ret_call->index = keep(ret_call, request_part(request, PART_INDEX));
+    ret_call->types = keep(ret_call, request_part(request, PART_TYPE));
+    ret_call->routing = keep(ret_call, request_param(request, "routing"));
+    search_request_init(&ret_call->search);
+    int r = index_options_read(request, &CATALOG_OPTIONS_DEFAULT, &ret_call->options);
+    return r == 0 ? request_bool(request, "ignore_throttled", &throttled) : r;
+}
+
+/* --- Bodies ------------------------------------------------------------------------------------------------------- */
+
+static struct query_parser parser_of(struct search_call *call, struct request *request, const struct json_doc *doc)
+{
+    return (struct query_parser){
+        .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = &request->problem};
+}
+
+/* _count says "Failed to parse" around everything that is not a parsing_exception itself. */
+static int wrap_count(struct request *request, struct search_call *call, size_t line, size_t column)
+{
+    struct problem *cause = arena_alloc(call->arena, sizeof *cause);
+    if (request->problem.type == PROBLEM_PARSING)
+        return REQUEST_REFUSED;
+    *cause = request->problem;
+    request_refuse(request, PROBLEM_PARSING, "Failed to parse");
+    problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
+    request->problem.caused_by = cause;
+    return REQUEST_REFUSED;
+}
+
+static int refuse_no_object(struct request *request, struct search_call *call, const struct query_parser *parser,
+                            yyjson_val *root)
+{
+    size_t line, column;
+    query_position(parser->doc, root, false, &line, &column);
+    request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT] but found [%s]", place_token(root));
+    problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
+    return REQUEST_REFUSED;
+}
+
+static int parse_count(struct request *request, struct search_call *call, struct query_parser *parser, yyjson_val *root)
+{
+    size_t index, count;
+    yyjson_val *key, *value;
+    if (!yyjson_is_obj(root))
+        return refuse_no_object(request, call, parser, root);
+    yyjson_obj_foreach (root, index, count, key, value) {
+        if (!slice_is(json_slice(key), "query")) {
+            size_t line, column;
+            query_position(parser->doc, key, false, &line, &column);
+            request_refuse(request, PROBLEM_PARSING, "request does not support [%.*s]", SLICE_ARG(json_slice(key)));
+            problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
+            return REQUEST_REFUSED;
+        }
+        if (query_parse(parser, value, &call->search.query) != 0)
+            return wrap_count(request, call, parser->line, parser->column);
+    }
+    return 0;
+}
+
+int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count)
+{
+    struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
+    struct query_parser parser = parser_of(call, request, doc);
+    if (body.len == 0)
+        return 0;
+    int r = json_parse(call->arena, arena_copy(call->arena, body), call->dialect, 0, doc, &request->problem);
+    if (r < 0)
+        return tl_trace(r);
+    if (r > 0)
+        return count ? wrap_count(request, call, 1, 1) : REQUEST_REFUSED;
+    if (count)
+        return parse_count(request, call, &parser, doc->root);
+    return search_request_parse(&parser, doc->root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+/* --- Parameters --------------------------------------------------------------------------------------------------- */
+
+int search_call_lucene(struct request *request, struct search_call *call)
+{
+    struct lucene_options options = {.default_field = keep(call, request_param(request, "df")),
+                                     .analyzer = keep(call, request_param(request, "analyzer"))};
+    struct slice operator= request_param(request, "default_operator");
+    struct slice q = request_param(request, "q");
+    int r = request_bool(request, "lenient", &options.lenient);
+    if (r == 0)
+        r = request_bool(request, "analyze_wildcard", &options.analyze_wildcard);
+    if (r != 0)
+        return r;
+    options.and_operator = slice_is(operator, "AND") || slice_is(operator, "and");
+    if (operator.len> 0 && !options.and_operator && !slice_is(operator, "OR") && !slice_is(operator, "or"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "No enum constant org.elasticsearch.index.query.Operator.%.*s", SLICE_ARG(operator));
+    if (q.len > QUERY_STRING_BYTES_MAX)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "a query string has at most %u bytes",
+                              QUERY_STRING_BYTES_MAX);
+    if (q.data != NULL)
+        call->search.query = query_from_lucene(call->arena, q, &options);
+    return 0;
+}
+
+static int read_total(struct request *request, struct search_call *call)
+{
+    struct slice text = request_param(request, "track_total_hits");
+    int32_t number = 0;
+    if (slice_is(text, "true") || slice_is(text, "false") || (text.data != NULL && text.len == 0)) {
+        call->search.track_total_hits = slice_is(text, "false") ? TOTAL_HITS_NONE : TOTAL_HITS_ALL;
+    } else if (text.data != NULL) {
+        int r = request_int(request, "track_total_hits", &number);
+        if (r != 0)
+            return r;
+        if (number < -1)
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "[track_total_hits] parameter must be positive or equals to -1, got %d", number);
+        call->search.track_total_hits = number;
+    }
+    int32_t track = call->search.track_total_hits;
+    if (call->total_as_int && track != TOTAL_HITS_UNSET && track != TOTAL_HITS_ALL && track != TOTAL_HITS_NONE)
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, got %d", track);
+    if (call->total_as_int && track == TOTAL_HITS_UNSET)
+        call->search.track_total_hits = TOTAL_HITS_ALL;
+    return 0;
+}
+
+static int read_page(struct request *request, struct search_call *call)
+{
+    struct search_request *search = &call->search;
+    int64_t timeout = 0;
+    int r;
+    if ((r = request_int(request, "from", &search->from)) != 0 ||
+        (r = request_int(request, "size", &search->size)) != 0 ||
+        (r = request_int(request, "terminate_after", &search->terminate_after)) != 0 ||
+        (r = request_time(request, "timeout", &timeout)) != 0)
+        return r;
+    if (request_param(request, "from").data != NULL && search->from < 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              call->dialect == DIALECT_7 ? "[from] parameter cannot be negative but was [%d]"
+                                                         : "[from] parameter cannot be negative",
+                              search->from);
+    if (request_param(request, "size").data != NULL && search->size < 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [%d]",
+                              search->size);
+    if (search->terminate_after < 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
+    if (timeout > 0)
+        search->timeout_us = timeout;
+    return 0;
+}
+
+static int read_flags(struct request *request, struct search_call *call)
+{
+    struct search_request *search = &call->search;
+    bool ignored = false;
+    int r;
+    if ((r = request_bool(request, "version", &search->version)) != 0 ||
+        (r = request_bool(request, "seq_no_primary_term", &search->seq_no_primary_term)) != 0 ||
+        (r = request_bool(request, "track_scores", &search->track_scores)) != 0 ||
+        (r = request_bool(request, "explain", &search->explain)) != 0 ||
+        (r = request_bool(request, "rest_total_hits_as_int", &call->total_as_int)) != 0 ||
+        (r = request_bool(request, "allow_partial_search_results", &ignored)) != 0 ||
+        (r = request_bool(request, "typed_keys", &ignored)) != 0 ||
+        (r = request_bool(request, "ccs_minimize_roundtrips", &ignored)) != 0)
+        return r;
+    if (search->explain)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[explain] is not supported: scores are not explained");
+    return 0;
+}
+
+static int read_search_type(struct request *request, struct search_call *call, bool scroll)
+{
+    struct slice type = request_param(request, "search_type");
+    if (type.data == NULL || slice_is(type, "query_then_fetch") || slice_is(type, "dfs_query_then_fetch"))
+        return 0;
+    if (slice_is(type, "query_and_fetch") || slice_is(type, "dfs_query_and_fetch"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Unsupported search type [%.*s]", SLICE_ARG(type));
+    if (slice_is(type, "count")) {
+        call->search.size = 0;
+        return 0;
+    }
+    if (!slice_is(type, "scan") || !scroll)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No search type for [%.*s]", SLICE_ARG(type));
+    call->old = call->search.scan = true;
+    return 0;
+}
+
+static const struct slice *keep_all(struct search_call *call, const struct slice *items, size_t count)
+{
+    struct slice *kept = arena_alloc(call->arena, (count + 1) * sizeof *kept);
+    for (size_t i = 0; i < count; i++)
+        kept[i] = keep(call, items[i]);
+    return kept;
+}
+
+static int read_source(struct request *request, struct search_call *call)
+{
+    struct source_filter filter;
+    int r = source_filter_params(request, &filter);
+    if (r != 0 || !filter.given)
+        return r;
+    call->search.source_asked = true;
+    call->search.no_source = !filter.fetch;
+    call->search.source = filter.filter;
+    call->search.source.includes = keep_all(call, filter.filter.includes, filter.filter.include_count);
+    call->search.source.excludes = keep_all(call, filter.filter.excludes, filter.filter.exclude_count);
+    return 0;
+}
+
+static int read_fields(struct request *request, struct search_call *call)
+{
+    struct search_request *search = &call->search;
+    struct slice stored = keep(call, request_param(request, "stored_fields"));
+    struct slice docvalues = keep(call, request_param(request, "docvalue_fields"));
+    struct slice *names = NULL;
+    if (stored.data != NULL) {
+        search->stored_field_count = search_request_split(call->arena, stored, &search->stored_fields);
+        for (size_t i = 0; i < search->stored_field_count; i++) {
+            search->stored_none = search->stored_none || slice_is(search->stored_fields[i], "_none_");
+            search->source_asked = search->source_asked || slice_is(search->stored_fields[i], "_source");
+        }
+    }
+    if (docvalues.data != NULL) {
+        search->docvalue_count = search_request_split(call->arena, docvalues, &names);
+        search->docvalue_fields =
+            arena_zalloc(call->arena, (search->docvalue_count + 1) * sizeof *search->docvalue_fields);
+        for (size_t i = 0; i < search->docvalue_count; i++)
+            search->docvalue_fields[i].pattern = names[i];
+    }
+    return 0;
+}
+
+/* Numbers of machinery that there is none of here; looked at so that nonsense is refused. */
+static int read_idle(struct request *request)
+{
+    static const char *const names[] = {"batched_reduce_size", "pre_filter_shard_size",
+                                        "max_concurrent_shard_requests"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int32_t number = 2;
+        int r = request_int(request, names[i], &number);
+        if (r != 0)
+            return r;
+        if (number < 2 && i == 0)
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "batchedReduceSize must be >= 2");
+        if (number < 1)
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "%s must be >= 1", names[i]);
+    }
+    return preference_check(request, NULL, PREFERENCE_ANY_SHARD, SLICE_NONE, SLICE_NONE, SLICE_NONE, &request->problem);
+}
+
+int search_call_params(struct request *request, struct search_call *call, bool scroll)
+{
+    struct query_parser parser = parser_of(call, request, NULL);
+    struct slice sort = keep(call, request_param(request, "sort"));
+    int r;
+    if ((r = read_page(request, call)) != 0 || (r = read_flags(request, call)) != 0 ||
+        (r = read_total(request, call)) != 0 || (r = search_call_lucene(request, call)) != 0 ||
+        (r = read_search_type(request, call, scroll)) != 0 || (r = read_source(request, call)) != 0 ||
+        (r = read_fields(request, call)) != 0 || (r = read_idle(request)) != 0)
+        return r;
+    if (sort.data != NULL && search_request_sort(&parser, sort, &call->search) != 0)
+        return REQUEST_REFUSED;
+    if (scroll && call->dialect == DIALECT_7 && request_param(request, "request_cache").data != NULL &&
+        search_request_check(&parser, &call->search, scroll) == 0)
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: [request_cache] cannot be used in a scroll context;");
+    return search_request_check(&parser, &call->search, scroll) == 0 ? 0 : REQUEST_REFUSED;
+}
+
+/* --- Scripts ------------------------------------------------------------------------------------------------------ */
+
+/* A script in a file, with its source and language. Returns: 0, QUERY_REFUSED. */
+static int find_file(const struct search_call *call, struct arena *arena, struct query_script *spec,
+                     struct problem *ret_problem)
+{
+    const struct catalog_object *script;
+    if (spec->lang.len == 0)
+        spec->lang = SLICE_LIT("painless");
+    if (catalog_file_script(call->catalog, spec->lang, spec->file, arena, &script, ret_problem) != 0)
+        return QUERY_REFUSED;
+    spec->source = script->body;
+    return 0;
+}
+
+static int find_stored(const struct search_call *call, struct arena *arena, struct query_script *spec,
+                       struct problem *ret_problem)
+{
+    const struct catalog_object *script = catalog_object(call->catalog, CATALOG_SCRIPTS, spec->id);
+    if (script == NULL) {
+        problem_set(ret_problem, arena, PROBLEM_RESOURCE_NOT_FOUND, "unable to find script [%.*s] in cluster state",
+                    SLICE_ARG(spec->id));
+        return QUERY_REFUSED;
+    }
+    spec->lang = script->lang;
+    spec->source = script->body;
+    return 0;
+}
+
+static int compile(void *user, const struct query_script *asked, int script_context, struct script **ret_script,
+                   struct arena *arena, struct problem *ret_problem)
+{
+    struct search_call *call = user;
+    struct query_script spec = *asked;
+    enum script_lang lang = SCRIPT_DEFAULT;
+    struct slice name = SLICE_NONE;
+    int r = 0;
+    if (spec.source.data == NULL) {
+        name = spec.id.data != NULL ? spec.id : spec.file;
+        r = spec.id.data != NULL ? find_stored(call, arena, &spec, ret_problem)
+                                 : find_file(call, arena, &spec, ret_problem);
+    }
+    if (r != 0)
+        return r;
+    if (spec.lang.len > 0 && !script_lang_from(spec.lang, &lang)) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "script_lang not supported [%.*s]",
+                    SLICE_ARG(spec.lang));
+        return QUERY_REFUSED;
+    }
+    r = searches_compile(call->api->searches, (int)lang, script_context, spec.source, name, ret_script, arena,
+                         ret_problem);
+    return r > 0 ? QUERY_REFUSED : r;
+}
+
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
+
+static int parse_filter(struct search_call *call, struct slice json, struct query **ret_query,
+                        struct problem *ret_problem)
+{
+    struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
+    struct query_parser parser = {.arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem};
+    int r = json_parse_stored(call->arena, json, doc);
+    if (r < 0)
+        return tl_trace(r);
+    return query_parse(&parser, doc->root, ret_query) == 0 ? 0 : SEARCH_REFUSED;
+}
+
+/* An index reached by several aliases shows what any of them lets through; one without a filter shows
+ * everything. */
+static int alias_filter(struct search_call *call, const struct catalog_target *target, struct query **ret_query,
+                        struct problem *ret_problem)
+{
+    struct query *any = NULL;
+    for (size_t i = 0; i < target->alias_count; i++) {
+        struct query *one = NULL;
+        if (target->aliases[i]->filter.data == NULL) {
+            *ret_query = NULL;
+            return 0;
+        }
+        int r = parse_filter(call, target->aliases[i]->filter, &one, ret_problem);
+        if (r != 0)
+            return r;
+        any = any == NULL ? one : query_either(call->arena, any, one);
+    }
+    *ret_query = any;
+    return 0;
+}
+
+static unsigned setting_number(const struct catalog_index *index, const char *key)
+{
+    uint64_t number;
+    struct slice text = settings_get(index->settings, slice_from(key));
+    return text.data != NULL && slice_to_u64(text, &number) && number <= UINT32_MAX ? (unsigned)number : 0;
+}
+
+/* Marks the shards that a comma-separated routing leads to. Returns: how many. */
+static unsigned routed_shards(struct search_call *call, const struct catalog_index *index, struct slice routing,
+                              const bool **ret_shards)
+{
+    bool *shards = arena_zalloc(call->arena, index->shard_count + 1);
+    unsigned count = 0;
+    while (routing.len > 0) {
+        size_t comma = slice_find_byte(routing, ',');
+        uint32_t shard = shard_of(slice_make(routing.data, comma), index->shard_count);
+        count += !shards[shard];
+        shards[shard] = true;
+        routing = slice_from_offset(routing, comma + 1);
+    }
+    *ret_shards = shards;
+    return count;
+}
+
+static struct slice target_routing(const struct search_call *call, const struct catalog_target *target)
+{
+    if (call->routing.data != NULL || target->alias_count != 1)
+        return call->routing;
+    return target->aliases[0]->search_routing;
+}
+
+static double index_boost(const struct search_call *call, const struct catalog_target *target)
+{
+    size_t index, count;
+    yyjson_val *key, *value, *boosts = json_object_or_empty(call->search.indices_boost);
+    if (yyjson_is_arr(boosts) && unsafe_yyjson_get_len(boosts) > 0) {
+        yyjson_arr_foreach (call->search.indices_boost, index, count, value) {
+            yyjson_val *boost = json_get(value, target->index->name);
+            if (boost != NULL)
+                return yyjson_get_num(boost);
+        }
+        return 1;
+    }
+    yyjson_obj_foreach (boosts, index, count, key, value) {
+        if (slice_equal(json_slice(key), target->index->name))
+            return yyjson_get_num(value);
+    }
+    return 1;
+}
+
+/*
+ * How many documents an index has. The newest count, which is at hand, is near enough for plans and scores; only a view
+ * of the past, or of a transaction, has another.
+ */
+static int count_documents(struct search_call *call, const struct catalog_index *from, struct search_index *index)
+{
+    if (from->counters != NULL && call->view.overlay == NULL) {
+        index->document_count = catalog_index_documents(from);
+        return 0;
+    }
+    index->count_exact = true;
+    int r = doc_count(&call->view, from->number, DOC_TYPE_ANY, &index->document_count);
+    return r > 0 ? SEARCH_TOO_OLD : r;
+}
+
+static int open_index(struct search_call *call, const struct catalog_target *target, struct search_index *index,
+                      struct problem *ret_problem)
+{
+    const struct catalog_index *from = target->index;
+    struct slice routing = target_routing(call, target);
+    *index = (struct search_index){.name = from->name,
+                                   .uuid = from->uuid,
+                                   .number = from->number,
+                                   .shard_count = from->shard_count,
+                                   .mapping = from->mapping,
+                                   .boost = index_boost(call, target),
+                                   .window_max = setting_number(from, "index.max_result_window"),
+                                   .terms_max = setting_number(from, "index.max_terms_count")};
+    unsigned shards = from->shard_count;
+    if (routing.data != NULL)
+        shards = routed_shards(call, from, routing, &index->shards);
+    call->shard_count += shards;
+    if (shards == from->shard_count)
+        index->shards = NULL;
+    int r = alias_filter(call, target, &index->filter, ret_problem);
+    if (r != 0)
+        return r;
+    if (call->types.len > 0 && !slice_is(call->types, "_all")) {
+        struct slice *types = NULL;
+        size_t count = search_request_split(call->arena, call->types, &types);
+        struct query *filter = query_types(call->arena, types, count);
+        index->filter = index->filter == NULL ? filter : query_both(call->arena, index->filter, filter);
+    }
+    return count_documents(call, from, index);
+}
+
+/* Reads the document that a terms query takes its values from. */
+static int fetch_lookup(void *user, const struct terms_lookup *lookup, struct arena *arena, struct slice *ret_source,
+                        struct problem *ret_problem)
+{
+    struct search_call *call = user;
+    const struct catalog_index *index = NULL;
+    const struct catalog_alias *alias = NULL;
+    struct doc doc;
+    int r = catalog_find(call->catalog, lookup->index, false, call->dialect, arena, &index, &alias, ret_problem);
+    if (r != 0)
+        return r > 0 ? QUERY_REFUSED : tl_trace(r);
+    const struct mapping_type *type =
+        mapping_type(index->mapping, lookup->type.len > 0 ? lookup->type : SLICE_LIT("_doc"));
+    if (type == NULL)
+        return 0;
+    r = doc_get(&call->view, index->number, type->number, lookup->id, &doc);
+    if (r > 0)
+        return 0;
+    if (r < 0)
+        return tl_trace(r);
+    *ret_source = arena_copy(arena, doc.source);
+    doc_release(&doc);
+    return 0;
+}
+
+static int open_queries(struct search_call *call, struct problem *ret_problem)
+{
+    int r = query_resolve_lookups(call->search.query, call->arena, fetch_lookup, call, ret_problem);
+    if (r == 0)
+        r = query_resolve_lookups(call->search.post_filter, call->arena, fetch_lookup, call, ret_problem);
+    for (size_t i = 0; r == 0 && i < call->context.index_count; i++)
+        r = query_resolve_lookups(call->context.indices[i].filter, call->arena, fetch_lookup, call, ret_problem);
+    return r > 0 ? SEARCH_REFUSED : r;
+}
+
+int search_call_open(struct search_call *call, struct problem *ret_problem)
+{
+    struct catalog_target *targets = NULL;
+    size_t count = 0;
+    int r = catalog_resolve(call->catalog, call->index, &call->options, call->dialect, call->arena, &targets, &count,
+                            ret_problem);
+    if (r != 0)
+        return r > 0 ? SEARCH_REFUSED : tl_trace(r);
+    struct search_index *indices = arena_zalloc(call->arena, (count + 1) * sizeof *indices);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    call->shard_count = 0;
+    call->context = (struct search_context){.arena = call->arena,
+                                            .view = &call->view,
+                                            .indices = indices,
+                                            .index_count = count,
+                                            .dialect = call->dialect,
+                                            .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+                                            .node = SLICE_LIT(API_NODE_ID),
+                                            .clock_us = search_clock_us,
+                                            .cancelled = searches_cancelled(call->api->searches),
+                                            .compile = compile,
+                                            .compile_user = call};
+    call->context.index_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (targets[i].index->closed && call->options.ignore_unavailable)
+            continue;
+        if (targets[i].index->closed) { /* a wildcard that expands to closed ones */
+            catalog_problem_closed(call->arena, targets[i].index, call->dialect, ret_problem);
+            return SEARCH_REFUSED;
+        }
+        r = open_index(call, &targets[i], &indices[call->context.index_count++], ret_problem);
+        if (r != 0)
+            return r;
+    }
+    return open_queries(call, ret_problem);
+}
+
+int search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
+                        size_t *ret_count)
+{
+    struct catalog_target *found = NULL;
+    size_t count = 0;
+    *ret_targets = NULL;
+    *ret_count = 0;
+    if (request->transaction.len == 0)
+        return 0;
+    int r = catalog_resolve(request_catalog(request), call->index, &call->options, call->dialect, request->arena,
+                            &found, &count, &request->problem);
+    if (r != 0)
+        return r > 0 ? REQUEST_REFUSED : tl_trace(r);
+    struct lock_target *targets = arena_zalloc(request->arena, (count + 1) * sizeof *targets);
+    for (size_t i = 0; i < count; i++)
+        targets[i] = (struct lock_target){.mode = LOCK_S, .index = found[i].index->name};
+    *ret_targets = targets;
+    *ret_count = count;
+    return 0;
+}
+
+int search_outcome(struct request *request, int outcome)
+{
+    if (outcome == SEARCH_TOO_OLD)
+        return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history that this search reads is gone");
+    if (outcome == SEARCH_CANCELLED)
+        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "the search was cancelled");
+    return outcome > 0 ? REQUEST_REFUSED : outcome;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One search as a request says it: body, parameters, indices, and the context to run it in.
+ *
+ * A call lives in an arena of its choice: the exchange's for a search that is answered at once, one of its
+ * own for scrolls, points in time and the by-query calls. In that case everything it refers to is copied into
+ * that arena.
+ */
+#ifndef TL_API_SEARCH_CALL_H
+#define TL_API_SEARCH_CALL_H
+
+#include "api/request/reply.h"
+#include "core/catalog/catalog.h"
+#include "query/search.h"
+
+struct search_call {
+    struct arena *arena;
+    struct api *api;
+    enum dialect dialect;
+    struct slice index;   /* expression; data NULL: all */
+    struct slice types;   /* data NULL: any */
+    struct slice routing; /* data NULL: none */
+    struct catalog_options options;
+    struct search_request search;
+    struct view view;              /* set by the caller before search_call_open() */
+    struct catalog *catalog;       /* the same; borrowed */
+    struct search_context context; /* by search_call_open() */
+    unsigned shard_count;          /* of the indices, or those of the routing */
+    bool total_as_int;             /* rest_total_hits_as_int */
+    bool old;                      /* search_type=scan */
+};
+
+/* Begins a call: index, types and routing of the request, options of index expressions. Returns: 0,
+ * REQUEST_REFUSED. */
+int search_call_init(struct request *request, struct arena *arena, struct search_call *ret_call) TL_MUST_USE;
+
+/*
+ * Reads a body (empty: none) into call->search. `count` allows nothing but a query, in the words of _count.
+ * Returns: 0; REQUEST_REFUSED.
+ */
+int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count) TL_MUST_USE;
+
+/* Lays the parameters of _search over the body. Returns: 0, REQUEST_REFUSED. */
+int search_call_params(struct request *request, struct search_call *call, bool scroll) TL_MUST_USE;
+/* q= and its companions alone, as all calls with a query take them. */
+int search_call_lucene(struct request *request, struct search_call *call) TL_MUST_USE;
+
+/*
+ * Resolves the indices in call->catalog and fills the context; then looks up what terms queries refer to.
+ * Returns: 0; SEARCH_REFUSED with *ret_problem, SEARCH_TOO_OLD; fatal codes. See search_outcome().
+ */
+int search_call_open(struct search_call *call, struct problem *ret_problem) TL_MUST_USE;
+
+/* Locks for a read of the call's indices inside a transaction; none outside. */
+int search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
+                        size_t *ret_count) TL_MUST_USE;
+
+/* Turns an outcome of src/query into one of a handler. */
+int search_outcome(struct request *request, int outcome);
+
+/* "_shards": {…} of a search. */
+void search_write_shards(struct json_writer *writer, const struct search_call *call);
+/* Writes a whole reply object. `scroll_id` and `pit_id` may have data NULL. */
+void search_write(struct json_writer *writer, const struct search_call *call, const struct search_result *result,
+                  uint64_t took_us, struct slice scroll_id, struct slice pit_id);
+
+/* A monotonic clock in microseconds. */
+int64_t search_clock_us(void);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What searches keep between requests: contexts (scrolls and points in time), compiled scripts, tasks.
+ *
+ * A context pins the timestamp it reads at, and lives from its opening until it is cleared or has not been
+ * used for its keep-alive. One request at a time reads a scroll; others wait for it on their worker.
+ */
+#ifndef TL_API_SEARCHES_H
+#define TL_API_SEARCHES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/search/search_call.h"
+
+#define CONTEXTS_SCROLL_MAX 500 /* search.max_open_scroll_context */
+#define CONTEXTS_PIT_MAX 500
+#define CONTEXTS_BYTES_MAX ((size_t)512 << 20)     /* what the cursors of all scrolls hold, when one more begins */
+#define CONTEXT_KEEP_ALIVE_US (5 * 60 * TL_SECOND) /* search.default_keep_alive */
+#define CONTEXT_KEEP_ALIVE_MAX_US (24 * 3600 * TL_SECOND) /* search.max_keep_alive */
+
+struct searches;
+struct tasks;
+
+/* Starts the thread that ends contexts nobody uses any more. Returns: 0, TL_ERR_IO. Owns: the caller;
+ * searches_close. */
+int searches_open(struct api *api, struct searches **ret_searches) TL_MUST_USE;
+/* Requires: no request is at work. NULL is fine. */
+void searches_close(struct searches *searches);
+struct tasks *searches_tasks(struct searches *searches);
+
+/* The server stops: contexts end, and so do tasks that nobody waits for. Searches go on. */
+void searches_stop(struct searches *searches);
+/* It stops now: searches that run are cancelled, and tasks are, and waited for. */
+void searches_cancel(struct searches *searches);
+/* Returns: what long searches look at to see whether they are cancelled. */
+const atomic_bool *searches_cancelled(const struct searches *searches);
+
+/* As script_compile, from a cache that all threads share. */
+int searches_compile(struct searches *searches, int lang, int script_context, struct slice source, struct slice name,
+                     struct script **ret_script, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
+enum context_kind { CONTEXT_SCROLL, CONTEXT_PIT, CONTEXT_KIND_COUNT };
+
+struct search_keep {
+    enum context_kind kind;
+    struct slice id; /* what clients call it; in its arena */
+    uint64_t number; /* rises; part of the id */
+    struct arena arena;
+    struct search_call call;      /* of a scroll: the whole search; of a point in time: indices, catalog and view */
+    struct search_cursor *cursor; /* of a scroll */
+    bool old;                     /* begun by search_type=scan: replies as 1.7 */
+    struct slice transaction;     /* that opened it, and with which it ends; empty: none; in its arena */
+    struct overlay *overlay;      /* what that had written by then, referenced; NULL: nothing */
+    pthread_mutex_t busy;
+    /* Guarded by the searches' lock: */
+    struct list link;
+    unsigned references;
+    size_t bytes; /* its cursor's, when it was last left */
+    uint64_t keep_alive_us;
+    uint64_t expires_us; /* monotonic */
+};
+
+enum {
+    CONTEXT_MISSING = 1,
+    CONTEXT_TOO_MANY = 2,
+    CONTEXT_BAD_ID = 3,
+};
+
+/* A context that is not in the table yet. Owns: the caller; search_keep_unref. */
+struct search_keep *search_keep_new(struct searches *searches, enum context_kind kind);
+/* Puts it into the table. Returns: 0; CONTEXT_TOO_MANY. */
+int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_t keep_alive_us) TL_MUST_USE;
+/*
+ * Takes over what a request reads with, for as long as the context lives. Requires: request_read() has run.
+ * Returns: 0; SEARCH_TOO_OLD.
+ */
+int search_keep_view(struct request *request, struct search_keep *keep) TL_MUST_USE;
+/*
+ * Runs `then` where a context may still be read: one that a transaction opened ends with it, and a transaction reads in no
+ * other's. Where there is no such context `then` finds out. Returns: as any handler.
+ */
+int search_keep_allow(struct request *request, enum context_kind kind, struct slice id,
+                      request_handler *then) TL_MUST_USE;
+/*
+ * Finds a context and keeps it for the caller, a scroll for nobody else meanwhile; `keep_alive_us` 0 leaves
+ * its keep-alive. Returns: 0; CONTEXT_BAD_ID; CONTEXT_MISSING, with the number that the id names. Owns: the
+ * caller; search_keep_leave, on the same thread for a scroll.
+ */
+int search_keep_enter(struct searches *searches, enum context_kind kind, struct slice id, uint64_t keep_alive_us,
+                      struct search_keep **ret_keep, uint64_t *ret_number) TL_MUST_USE;
+void search_keep_leave(struct searches *searches, struct search_keep *keep);
+void search_keep_unref(struct searches *searches, struct search_keep *keep);
+/* Returns: whether a text could be the id of such a context. */
+bool search_keep_is_id(enum context_kind kind, struct slice id);
+
+/* Takes contexts out of the table: one, or with an empty id all of a kind. Returns: how many shards they
+ * held. */
+size_t search_keep_clear(struct searches *searches, enum context_kind kind, struct slice id);
+
+/*
+ * Reads a keep-alive ("1m"; data NULL: the default) and checks it against the cluster's settings.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+int search_keep_alive(struct request *request, struct slice text, const char *setting, uint64_t *ret_us) TL_MUST_USE;
+
+/* Moves the request's problem, made in another arena, into its own. */
+void search_keep_problem(struct request *request);
+
+/* _search with ?scroll=. */
+int scroll_begin(struct request *request);
+
+/* Fills the error that a missing context makes. */
+void search_keep_missing(struct request *request, uint64_t number);
+
+#endif

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks: their table, their threads, and the calls that look at them. */
+#include "api/search/task.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/names.h"
+#include "api/search/searches.h"
+#include "base/check.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/doc.h"
+#include "mapping/mapping.h"
+
+struct tasks {
+    struct api *api;
+    pthread_mutex_t lock;
+    pthread_cond_t quiet; /* nothing runs any more */
+    struct list items;    /* running and done, in order of their beginning */
+    uint64_t last_number;
+    size_t running;
+    size_t kept; /* done ones */
+    bool closing;
+};
+
+/* --- The table ---------------------------------------------------------------------------------------------------- */
+
+struct tasks *tasks_new(struct api *api)
+{
+    struct tasks *tasks = mem_zalloc(sizeof *tasks);
+    tasks->api = api;
+    list_init(&tasks->items);
+    pthread_mutex_init(&tasks->lock, NULL);
+    pthread_cond_init(&tasks->quiet, NULL);
+    return tasks;
+}
+
+/* What the work held, such as pinned history, is let go as soon as it is done. */
+static void release_context(struct task *task)
+{
+    if (task->free != NULL)
+        task->free(task->context);
+    task->free = NULL;
+}
+
+static void task_free(struct task *task)
+{
+    release_context(task);
+    mem_free((void *)(uintptr_t)task->status.data);
+    mem_free((void *)(uintptr_t)task->result.data);
+    mem_free((void *)(uintptr_t)task->error.data);
+    pthread_cond_destroy(&task->wake);
+    pthread_cond_destroy(&task->ended);
+    arena_deinit(&task->arena);
+    mem_free(task);
+}
+
+void task_discard(struct task *task)
+{
+    task_free(task);
+}
+
+void tasks_stop(struct tasks *tasks, bool all)
+{
+    pthread_mutex_lock(&tasks->lock);
+    tasks->closing = true;
+    list_for_each(link, &tasks->items)
+    {
+        struct task *task = list_entry(link, struct task, link);
+        if (task->done || (task->waited_for && !all))
+            continue;
+        atomic_store(&task->cancelled, true);
+        pthread_cond_broadcast(&task->wake);
+    }
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void tasks_wait(struct tasks *tasks)
+{
+    pthread_mutex_lock(&tasks->lock);
+    while (tasks->running > 0)
+        pthread_cond_wait(&tasks->quiet, &tasks->lock);
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void tasks_free(struct tasks *tasks)
+{
+    if (tasks == NULL)
+        return;
+    tasks_stop(tasks, true);
+    tasks_wait(tasks);
+    list_for_each_safe(link, following, &tasks->items)
+    {
+        list_remove(link);
+        task_free(list_entry(link, struct task, link));
+    }
+    pthread_cond_destroy(&tasks->quiet);
+    pthread_mutex_destroy(&tasks->lock);
+    mem_free(tasks);
+}
+
+struct task *task_new(struct tasks *tasks, struct request *request, const char *action)
+{
+    struct task *task = mem_zalloc(sizeof *task);
+    struct timespec now;
+    struct slice opaque = exchange_header(request->exchange, "X-Opaque-Id");
+    clock_gettime(CLOCK_REALTIME, &now);
+    task->arena = ARENA_INIT;
+    task->tasks = tasks;
+    task->action = action;
+    task->start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    task->begun_us = search_clock_us();
+    task->requests_per_second = INFINITY;
+    if (opaque.data != NULL)
+        task->opaque_id = arena_copy(&task->arena, opaque);
+    pthread_cond_init(&task->wake, NULL);
+    pthread_cond_init(&task->ended, NULL);
+    pthread_mutex_lock(&tasks->lock);
+    task->number = ++tasks->last_number;
+    pthread_mutex_unlock(&tasks->lock);
+    return task;
+}
+
+/* Requires: the lock is held. Drops the oldest results that nobody looks at. */
+static void drop_old(struct tasks *tasks)
+{
+    list_for_each_safe(link, following, &tasks->items)
+    {
+        struct task *task = list_entry(link, struct task, link);
+        if (tasks->kept <= TASKS_KEPT_MAX)
+            return;
+        if (!task->done || task->watchers > 0)
+            continue;
+        list_remove(link);
+        tasks->kept--;
+        task_free(task);
+    }
+}
+
+static void *task_main(void *user)
+{
+    struct task *task = user;
+    struct tasks *tasks = task->tasks;
+    bool waited_for = task->waited_for;
+    task->run(task);
+    release_context(task);
+    pthread_mutex_lock(&tasks->lock);
+    task->done = true;
+    pthread_cond_broadcast(&task->ended);
+    if (waited_for && task->watchers == 0) { /* the answer has gone out: nothing to keep */
+        list_remove(&task->link);
+        task_free(task);
+    } else {
+        tasks->kept++;
+        drop_old(tasks);
+    }
+    if (--tasks->running == 0)
+        pthread_cond_broadcast(&tasks->quiet);
+    pthread_mutex_unlock(&tasks->lock);
+    return NULL;
+}
+
+int task_start(struct task *task, struct arena *arena, struct problem *ret_problem)
+{
+    struct tasks *tasks = task->tasks;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_mutex_lock(&tasks->lock);
+    bool full = tasks->running >= TASKS_RUNNING_MAX || tasks->closing;
+    task->waited_for = task->request != NULL;
+    if (!full) {
+        tasks->running++;
+        list_append(&tasks->items, &task->link);
+    }
+    pthread_mutex_unlock(&tasks->lock);
+    if (full) {
+        task_free(task);
+        problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "more than %d by-query tasks at a time",
+                    TASKS_RUNNING_MAX);
+        return REQUEST_REFUSED;
+    }
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    int r = pthread_create(&thread, &attributes, task_main, task);
+    pthread_attr_destroy(&attributes);
+    if (r == 0)
+        return 0;
+    pthread_mutex_lock(&tasks->lock);
+    tasks->running--;
+    list_remove(&task->link);
+    pthread_mutex_unlock(&tasks->lock);
+    task_free(task);
+    return TL_ERR_IO;
+}
+
+/* --- For the task's thread ---------------------------------------------------------------------------------------- */
+
+static void set_text(struct task *task, struct slice *text, struct slice json)
+{
+    pthread_mutex_lock(&task->tasks->lock);
+    mem_free((void *)(uintptr_t)text->data);
+    *text = (struct slice){mem_dup(json.data, json.len), json.len};
+    pthread_mutex_unlock(&task->tasks->lock);
+}
+
+void task_set_status(struct task *task, struct slice json)
+{
+    set_text(task, &task->status, json);
+}
+
+void task_set_result(struct task *task, struct slice json)
+{
+    set_text(task, &task->result, json);
+}
+
+void task_set_error(struct task *task, struct slice json)
+{
+    set_text(task, &task->error, json);
+}
+
+double task_requests_per_second(struct task *task)
+{
+    pthread_mutex_lock(&task->tasks->lock);
+    double rate = task->requests_per_second;
+    pthread_mutex_unlock(&task->tasks->lock);
+    return rate;
+}
+
+uint64_t task_sleep(struct task *task, uint64_t us)
+{
+    int64_t begun = search_clock_us();
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    uint64_t limit = us < 3600 * TL_SECOND ? us : 3600 * TL_SECOND;
+    until.tv_sec += (time_t)(limit / TL_SECOND);
+    until.tv_nsec += (long)(limit % TL_SECOND * 1000);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_mutex_lock(&task->tasks->lock);
+    if (!atomic_load(&task->cancelled))
+        pthread_cond_timedwait(&task->wake, &task->tasks->lock, &until);
+    pthread_mutex_unlock(&task->tasks->lock);
+    return (uint64_t)(search_clock_us() - begun);
+}
+
+struct slice task_id(struct arena *arena, uint64_t number)
+{
+    return arena_printf(arena, API_NODE_ID ":%llu", (unsigned long long)number);
+}
+
+/* --- Showing ------------------------------------------------------------------------------------------------------ */
+
+static void text_member(struct json_writer *writer, const char *key, struct slice text)
+{
+    json_key(writer, key);
+    json_string(writer, text);
+}
+
+/* What is shown of a task, running or done. */
+struct task_shown {
+    uint64_t number;
+    struct slice action;
+    struct slice description;
+    struct slice status; /* JSON; empty: none */
+    uint64_t start_ms;
+    uint64_t running_us;
+    bool cancellable;
+    bool cancelled;
+    struct slice opaque_id;
+};
+
+static void write_task(struct json_writer *writer, const struct task_shown *task)
+{
+    json_begin(writer, '{');
+    text_member(writer, "node", SLICE_LIT(API_NODE_ID));
+    json_key(writer, "id");
+    json_u64(writer, task->number);
+    text_member(writer, "type", SLICE_LIT("transport"));
+    text_member(writer, "action", task->action);
+    if (task->status.len > 0) {
+        json_key(writer, "status");
+        json_raw(writer, task->status);
+    }
+    if (task->description.data != NULL)
+        text_member(writer, "description", task->description);
+    json_key(writer, "start_time_in_millis");
+    json_u64(writer, task->start_ms);
+    json_key(writer, "running_time_in_nanos");
+    json_u64(writer, task->running_us * 1000);
+    json_key(writer, "cancellable");
+    json_bool(writer, task->cancellable);
+    if (task->cancellable) {
+        json_key(writer, "cancelled");
+        json_bool(writer, task->cancelled);
+    }
+    json_key(writer, "headers");
+    json_begin(writer, '{');
+    if (task->opaque_id.len > 0)
+        text_member(writer, "X-Opaque-Id", task->opaque_id);
+    json_end(writer, '}');
+    json_end(writer, '}');
+}
+
+/* Requires: the lock is held; what it shows lives in `arena`. */
+static struct task_shown shown_of(struct task *task, struct arena *arena)
+{
+    return (struct task_shown){
+        .number = task->number,
+        .action = slice_from(task->action),
+        .description = task->description.data != NULL ? arena_copy(arena, task->description) : SLICE_NONE,
+        .status = task->status.len > 0 ? arena_copy(arena, task->status) : SLICE_NONE,
+        .start_ms = task->start_ms,
+        .running_us = (uint64_t)(search_clock_us() - task->begun_us),
+        .cancellable = true,
+        .cancelled = atomic_load(&task->cancelled),
+        .opaque_id = task->opaque_id.data != NULL ? arena_copy(arena, task->opaque_id) : SLICE_NONE};
+}
+
+void task_write_record(struct json_writer *writer, struct task *task, const char *member, struct slice json)
+{
+    struct arena arena = ARENA_INIT;
+    pthread_mutex_lock(&task->tasks->lock);
+    struct task_shown shown = shown_of(task, &arena);
+    pthread_mutex_unlock(&task->tasks->lock);
+    json_begin(writer, '{');
+    json_key(writer, "completed");
+    json_bool(writer, true);
+    json_key(writer, "task");
+    write_task(writer, &shown);
+    json_key(writer, member);
+    json_raw(writer, json);
+    json_end(writer, '}');
+    arena_deinit(&arena);
+}
+
+/* --- Lists -------------------------------------------------------------------------------------------------------- */
+
+static bool wanted_action(struct slice patterns, struct slice action)
+{
+    return patterns.data == NULL || names_listed(patterns, action);
+}
+
+/* The tasks that run, and (where `self`) the call that asks. */
+static size_t collect(struct request *request, const char *self, struct task_shown **ret_items)
+{
+    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct slice actions = request_param(request, "actions"),
+                 opaque = exchange_header(request->exchange, "X-Opaque-Id");
+    size_t count = 0;
+    pthread_mutex_lock(&tasks->lock);
+    struct task_shown *items = arena_alloc(request->arena, (tasks->running + 2) * sizeof *items);
+    list_for_each(link, &tasks->items)
+    {
+        struct task *task = list_entry(link, struct task, link);
+        if (!task->done && wanted_action(actions, slice_from(task->action)))
+            items[count++] = shown_of(task, request->arena);
+    }
+    uint64_t number = ++tasks->last_number;
+    pthread_mutex_unlock(&tasks->lock);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (self != NULL && wanted_action(actions, slice_from(self)))
+        items[count++] = (struct task_shown){.number = number,
+                                             .action = slice_from(self),
+                                             .description = SLICE_LIT(""),
+                                             .start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+                                             .opaque_id = opaque};
+    *ret_items = items;
+    return count;
+}
+
+static void write_nodes(struct request *request, struct json_writer *writer, const struct task_shown *items,
+                        size_t count)
+{
+    static const char *const roles[] = {"data", "ingest", "master"};
+    struct slice address = SLICE_LIT("127.0.0.1:9300");
+    json_key(writer, "nodes");
+    json_begin(writer, '{');
+    if (count > 0) {
+        json_key(writer, API_NODE_ID);
+        json_begin(writer, '{');
+        text_member(writer, "name", request->api->options.node_name);
+        text_member(writer, "transport_address", address);
+        text_member(writer, "host", SLICE_LIT("127.0.0.1"));
+        text_member(writer, "ip", address);
+        json_key(writer, "roles");
+        json_begin(writer, '[');
+        for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+            json_string(writer, slice_from(roles[i]));
+        json_end(writer, ']');
+        json_key(writer, "tasks");
+        json_begin(writer, '{');
+        for (size_t i = 0; i < count; i++) {
+            json_key_slice(writer, task_id(request->arena, items[i].number));
+            write_task(writer, &items[i]);
+        }
+        json_end(writer, '}');
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+}
+
+static int reply_tasks(struct request *request, const struct task_shown *items, size_t count)
+{
+    struct slice group = request_param(request, "group_by");
+    struct json_writer writer;
+    if (group.data != NULL && !slice_is(group, "nodes") && !slice_is(group, "parents") && !slice_is(group, "none"))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "unknown group_by [%.*s]", SLICE_ARG(group));
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    if (slice_is(group, "none") || slice_is(group, "parents")) {
+        bool list = slice_is(group, "none");
+        json_key(&writer, "tasks");
+        json_begin(&writer, list ? '[' : '{');
+        for (size_t i = 0; i < count; i++) {
+            if (!list)
+                json_key_slice(&writer, task_id(request->arena, items[i].number));
+            write_task(&writer, &items[i]);
+        }
+        json_end(&writer, list ? ']' : '}');
+    } else {
+        write_nodes(request, &writer, items, count);
+    }
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_tasks(struct request *request)
+{
+    struct task_shown *items;
+    bool ignored = false;
+    int r = request_bool(request, "detailed", &ignored);
+    if (r == 0)
+        r = request_bool(request, "wait_for_completion", &ignored);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    size_t count = collect(request, "cluster:monitor/tasks/lists", &items);
+    return reply_tasks(request, items, count);
+}
+
+/* --- One task ----------------------------------------------------------------------------------------------------- */
+
+static bool parse_task_id(struct slice text, struct slice *ret_node, uint64_t *ret_number)
+{
+    size_t colon = slice_find_byte(text, ':');
+    *ret_node = slice_make(text.data, colon);
+    return colon < text.len && colon > 0 && slice_to_u64(slice_from_offset(text, colon + 1), ret_number);
+}
+
+static int refuse_missing(struct request *request, struct slice node, uint64_t number)
+{
+    if (slice_is(node, API_NODE_ID))
+        return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND,
+                              "task [%.*s:%llu] isn't running and hasn't stored its results", SLICE_ARG(node),
+                              (unsigned long long)number);
+    return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND,
+                          "task [%.*s:%llu] belongs to the node [%.*s] which isn't part of the cluster and "
+                          "there is no record of the task",
+                          SLICE_ARG(node), (unsigned long long)number, SLICE_ARG(node));
+}
+
+/* Requires: the lock is held. */
+static struct task *find(struct tasks *tasks, uint64_t number)
+{
+    list_for_each(link, &tasks->items)
+    {
+        struct task *task = list_entry(link, struct task, link);
+        if (task->number == number)
+            return task;
+    }
+    return NULL;
+}
+
+struct task_get {
+    uint64_t number;
+    struct slice node;
+    bool wait;
+    int64_t timeout_us;
+};
+
+static void write_found(struct request *request, const struct task_shown *shown, bool done, struct slice result,
+                        struct slice error)
+{
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "completed");
+    json_bool(&writer, done);
+    json_key(&writer, "task");
+    write_task(&writer, shown);
+    if (result.len > 0) {
+        json_key(&writer, "response");
+        json_raw(&writer, result);
+    }
+    if (error.len > 0) {
+        json_key(&writer, "error");
+        json_raw(&writer, error);
+    }
+    json_end(&writer, '}');
+}
+
+/* A task whose result is no longer in memory: the document of .tasks is the reply. */
+static int reply_stored(struct request *request)
+{
+    struct task_get *get = request->context;
+    const struct catalog_index *index = catalog_index(request_catalog(request), SLICE_LIT(".tasks"));
+    const struct mapping_type *type = index != NULL ? mapping_type(index->mapping, SLICE_LIT("_doc")) : NULL;
+    struct slice id = arena_printf(request->arena, "%.*s:%llu", SLICE_ARG(get->node), (unsigned long long)get->number);
+    struct doc doc;
+    if (type == NULL)
+        return refuse_missing(request, get->node, get->number);
+    int r = doc_get(&request->view, index->number, type->number, id, &doc);
+    if (r != 0)
+        return r > 0 ? refuse_missing(request, get->node, get->number) : tl_trace(r);
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_raw(&writer, doc.source);
+    doc_release(&doc);
+    return REQUEST_DONE;
+}
+
+static void wait_for_end(struct tasks *tasks, struct task *task, int64_t timeout_us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)(timeout_us / (int64_t)TL_SECOND);
+    task->watchers++;
+    while (!task->done && pthread_cond_timedwait(&task->ended, &tasks->lock, &until) == 0)
+        continue;
+    task->watchers--;
+}
+
+static int get_task(struct request *request)
+{
+    struct task_get *get = request->context;
+    struct tasks *tasks = searches_tasks(request->api->searches);
+    bool ours = slice_is(get->node, API_NODE_ID);
+    pthread_mutex_lock(&tasks->lock);
+    struct task *task = ours ? find(tasks, get->number) : NULL;
+    if (task != NULL) {
+        if (get->wait && !task->done)
+            wait_for_end(tasks, task, get->timeout_us);
+        struct task_shown shown = shown_of(task, request->arena);
+        write_found(request, &shown, task->done, task->result, task->error);
+    }
+    pthread_mutex_unlock(&tasks->lock);
+    return task != NULL ? REQUEST_DONE : request_read(request, NULL, 0, reply_stored);
+}
+
+int handle_task_get(struct request *request)
+{
+    struct task_get *get = arena_zalloc(request->arena, sizeof *get);
+    struct slice id = request_part(request, PART_TASK_ID);
+    get->timeout_us = 30 * (int64_t)TL_SECOND;
+    request->context = get;
+    int r = request_bool(request, "wait_for_completion", &get->wait);
+    if (r == 0)
+        r = request_time(request, "timeout", &get->timeout_us);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    if (!parse_task_id(id, &get->node, &get->number))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
+    return get->wait ? request_work(request, get_task) : get_task(request);
+}
+
+/* --- Cancelling, rethrottling ------------------------------------------------------------------------------------- */
+
+/*
+ * What the node of a task said instead of doing as asked: the call succeeds, as every call to a set of nodes does,
+ * and lists who failed. A task that ended a moment ago is met here, so this is no error of the client's.
+ */
+static int reply_node_failure(struct request *request, struct slice node, uint64_t number, const char *what)
+{
+    bool ours = slice_is(node, API_NODE_ID);
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "node_failures");
+    json_begin(&writer, '[');
+    json_begin(&writer, '{');
+    json_key(&writer, "type");
+    json_string(&writer, slice_from("failed_node_exception"));
+    json_key(&writer, "reason");
+    json_string(&writer, arena_printf(request->arena, "Failed node [%.*s]", SLICE_ARG(node)));
+    json_key(&writer, "node_id");
+    json_string(&writer, node);
+    json_key(&writer, "caused_by");
+    json_begin(&writer, '{');
+    json_key(&writer, "type");
+    json_string(&writer, slice_from(ours ? "resource_not_found_exception" : "no_such_node_exception"));
+    json_key(&writer, "reason");
+    json_string(&writer, ours ? arena_printf(request->arena, "task [%.*s:%llu] is %s", SLICE_ARG(node),
+                                             (unsigned long long)number, what)
+                              : arena_printf(request->arena, "No such node [%.*s]", SLICE_ARG(node)));
+    if (!ours) {
+        json_key(&writer, "node_id");
+        json_string(&writer, node);
+    }
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    json_end(&writer, ']');
+    json_key(&writer, "nodes");
+    json_begin(&writer, '{');
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+int handle_task_cancel(struct request *request)
+{
+    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct slice id = request_part(request, PART_TASK_ID), actions = request_param(request, "actions"),
+                 node = SLICE_NONE;
+    struct task_shown *items;
+    uint64_t number = 0;
+    bool ignored = false;
+    size_t count = 0;
+    int r = request_bool(request, "wait_for_completion", &ignored);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    if (id.data != NULL && !parse_task_id(id, &node, &number))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
+    pthread_mutex_lock(&tasks->lock);
+    items = arena_alloc(request->arena, (tasks->running + 1) * sizeof *items);
+    list_for_each(link, &tasks->items)
+    {
+        struct task *task = list_entry(link, struct task, link);
+        if (task->done || (id.data != NULL && (task->number != number || !slice_is(node, API_NODE_ID))) ||
+            !wanted_action(actions, slice_from(task->action)))
+            continue;
+        atomic_store(&task->cancelled, true);
+        pthread_cond_broadcast(&task->wake);
+        items[count++] = shown_of(task, request->arena);
+    }
+    pthread_mutex_unlock(&tasks->lock);
+    if (id.data != NULL && count == 0)
+        return reply_node_failure(request, node, number, "not found");
+    return reply_tasks(request, items, count);
+}
+
+int task_read_rate(struct request *request, double *ret_rate)
+{
+    struct slice text = request_param(request, "requests_per_second");
+    char *end;
+    if (text.data == NULL)
+        return 0;
+    double rate = strtod(arena_copy(request->arena, text).data, &end);
+    if (text.len > 0 && *end == '\0' && rate == -1)
+        rate = INFINITY;
+    else if (text.len == 0 || *end != '\0' || !(rate > 0))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.");
+    *ret_rate = rate;
+    return 0;
+}
+
+int handle_task_rethrottle(struct request *request)
+{
+    struct tasks *tasks = searches_tasks(request->api->searches);
+    struct slice id = request_part(request, PART_TASK_ID), node;
+    struct task_shown *items = arena_zalloc(request->arena, sizeof *items);
+    uint64_t number;
+    double rate = NAN;
+    int r = task_read_rate(request, &rate);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    if (isnan(rate))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "requests_per_second is a required parameter");
+    if (!parse_task_id(id, &node, &number))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
+    pthread_mutex_lock(&tasks->lock);
+    struct task *task = find(tasks, number);
+    bool found = task != NULL && !task->done && slice_is(node, API_NODE_ID);
+    if (found) {
+        task->requests_per_second = rate;
+        pthread_cond_broadcast(&task->wake);
+        *items = shown_of(task, request->arena);
+    }
+    pthread_mutex_unlock(&tasks->lock);
+    if (!found)
+        return reply_node_failure(request, node, number, "missing");
+    return reply_tasks(request, items, 1);
+}

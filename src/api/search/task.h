@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks: the by-query calls at work, each with a thread of its own, and what became of those nobody waited
+ * for.
+ *
+ * A task is begun by a request and outlives it where the request does not wait. Its thread sleeps while it is
+ * throttled; cancelling and rethrottling wake it. Results that nobody waited for are kept as documents of the
+ * index .tasks, and the last TASKS_KEPT_MAX of them in memory too.
+ */
+#ifndef TL_API_TASK_H
+#define TL_API_TASK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/request/request.h"
+#include "json/write.h"
+
+#define TASKS_RUNNING_MAX 64
+#define TASKS_KEPT_MAX 1000
+
+struct tasks;
+struct task;
+
+/* Owns: the caller; tasks_free, which cancels what runs and waits for it. NULL is fine. */
+struct tasks *tasks_new(struct api *api);
+void tasks_free(struct tasks *tasks);
+/* Cancels what nobody waits for, or everything; no task begins any more. */
+void tasks_stop(struct tasks *tasks, bool all);
+/* Waits until none runs. */
+void tasks_wait(struct tasks *tasks);
+
+struct task {
+    struct tasks *tasks;
+    uint64_t number;
+    const char *action; /* static: "indices:data/write/delete/byquery" */
+    struct slice description;
+    struct slice opaque_id; /* X-Opaque-Id; data NULL: none */
+    uint64_t start_ms;
+    int64_t begun_us; /* monotonic */
+    atomic_bool cancelled;
+    struct arena arena;
+
+    /* The work; runs on the task's thread, and leaves what it has come to in `result` or `problem`. */
+    void (*run)(struct task *task);
+    void (*free)(void *context); /* once it has run */
+    void *context;
+    struct request *request; /* who waits for it; NULL: nobody. Gone once `run` has answered it */
+
+    bool waited_for; /* by a request */
+
+    /* Guarded by the tasks' lock: */
+    struct list link;
+    pthread_cond_t wake;        /* of its thread */
+    double requests_per_second; /* INFINITY: not throttled */
+    struct slice status;        /* JSON, as far as it has come; in mem */
+    bool done;
+    struct slice result; /* JSON; in mem */
+    struct slice error;  /* JSON; in mem */
+    unsigned watchers;   /* requests that wait for its end */
+    pthread_cond_t ended;
+};
+
+/* Makes a task; the caller fills it in and starts it. */
+struct task *task_new(struct tasks *tasks, struct request *request, const char *action);
+
+/*
+ * Starts the thread. A request that waits is settled by it.
+ * Returns: 0; REQUEST_REFUSED with *ret_problem where too many run; TL_ERR_IO. The task is the tasks' from
+ * then on, or gone.
+ */
+int task_start(struct task *task, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
+/* For the task's own thread: where it stands, for whoever asks. */
+void task_set_status(struct task *task, struct slice json);
+/* Leaves the result or the error of a task nobody waits for. */
+void task_set_result(struct task *task, struct slice json);
+void task_set_error(struct task *task, struct slice json);
+/* Sleeps `us` or until it is cancelled or rethrottled. Returns: microseconds slept. */
+uint64_t task_sleep(struct task *task, uint64_t us);
+double task_requests_per_second(struct task *task);
+
+/* Ends a task that was never started. */
+void task_discard(struct task *task);
+/* Writes what .tasks keeps of a task: {"completed":true,"task":{…},member:json}. */
+void task_write_record(struct json_writer *writer, struct task *task, const char *member, struct slice json);
+
+/* The parameter requests_per_second; absent: *ret_rate stays. Returns: 0, REQUEST_REFUSED. */
+int task_read_rate(struct request *request, double *ret_rate) TL_MUST_USE;
+
+/* "node:number" */
+struct slice task_id(struct arena *arena, uint64_t number);
+
+#endif

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Catalog snapshots: sharing, looking up, and making the next one.
+ *
+ * Three things are shared by reference count: the body of an index (its names, settings and aliases, which seldom
+ * change), its mapping, and its counters. A node ties the three together; a catalog is two sorted arrays of nodes, a
+ * table of aliases and four tables of named objects.
+ */
+#include "core/catalog/catalog_internal.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "mapping/mapping.h"
+
+/* --- Counters ----------------------------------------------------------------------------------------------------- */
+
+struct catalog_counters *catalog__counters_new(void)
+{
+    struct catalog_counters *counters = mem_zalloc(sizeof(*counters));
+
+    atomic_init(&counters->refs, 1);
+    return counters;
+}
+
+struct catalog_counters *catalog__counters_ref(struct catalog_counters *counters)
+{
+    if (counters != NULL)
+        atomic_fetch_add_explicit(&counters->refs, 1, memory_order_relaxed);
+    return counters;
+}
+
+/* Returns: whether that was the last reference. */
+static bool let_go(atomic_size_t *refs)
+{
+    return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
+void catalog__counters_unref(struct catalog_counters *counters)
+{
+    if (counters != NULL && let_go(&counters->refs))
+        mem_free(counters);
+}
+
+uint64_t catalog_index_documents(const struct catalog_index *index)
+{
+    return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->documents, memory_order_relaxed);
+}
+
+int64_t catalog_index_next_seq_no(const struct catalog_index *index)
+{
+    return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->next_seq_no, memory_order_relaxed);
+}
+
+/* --- Nodes -------------------------------------------------------------------------------------------------------- */
+
+static struct catalog_body *body_unref(struct catalog_body *body)
+{
+    if (body == NULL || !let_go(&body->refs))
+        return NULL;
+    arena_deinit(&body->arena);
+    mem_free(body);
+    return NULL;
+}
+
+static struct catalog_node *node_ref(struct catalog_node *node)
+{
+    atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
+    return node;
+}
+
+static struct catalog_node *node_unref(struct catalog_node *node)
+{
+    if (node == NULL || !let_go(&node->refs))
+        return NULL;
+    body_unref(node->body);
+    mapping_unref(node->mapping);
+    catalog__counters_unref(node->index.counters);
+    mem_free(node);
+    return NULL;
+}
+
+static struct settings *copy_settings(struct arena *arena, const struct settings *from)
+{
+    struct settings *to = arena_alloc(arena, sizeof(*to));
+
+    to->count = from->count;
+    to->items = arena_alloc(arena, (from->count + 1) * sizeof(*to->items));
+    for (size_t i = 0; i < from->count; i++) {
+        const struct setting *setting = &from->items[i];
+        struct slice *values = arena_alloc(arena, (setting->value_count + 1) * sizeof(*values));
+        for (size_t j = 0; j < setting->value_count; j++)
+            values[j] = arena_copy(arena, setting->values[j]);
+        to->items[i] = (struct setting){arena_copy(arena, setting->key), values, setting->value_count, setting->list};
+    }
+    return to;
+}
+
+/* Keeps the difference between absent and empty. */
+static struct slice copy_text(struct arena *arena, struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
+}
+
+static int compare_aliases(const void *a, const void *b)
+{
+    return slice_compare(((const struct catalog_alias *)a)->name, ((const struct catalog_alias *)b)->name);
+}
+
+static struct catalog_alias *copy_aliases(struct arena *arena, const struct catalog_alias *from, size_t count)
+{
+    struct catalog_alias *to = arena_alloc(arena, (count + 1) * sizeof(*to));
+
+    for (size_t i = 0; i < count; i++) {
+        to[i] = from[i];
+        to[i].name = arena_copy(arena, from[i].name);
+        to[i].filter = copy_text(arena, from[i].filter);
+        to[i].index_routing = copy_text(arena, from[i].index_routing);
+        to[i].search_routing = copy_text(arena, from[i].search_routing);
+    }
+    qsort(to, count, sizeof(*to), compare_aliases);
+    return to;
+}
+
+static uint32_t number_setting(const struct settings *settings, struct slice key, uint32_t otherwise)
+{
+    uint64_t value;
+    struct slice text = settings_get(settings, key);
+
+    return text.data != NULL && slice_to_u64(text, &value) && value <= UINT32_MAX ? (uint32_t)value : otherwise;
+}
+
+static bool is_true(const struct settings *settings, struct slice key)
+{
+    return slice_is(settings_get(settings, key), "true");
+}
+
+static const char *write_block(const struct settings *settings)
+{
+    if (is_true(settings, SLICE_LIT("index.blocks.read_only")))
+        return "FORBIDDEN/5/index read-only (api)";
+    if (is_true(settings, SLICE_LIT("index.blocks.write")))
+        return "FORBIDDEN/8/index write (api)";
+    if (is_true(settings, SLICE_LIT("index.blocks.read_only_allow_delete")))
+        return "FORBIDDEN/12/index read-only / allow delete (api)";
+    return NULL;
+}
+
+static struct catalog_node *node_new(const struct catalog_index_spec *spec)
+{
+    struct catalog_body *body = mem_zalloc(sizeof(*body));
+    struct catalog_node *node = mem_zalloc(sizeof(*node));
+    struct catalog_index *index = &node->index;
+
+    atomic_init(&body->refs, 1);
+    body->arena = ARENA_INIT;
+    atomic_init(&node->refs, 1);
+    node->body = body;
+    node->mapping = mapping_ref(spec->mapping);
+    index->number = spec->number;
+    index->name = arena_copy(&body->arena, spec->name);
+    index->uuid = arena_copy(&body->arena, spec->uuid);
+    index->created_ms = spec->created_ms;
+    index->closed = spec->closed;
+    index->dialect = spec->dialect;
+    index->settings = copy_settings(&body->arena, spec->settings);
+    index->mapping = node->mapping;
+    index->aliases = copy_aliases(&body->arena, spec->aliases, spec->alias_count);
+    index->alias_count = spec->alias_count;
+    index->counters = catalog__counters_ref(spec->counters);
+    index->shard_count = number_setting(index->settings, SLICE_LIT("index.number_of_shards"), 1);
+    index->replica_count = number_setting(index->settings, SLICE_LIT("index.number_of_replicas"), 1);
+    index->hidden = is_true(index->settings, SLICE_LIT("index.hidden"));
+    index->write_block = write_block(index->settings);
+    return node;
+}
+
+/* The same index with another mapping: nothing else is copied. */
+static struct catalog_node *node_with_mapping(const struct catalog_node *old, const struct mapping *mapping)
+{
+    struct catalog_node *node = mem_zalloc(sizeof(*node));
+
+    atomic_init(&node->refs, 1);
+    atomic_fetch_add_explicit(&old->body->refs, 1, memory_order_relaxed);
+    node->body = old->body;
+    node->mapping = mapping_ref(mapping);
+    node->index = old->index;
+    node->index.mapping = node->mapping;
+    catalog__counters_ref(node->index.counters);
+    return node;
+}
+
+struct catalog_index_spec catalog__spec(const struct catalog_index *index)
+{
+    return (struct catalog_index_spec){
+        .number = index->number,
+        .name = index->name,
+        .uuid = index->uuid,
+        .created_ms = index->created_ms,
+        .closed = index->closed,
+        .dialect = index->dialect,
+        .settings = index->settings,
+        .mapping = index->mapping,
+        .aliases = index->aliases,
+        .alias_count = index->alias_count,
+        .counters = index->counters,
+    };
+}
+
+/* --- The table of aliases ----------------------------------------------------------------------------------------- */
+
+static struct alias_table *alias_table_unref(struct alias_table *table)
+{
+    if (table == NULL || !let_go(&table->refs))
+        return NULL;
+    arena_deinit(&table->arena);
+    mem_free(table);
+    return NULL;
+}
+
+static int compare_uses(const void *a, const void *b)
+{
+    const struct alias_use *x = a, *y = b;
+    int order = slice_compare(x->alias, y->alias);
+
+    return order != 0 ? order : slice_compare(x->index, y->index);
+}
+
+static struct alias_table *alias_table_new(const struct catalog *catalog)
+{
+    struct alias_table *table = mem_zalloc(sizeof(*table));
+    size_t total = 0;
+
+    atomic_init(&table->refs, 1);
+    table->arena = ARENA_INIT;
+    for (size_t i = 0; i < catalog->count; i++)
+        total += catalog->by_name[i]->index.alias_count;
+    table->uses = arena_alloc(&table->arena, (total + 1) * sizeof(*table->uses));
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct catalog_index *index = &catalog->by_name[i]->index;
+        for (size_t j = 0; j < index->alias_count; j++)
+            table->uses[table->count++] = (struct alias_use){arena_copy(&table->arena, index->aliases[j].name),
+                                                             arena_copy(&table->arena, index->name)};
+    }
+    qsort(table->uses, table->count, sizeof(*table->uses), compare_uses);
+    return table;
+}
+
+size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses)
+{
+    const struct alias_table *table = catalog->aliases;
+    size_t low = 0, high = table->count, end;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(table->uses[middle].alias, alias) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (end = low; end < table->count && slice_equal(table->uses[end].alias, alias); end++)
+        ;
+    *ret_uses = table->uses + low;
+    return end - low;
+}
+
+bool catalog_has_alias(const struct catalog *catalog, struct slice name)
+{
+    const struct alias_use *uses;
+
+    return catalog__alias_uses(catalog, name, &uses) > 0;
+}
+
+/* --- Objects ------------------------------------------------------------------------------------------------------ */
+
+static struct object_node *object_unref(struct object_node *node)
+{
+    if (!let_go(&node->refs))
+        return NULL;
+    arena_deinit(&node->arena);
+    mem_free(node);
+    return NULL;
+}
+
+static struct object_node *object_new(const struct catalog_object *object)
+{
+    struct object_node *node = mem_zalloc(sizeof(*node));
+
+    atomic_init(&node->refs, 1);
+    node->arena = ARENA_INIT;
+    node->object.name = arena_copy(&node->arena, object->name);
+    node->object.lang = copy_text(&node->arena, object->lang);
+    node->object.body = copy_text(&node->arena, object->body);
+    node->object.options = copy_text(&node->arena, object->options);
+    return node;
+}
+
+static struct object_table *table_unref(struct object_table *table)
+{
+    if (table == NULL || !let_go(&table->refs))
+        return NULL;
+    for (size_t i = 0; i < table->count; i++)
+        object_unref(table->nodes[i]);
+    mem_free(table->nodes);
+    mem_free(table);
+    return NULL;
+}
+
+/* Where an object of this name is, or would be. */
+static size_t table_place(const struct object_table *table, struct slice name)
+{
+    size_t low = 0, high = table == NULL ? 0 : table->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(table->nodes[middle]->object.name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A table without the object of this name, and with `added` (may be NULL) in its place. */
+static struct object_table *table_replace(const struct object_table *old, struct slice name,
+                                          const struct catalog_object *added)
+{
+    struct object_table *table = mem_zalloc(sizeof(*table));
+    size_t old_count = old == NULL ? 0 : old->count;
+    size_t place = table_place(old, name);
+
+    atomic_init(&table->refs, 1);
+    table->nodes = mem_alloc((old_count + 1) * sizeof(struct object_node *));
+    for (size_t i = 0; i <= old_count; i++) {
+        if (i == place && added != NULL)
+            table->nodes[table->count++] = object_new(added);
+        if (i == old_count || (i == place && slice_equal(old->nodes[i]->object.name, name)))
+            continue;
+        atomic_fetch_add_explicit(&old->nodes[i]->refs, 1, memory_order_relaxed);
+        table->nodes[table->count++] = old->nodes[i];
+    }
+    return table;
+}
+
+const struct catalog_object *catalog_object(const struct catalog *catalog, enum catalog_kind kind, struct slice name)
+{
+    const struct object_table *table = catalog->objects[kind];
+    size_t place = table_place(table, name);
+
+    return table != NULL && place < table->count && slice_equal(table->nodes[place]->object.name, name)
+               ? &table->nodes[place]->object
+               : NULL;
+}
+
+int catalog_file_script(const struct catalog *catalog, struct slice lang, struct slice file, struct arena *arena,
+                        const struct catalog_object **ret_script, struct problem *ret_problem)
+{
+    struct slice name = arena_printf(arena, "%.*s/%.*s", SLICE_ARG(lang), SLICE_ARG(file));
+
+    *ret_script = catalog_object(catalog, CATALOG_FILE_SCRIPTS, name);
+    if (*ret_script != NULL)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "unable to find file script [%.*s] using lang [%.*s]",
+                SLICE_ARG(file), SLICE_ARG(lang));
+    return CATALOG_REFUSED;
+}
+
+size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind)
+{
+    return catalog->objects[kind] == NULL ? 0 : catalog->objects[kind]->count;
+}
+
+const struct catalog_object *catalog_object_at(const struct catalog *catalog, enum catalog_kind kind, size_t position)
+{
+    REQUIRE(position < catalog_object_count(catalog, kind));
+    return &catalog->objects[kind]->nodes[position]->object;
+}
+
+/* --- Catalogs ----------------------------------------------------------------------------------------------------- */
+
+struct catalog *catalog__new(void)
+{
+    struct catalog *catalog = mem_zalloc(sizeof(*catalog));
+
+    atomic_init(&catalog->refs, 1);
+    catalog->aliases = alias_table_new(catalog);
+    return catalog;
+}
+
+struct catalog *catalog_ref(struct catalog *catalog)
+{
+    atomic_fetch_add_explicit(&catalog->refs, 1, memory_order_relaxed);
+    return catalog;
+}
+
+void catalog_unref(struct catalog *catalog)
+{
+    if (catalog == NULL || !let_go(&catalog->refs))
+        return;
+    for (size_t i = 0; i < catalog->count; i++)
+        node_unref(catalog->by_name[i]);
+    mem_free(catalog->by_name);
+    mem_free(catalog->by_number);
+    alias_table_unref(catalog->aliases);
+    for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++)
+        table_unref(catalog->objects[kind]);
+    mem_free(catalog);
+}
+
+/* A copy that shares everything, with room for one more index. */
+static struct catalog *share_all(const struct catalog *old)
+{
+    struct catalog *catalog = mem_zalloc(sizeof(*catalog));
+    size_t bytes = old->count * sizeof(struct catalog_node *);
+
+    atomic_init(&catalog->refs, 1);
+    catalog->count = old->count;
+    catalog->by_name = mem_alloc(bytes + sizeof(struct catalog_node *));
+    catalog->by_number = mem_alloc(bytes + sizeof(struct catalog_node *));
+    for (size_t i = 0; i < old->count; i++) {
+        catalog->by_name[i] = node_ref(old->by_name[i]);
+        catalog->by_number[i] = old->by_number[i];
+    }
+    atomic_fetch_add_explicit(&old->aliases->refs, 1, memory_order_relaxed);
+    catalog->aliases = old->aliases;
+    for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++) {
+        catalog->objects[kind] = old->objects[kind];
+        if (catalog->objects[kind] != NULL)
+            atomic_fetch_add_explicit(&catalog->objects[kind]->refs, 1, memory_order_relaxed);
+    }
+    return catalog;
+}
+
+static size_t place_by_name(const struct catalog *catalog, struct slice name)
+{
+    size_t low = 0, high = catalog->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(catalog->by_name[middle]->index.name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t place_by_number(const struct catalog *catalog, uint32_t number)
+{
+    size_t low = 0, high = catalog->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (catalog->by_number[middle]->index.number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct catalog_index *catalog_index(const struct catalog *catalog, struct slice name)
+{
+    size_t place = place_by_name(catalog, name);
+
+    return place < catalog->count && slice_equal(catalog->by_name[place]->index.name, name)
+               ? &catalog->by_name[place]->index
+               : NULL;
+}
+
+const struct catalog_index *catalog_index_by_number(const struct catalog *catalog, uint32_t number)
+{
+    size_t place = place_by_number(catalog, number);
+
+    return place < catalog->count && catalog->by_number[place]->index.number == number
+               ? &catalog->by_number[place]->index
+               : NULL;
+}
+
+size_t catalog_index_count(const struct catalog *catalog)
+{
+    return catalog->count;
+}
+
+const struct catalog_index *catalog_index_at(const struct catalog *catalog, size_t position)
+{
+    REQUIRE(position < catalog->count);
+    return &catalog->by_name[position]->index;
+}
+
+const struct catalog_alias *catalog_index_alias(const struct catalog_index *index, struct slice name)
+{
+    struct catalog_alias wanted = {.name = name};
+
+    return index->alias_count == 0
+               ? NULL
+               : bsearch(&wanted, index->aliases, index->alias_count, sizeof(wanted), compare_aliases);
+}
+
+static void insert_at(struct catalog_node **nodes, size_t count, size_t place, struct catalog_node *node)
+{
+    memmove(nodes + place + 1, nodes + place, (count - place) * sizeof(struct catalog_node *));
+    nodes[place] = node;
+}
+
+static void remove_at(struct catalog_node **nodes, size_t count, size_t place)
+{
+    memmove(nodes + place, nodes + place + 1, (count - place - 1) * sizeof(struct catalog_node *));
+}
+
+/* Puts a node into a catalog that nobody else has yet, in place of the one of its number. Takes the reference. */
+static void put_node(struct catalog *catalog, struct catalog_node *node)
+{
+    size_t by_number = place_by_number(catalog, node->index.number);
+    size_t by_name = place_by_name(catalog, node->index.name);
+
+    if (by_number < catalog->count && catalog->by_number[by_number]->index.number == node->index.number) {
+        INSIST(catalog->by_name[by_name] == catalog->by_number[by_number]);
+        catalog->by_number[by_number] = node;
+        node_unref(catalog->by_name[by_name]);
+        catalog->by_name[by_name] = node;
+        return;
+    }
+    insert_at(catalog->by_number, catalog->count, by_number, node);
+    insert_at(catalog->by_name, catalog->count, by_name, node);
+    catalog->count++;
+}
+
+static void renew_aliases(struct catalog *catalog)
+{
+    alias_table_unref(catalog->aliases);
+    catalog->aliases = alias_table_new(catalog);
+}
+
+struct catalog *catalog__with_index(const struct catalog *old, const struct catalog_index_spec *spec)
+{
+    const struct catalog_index *before = catalog_index_by_number(old, spec->number);
+    struct catalog *catalog = share_all(old);
+
+    put_node(catalog, node_new(spec));
+    if (spec->alias_count > 0 || (before != NULL && before->alias_count > 0))
+        renew_aliases(catalog);
+    return catalog;
+}
+
+struct catalog *catalog__with_mapping(const struct catalog *old, uint32_t number, const struct mapping *mapping)
+{
+    struct catalog *catalog = share_all(old);
+    size_t place = place_by_number(catalog, number);
+
+    REQUIRE(place < catalog->count && catalog->by_number[place]->index.number == number);
+    put_node(catalog, node_with_mapping(catalog->by_number[place], mapping));
+    return catalog;
+}
+
+struct catalog *catalog__without_index(const struct catalog *old, uint32_t number)
+{
+    struct catalog *catalog = share_all(old);
+    size_t by_number = place_by_number(catalog, number);
+
+    REQUIRE(by_number < catalog->count && catalog->by_number[by_number]->index.number == number);
+    struct catalog_node *node = catalog->by_number[by_number];
+    bool had_aliases = node->index.alias_count > 0;
+    remove_at(catalog->by_name, catalog->count, place_by_name(catalog, node->index.name));
+    remove_at(catalog->by_number, catalog->count, by_number);
+    catalog->count--;
+    node_unref(node);
+    if (had_aliases)
+        renew_aliases(catalog);
+    return catalog;
+}
+
+struct catalog *catalog__with_object(const struct catalog *old, enum catalog_kind kind, struct slice name,
+                                     const struct catalog_object *object)
+{
+    struct catalog *catalog = share_all(old);
+    struct object_table *table = table_replace(catalog->objects[kind], name, object);
+
+    table_unref(catalog->objects[kind]);
+    catalog->objects[kind] = table;
+    return catalog;
+}
+
+void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *(*counters_of)(void *, uint32_t),
+                              void *context)
+{
+    for (size_t i = 0; i < catalog->count; i++) {
+        struct catalog_index *index = &catalog->by_name[i]->index;
+        REQUIRE(index->counters == NULL);
+        index->counters = catalog__counters_ref(counters_of(context, index->number));
+    }
+}

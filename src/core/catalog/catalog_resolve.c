@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what a client wrote to the indices it means. */
+#include "base/check.h"
+#include "core/catalog/catalog_internal.h"
+#include "json/filter.h"
+
+void catalog_problem_missing(struct arena *arena, struct slice name, bool alias_or_index, enum dialect dialect,
+                             struct problem *ret_problem)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+
+    if (dialect == DIALECT_5)
+        problem_set(ret_problem, arena, PROBLEM_INDEX_NOT_FOUND, "no such index");
+    else
+        problem_set(ret_problem, arena, PROBLEM_INDEX_NOT_FOUND, "no such index [%.*s]", SLICE_ARG(name));
+    buf_json_string(&quoted, name);
+    problem_details(ret_problem, arena,
+                    "\"resource.type\":\"%s\",\"resource.id\":%.*s,\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    alias_or_index ? "index_or_alias" : "index_expression", SLICE_ARG(buf_view(&quoted)),
+                    SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+}
+
+void catalog_problem_closed(struct arena *arena, const struct catalog_index *index, enum dialect dialect,
+                            struct problem *ret_problem)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+
+    problem_set(ret_problem, arena, PROBLEM_INDEX_CLOSED, "closed");
+    if (dialect == DIALECT_5)
+        ret_problem->status = 403;
+    buf_json_string(&quoted, index->name);
+    problem_details(ret_problem, arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
+                    SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+}
+
+/* --- One index ---------------------------------------------------------------------------------------------------- */
+
+static void problem_many(const struct alias_use *uses, size_t count, struct slice alias, enum dialect dialect,
+                         struct arena *arena, struct problem *ret_problem)
+{
+    struct buf names = BUF_INIT(BUF_UNLIMITED);
+
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&names, "%s%.*s", i == 0 ? "" : ", ", SLICE_ARG(uses[i].index));
+    problem_set(
+        ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+        dialect == DIALECT_5
+            ? "Alias [%.*s] has more than one indices associated with it [[%.*s]], can't execute a single index op"
+            : "alias [%.*s] has more than one index associated with it [%.*s], can't execute a single index op",
+        SLICE_ARG(alias), SLICE_ARG(buf_view(&names)));
+    buf_deinit(&names);
+}
+
+/* The index of an alias that takes its writes, or NULL. */
+static const struct catalog_index *write_index(const struct catalog *catalog, const struct alias_use *uses,
+                                               size_t count, struct slice alias)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct catalog_index *index = catalog_index(catalog, uses[i].index);
+        enum catalog_flag flag = catalog_index_alias(index, alias)->write_index;
+        if (flag == CATALOG_FLAG_TRUE || (count == 1 && flag == CATALOG_FLAG_UNSET))
+            return index;
+    }
+    return NULL;
+}
+
+static int find_by_alias(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
+                         struct arena *arena, const struct catalog_index **ret_index, struct problem *ret_problem)
+{
+    const struct alias_use *uses;
+    size_t count = catalog__alias_uses(catalog, name, &uses);
+
+    if (count == 0) {
+        catalog_problem_missing(arena, name, false, dialect, ret_problem);
+        if (slice_is(name, "_all") && dialect != DIALECT_5 && !writing)
+            ret_problem->reason = SLICE_LIT("no such index [_all] and no indices exist");
+        return CATALOG_REFUSED;
+    }
+    *ret_index = writing ? write_index(catalog, uses, count, name) : catalog_index(catalog, uses[0].index);
+    if (writing && *ret_index == NULL && dialect != DIALECT_5) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "no write index is defined for alias [%.*s]. The write index may be explicitly disabled using "
+                    "is_write_index=false or the alias points to multiple indices without one being designated as a "
+                    "write index",
+                    SLICE_ARG(name));
+        return CATALOG_REFUSED;
+    }
+    if (*ret_index == NULL || (!writing && count > 1)) {
+        problem_many(uses, count, name, dialect, arena, ret_problem);
+        return CATALOG_REFUSED;
+    }
+    return 0;
+}
+
+int catalog_find(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
+                 struct arena *arena, const struct catalog_index **ret_index, const struct catalog_alias **ret_alias,
+                 struct problem *ret_problem)
+{
+    const struct catalog_index *index = catalog_index(catalog, name);
+    const struct catalog_alias *alias = NULL;
+
+    if (index == NULL) {
+        int r = find_by_alias(catalog, name, writing, dialect, arena, &index, ret_problem);
+        if (r != 0)
+            return r;
+        alias = catalog_index_alias(index, name);
+    }
+    if (index->closed) {
+        catalog_problem_closed(arena, index, dialect, ret_problem);
+        return CATALOG_REFUSED;
+    }
+    *ret_index = index;
+    if (ret_alias != NULL)
+        *ret_alias = alias;
+    return 0;
+}
+
+/* --- Expressions -------------------------------------------------------------------------------------------------- */
+
+/* How one index was reached so far. */
+struct reach {
+    bool in;
+    bool whole; /* by its own name */
+    const struct catalog_alias **aliases;
+    size_t alias_count;
+    size_t alias_capacity;
+};
+
+struct resolving {
+    const struct catalog *catalog;
+    const struct catalog_options *options;
+    enum dialect dialect;
+    struct arena *arena;
+    struct problem *problem;
+    struct reach *reaches; /* by position in the catalog */
+    bool wildcard_seen;
+};
+
+static bool has_wildcard(struct slice text)
+{
+    return slice_find_byte(text, '*') < text.len;
+}
+
+static size_t position_of(const struct catalog *catalog, const struct catalog_index *index)
+{
+    size_t low = 0, high = catalog->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(catalog->by_name[middle]->index.name, index->name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void reach_whole(struct resolving *work, size_t position)
+{
+    work->reaches[position].in = work->reaches[position].whole = true;
+}
+
+static void reach_by_alias(struct resolving *work, size_t position, const struct catalog_alias *alias)
+{
+    struct reach *reach = &work->reaches[position];
+
+    reach->in = true;
+    reach->aliases =
+        arena_grow(work->arena, reach->aliases, reach->alias_count, &reach->alias_capacity, sizeof(*reach->aliases));
+    reach->aliases[reach->alias_count++] = alias;
+}
+
+static int refuse_missing(struct resolving *work, struct slice name)
+{
+    catalog_problem_missing(work->arena, name, true, work->dialect, work->problem);
+    return CATALOG_REFUSED;
+}
+
+/* Whether a wildcard may come to an index in its state. */
+static bool expands_to(const struct resolving *work, const struct catalog_index *index, struct slice pattern)
+{
+    bool dotted = pattern.len > 0 && pattern.data[0] == '.' && index->name.data[0] == '.';
+
+    if (index->hidden && !work->options->expand_hidden && !dotted)
+        return false;
+    return index->closed ? work->options->expand_closed : work->options->expand_open;
+}
+
+static int expand(struct resolving *work, struct slice pattern)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < work->catalog->count; i++) {
+        const struct catalog_index *index = &work->catalog->by_name[i]->index;
+        if (!expands_to(work, index, pattern))
+            continue;
+        if (json_wildcard(pattern, index->name)) {
+            reach_whole(work, i);
+            any = true;
+        }
+        for (size_t j = 0; j < index->alias_count && !work->options->refuse_aliases; j++)
+            if (json_wildcard(pattern, index->aliases[j].name)) {
+                reach_by_alias(work, i, &index->aliases[j]);
+                any = true;
+            }
+    }
+    return any || work->options->allow_no_indices ? 0 : refuse_missing(work, pattern);
+}
+
+static void exclude(struct resolving *work, struct slice pattern)
+{
+    for (size_t i = 0; i < work->catalog->count; i++)
+        if (json_wildcard(pattern, work->catalog->by_name[i]->index.name))
+            work->reaches[i].in = false;
+}
+
+/* Whether an index named outright may be used. Returns: 0 and *ret_use; CATALOG_REFUSED. */
+static int may_use(struct resolving *work, const struct catalog_index *index, bool *ret_use)
+{
+    *ret_use = !index->closed || work->options->allow_closed;
+    if (*ret_use || work->options->ignore_unavailable)
+        return 0;
+    catalog_problem_closed(work->arena, index, work->dialect, work->problem);
+    return CATALOG_REFUSED;
+}
+
+static int use_alias(struct resolving *work, struct slice name)
+{
+    const struct alias_use *uses;
+    size_t count = catalog__alias_uses(work->catalog, name, &uses);
+
+    if (count == 0)
+        return work->options->ignore_unavailable ? 0 : refuse_missing(work, name);
+    if (work->options->refuse_aliases && work->dialect != DIALECT_5) {
+        if (work->options->ignore_unavailable)
+            return 0;
+        problem_set(work->problem, work->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "The provided expression [%.*s] matches an alias, specify the corresponding concrete indices "
+                    "instead.",
+                    SLICE_ARG(name));
+        return CATALOG_REFUSED;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct catalog_index *index = catalog_index(work->catalog, uses[i].index);
+        bool use;
+        if (may_use(work, index, &use) != 0)
+            return CATALOG_REFUSED;
+        if (use)
+            reach_by_alias(work, position_of(work->catalog, index), catalog_index_alias(index, name));
+    }
+    return 0;
+}
+
+static int use_name(struct resolving *work, struct slice name)
+{
+    const struct catalog_index *index = catalog_index(work->catalog, name);
+    bool use;
+
+    if (index == NULL)
+        return use_alias(work, name);
+    if (may_use(work, index, &use) != 0)
+        return CATALOG_REFUSED;
+    if (use)
+        reach_whole(work, position_of(work->catalog, index));
+    return 0;
+}
+
+static int refuse_reserved(struct resolving *work, struct slice part)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+    buf_json_string(&quoted, part);
+    problem_set(work->problem, work->arena, PROBLEM_INVALID_INDEX_NAME,
+                "Invalid index name [%.*s], must not start with '_'.", SLICE_ARG(part));
+    problem_details(work->problem, work->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s", SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return CATALOG_REFUSED;
+}
+
+static int resolve_part(struct resolving *work, struct slice part)
+{
+    if (slice_is(part, "_all") || slice_is(part, "*")) {
+        work->wildcard_seen = true;
+        return expand(work, SLICE_LIT("*"));
+    }
+    if (part.len > 1 && part.data[0] == '-' && work->wildcard_seen) {
+        exclude(work, slice_from_offset(part, 1));
+        return 0;
+    }
+    if (part.len > 0 && part.data[0] == '_' && work->dialect == DIALECT_7)
+        return refuse_reserved(work, part);
+    if (has_wildcard(part)) {
+        work->wildcard_seen = true;
+        return expand(work, part);
+    }
+    return use_name(work, part);
+}
+
+static int resolve_parts(struct resolving *work, struct slice expression)
+{
+    struct slice rest = expression.len == 0 ? SLICE_LIT("_all") : expression;
+    int r = 0;
+
+    while (rest.len > 0 && r == 0) {
+        size_t len = slice_find_byte(rest, ',');
+        if (len > 0)
+            r = resolve_part(work, slice_make(rest.data, len));
+        rest = slice_from_offset(rest, len + 1);
+    }
+    return r;
+}
+
+static int gather(struct resolving *work, struct slice expression, struct catalog_target **ret_targets,
+                  size_t *ret_count)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < work->catalog->count; i++)
+        count += work->reaches[i].in;
+    if (count == 0 && !work->options->allow_no_indices) {
+        catalog_problem_missing(work->arena, expression, false, work->dialect, work->problem);
+        return CATALOG_REFUSED;
+    }
+    struct catalog_target *targets = arena_zalloc(work->arena, (count + 1) * sizeof(*targets));
+    count = 0;
+    for (size_t i = 0; i < work->catalog->count; i++) {
+        const struct reach *reach = &work->reaches[i];
+        if (!reach->in)
+            continue;
+        targets[count].index = &work->catalog->by_name[i]->index;
+        targets[count].aliases = reach->whole ? NULL : reach->aliases;
+        targets[count++].alias_count = reach->whole ? 0 : reach->alias_count;
+    }
+    *ret_targets = targets;
+    *ret_count = count;
+    return 0;
+}
+
+int catalog_resolve(const struct catalog *catalog, struct slice expression, const struct catalog_options *options,
+                    enum dialect dialect, struct arena *arena, struct catalog_target **ret_targets, size_t *ret_count,
+                    struct problem *ret_problem)
+{
+    struct resolving work = {catalog, options, dialect, arena, ret_problem, NULL, false};
+    const struct catalog_index *index = catalog_index(catalog, expression);
+    int r;
+
+    if (index != NULL && !index->closed) { /* by far the most common */
+        *ret_targets = arena_zalloc(arena, sizeof(**ret_targets));
+        (*ret_targets)->index = index;
+        *ret_count = 1;
+        return 0;
+    }
+    work.reaches = arena_zalloc(arena, (catalog->count + 1) * sizeof(*work.reaches));
+    r = resolve_parts(&work, expression);
+    return r != 0 ? r : gather(&work, expression, ret_targets, ret_count);
+}

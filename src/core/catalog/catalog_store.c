@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The catalog in SPACE_CATALOG: one key for what an index is, one for its mapping, one for each named object, so that
+ * a new field writes a mapping and nothing else, and a view of the past gives the catalog of the past.
+ */
+#include "core/catalog/catalog_internal.h"
+#include "json/json.h"
+#include "mapping/mapping.h"
+
+enum { RECORD_VERSION = 1, INDEX_KEY_BYTES = 5, OBJECT_KEY_BYTES_MAX = 1 + 4096 };
+
+/* The first byte of the keys of each kind of object. */
+static const char kind_letters[CATALOG_KIND_COUNT] = {
+    [CATALOG_TEMPLATES] = 't',
+    [CATALOG_SCRIPTS] = 's',
+    [CATALOG_FILE_SCRIPTS] = 'f',
+    [CATALOG_CLUSTER] = 'c',
+};
+
+static struct slice index_key(char *bytes, char letter, uint32_t number)
+{
+    bytes[0] = letter;
+    for (int i = 0; i < 4; i++)
+        bytes[1 + i] = (char)(number >> (24 - 8 * i));
+    return slice_make(bytes, INDEX_KEY_BYTES);
+}
+
+static bool index_key_parse(struct slice key, uint32_t *ret_number)
+{
+    struct slice rest = slice_from_offset(key, 1);
+
+    return key.len == INDEX_KEY_BYTES && slice_take_u32be(&rest, ret_number);
+}
+
+/* --- Records ------------------------------------------------------------------------------------------------------ */
+
+/* A text that may be absent: 0, or its length plus one and its bytes. */
+static void put_text(struct buf *buf, struct slice text)
+{
+    buf_varint(buf, text.data == NULL ? 0 : text.len + 1);
+    if (text.data != NULL)
+        buf_slice(buf, text);
+}
+
+static bool take_text(struct slice *bytes, struct slice *ret_text)
+{
+    uint64_t len;
+
+    *ret_text = SLICE_NONE;
+    return slice_take_varint(bytes, &len) && (len == 0 || slice_take(bytes, (size_t)len - 1, ret_text));
+}
+
+static void encode_index(struct buf *buf, const struct catalog_index *index)
+{
+    struct buf settings = BUF_INIT(BUF_UNLIMITED);
+
+    settings_render(index->settings, true, &settings);
+    buf_varint(buf, RECORD_VERSION);
+    put_text(buf, index->name);
+    put_text(buf, index->uuid);
+    buf_varint(buf, index->created_ms);
+    buf_varint(buf, index->closed);
+    buf_varint(buf, index->dialect);
+    put_text(buf, buf_view(&settings));
+    buf_deinit(&settings);
+    buf_varint(buf, index->alias_count);
+    for (size_t i = 0; i < index->alias_count; i++) {
+        const struct catalog_alias *alias = &index->aliases[i];
+        put_text(buf, alias->name);
+        put_text(buf, alias->filter);
+        put_text(buf, alias->index_routing);
+        put_text(buf, alias->search_routing);
+        buf_varint(buf, (uint64_t)(alias->write_index + 1));
+        buf_varint(buf, (uint64_t)(alias->hidden + 1));
+    }
+}
+
+static bool take_flag(struct slice *bytes, enum catalog_flag *ret_flag)
+{
+    uint64_t value;
+
+    if (!slice_take_varint(bytes, &value) || value > 2)
+        return false;
+    *ret_flag = (enum catalog_flag)((int)value - 1);
+    return true;
+}
+
+static bool take_aliases(struct slice *bytes, struct arena *arena, struct catalog_index_spec *spec)
+{
+    uint64_t count;
+
+    if (!slice_take_varint(bytes, &count) || count > CATALOG_ALIASES_MAX)
+        return false;
+    struct catalog_alias *aliases = arena_zalloc(arena, ((size_t)count + 1) * sizeof(*aliases));
+    for (uint64_t i = 0; i < count; i++)
+        if (!take_text(bytes, &aliases[i].name) || !take_text(bytes, &aliases[i].filter) ||
+            !take_text(bytes, &aliases[i].index_routing) || !take_text(bytes, &aliases[i].search_routing) ||
+            !take_flag(bytes, &aliases[i].write_index) || !take_flag(bytes, &aliases[i].hidden))
+            return false;
+    spec->aliases = aliases;
+    spec->alias_count = (size_t)count;
+    return true;
+}
+
+static bool decode_settings(struct slice json, struct arena *arena, struct catalog_index_spec *spec)
+{
+    struct settings *settings = arena_zalloc(arena, sizeof(*settings));
+    struct json_doc parsed;
+    struct problem problem;
+
+    if (json_parse_stored(arena, json, &parsed) < 0 ||
+        settings_parse(parsed.root, SLICE_LIT(""), arena, settings, &problem) != 0)
+        return false;
+    spec->settings = settings;
+    return true;
+}
+
+static int decode_index(struct slice bytes, struct arena *arena, struct catalog_index_spec *ret_spec)
+{
+    struct catalog_index_spec spec = {0};
+    struct slice settings;
+    uint64_t version, closed, dialect;
+
+    if (!slice_take_varint(&bytes, &version) || version != RECORD_VERSION || !take_text(&bytes, &spec.name) ||
+        !take_text(&bytes, &spec.uuid) || !slice_take_varint(&bytes, &spec.created_ms) ||
+        !slice_take_varint(&bytes, &closed) || !slice_take_varint(&bytes, &dialect) || dialect >= DIALECT_COUNT ||
+        !take_text(&bytes, &settings) || !take_aliases(&bytes, arena, &spec) ||
+        !decode_settings(settings, arena, &spec))
+        return tl_trace(TL_ERR_CORRUPT);
+    spec.closed = closed != 0;
+    spec.dialect = (enum dialect)dialect;
+    *ret_spec = spec;
+    return 0;
+}
+
+static void encode_object(struct buf *buf, const struct catalog_object *object)
+{
+    buf_varint(buf, RECORD_VERSION);
+    put_text(buf, object->lang);
+    put_text(buf, object->body);
+    put_text(buf, object->options);
+}
+
+static int decode_object(struct slice key, struct slice bytes, struct catalog_object *ret_object)
+{
+    struct catalog_object object = {.name = slice_from_offset(key, 1)};
+    uint64_t version;
+
+    if (!slice_take_varint(&bytes, &version) || version != RECORD_VERSION || !take_text(&bytes, &object.lang) ||
+        !take_text(&bytes, &object.body) || !take_text(&bytes, &object.options))
+        return tl_trace(TL_ERR_CORRUPT);
+    *ret_object = object;
+    return 0;
+}
+
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
+
+static void replace(struct catalog **catalog, struct catalog *next)
+{
+    catalog_unref(*catalog);
+    *catalog = next;
+}
+
+void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
+                          struct store_batch *batch)
+{
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    char key[INDEX_KEY_BYTES];
+
+    mapping_encode(mapping, &value);
+    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', number), buf_view(&value));
+    buf_deinit(&value);
+    replace(catalog, catalog__with_mapping(*catalog, number, mapping));
+}
+
+void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch)
+{
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    char key[INDEX_KEY_BYTES];
+
+    replace(catalog, catalog__with_index(*catalog, spec));
+    encode_index(&value, catalog_index_by_number(*catalog, spec->number));
+    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'i', spec->number), buf_view(&value));
+    buf_clear(&value);
+    mapping_encode(spec->mapping, &value);
+    store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', spec->number), buf_view(&value));
+    buf_deinit(&value);
+}
+
+void catalog__drop_index(struct catalog **catalog, uint32_t number, struct store_batch *batch)
+{
+    char key[INDEX_KEY_BYTES];
+
+    store_batch_delete(batch, SPACE_CATALOG, index_key(key, 'i', number));
+    store_batch_delete(batch, SPACE_CATALOG, index_key(key, 'm', number));
+    replace(catalog, catalog__without_index(*catalog, number));
+}
+
+static struct slice object_key(struct buf *buf, enum catalog_kind kind, struct slice name)
+{
+    buf_byte(buf, kind_letters[kind]);
+    buf_slice(buf, name);
+    return buf_view(buf);
+}
+
+void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const struct catalog_object *object,
+                         struct store_batch *batch)
+{
+    struct buf key = BUF_INIT(OBJECT_KEY_BYTES_MAX), value = BUF_INIT(BUF_UNLIMITED);
+
+    encode_object(&value, object);
+    store_batch_put(batch, SPACE_CATALOG, object_key(&key, kind, object->name), buf_view(&value));
+    buf_deinit(&key);
+    buf_deinit(&value);
+    replace(catalog, catalog__with_object(*catalog, kind, object->name, object));
+}
+
+void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
+                          struct store_batch *batch)
+{
+    struct buf key = BUF_INIT(OBJECT_KEY_BYTES_MAX);
+
+    store_batch_delete(batch, SPACE_CATALOG, object_key(&key, kind, name));
+    replace(catalog, catalog__with_object(*catalog, kind, name, NULL));
+    buf_deinit(&key);
+}
+
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
+
+static int load_mapping(const struct view *view, uint32_t number, struct mapping **ret_mapping)
+{
+    struct store_value value;
+    char key[INDEX_KEY_BYTES];
+    int r = view_get(view, SPACE_CATALOG, index_key(key, 'm', number), &value);
+
+    if (r != 0)
+        return r == STORE_NOT_FOUND ? tl_trace(TL_ERR_CORRUPT) : r;
+    r = mapping_decode(value.bytes, ret_mapping);
+    store_value_release(&value);
+    return r;
+}
+
+static int load_index(const struct view *view, struct slice key, struct slice value, struct catalog **catalog)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    struct catalog_index_spec spec;
+    struct arena arena = ARENA_INIT;
+    uint32_t number;
+    int r = index_key_parse(key, &number) ? decode_index(value, &arena, &spec) : TL_ERR_CORRUPT;
+
+    if (r == 0)
+        r = load_mapping(view, number, &mapping);
+    if (r == 0) {
+        spec.number = number;
+        spec.mapping = mapping;
+        replace(catalog, catalog__with_index(*catalog, &spec));
+    }
+    arena_deinit(&arena);
+    return r;
+}
+
+static int load_object(enum catalog_kind kind, struct slice key, struct slice value, struct catalog **catalog)
+{
+    struct catalog_object object;
+    int r = decode_object(key, value, &object);
+
+    if (r == 0)
+        replace(catalog, catalog__with_object(*catalog, kind, object.name, &object));
+    return r;
+}
+
+/* Loads all keys that begin with a letter: indices, or objects of a kind. */
+static int load_letter(const struct view *view, char letter, int kind, struct catalog **catalog)
+{
+    char end = (char)(letter + 1);
+    struct view_iter *iter = view_iter_new(view, SPACE_CATALOG, slice_make(&letter, 1), slice_make(&end, 1));
+    int r = 0;
+
+    for (view_iter_seek_first(iter); r == 0 && view_iter_valid(iter); view_iter_next(iter))
+        r = kind < 0 ? load_index(view, view_iter_key(iter), view_iter_value(iter), catalog)
+                     : load_object((enum catalog_kind)kind, view_iter_key(iter), view_iter_value(iter), catalog);
+    if (r == 0)
+        r = view_iter_status(iter);
+    view_iter_free(iter);
+    return r;
+}
+
+int catalog_load(const struct view *view, struct catalog **ret_catalog)
+{
+    tl_cleanup(catalog_unrefp) struct catalog *catalog = catalog__new();
+    int r = load_letter(view, 'i', -1, &catalog);
+
+    for (int kind = 0; kind < CATALOG_KIND_COUNT && r == 0; kind++)
+        r = load_letter(view, kind_letters[kind], kind, &catalog);
+    if (r != 0)
+        return r;
+    *ret_catalog = tl_steal(catalog);
+    return 0;
+}
+
+/* --- Digest ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t digest_objects(const struct catalog *catalog, enum catalog_kind kind, struct buf *buf)
+{
+    uint64_t digest = 0;
+
+    for (size_t i = 0; i < catalog_object_count(catalog, kind); i++) {
+        const struct catalog_object *object = catalog_object_at(catalog, kind, i);
+        buf_clear(buf);
+        buf_byte(buf, kind_letters[kind]);
+        put_text(buf, object->name);
+        encode_object(buf, object);
+        digest = digest * 31 + slice_hash(buf_view(buf));
+    }
+    return digest;
+}
+
+uint64_t catalog__digest(const struct catalog *catalog)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    uint64_t digest = 0;
+
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct catalog_index *index = &catalog->by_name[i]->index;
+        buf_clear(&buf);
+        buf_u32be(&buf, index->number);
+        encode_index(&buf, index);
+        mapping_encode(index->mapping, &buf);
+        digest = digest * 31 + slice_hash(buf_view(&buf));
+    }
+    for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++)
+        digest = digest * 31 + digest_objects(catalog, (enum catalog_kind)kind, &buf);
+    buf_deinit(&buf);
+    return digest;
+}

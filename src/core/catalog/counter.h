@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters: live documents by index and type, sequence numbers, index numbers.
+ *
+ * The core works on them in a unit and either keeps or forgets what the unit did. Kept ones are written with the
+ * unit's batch, in SPACE_CATALOG, so that a count is exact at any timestamp. The totals are also in atomics that
+ * readers share through the catalog.
+ *
+ * Key: 'n', index (u32be), type (u16be). Value: timestamp (u64be), next sequence number (varint), documents (varint);
+ * the next sequence number of an index is the highest of its types'. A transaction records what it adds to a count
+ * under the same key in SPACE_SYSTEM of its overlay, as an u64be that wraps around; a commit folds it in.
+ */
+#ifndef TL_CORE_COUNTER_H
+#define TL_CORE_COUNTER_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/types.h"
+#include "store/view.h"
+
+struct catalog_counters;
+
+enum { COUNTER_KEY_BYTES = 7 };
+
+struct counter_record {
+    tl_ts ts;
+    int64_t next_seq_no;
+    uint64_t documents;
+};
+
+/* The key of a counter in `bytes`, which holds COUNTER_KEY_BYTES. */
+struct slice counter_key(char *bytes, uint32_t index, uint16_t type);
+/* Returns: false where `key` is none. */
+bool counter_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type);
+void counter_encode(struct buf *buf, const struct counter_record *record);
+int counter_decode(struct slice value, struct counter_record *ret_record) TL_MUST_USE; /* 0, TL_ERR_CORRUPT */
+
+/* Of one type. */
+struct counter_type {
+    uint64_t documents;
+    uint64_t documents_before; /* the unit's beginning */
+    bool dirty;
+};
+
+/* Of one index. */
+struct counter {
+    uint32_t index;
+    int64_t next_seq_no;
+    int64_t next_seq_no_before;
+    bool dirty;       /* changed in the unit at hand; then in counters->dirty */
+    uint64_t chunked; /* documents written in chunks since the last sweep (sweep.h) or the start, failed ones too */
+    struct counter_type *types; /* by type number */
+    size_t type_count;
+    struct catalog_counters *shared;
+};
+
+struct counters {
+    struct counter **items; /* in order of index number */
+    size_t count;
+    size_t capacity;
+    struct counter **dirty;
+    size_t dirty_count;
+    size_t dirty_capacity;
+    uint32_t next_index; /* the number the next new index gets; from 1 */
+    uint32_t next_index_before;
+};
+
+/* Reads them from the store. *ret_last_ts: the newest timestamp among them. */
+int counters__open(struct counters *counters, struct store *store, tl_ts *ret_last_ts) TL_MUST_USE;
+void counters__deinit(struct counters *counters);
+
+/* Returns: the counter of an index, made when there is none. It stays where it is until counters__drop(). */
+struct counter *counters__of(struct counters *counters, uint32_t index);
+/* Forgets those of an index that is gone for good. */
+void counters__drop(struct counters *counters, uint32_t index);
+
+/* Returns: the live documents of an index. */
+uint64_t counter__documents(const struct counter *counter);
+int64_t counter__take_seq_no(struct counters *counters, struct counter *counter, uint16_t type);
+void counter__add(struct counters *counters, struct counter *counter, uint16_t type, int64_t documents);
+uint32_t counters__take_index(struct counters *counters);
+
+/* Writes what the unit changed and lets readers see it. Returns: whether the batch now names the timestamp. */
+bool counters__keep(struct counters *counters, struct store_batch *batch, tl_ts ts);
+/* Back to the unit's beginning. */
+void counters__forget(struct counters *counters);
+
+#endif

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Indices: how one is made of templates and a request, changed, closed and deleted.
+ *
+ * Deleting takes an index out of the catalog at once. Its documents and entries stay for readers of the past; a
+ * mark in SPACE_SYSTEM tells core_maintain() to remove them once the history has moved on.
+ */
+#include "core/catalog/index.h"
+
+#include "base/rand.h"
+#include "core/step/core_internal.h"
+#include "core/catalog/index_settings.h"
+#include "core/upkeep/maintain.h"
+#include "json/merge.h"
+#include "json/write.h"
+#include "mapping/mapping.h"
+
+/* --- Drafts ------------------------------------------------------------------------------------------------------- */
+
+/* Parameters of a mapping's root; what has none of them names types. */
+static bool is_root_parameter(struct slice key)
+{
+    static const char *const names[] = {"properties",
+                                        "dynamic",
+                                        "dynamic_templates",
+                                        "date_detection",
+                                        "runtime",
+                                        "numeric_detection",
+                                        "dynamic_date_formats",
+                                        "_source",
+                                        "_routing",
+                                        "_meta",
+                                        "_all",
+                                        "_field_names",
+                                        "_size",
+                                        "_parent",
+                                        "_index",
+                                        "enabled"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (slice_is(key, names[i]))
+            return true;
+    return false;
+}
+
+static bool names_types(yyjson_val *mappings)
+{
+    size_t i, max;
+    yyjson_val *key, *value, *object = json_object_or_empty(mappings);
+
+    yyjson_obj_foreach (object, i, max, key, value)
+        if (is_root_parameter(json_slice(key)) || !yyjson_is_obj(value))
+            return false;
+    return yyjson_obj_size(mappings) > 0;
+}
+
+/* The only type that mappings name, or the draft's document's; `_doc` where neither says. */
+static struct slice type_for(const struct index_draft *draft)
+{
+    if (draft->document_type.len > 0)
+        return draft->document_type;
+    if (draft->mappings != NULL && yyjson_obj_size(draft->mappings) == 1)
+        return json_slice(unsafe_yyjson_get_first(draft->mappings));
+    return SLICE_LIT("_doc");
+}
+
+/* Appends a template's mappings in the form of the draft. */
+static void write_in_form(struct buf *buf, const struct index_draft *draft, yyjson_val *mappings)
+{
+    bool typed = names_types(mappings);
+    yyjson_val *inside = json_get_lit(mappings, "_doc");
+
+    if (typed == draft->typed || yyjson_obj_size(mappings) == 0) {
+        json_write(buf, mappings, draft->dialect);
+    } else if (typed) {
+        if (inside == NULL)
+            inside = unsafe_yyjson_get_next(unsafe_yyjson_get_first(mappings));
+        json_write(buf, inside, draft->dialect);
+    } else {
+        buf_byte(buf, '{');
+        buf_json_string(buf, type_for(draft));
+        buf_byte(buf, ':');
+        json_write(buf, mappings, draft->dialect);
+        buf_byte(buf, '}');
+    }
+}
+
+static int parse_again(struct index_draft *draft, struct buf *json, struct arena *arena, yyjson_val **ret_root,
+                       struct problem *ret_problem)
+{
+    struct slice text = arena_copy(arena, buf_view(json));
+    struct json_doc doc;
+    int r = json_parse(arena, text, draft->dialect, JSON_DUPLICATES, &doc, ret_problem);
+
+    buf_deinit(json);
+    if (r == 0)
+        *ret_root = doc.root;
+    return r == 0 ? 0 : INDEX_REFUSED;
+}
+
+static int add_mappings(struct index_draft *draft, yyjson_val *mappings, bool from_template, struct arena *arena,
+                        struct problem *ret_problem)
+{
+    struct buf formed = BUF_INIT(MAPPING_BYTES_MAX), merged = BUF_INIT(MAPPING_BYTES_MAX);
+    int r = 0;
+
+    if (from_template) {
+        write_in_form(&formed, draft, mappings);
+        r = parse_again(draft, &formed, arena, &mappings, ret_problem);
+    }
+    if (r == 0 && draft->mappings != NULL) {
+        json_merge(&merged, draft->mappings, mappings, draft->dialect);
+        r = parse_again(draft, &merged, arena, &mappings, ret_problem);
+    }
+    if (r == 0)
+        draft->mappings = mappings;
+    return r;
+}
+
+int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
+                     struct arena *arena, struct problem *ret_problem)
+{
+    yyjson_val *mappings = json_get_lit(json, "mappings");
+    struct settings added;
+
+    if (settings_parse(json_get_lit(json, "settings"), SLICE_LIT("index."), arena, &added, ret_problem) != 0 ||
+        index_settings__check(&added, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    draft->settings = settings_merge(&draft->settings, &added, false, arena);
+    if (yyjson_is_obj(mappings) && add_mappings(draft, mappings, from_template, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    return alias__parse_all(core->catalog, json_get_lit(json, "aliases"), draft->dialect, arena, &draft->aliases,
+                            ret_problem);
+}
+
+/* --- Creating ----------------------------------------------------------------------------------------------------- */
+
+static int refuse_existing(const struct catalog_index *index, enum dialect dialect, struct arena *arena,
+                           struct problem *ret_problem)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
+
+    problem_set(ret_problem, arena, PROBLEM_RESOURCE_ALREADY_EXISTS, "%s", "");
+    buf_lit(&reason, "index ["); /* piece by piece, since a name may hold NUL */
+    buf_slice(&reason, index->name);
+    buf_printf(&reason, "/%.*s] already exists", SLICE_ARG(index->uuid));
+    ret_problem->reason = arena_copy(arena, buf_view(&reason));
+    buf_deinit(&reason);
+    if (dialect == DIALECT_5)
+        ret_problem->name = SLICE_LIT("index_already_exists_exception");
+    buf_json_string(&quoted, index->name);
+    problem_details(ret_problem, arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
+                    SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return INDEX_REFUSED;
+}
+
+static int check_free(struct core *core, const struct index_draft *draft, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    const struct catalog_index *existing = catalog_index(core->catalog, draft->name);
+
+    if (existing != NULL)
+        return refuse_existing(existing, draft->dialect, arena, ret_problem);
+    if (catalog_check_index_name(draft->name, draft->dialect, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    if (catalog_has_alias(core->catalog, draft->name)) {
+        problem_set(ret_problem, arena, PROBLEM_INVALID_INDEX_NAME,
+                    "Invalid index name [%.*s], already exists as alias", SLICE_ARG(draft->name));
+        return INDEX_REFUSED;
+    }
+    if (catalog_index_count(core->catalog) >= CATALOG_INDICES_MAX) {
+        problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "there are %d indices, the most there may be",
+                    CATALOG_INDICES_MAX);
+        return INDEX_REFUSED;
+    }
+    return 0;
+}
+
+/* 22 characters that no other index has: made of the timestamp and the index's number. */
+static struct slice make_uuid(tl_ts ts, uint32_t number, struct arena *arena)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    char uuid[22];
+    struct rng rng;
+
+    rng_init(&rng, ts ^ (uint64_t)number << 53);
+    for (size_t i = 0; i < sizeof(uuid); i++)
+        uuid[i] = digits[rng_below(&rng, 64)];
+    return arena_copy(arena, slice_make(uuid, sizeof(uuid)));
+}
+
+static void set_default(struct settings *settings, struct arena *arena, struct slice key, const char *text)
+{
+    if (settings_get(settings, key).data == NULL)
+        settings_set(settings, arena, key, slice_from(text));
+}
+
+static void complete_settings(struct index_draft *draft, uint64_t created_ms, struct arena *arena)
+{
+    bool five = draft->dialect == DIALECT_5;
+    struct settings *settings = &draft->settings;
+
+    set_default(settings, arena, SLICE_LIT("index.number_of_shards"), five ? "5" : "1");
+    set_default(settings, arena, SLICE_LIT("index.number_of_replicas"), "1");
+    settings_set(settings, arena, SLICE_LIT("index.creation_date"),
+                 arena_printf(arena, "%llu", (unsigned long long)created_ms));
+    settings_set(settings, arena, SLICE_LIT("index.uuid"), draft->uuid);
+    settings_set(settings, arena, SLICE_LIT("index.version.created"),
+                 five ? SLICE_LIT("5061699") : SLICE_LIT("7100299"));
+    settings_set(settings, arena, SLICE_LIT("index.provided_name"), draft->name);
+}
+
+/* The settings as the mapping layer reads them. */
+static yyjson_val *settings_json(const struct settings *settings, struct arena *arena)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc doc = {0};
+
+    settings_render(settings, false, &buf);
+    struct slice text = arena_copy(arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return json_parse_stored(arena, text, &doc) == 0 ? doc.root : NULL;
+}
+
+static int make_mapping(const struct index_draft *draft, struct arena *arena, struct mapping **ret_mapping,
+                        struct problem *ret_problem)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
+
+    if (mapping_new(settings_json(&draft->settings, arena), arena, &empty, ret_problem) != 0)
+        return INDEX_REFUSED;
+    if (draft->mappings == NULL) {
+        *ret_mapping = tl_steal(empty);
+        return 0;
+    }
+    return mapping_merge_all(empty, draft->mappings, draft->dialect, draft->typed, arena, ret_mapping, ret_problem) == 0
+               ? 0
+               : INDEX_REFUSED;
+}
+
+/*
+ * Makes an index in the open unit.
+ * Returns: 0; INDEX_REFUSED, nothing made.
+ */
+static int create_index(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    struct catalog_index_spec spec = {.name = draft->name, .dialect = draft->dialect, .created_ms = core->ts / TL_MS};
+
+    if (check_free(core, draft, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    spec.number = counters__take_index(&core->counters);
+    if (draft->uuid.len == 0)
+        draft->uuid = make_uuid(core->ts, spec.number, arena);
+    complete_settings(draft, spec.created_ms, arena);
+    if (make_mapping(draft, arena, &mapping, ret_problem) != 0)
+        return INDEX_REFUSED;
+    spec.uuid = draft->uuid;
+    spec.settings = &draft->settings;
+    spec.mapping = mapping;
+    spec.aliases = draft->aliases.items;
+    spec.alias_count = draft->aliases.count;
+    spec.counters = counters__of(&core->counters, spec.number)->shared;
+    core__put_index(core, &spec);
+    return 0;
+}
+
+int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
+                       struct arena *arena, struct problem *ret_problem)
+{
+    struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+
+    if (catalog_check_index_name(name, dialect, arena, ret_problem) != 0 ||
+        template__apply(core, &draft, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    return create_index(core, &draft, arena, ret_problem);
+}
+
+int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
+                        struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem)
+{
+    struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+
+    if (template__apply(core, &draft, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    return make_mapping(&draft, arena, ret_mapping, ret_problem);
+}
+
+void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
+                        enum dialect dialect)
+{
+    if (dialect == index->dialect || mapping_type_count(index->mapping) > 0 || mapping_type_count(mapping) == 0) {
+        core__put_mapping(core, index->number, mapping);
+        return;
+    }
+    struct catalog_index_spec spec = catalog__spec(index);
+    spec.dialect = dialect;
+    spec.mapping = mapping;
+    core__put_index(core, &spec);
+}
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+static int parse_body(struct slice body, enum dialect dialect, struct arena *arena, struct json_doc *ret_doc,
+                      struct problem *ret_problem)
+{
+    *ret_doc = (struct json_doc){0};
+    if (body.data == NULL || json_parse(arena, body, dialect, JSON_DUPLICATES, ret_doc, ret_problem) == 0)
+        return 0;
+
+    struct problem *cause = arena_alloc(arena, sizeof(*cause));
+    *cause = *ret_problem;
+    problem_set(ret_problem, arena, PROBLEM_PARSE, "Failed to parse content to map");
+    ret_problem->caused_by = cause;
+    return INDEX_REFUSED;
+}
+
+/* Whether the body of a create has any of the three members that make it more than settings (5.x). */
+static bool has_sections(yyjson_val *body)
+{
+    return json_get_lit(body, "settings") != NULL || json_get_lit(body, "mappings") != NULL ||
+           json_get_lit(body, "aliases") != NULL;
+}
+
+/* What is no object where one must be: 7.10 has words for settings, everywhere else Java finds out. */
+static int refuse_section(struct slice name, enum dialect dialect, struct arena *arena, struct problem *ret_problem)
+{
+    if (slice_is(name, "settings") && dialect != DIALECT_5) {
+        problem_set(ret_problem, arena, PROBLEM_PARSE, "key [settings] must be an object");
+        return INDEX_REFUSED;
+    }
+    problem_set(ret_problem, arena, PROBLEM_CLASS_CAST, "[%.*s] must be an object", SLICE_ARG(name));
+    ret_problem->status = 500;
+    return INDEX_REFUSED;
+}
+
+/* Whether something in it is no object: {"name": 5}. */
+static bool holds_no_objects(yyjson_val *section)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+
+    yyjson_obj_foreach (section, i, max, key, value) {
+        if (!yyjson_is_obj(value))
+            return true;
+    }
+    return false;
+}
+
+static int check_sections(const struct index_command *index, enum dialect dialect, yyjson_val *body,
+                          struct arena *arena, struct problem *ret_problem)
+{
+    size_t i, max;
+    yyjson_val *key, *value, *mappings = json_get_lit(body, "mappings");
+
+    yyjson_obj_foreach (body, i, max, key, value) {
+        struct slice name = json_slice(key);
+        bool known = slice_is(name, "settings") || slice_is(name, "mappings") || slice_is(name, "aliases");
+        bool null = yyjson_is_null(value) && (dialect == DIALECT_5 || !slice_is(name, "settings"));
+        if (known && !yyjson_is_obj(value) && !null)
+            return refuse_section(name, dialect, arena, ret_problem);
+        if (slice_is(name, "aliases") && holds_no_objects(value)) {
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "No alias is specified");
+            return INDEX_REFUSED;
+        }
+        if (known || dialect == DIALECT_5)
+            continue;
+        problem_set(ret_problem, arena, PROBLEM_PARSE, "unknown key [%.*s] for create index", SLICE_ARG(name));
+        return INDEX_REFUSED;
+    }
+    if (dialect != DIALECT_5 && !index->include_type_name && yyjson_obj_size(mappings) == 1 &&
+        yyjson_is_obj(json_get_lit(mappings, "_doc"))) {
+        problem_set(
+            ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+            "The mapping definition cannot be nested under a type [_doc] unless include_type_name is set to true.");
+        return INDEX_REFUSED;
+    }
+    return 0;
+}
+
+/* A body of 5.x with none of the three sections is all settings. */
+static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct arena *arena,
+                             struct problem *ret_problem)
+{
+    struct settings added;
+
+    if (settings_parse(body, SLICE_LIT("index."), arena, &added, ret_problem) != 0 ||
+        index_settings__check(&added, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    draft->settings = settings_merge(&draft->settings, &added, false, arena);
+    return 0;
+}
+
+int core__do_index_create(struct core *core, struct command *command)
+{
+    const struct index_command *index = &command->index;
+    struct index_draft draft = {.name = index->name,
+                                .uuid = index->uuid,
+                                .dialect = command->dialect,
+                                .typed = command->dialect == DIALECT_5 || index->include_type_name};
+    struct arena *arena = &command->arena;
+    struct problem *problem = &command->problem;
+    struct json_doc body;
+    int r = parse_body(index->body, command->dialect, arena, &body, problem);
+
+    if (r == 0)
+        r = check_sections(index, command->dialect, body.root, arena, problem);
+    if (r == 0)
+        r = check_free(core, &draft, arena, problem);
+    if (r == 0)
+        r = template__apply(core, &draft, arena, problem);
+    if (r == 0 && command->dialect == DIALECT_5 && !has_sections(body.root))
+        r = add_bare_settings(&draft, body.root, arena, problem);
+    else if (r == 0)
+        r = index__draft_add(core, &draft, body.root, false, arena, problem);
+    if (r == 0)
+        r = create_index(core, &draft, arena, problem);
+    if (r == 0)
+        r = alias__check_write_index(core->catalog, catalog_index(core->catalog, index->name), arena, problem);
+    if (r != 0)
+        core__abandon(core);
+    return 0;
+}
+
+void index__delete(struct core *core, const struct catalog_index *index)
+{
+    uint32_t number = index->number;
+
+    maintain__mark_index(core, number);
+    core__drop_index(core, number);
+}
+
+/* Returns: the index that a command names, or NULL with the problem set. */
+static const struct catalog_index *named_index(struct core *core, struct command *command)
+{
+    const struct catalog_index *index = catalog_index(core->catalog, command->index.name);
+
+    if (index == NULL)
+        catalog_problem_missing(&command->arena, command->index.name, true, command->dialect, &command->problem);
+    return index;
+}
+
+int core__do_index_delete(struct core *core, struct command *command)
+{
+    const struct catalog_index *index = named_index(core, command);
+
+    if (index != NULL)
+        index__delete(core, index);
+    return 0;
+}
+
+int core__do_index_state(struct core *core, struct command *command)
+{
+    const struct catalog_index *index = named_index(core, command);
+
+    if (index != NULL && index->closed != command->index.close) {
+        struct catalog_index_spec spec = catalog__spec(index);
+        spec.closed = command->index.close;
+        core__put_index(core, &spec);
+    }
+    return 0;
+}
+
+/* Of which time a mapping's sender is: a type's name in the path alone is 5.x's. */
+static enum dialect client_of(const struct index_command *put)
+{
+    return put->include_type_name || put->type.len == 0 || slice_is(put->type, "_doc") ? DIALECT_7 : DIALECT_5;
+}
+
+int core__do_mapping_put(struct core *core, struct command *command)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    const struct catalog_index *index = named_index(core, command);
+    const struct index_command *put = &command->index;
+    struct json_doc body;
+
+    if (index == NULL || parse_body(put->body, command->dialect, &command->arena, &body, &command->problem) != 0)
+        return 0;
+    if (command->dialect == DIALECT_7 && !put->include_type_name && yyjson_obj_size(body.root) == 1 &&
+        yyjson_is_obj(json_get_lit(body.root, "_doc"))) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Types cannot be provided in put mapping requests, unless the include_type_name parameter is set "
+                    "to true.");
+        return 0;
+    }
+    if (mapping_merge(index->mapping, put->type, body.root, command->dialect, false, &command->arena, &mapping,
+                      &command->problem) == 0 &&
+        mapping != index->mapping)
+        index__put_mapping(core, index, mapping, client_of(put));
+    return 0;
+}
+
+static bool static_change(const struct catalog_index *index, const struct settings *changes, bool keep_existing,
+                          struct command *command)
+{
+    struct slice key = index_settings__static(changes);
+
+    if (key.data == NULL || (keep_existing && settings_find(index->settings, key) != NULL))
+        return false;
+    if (index->closed && !slice_is(key, "index.number_of_shards"))
+        return false;
+    if (index->closed)
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "final %.*s setting [%.*s], not updateable", SLICE_ARG(index->name), SLICE_ARG(key));
+    else
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Can't update non dynamic settings [[%.*s]] for open indices [[%.*s/%.*s]]", SLICE_ARG(key),
+                    SLICE_ARG(index->name), SLICE_ARG(index->uuid));
+    return true;
+}
+
+int core__do_settings_put(struct core *core, struct command *command)
+{
+    const struct catalog_index *index = named_index(core, command);
+    struct arena *arena = &command->arena;
+    struct settings changes, merged;
+    struct json_doc body;
+
+    if (index == NULL || parse_body(command->index.body, command->dialect, arena, &body, &command->problem) != 0)
+        return 0;
+    yyjson_val *inner = json_get_lit(body.root, "settings");
+    if (settings_parse(yyjson_is_obj(inner) ? inner : body.root, SLICE_LIT("index."), arena, &changes,
+                       &command->problem) != 0 ||
+        index_settings__check(&changes, arena, &command->problem) != 0 ||
+        static_change(index, &changes, command->index.preserve_existing, command))
+        return 0;
+    merged = settings_merge(index->settings, &changes, command->index.preserve_existing, arena);
+    set_default(&merged, arena, SLICE_LIT("index.number_of_replicas"), "1");
+    struct catalog_index_spec spec = catalog__spec(index);
+    spec.settings = &merged;
+    core__put_index(core, &spec);
+    return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making, changing and deleting indices, for their commands and for writes that make an index on the way. */
+#ifndef TL_CORE_INDEX_H
+#define TL_CORE_INDEX_H
+
+#include "core/catalog/alias.h"
+
+struct core;
+
+enum { INDEX_REFUSED = 1 };
+
+/* What a new index is put together from: templates first, then what the request says. */
+struct index_draft {
+    struct slice name;
+    struct slice uuid; /* empty: made from the timestamp */
+    enum dialect dialect;
+    bool typed;                 /* mappings are named by type */
+    struct slice document_type; /* of the document that makes the index; empty: none */
+    struct settings settings;
+    yyjson_val *mappings; /* merged; NULL: none */
+    struct alias_set aliases;
+};
+
+/* Makes the index that a document is written to. `type` is the document's. */
+int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
+                       struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
+/*
+ * Finds out what the mapping of that index would be, without making it.
+ * Returns: 0; INDEX_REFUSED. Owns: the caller, *ret_mapping; mapping_unref().
+ */
+int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
+                        struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+
+/*
+ * Gives an index another mapping in the open unit. One without types becomes what the first call that brings some is: a
+ * client of 5.x may have made it by a call that all versions have in common.
+ */
+void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
+                        enum dialect dialect);
+
+/* Takes an index out of the catalog; its documents go later (core_maintain). */
+void index__delete(struct core *core, const struct catalog_index *index);
+
+/*
+ * Lays a template, or the body of a request, over a draft. `json` holds "settings", "mappings", "aliases", each or none.
+ * A template's mappings may be typed or not; they are brought into the draft's form.
+ */
+int index__draft_add(struct core *core, struct index_draft *draft, yyjson_val *json, bool from_template,
+                     struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
+/* --- template.c --------------------------------------------------------------------------------------------------- */
+
+/* Lays every template that matches the draft's name over it, by their order. */
+int template__apply(struct core *core, struct index_draft *draft, struct arena *arena,
+                    struct problem *ret_problem) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stored scripts, the scripts of DATA/scripts, the cluster's uuid and its settings. */
+#include "core/step/core_internal.h"
+#include "json/json.h"
+#include "json/write.h"
+
+enum { REFUSED = 1 };
+
+static int refuse(struct command *command, enum problem_type type, const char *reason, struct slice what)
+{
+    problem_set(&command->problem, &command->arena, type, "%s [%.*s]", reason, SLICE_ARG(what));
+    return REFUSED;
+}
+
+/* --- Stored scripts ----------------------------------------------------------------------------------------------- */
+
+static struct slice first_text(yyjson_val *object, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct slice text = json_slice(json_get(object, slice_from(keys[i])));
+        if (text.data != NULL)
+            return text;
+    }
+    return SLICE_NONE;
+}
+
+/* The source of a script may be a JSON object, of a search template: kept as text. */
+static struct slice source_text(yyjson_val *object, struct arena *arena)
+{
+    static const char *const keys[] = {"source", "code", "inline"};
+    yyjson_val *source = json_get_lit(object, "source");
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct slice text;
+
+    if (!yyjson_is_obj(source))
+        return first_text(object, keys, 3);
+    json_write(&buf, source, DIALECT_7);
+    text = arena_copy(arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+static int read_script(struct core *core, struct command *command, yyjson_val *body, struct catalog_object *script)
+{
+    yyjson_val *inner = json_get_lit(body, "script");
+    yyjson_val *options = json_get_lit(inner, "options");
+    struct slice lang = command->object.lang;
+
+    if (inner == NULL && json_get_lit(body, "template") != NULL) {
+        inner = json_get_lit(body, "template");
+        lang = SLICE_LIT("mustache");
+    }
+    if (inner == NULL && yyjson_obj_size(body) == 0 && command->dialect != DIALECT_5) {
+        script->lang = SLICE_LIT("mustache"); /* what 7.10 makes of {} */
+        script->body = SLICE_LIT("");
+        return 0;
+    }
+    if (inner == NULL) {
+        problem_set(&command->problem, &command->arena, PROBLEM_PARSING,
+                    "unexpected token [END_OBJECT, expected [script, template");
+        problem_details(&command->problem, &command->arena, "\"line\":1,\"col\":%zu", command->object.body.len);
+        return REFUSED;
+    }
+    script->body = yyjson_is_str(inner) ? json_slice(inner) : source_text(inner, &core->arena);
+    script->lang = lang.len > 0 ? lang : json_slice(json_get_lit(inner, "lang"));
+    if (yyjson_is_obj(options)) {
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        json_write(&buf, options, command->dialect);
+        script->options = arena_copy(&core->arena, buf_view(&buf));
+        buf_deinit(&buf);
+    }
+    return 0;
+}
+
+/* 5.x compiles a script when it is stored; 7.10 only where it is told what for, and else finds out when it is used. */
+static int compile(struct core *core, struct command *command, const struct catalog_object *script,
+                   enum script_lang lang)
+{
+    tl_cleanup(script_unrefp) struct script *compiled = NULL;
+
+    if (!command->object.compiles ||
+        script_cache_compile(core->scripts, lang, command->object.context, script->body, SLICE_NONE, &compiled,
+                             &command->arena, &command->problem) == 0)
+        return 0;
+    if (command->dialect == DIALECT_5)
+        command->problem.status = 500;
+    return REFUSED;
+}
+
+static int check_script(struct core *core, struct command *command, struct catalog_object *script)
+{
+    enum script_lang lang;
+
+    if (script->body.data == NULL) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "must specify source for stored script");
+        return REFUSED;
+    }
+    if (script->lang.data == NULL) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "must specify lang for stored script");
+        return REFUSED;
+    }
+    if (script->body.len > SCRIPT_SOURCE_BYTES_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "exceeded max allowed stored script size in bytes [%zu] with size [%zu] for script [%.*s]",
+                    SCRIPT_SOURCE_BYTES_MAX, script->body.len, SLICE_ARG(script->name));
+        return REFUSED;
+    }
+    if (slice_is(script->lang, "mustache") || slice_is(script->lang, "expression"))
+        return 0;
+    if (!script_lang_from(script->lang, &lang))
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "unable to put stored script with unsupported lang",
+                      script->lang);
+    return compile(core, command, script, lang);
+}
+
+int core__do_script_put(struct core *core, struct command *command)
+{
+    const struct object_command *put = &command->object;
+    struct catalog_object script = {.name = put->name};
+    bool exists = catalog_object(core->catalog, CATALOG_SCRIPTS, put->name) != NULL;
+    struct json_doc body;
+
+    if (put->name.len == 0 || put->name.len > CATALOG_NAME_BYTES_MAX * 2) {
+        (void)refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "id of a stored script is empty or too long", put->name);
+        return 0;
+    }
+    if (!exists && catalog_object_count(core->catalog, CATALOG_SCRIPTS) >= CATALOG_SCRIPTS_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "there are %d stored scripts, the most there may be", CATALOG_SCRIPTS_MAX);
+        return 0;
+    }
+    if (json_parse(&core->arena, put->body, command->dialect, JSON_DUPLICATES, &body, &command->problem) == 0 &&
+        read_script(core, command, body.root, &script) == 0 && check_script(core, command, &script) == 0)
+        core__put_object(core, CATALOG_SCRIPTS, &script);
+    return 0;
+}
+
+int core__do_script_delete(struct core *core, struct command *command)
+{
+    struct slice name = command->object.name;
+
+    if (catalog_object(core->catalog, CATALOG_SCRIPTS, name) != NULL)
+        core__drop_object(core, CATALOG_SCRIPTS, name);
+    else
+        problem_set(&command->problem, &command->arena, PROBLEM_RESOURCE_NOT_FOUND,
+                    "stored script [%.*s] does not exist and cannot be deleted", SLICE_ARG(name));
+    return 0;
+}
+
+/* --- File scripts ------------------------------------------------------------------------------------------------- */
+
+static struct slice file_key(const struct file_script *script, struct arena *arena)
+{
+    return arena_printf(arena, "%.*s/%.*s", SLICE_ARG(script->lang), SLICE_ARG(script->name));
+}
+
+static bool named(const struct file_scripts_command *files, struct slice key, struct arena *arena)
+{
+    for (size_t i = 0; i < files->script_count; i++)
+        if (slice_equal(file_key(&files->scripts[i], arena), key))
+            return true;
+    return false;
+}
+
+/* Drops those that are no longer there. */
+static void drop_others(struct core *core, const struct file_scripts_command *files)
+{
+    for (size_t i = catalog_object_count(core->catalog, CATALOG_FILE_SCRIPTS); i-- > 0;) {
+        const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_FILE_SCRIPTS, i);
+        if (!named(files, object->name, &core->arena))
+            core__drop_object(core, CATALOG_FILE_SCRIPTS, arena_copy(&core->arena, object->name));
+    }
+}
+
+int core__do_file_scripts(struct core *core, struct command *command)
+{
+    const struct file_scripts_command *files = &command->file_scripts;
+
+    if (files->script_count > CATALOG_SCRIPTS_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "there are more than %d file scripts",
+                    CATALOG_SCRIPTS_MAX);
+        return 0;
+    }
+    drop_others(core, files);
+    for (size_t i = 0; i < files->script_count; i++) {
+        const struct file_script *file = &files->scripts[i];
+        struct catalog_object script = {.name = file_key(file, &core->arena), .lang = file->lang, .body = file->source};
+        const struct catalog_object *before = catalog_object(core->catalog, CATALOG_FILE_SCRIPTS, script.name);
+        if (before == NULL || !slice_equal(before->body, script.body))
+            core__put_object(core, CATALOG_FILE_SCRIPTS, &script);
+    }
+    return 0;
+}
+
+/* --- Cluster settings --------------------------------------------------------------------------------------------- */
+
+/* Lays a section of the request over the same of what is kept, and appends it. */
+static int merge_section(struct core *core, struct command *command, yyjson_val *kept, yyjson_val *asked,
+                         const char *name, struct json_writer *writer)
+{
+    struct settings before, changes, after;
+    struct buf piece = BUF_INIT(BUF_UNLIMITED);
+
+    if (settings_parse(json_get(kept, slice_from(name)), SLICE_LIT(""), &core->arena, &before, &command->problem) !=
+            0 ||
+        settings_parse(json_get(asked, slice_from(name)), SLICE_LIT(""), &core->arena, &changes, &command->problem) !=
+            0)
+        return REFUSED;
+    after = settings_merge(&before, &changes, false, &core->arena);
+    settings_render(&after, true, &piece);
+    json_key(writer, name);
+    json_raw(writer, buf_view(&piece));
+    buf_deinit(&piece);
+    return 0;
+}
+
+int core__do_cluster_settings_put(struct core *core, struct command *command)
+{
+    const struct catalog_object *kept = catalog_object(core->catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
+    struct catalog_object object = {.name = SLICE_LIT("settings")};
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc asked, before = {0};
+    struct json_writer writer;
+
+    if (json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &asked, &command->problem) !=
+        0)
+        return 0;
+    if (kept != NULL && json_parse_stored(&core->arena, kept->body, &before) < 0)
+        return tl_trace(TL_ERR_CORRUPT);
+    json_writer_init(&writer, &buf);
+    json_begin(&writer, '{');
+    if (merge_section(core, command, before.root, asked.root, "persistent", &writer) == 0 &&
+        merge_section(core, command, before.root, asked.root, "transient", &writer) == 0) {
+        json_end(&writer, '}');
+        object.body = buf_view(&buf);
+        core__put_object(core, CATALOG_CLUSTER, &object);
+    }
+    buf_deinit(&buf);
+    return 0;
+}
+
+/* --- The cluster's uuid ------------------------------------------------------------------------------------------- */
+
+int core__do_cluster_uuid(struct core *core, struct command *command)
+{
+    struct catalog_object object = {.name = SLICE_LIT("uuid"), .body = command->object.name};
+
+    if (catalog_object(core->catalog, CATALOG_CLUSTER, object.name) == NULL)
+        core__put_object(core, CATALOG_CLUSTER, &object);
+    return 0;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings: flattening JSON, laying one set over another, printing. */
+#include "core/catalog/settings.h"
+
+#include <stdlib.h>
+
+#include "json/write.h"
+
+/* What a walk over nested JSON carries along. */
+struct flattening {
+    struct arena *arena;
+    struct slice prefix;
+    struct settings out;
+    size_t capacity;
+    struct problem *problem;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    return slice_compare(((const struct setting *)a)->key, ((const struct setting *)b)->key);
+}
+
+static struct setting *append(struct settings *settings, struct arena *arena, size_t *capacity)
+{
+    settings->items = arena_grow(arena, settings->items, settings->count, capacity, sizeof(*settings->items));
+    struct setting *added = &settings->items[settings->count++];
+    *added = (struct setting){0};
+    return added;
+}
+
+/* Sorts by key; of equal keys the last one given stays. */
+static void put_in_order(struct settings *settings)
+{
+    size_t kept = 0;
+
+    /* Insertion keeps equal keys in the order they came in, which qsort need not; there are few settings. */
+    for (size_t i = 1; i < settings->count; i++) {
+        struct setting moved = settings->items[i];
+        size_t at = i;
+        for (; at > 0 && compare_keys(&settings->items[at - 1], &moved) > 0; at--)
+            settings->items[at] = settings->items[at - 1];
+        settings->items[at] = moved;
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        if (i + 1 < settings->count && slice_equal(settings->items[i].key, settings->items[i + 1].key))
+            continue;
+        settings->items[kept++] = settings->items[i];
+    }
+    settings->count = kept;
+}
+
+static struct slice scalar_text(yyjson_val *value, struct arena *arena)
+{
+    if (yyjson_is_str(value) || yyjson_is_raw(value))
+        return arena_copy(arena, json_slice(value));
+    if (yyjson_is_bool(value))
+        return yyjson_get_bool(value) ? SLICE_LIT("true") : SLICE_LIT("false");
+
+    struct buf buf = BUF_INIT(64);
+    json_write(&buf, value, DIALECT_7);
+    struct slice text = arena_copy(arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+static struct slice full_key(const struct flattening *walk, struct slice path)
+{
+    if (slice_starts_with(path, walk->prefix))
+        return path;
+    return arena_printf(walk->arena, "%.*s%.*s", SLICE_ARG(walk->prefix), SLICE_ARG(path));
+}
+
+static int refuse(struct flattening *walk, const char *reason, struct slice path)
+{
+    problem_set(walk->problem, walk->arena, PROBLEM_SETTINGS, "%s [%.*s]", reason, SLICE_ARG(path));
+    return SETTINGS_REFUSED;
+}
+
+static int flatten_list(struct flattening *walk, struct slice path, yyjson_val *list)
+{
+    size_t i, max;
+    yyjson_val *element;
+    struct setting *setting = append(&walk->out, walk->arena, &walk->capacity);
+
+    setting->key = full_key(walk, path);
+    setting->list = true;
+    setting->values = arena_alloc(walk->arena, (yyjson_arr_size(list) + 1) * sizeof(*setting->values));
+    yyjson_arr_foreach (list, i, max, element) {
+        if (yyjson_is_ctn(element) || yyjson_is_null(element))
+            return refuse(walk, "Failed to load settings: a list of settings holds more than texts at", path);
+        setting->values[setting->value_count++] = scalar_text(element, walk->arena);
+    }
+    return 0;
+}
+
+static void flatten_scalar(struct flattening *walk, struct slice path, yyjson_val *value)
+{
+    struct setting *setting = append(&walk->out, walk->arena, &walk->capacity);
+
+    setting->key = full_key(walk, path);
+    if (yyjson_is_null(value))
+        return;
+    setting->values = arena_alloc(walk->arena, sizeof(*setting->values));
+    setting->values[0] = scalar_text(value, walk->arena);
+    setting->value_count = 1;
+}
+
+static int flatten(struct flattening *walk, struct slice path, yyjson_val *object)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+
+    yyjson_obj_foreach (object, i, max, key, value) {
+        struct slice name = json_slice(key);
+        struct slice full = path.len == 0 ? arena_copy(walk->arena, name)
+                                          : arena_printf(walk->arena, "%.*s.%.*s", SLICE_ARG(path), SLICE_ARG(name));
+        int r = 0;
+        if (full.len > SETTINGS_KEY_BYTES_MAX || walk->out.count >= SETTINGS_KEYS_MAX)
+            return refuse(walk, "too many settings, or too long a key, at",
+                          slice_make(full.data, full.len < 64 ? full.len : 64));
+        if (yyjson_is_obj(value))
+            r = flatten(walk, full, value);
+        else if (yyjson_is_arr(value))
+            r = flatten_list(walk, full, value);
+        else
+            flatten_scalar(walk, full, value);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+int settings_parse(yyjson_val *json, struct slice prefix, struct arena *arena, struct settings *ret_settings,
+                   struct problem *ret_problem)
+{
+    struct flattening walk = {.arena = arena, .prefix = prefix, .problem = ret_problem};
+    int r = json == NULL ? 0 : flatten(&walk, SLICE_NONE, json);
+
+    if (r != 0)
+        return r;
+    put_in_order(&walk.out);
+    *ret_settings = walk.out;
+    return 0;
+}
+
+/* A null may name many settings: "index.routing.*": null. */
+static bool takes_away(const struct setting *change, struct slice key)
+{
+    if (change->list || change->value_count != 0)
+        return false;
+    if (slice_equal(change->key, key))
+        return true;
+    return change->key.len > 0 && change->key.data[change->key.len - 1] == '*' &&
+           slice_starts_with(key, slice_make(change->key.data, change->key.len - 1));
+}
+
+static bool taken_away(const struct settings *changes, struct slice key)
+{
+    for (size_t i = 0; i < changes->count; i++)
+        if (takes_away(&changes->items[i], key))
+            return true;
+    return false;
+}
+
+struct settings settings_merge(const struct settings *base, const struct settings *changes, bool keep_existing,
+                               struct arena *arena)
+{
+    struct settings merged = {0};
+    size_t capacity = 0;
+
+    for (size_t i = 0; i < base->count; i++) {
+        const struct setting *setting = &base->items[i];
+        bool replaced = settings_find(changes, setting->key) != NULL || taken_away(changes, setting->key);
+        if (keep_existing || !replaced)
+            *append(&merged, arena, &capacity) = *setting;
+    }
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct setting *change = &changes->items[i];
+        bool is_null = !change->list && change->value_count == 0;
+        if (!is_null && !(keep_existing && settings_find(base, change->key) != NULL))
+            *append(&merged, arena, &capacity) = *change;
+    }
+    put_in_order(&merged);
+    return merged;
+}
+
+const struct setting *settings_find(const struct settings *settings, struct slice key)
+{
+    struct setting wanted = {.key = key};
+
+    if (settings->count == 0)
+        return NULL;
+    return bsearch(&wanted, settings->items, settings->count, sizeof(wanted), compare_keys);
+}
+
+struct slice settings_get(const struct settings *settings, struct slice key)
+{
+    const struct setting *setting = settings_find(settings, key);
+
+    return setting == NULL || setting->value_count == 0 ? SLICE_NONE : setting->values[0];
+}
+
+void settings_set(struct settings *settings, struct arena *arena, struct slice key, struct slice text)
+{
+    struct slice *value = arena_alloc(arena, sizeof(*value));
+    struct setting change = {.key = arena_copy(arena, key), .values = value, .value_count = 1};
+    struct settings changes = {&change, 1};
+
+    *value = arena_copy(arena, text);
+    *settings = settings_merge(settings, &changes, false, arena);
+}
+
+static void write_value(struct json_writer *writer, const struct setting *setting)
+{
+    if (!setting->list) {
+        json_string(writer, setting->value_count == 0 ? SLICE_LIT("") : setting->values[0]);
+        return;
+    }
+    json_begin(writer, '[');
+    for (size_t i = 0; i < setting->value_count; i++)
+        json_string(writer, setting->values[i]);
+    json_end(writer, ']');
+}
+
+/* The next segment of a dotted key behind `depth` bytes; empty at its end. */
+static struct slice segment(struct slice key, size_t depth)
+{
+    struct slice rest = slice_from_offset(key, depth);
+    return slice_make(rest.data, slice_find_byte(rest, '.'));
+}
+
+static bool has_group(struct slice key, struct slice group)
+{
+    return slice_starts_with(key, group) && key.len > group.len && key.data[group.len] == '.';
+}
+
+/*
+ * Writes items [from, to), which share their first `depth` bytes, as nested objects. A key that is both a
+ * setting and the beginning of others ("a" and "a.b") is written flat from there, as Elasticsearch does.
+ */
+static void write_nested(struct json_writer *writer, const struct settings *settings, size_t from, size_t to,
+                         size_t depth)
+{
+    json_begin(writer, '{');
+    while (from < to) {
+        struct slice key = settings->items[from].key;
+        struct slice name = segment(key, depth);
+        struct slice group = slice_make(key.data, depth + name.len);
+        size_t end = from + 1;
+        if (group.len == key.len) {
+            json_key_slice(writer, name);
+            write_value(writer, &settings->items[from]);
+            for (; end < to && has_group(settings->items[end].key, group); end++) {
+                json_key_slice(writer, slice_from_offset(settings->items[end].key, depth));
+                write_value(writer, &settings->items[end]);
+            }
+        } else {
+            while (end < to && has_group(settings->items[end].key, group))
+                end++;
+            json_key_slice(writer, name);
+            write_nested(writer, settings, from, end, depth + name.len + 1);
+        }
+        from = end;
+    }
+    json_end(writer, '}');
+}
+
+void settings_render(const struct settings *settings, bool flat, struct buf *buf)
+{
+    struct json_writer writer;
+
+    json_writer_init(&writer, buf);
+    if (!flat) {
+        write_nested(&writer, settings, 0, settings->count, 0);
+        return;
+    }
+    json_begin(&writer, '{');
+    for (size_t i = 0; i < settings->count; i++) {
+        json_key_slice(&writer, settings->items[i].key);
+        write_value(&writer, &settings->items[i]);
+    }
+    json_end(&writer, '}');
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Index templates, of the kind that 5.x and 7.x share: patterns, an order, settings, mappings, aliases.
+ *
+ * A template is kept as the JSON that GET shows of it: {"order", "version", "index_patterns", "settings", "mappings",
+ * "aliases"}.
+ */
+#include "core/step/core_internal.h"
+#include "core/catalog/index.h"
+#include "core/catalog/index_settings.h"
+#include "json/filter.h"
+#include "json/write.h"
+
+enum { PATTERNS_MAX = 1000 };
+
+static int refuse(struct command *command, const char *reason)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: %s;",
+                reason);
+    return INDEX_REFUSED;
+}
+
+/* The patterns of a body: "index_patterns", or "template" as in 5.x; a text or a list. */
+static yyjson_val *patterns_of(yyjson_val *body)
+{
+    yyjson_val *patterns = json_get_lit(body, "index_patterns");
+
+    return patterns != NULL ? patterns : json_get_lit(body, "template");
+}
+
+static void write_patterns(struct json_writer *writer, yyjson_val *patterns)
+{
+    json_key(writer, "index_patterns");
+    if (yyjson_is_arr(patterns)) {
+        json_value(writer, patterns, DIALECT_7);
+        return;
+    }
+    json_begin(writer, '[');
+    json_string(writer, json_slice(patterns));
+    json_end(writer, ']');
+}
+
+static int64_t order_of(yyjson_val *body)
+{
+    yyjson_val *order = json_get_lit(body, "order");
+    int64_t value;
+
+    if (yyjson_is_int(order))
+        return yyjson_get_sint(order);
+    return yyjson_is_str(order) && slice_to_i64(json_slice(order), &value) ? value : 0;
+}
+
+/* The settings and aliases of a body, checked, as an index would have them. */
+struct template_parts {
+    struct settings settings;
+    struct alias_set aliases;
+};
+
+static int check_parts(struct core *core, struct command *command, yyjson_val *body, struct template_parts *parts)
+{
+    yyjson_val *patterns = patterns_of(body);
+    size_t i, max;
+    yyjson_val *pattern;
+
+    if (!(yyjson_is_str(patterns) || (yyjson_is_arr(patterns) && yyjson_arr_size(patterns) > 0)) ||
+        yyjson_arr_size(patterns) > PATTERNS_MAX)
+        return refuse(command, command->dialect == DIALECT_5 ? "template is missing" : "index patterns are missing");
+    yyjson_arr_foreach (patterns, i, max, pattern)
+        if (!yyjson_is_str(pattern))
+            return refuse(command, "index patterns are missing");
+    if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), &core->arena, &parts->settings,
+                       &command->problem) != 0 ||
+        index_settings__check(&parts->settings, &command->arena, &command->problem) != 0)
+        return INDEX_REFUSED;
+    return alias__parse_all(core->catalog, json_get_lit(body, "aliases"), command->dialect, &core->arena,
+                            &parts->aliases, &command->problem);
+}
+
+static void render(struct buf *buf, yyjson_val *body, const struct template_parts *parts)
+{
+    yyjson_val *mappings = json_get_lit(body, "mappings"), *version = json_get_lit(body, "version");
+    struct buf piece = BUF_INIT(BUF_UNLIMITED);
+    struct json_writer writer;
+
+    json_writer_init(&writer, buf);
+    json_begin(&writer, '{');
+    json_key(&writer, "order");
+    json_i64(&writer, order_of(body));
+    if (version != NULL) {
+        json_key(&writer, "version");
+        json_value(&writer, version, DIALECT_7);
+    }
+    write_patterns(&writer, patterns_of(body));
+    settings_render(&parts->settings, false, &piece);
+    json_key(&writer, "settings");
+    json_raw(&writer, buf_view(&piece));
+    json_key(&writer, "mappings");
+    if (yyjson_is_obj(mappings))
+        json_value(&writer, mappings, DIALECT_7);
+    else
+        json_raw(&writer, SLICE_LIT("{}"));
+    json_key(&writer, "aliases");
+    json_begin(&writer, '{');
+    for (size_t i = 0; i < parts->aliases.count; i++) {
+        buf_clear(&piece);
+        catalog_render_alias(&parts->aliases.items[i], &piece);
+        json_key_slice(&writer, parts->aliases.items[i].name);
+        json_raw(&writer, buf_view(&piece));
+    }
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    buf_deinit(&piece);
+}
+
+static int check_name(struct core *core, struct command *command)
+{
+    const struct object_command *object = &command->object;
+    bool exists = catalog_object(core->catalog, CATALOG_TEMPLATES, object->name) != NULL;
+
+    if (exists && object->create) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "index_template [%.*s] already exists", SLICE_ARG(object->name));
+        return INDEX_REFUSED;
+    }
+    if (object->name.len == 0 || object->name.len > CATALOG_NAME_BYTES_MAX)
+        return refuse(command, "name is missing");
+    if (!exists && catalog_object_count(core->catalog, CATALOG_TEMPLATES) >= CATALOG_TEMPLATES_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED,
+                    "there are %d templates, the most there may be", CATALOG_TEMPLATES_MAX);
+        return INDEX_REFUSED;
+    }
+    return 0;
+}
+
+int core__do_template_put(struct core *core, struct command *command)
+{
+    struct buf rendered = BUF_INIT(BUF_UNLIMITED);
+    struct catalog_object object = {.name = command->object.name};
+    struct template_parts parts = {0};
+    struct json_doc body;
+
+    if (check_name(core, command) != 0 ||
+        json_parse(&core->arena, command->object.body, command->dialect, JSON_DUPLICATES, &body, &command->problem) !=
+            0 ||
+        check_parts(core, command, body.root, &parts) != 0)
+        return 0;
+    render(&rendered, body.root, &parts);
+    object.body = buf_view(&rendered);
+    core__put_object(core, CATALOG_TEMPLATES, &object);
+    buf_deinit(&rendered);
+    return 0;
+}
+
+int core__do_template_delete(struct core *core, struct command *command)
+{
+    struct slice name = command->object.name;
+
+    if (catalog_object(core->catalog, CATALOG_TEMPLATES, name) != NULL) {
+        core__drop_object(core, CATALOG_TEMPLATES, name);
+        return 0;
+    }
+    problem_set(&command->problem, &command->arena, PROBLEM_INDEX_TEMPLATE_MISSING, "index_template [%.*s] missing",
+                SLICE_ARG(name));
+    return 0;
+}
+
+/* --- Applying ----------------------------------------------------------------------------------------------------- */
+
+static bool matches(yyjson_val *template, struct slice name)
+{
+    size_t i, max;
+    yyjson_val *pattern;
+
+    yyjson_arr_foreach (json_get_lit(template, "index_patterns"), i, max, pattern)
+        if (json_wildcard(json_slice(pattern), name))
+            return true;
+    return false;
+}
+
+/* The templates that match, lowest order first, so that later ones overrule; of equal order by name. */
+static size_t find_matching(struct core *core, struct slice name, struct arena *arena, yyjson_val **templates)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < catalog_object_count(core->catalog, CATALOG_TEMPLATES); i++) {
+        const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_TEMPLATES, i);
+        struct json_doc doc;
+        size_t at;
+        if (json_parse_stored(arena, object->body, &doc) != 0 || !matches(doc.root, name))
+            continue;
+        for (at = count++; at > 0 && order_of(templates[at - 1]) > order_of(doc.root); at--)
+            templates[at] = templates[at - 1];
+        templates[at] = doc.root;
+    }
+    return count;
+}
+
+int template__apply(struct core *core, struct index_draft *draft, struct arena *arena, struct problem *ret_problem)
+{
+    size_t all = catalog_object_count(core->catalog, CATALOG_TEMPLATES);
+    yyjson_val **templates = arena_alloc(&core->arena, (all + 1) * sizeof(*templates));
+    size_t count = find_matching(core, draft->name, &core->arena, templates);
+
+    for (size_t i = 0; i < count; i++)
+        if (index__draft_add(core, draft, templates[i], true, arena, ret_problem) != 0)
+            return INDEX_REFUSED;
+    return 0;
+}

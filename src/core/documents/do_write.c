@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command WRITE: straight to its items when nothing can stand against it, else by way of the owners. */
+#include "core/documents/ahead.h"
+#include "core/step/core_internal.h"
+
+static void make_results(struct command *command)
+{
+    size_t count = command->write.item_count;
+
+    command->write.results = arena_zalloc(&command->arena, (count + 1) * sizeof(*command->write.results));
+    command->write.rolled_back = false;
+}
+
+/* Whether locks could concern the write: there are some, and not all of them lie in other indices than its. */
+static bool meets_locks(const struct core *core, const struct write_command *write)
+{
+    struct slice clear = SLICE_NONE;
+
+    if (!owners__any(core))
+        return false;
+    for (size_t i = 0; i < write->item_count; i++) {
+        struct slice index = write->items[i].index;
+        if (clear.data != NULL && slice_equal(index, clear))
+            continue;
+        /* What is no index is an alias, or will be one by this very write, which locks know better. */
+        if (catalog_index(core->catalog, index) == NULL || !owners__clear_of(core, index))
+            return true;
+        clear = index;
+    }
+    return false;
+}
+
+/* Whether anything could stand against the write, or it belongs to somebody. */
+static bool needs_owners(const struct core *core, const struct write_command *write)
+{
+    return meets_locks(core, write) || write->session.len > 0 || write->transaction.len > 0 ||
+           write->fencing_token != 0;
+}
+
+/* An atomic write is a transaction in one request, and no larger. */
+static void refuse_too_large(const struct core *core, struct command *command)
+{
+    problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                "an atomic request holds at most [%zu] bytes of documents and [%zu] changes; nothing of it was done",
+                core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
+    for (size_t i = 0; i < command->write.item_count; i++)
+        command->write.results[i].outcome = WRITE_FAILED;
+}
+
+/* Gathers the chosen items and their results into arrays of their own. */
+static void gather(struct command *command, const bool *chosen, struct write_run *run)
+{
+    const struct write_command *write = &command->write;
+    struct write_item *items = arena_alloc(&command->arena, (write->item_count + 1) * sizeof(*items));
+    struct write_result *results = arena_alloc(&command->arena, (write->item_count + 1) * sizeof(*results));
+
+    run->count = 0;
+    run->items = items;
+    run->results = results;
+    for (size_t i = 0; i < write->item_count; i++)
+        if (chosen[i]) {
+            items[run->count] = write->items[i];
+            results[run->count++] = write->results[i];
+        }
+}
+
+static void scatter(struct command *command, const bool *chosen, const struct write_run *run)
+{
+    size_t next = 0;
+
+    for (size_t i = 0; i < command->write.item_count; i++)
+        if (chosen[i])
+            command->write.results[i] = run->results[next++];
+}
+
+int core__run_write(struct core *core, struct command *command, const bool *chosen, const struct write_run *how)
+{
+    struct write_command *write = &command->write;
+    struct overlay *overlay = how->overlay;
+    struct write_run run = {
+        .dialect = command->dialect,
+        .items = write->items,
+        .count = write->item_count,
+        .atomic = write->atomic,
+        .last = chosen == NULL,
+        .overlay = overlay,
+        .ahead = how->ahead,
+        .placing = how->placing,
+        .parsed = chosen == NULL ? how->parsed : NULL,
+        .arena = &command->arena,
+        .results = write->results,
+    };
+    size_t mark = overlay != NULL ? overlay_mark(overlay) : 0;
+    bool failed;
+
+    if (chosen != NULL)
+        gather(command, chosen, &run);
+    int r = write__run(core, &run, &failed);
+    if (r < 0)
+        return tl_trace(r);
+    if (chosen != NULL)
+        scatter(command, chosen, &run);
+    if (run.too_large)
+        refuse_too_large(core, command);
+    write->rolled_back = write->atomic && failed;
+    if (write->rolled_back && overlay != NULL) {
+        overlay_rollback_to(overlay, mark);
+        ahead_clear(how->ahead);
+    }
+    return 0;
+}
+
+int core__do_write(struct core *core, struct command *command)
+{
+    make_results(command);
+    if (command->write.atomic && command->write.transaction.len == 0 &&
+        command->write.item_count > core->limits.transaction_changes_max) {
+        refuse_too_large(core, command);
+        return 0;
+    }
+    if (needs_owners(core, &command->write))
+        return owners__write(core, command);
+    return core__run_write(core, command, NULL, &(struct write_run){0});
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Document records. README.md, "Document record":
+ *
+ *     ts (u64be) · flags (1) · version (varint) · seq_no (varint) · [batch (varint)] · [singles] · [routing] · [lease] · source
+ *
+ * Singles, routing and lease are a length (varint) and their bytes. The timestamp comes first at a fixed place, so that a
+ * transaction can stamp its records when it commits.
+ */
+#include "core/documents/doc.h"
+
+enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_FLAGS = 31 };
+
+enum { DOC_TS_BYTES = 8 };
+
+static void write_u32(char *to, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        to[i] = (char)(value >> (24 - 8 * i));
+}
+
+struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id)
+{
+    write_u32(bytes, index);
+    bytes[4] = (char)(type >> 8);
+    bytes[5] = (char)type;
+    memcpy(bytes + DOC_KEY_PREFIX_BYTES, id.data, id.len);
+    return slice_make(bytes, DOC_KEY_PREFIX_BYTES + id.len);
+}
+
+bool doc_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type, struct slice *ret_id)
+{
+    const unsigned char *bytes = (const unsigned char *)key.data;
+
+    if (key.len < DOC_KEY_PREFIX_BYTES || key.len > DOC_KEY_BYTES_MAX)
+        return false;
+    *ret_index = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+    *ret_type = (uint16_t)(bytes[4] << 8 | bytes[5]);
+    *ret_id = slice_from_offset(key, DOC_KEY_PREFIX_BYTES);
+    return true;
+}
+
+static void encode_text(struct buf *buf, struct slice text)
+{
+    if (text.data == NULL)
+        return;
+    buf_varint(buf, text.len);
+    buf_slice(buf, text);
+}
+
+void doc_encode(struct buf *buf, const struct doc *doc)
+{
+    unsigned flags = (doc->deleted ? DOC_DELETED : 0u) | (doc->batch != 0 ? DOC_BATCH : 0u) |
+                     (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u) |
+                     (doc->singles.len != 0 ? DOC_SINGLES : 0u);
+
+    buf_u64be(buf, doc->ts);
+    buf_byte(buf, (char)flags);
+    buf_varint(buf, (uint64_t)doc->version);
+    buf_varint(buf, (uint64_t)doc->seq_no);
+    if (doc->batch != 0)
+        buf_varint(buf, doc->batch);
+    if (doc->singles.len != 0)
+        encode_text(buf, doc->singles);
+    encode_text(buf, doc->routing);
+    encode_text(buf, doc->lease);
+    if (!doc->deleted)
+        buf_slice(buf, doc->source);
+}
+
+static bool decode_text(struct slice *rest, bool there, struct slice *ret_text)
+{
+    uint64_t len;
+
+    *ret_text = SLICE_NONE;
+    return !there || (slice_take_varint(rest, &len) && slice_take(rest, (size_t)len, ret_text));
+}
+
+int doc_decode(struct slice record, struct doc *ret_doc)
+{
+    struct slice rest = record, flag_byte;
+    struct doc doc = {0};
+    uint64_t version, seq_no;
+
+    if (!slice_take_u64be(&rest, &doc.ts) || !slice_take(&rest, 1, &flag_byte) || !slice_take_varint(&rest, &version) ||
+        !slice_take_varint(&rest, &seq_no))
+        return tl_trace(TL_ERR_CORRUPT);
+    unsigned flags = (unsigned char)flag_byte.data[0];
+    if ((flags & ~(unsigned)DOC_FLAGS) != 0 || ((flags & DOC_BATCH) != 0 && !slice_take_varint(&rest, &doc.batch)) ||
+        !decode_text(&rest, (flags & DOC_SINGLES) != 0, &doc.singles) || doc.singles.len % 2 != 0 ||
+        !decode_text(&rest, (flags & DOC_ROUTING) != 0, &doc.routing) ||
+        !decode_text(&rest, (flags & DOC_LEASE) != 0, &doc.lease))
+        return tl_trace(TL_ERR_CORRUPT);
+    doc.deleted = (flags & DOC_DELETED) != 0;
+    doc.version = (int64_t)version;
+    doc.seq_no = (int64_t)seq_no;
+    doc.source = rest;
+    *ret_doc = doc;
+    return 0;
+}
+
+bool doc_has_single(const struct doc *doc, uint16_t field)
+{
+    for (size_t i = 0; i + 1 < doc->singles.len; i += 2)
+        if ((uint16_t)((unsigned char)doc->singles.data[i] << 8 | (unsigned char)doc->singles.data[i + 1]) == field)
+            return true;
+    return false;
+}
+
+void doc_stamp(char *record, tl_ts ts)
+{
+    for (int i = 0; i < DOC_TS_BYTES; i++)
+        record[i] = (char)(ts >> (56 - 8 * i));
+}
+
+static int doc_outcome(int r)
+{
+    return r == STORE_NOT_FOUND ? DOC_NOT_FOUND : r == STORE_TOO_OLD ? DOC_TOO_OLD : r;
+}
+
+static int read_record(const struct view *view, struct slice key, struct doc *ret_doc)
+{
+    struct store_value value;
+    int r = view_get(view, SPACE_DOCUMENTS, key, &value);
+
+    if (r != 0)
+        return doc_outcome(r);
+    r = doc_decode(value.bytes, ret_doc);
+    if (r < 0) {
+        store_value_release(&value);
+        return tl_trace(r);
+    }
+    ret_doc->value = value;
+    return 0;
+}
+
+/* Turns a tombstone into an absence. */
+static int live_only(int r, struct doc *doc)
+{
+    if (r != 0 || !doc->deleted)
+        return r;
+    doc_release(doc);
+    return DOC_NOT_FOUND;
+}
+
+int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+
+    if (id.len > DOC_ID_BYTES_MAX)
+        return DOC_NOT_FOUND;
+    return read_record(view, doc_key(bytes, index, type, id), ret_doc);
+}
+
+int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
+{
+    return live_only(doc_get_any(view, index, type, id, ret_doc), ret_doc);
+}
+
+int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+
+    if (document_key.len + sizeof(index) > sizeof(bytes))
+        return DOC_NOT_FOUND;
+    write_u32(bytes, index);
+    memcpy(bytes + sizeof(index), document_key.data, document_key.len);
+    return live_only(read_record(view, slice_make(bytes, sizeof(index) + document_key.len), ret_doc), ret_doc);
+}
+
+void doc_release(struct doc *doc)
+{
+    store_value_release(&doc->value);
+    *doc = (struct doc){0};
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Updates. A document that exists is merged with `doc` or given to the script; one that does not is made from
+ * `upsert`, from `doc` with doc_as_upsert, or by the script with scripted_upsert.
+ */
+#include "core/documents/update.h"
+
+#include "core/catalog/catalog.h"
+#include "json/merge.h"
+#include "script/script.h"
+
+static int refuse_script(struct update *update, struct problem *cause, struct problem *ret_problem)
+{
+    struct problem *copy = arena_alloc(update->arena, sizeof(*copy));
+
+    *copy = *cause;
+    problem_set(ret_problem, update->arena, PROBLEM_ILLEGAL_ARGUMENT, "failed to execute script");
+    ret_problem->caused_by = copy;
+    return UPDATE_REFUSED;
+}
+
+/* --- Finding the script ------------------------------------------------------------------------------------------- */
+
+/* A script as it is to be compiled. */
+struct script_text {
+    struct slice lang;
+    struct slice source;
+    struct slice name; /* empty: inline */
+};
+
+static int find_stored(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
+{
+    struct slice id = update->item->update->script_id;
+    const struct catalog_object *script = catalog_object(update->catalog, CATALOG_SCRIPTS, id);
+    struct problem cause;
+
+    if (script == NULL) {
+        struct slice lang = update->item->update->script_lang;
+        struct slice named = lang.data == NULL || update->dialect != DIALECT_5
+                                 ? SLICE_LIT("")
+                                 : arena_printf(update->arena, " using lang [%.*s]", SLICE_ARG(lang));
+        problem_set(&cause, update->arena, PROBLEM_RESOURCE_NOT_FOUND,
+                    "unable to find script [%.*s]%.*s in cluster state", SLICE_ARG(id), SLICE_ARG(named));
+        return refuse_script(update, &cause, ret_problem);
+    }
+    /* To 7.x a stored script is its source; 5.x calls it by its name. */
+    struct slice name = update->dialect == DIALECT_5 ? script->name : SLICE_NONE;
+    *ret_text = (struct script_text){script->lang, script->body, name};
+    return 0;
+}
+
+static int find_file(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
+{
+    const struct write_update *asked = update->item->update;
+    struct slice lang = asked->script_lang.data == NULL ? SLICE_LIT("painless") : asked->script_lang;
+    const struct catalog_object *script;
+    struct problem cause;
+
+    if (catalog_file_script(update->catalog, lang, asked->script_file, update->arena, &script, &cause) != 0)
+        return refuse_script(update, &cause, ret_problem);
+    *ret_text = (struct script_text){lang, script->body, asked->script_file};
+    return 0;
+}
+
+static int find_script(struct update *update, struct script_text *ret_text, struct problem *ret_problem)
+{
+    const struct write_update *asked = update->item->update;
+
+    if (asked->script_id.data != NULL)
+        return find_stored(update, ret_text, ret_problem);
+    if (asked->script_file.data != NULL)
+        return find_file(update, ret_text, ret_problem);
+    *ret_text = (struct script_text){asked->script_lang, asked->script_source, SLICE_NONE};
+    return 0;
+}
+
+static int compile(struct update *update, struct script **ret_script, struct problem *ret_problem)
+{
+    enum script_lang lang = SCRIPT_DEFAULT;
+    struct script_text text;
+    struct problem cause;
+
+    if (find_script(update, &text, ret_problem) != 0)
+        return UPDATE_REFUSED;
+    if (text.lang.data != NULL && !script_lang_from(text.lang, &lang)) {
+        problem_set(&cause, update->arena, PROBLEM_ILLEGAL_ARGUMENT, "script_lang not supported [%.*s]",
+                    SLICE_ARG(text.lang));
+        return refuse_script(update, &cause, ret_problem);
+    }
+    if (text.name.len == 0 && text.source.len > SCRIPT_SOURCE_BYTES_MAX) {
+        problem_set(&cause, update->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "exceeded max allowed inline script size in bytes [%zu] with size [%zu] for script [%.*s]",
+                    SCRIPT_SOURCE_BYTES_MAX, text.source.len, SLICE_ARG(text.source));
+        return refuse_script(update, &cause, ret_problem);
+    }
+    int r = update->scripts != NULL
+                ? script_cache_compile(update->scripts, lang, SCRIPT_FOR_UPDATE, text.source, text.name, ret_script,
+                                       update->arena, &cause)
+                : script_compile(lang, SCRIPT_FOR_UPDATE, text.source, text.name, ret_script, update->arena, &cause);
+    return r == 0 ? 0 : refuse_script(update, &cause, ret_problem);
+}
+
+/* --- Running it --------------------------------------------------------------------------------------------------- */
+
+static enum update_op op_of(enum script_op op, bool exists)
+{
+    switch (op) {
+    case SCRIPT_OP_INDEX: return exists ? UPDATE_INDEX : UPDATE_NOOP; /* an upsert creates or does nothing */
+    case SCRIPT_OP_CREATE: return exists ? UPDATE_NOOP : UPDATE_CREATE;
+    case SCRIPT_OP_DELETE: return exists ? UPDATE_DELETE : UPDATE_NOOP;
+    default: return UPDATE_NOOP;
+    }
+}
+
+/* What the run at hand may take: what is shared with others of the command, and what the submitter grants. */
+static struct script_limits limits_of(const struct update *update)
+{
+    struct script_limits limits = update->limits;
+    uint64_t granted = update->item->update->script_steps;
+
+    if (update->steps != NULL && *update->steps + UPDATE_STEPS_SHARE < limits.steps_max)
+        limits.steps_max = *update->steps + UPDATE_STEPS_SHARE;
+    if (granted != 0 && granted < limits.steps_max)
+        limits.steps_max = granted;
+    return limits;
+}
+
+static void account(struct update *update, const struct script_limits *limits, const struct script_update *run)
+{
+    uint64_t shared = run->steps > UPDATE_STEPS_SHARE ? run->steps - UPDATE_STEPS_SHARE : 0;
+
+    if (update->steps != NULL)
+        *update->steps -= shared < *update->steps ? shared : *update->steps;
+    update->script_long = run->spent && limits->steps_max == update->item->update->script_steps;
+}
+
+static int run_script(struct update *update, struct slice source, struct problem *ret_problem)
+{
+    tl_cleanup(script_unrefp) struct script *script = NULL;
+    const struct write_update *asked = update->item->update;
+    const struct doc *old = update->old;
+    struct script_limits limits = limits_of(update);
+    struct problem cause;
+    int r = compile(update, &script, ret_problem);
+
+    if (r != 0)
+        return r;
+    struct script_update run = {
+        .ctx = old == NULL                    ? SCRIPT_CTX_UPSERT
+               : update->dialect == DIALECT_5 ? SCRIPT_CTX_UPDATE_TYPED
+                                              : SCRIPT_CTX_UPDATE,
+        .index = update->index,
+        .type = update->type,
+        .id = update->item->id,
+        .routing = old == NULL ? SLICE_NONE : old->routing,
+        .version = old == NULL ? -1 : old->version,
+        .now_ms = (int64_t)(update->ts / TL_MS),
+        .source = source,
+        .params = asked->script_params,
+    };
+    r = script_run_update(script, &limits, update->arena, &run, &cause);
+    account(update, &limits, &run);
+    if (r == SCRIPT_UNFIT) {
+        *ret_problem = cause;
+        return UPDATE_REFUSED;
+    }
+    if (r != 0)
+        return refuse_script(update, &cause, ret_problem);
+    update->op = op_of(run.op_after, old != NULL);
+    update->source = update->op == UPDATE_INDEX || update->op == UPDATE_CREATE ? run.source_after : source;
+    /* 5.x takes what it does not know for "none", but has no document to show then. */
+    if (update->dialect == DIALECT_5 && update->op == UPDATE_NOOP && !slice_is(run.op_text, "none"))
+        update->source = SLICE_NONE;
+    return 0;
+}
+
+/* Whether the update is by a script. */
+static bool has_script(const struct write_update *asked)
+{
+    return asked->script_source.data != NULL || asked->script_id.data != NULL || asked->script_file.data != NULL;
+}
+
+/* --- Without a script --------------------------------------------------------------------------------------------- */
+
+static int merge(struct update *update, struct problem *ret_problem)
+{
+    const struct write_update *asked = update->item->update;
+    struct buf merged = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc base, patch;
+    int r = json_parse_stored(update->scratch, update->old->source, &base);
+
+    if (r < 0)
+        return tl_trace(r);
+    if (json_parse(update->scratch, asked->doc, update->dialect, JSON_DUPLICATES | JSON_DOCUMENT, &patch,
+                   ret_problem) != 0)
+        return UPDATE_REFUSED;
+    bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
+    update->op = changed || !asked->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
+    update->source = update->op == UPDATE_NOOP ? update->old->source : arena_copy(update->arena, buf_view(&merged));
+    buf_deinit(&merged);
+    return 0;
+}
+
+static int make_new(struct update *update, struct problem *ret_problem)
+{
+    const struct write_update *asked = update->item->update;
+    struct slice source = asked->upsert;
+
+    if (source.data == NULL && asked->doc_as_upsert)
+        source = asked->doc;
+    if (asked->scripted_upsert && has_script(asked))
+        return run_script(update, source.data == NULL ? SLICE_LIT("{}") : source, ret_problem);
+    if (source.data == NULL)
+        return UPDATE_MISSING;
+    update->op = UPDATE_CREATE;
+    update->source = source;
+    return 0;
+}
+
+int update_run(struct update *update, struct problem *ret_problem)
+{
+    if (update->old == NULL)
+        return make_new(update, ret_problem);
+    if (has_script(update->item->update))
+        return run_script(update, update->old->source, ret_problem);
+    return merge(update, ret_problem);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Updates: what `_update` makes of a document, by a partial document or by a script.
+ *
+ * The core is one thread, and a script may run for a tenth of a second and then fail. So those who submit bound it twice:
+ *
+ * - An update may grant its script few steps (write_update.script_steps). One that wants more is given up with
+ *   `script_long`; who submitted it tries it again with update_run() on a thread of its own, and submits it without the bound
+ *   only when it has been seen to succeed. A script that fails changes nothing, so its failure may be answered from there.
+ * - The scripts of one command share what one script may take, beside UPDATE_STEPS_SHARE that each may take anyhow.
+ */
+#ifndef TL_CORE_UPDATE_H
+#define TL_CORE_UPDATE_H
+
+#include "core/step/command.h"
+#include "core/documents/doc.h"
+
+struct catalog;
+struct script_cache;
+
+/* Steps that a script of a command with many has whatever the others took: hundreds of times what people write. */
+#define UPDATE_STEPS_SHARE ((uint64_t)20000)
+
+/* Returns: what the scripts of a command share at its beginning. */
+static inline uint64_t update_steps_shared(const struct script_limits *limits)
+{
+    return limits->steps_max > UPDATE_STEPS_SHARE ? limits->steps_max - UPDATE_STEPS_SHARE : 0;
+}
+
+enum update_op { UPDATE_INDEX, UPDATE_CREATE, UPDATE_DELETE, UPDATE_NOOP };
+
+/* What an update starts from and what it comes to. */
+struct update {
+    enum dialect dialect;
+    const struct write_item *item;
+    struct slice index; /* names, as a script sees them */
+    struct slice type;
+    const struct doc *old; /* NULL: the document does not exist */
+    const struct catalog *catalog;
+    struct script_cache *scripts; /* NULL: scripts are compiled for this run alone */
+    struct script_limits limits;
+    uint64_t *steps;       /* in and out: left to all scripts of the command; NULL: nobody shares them */
+    tl_ts ts;              /* what a script takes for the time */
+    struct arena *arena;   /* takes the new source, and the problem */
+    struct arena *scratch; /* for as long as this takes */
+
+    bool script_long;    /* out: refused for more than item->update->script_steps */
+    enum update_op op;   /* out */
+    struct slice source; /* out: the new source; of a noop and a delete the old one; absent where none is shown */
+};
+
+enum {
+    UPDATE_REFUSED = 1, /* *ret_problem says why */
+    UPDATE_MISSING = 2, /* no document, and nothing to put in its place */
+};
+
+/*
+ * Computes an update; changes nothing. May run on any thread, where all that it is given may be used.
+ * Returns: 0; UPDATE_REFUSED, UPDATE_MISSING; TL_ERR_CORRUPT for a stored source that is no JSON.
+ */
+int update_run(struct update *update, struct problem *ret_problem) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run of a write: its items in order, their entries together at the end.
+ *
+ * Later items see earlier ones through core->pending, or through the overlay. Entries are collected over the whole run,
+ * so that a bulk load writes few large ones; a run that parses more than WRITE_SCRATCH_BYTES_MAX writes them out in
+ * between, each time under a number of its own.
+ */
+#include "core/documents/update.h"
+#include "core/documents/write_internal.h"
+
+#include "base/check.h"
+#include "core/upkeep/maintain.h"
+#include "mapping/shard.h"
+
+/* --- Recording ---------------------------------------------------------------------------------------------------- */
+
+/* In a transaction a count's change is kept in its overlay, and folded in when it commits. Puts what has been counted. */
+static int put_counted(struct writing *work)
+{
+    struct overlay *overlay = work->sink.overlay;
+    struct buf value = BUF_INIT(16);
+    char bytes[COUNTER_KEY_BYTES];
+    struct slice key = counter_key(bytes, work->counted.index, work->counted.type), before;
+    uint64_t delta = 0;
+
+    if (work->counted.change == 0)
+        return 0;
+    if (overlay_get(overlay, SPACE_SYSTEM, key, &before) == 0 && before.data != NULL &&
+        !slice_take_u64be(&before, &delta))
+        return tl_trace(TL_ERR_CORRUPT);
+    buf_u64be(&value, delta + (uint64_t)work->counted.change);
+    overlay_put(overlay, SPACE_SYSTEM, key, buf_view(&value));
+    buf_deinit(&value);
+    work->counted.change = 0;
+    return 0;
+}
+
+static int count_in_overlay(struct writing *work, uint32_t index, uint16_t type, int64_t change)
+{
+    int r = 0;
+
+    if (work->counted.index != index || work->counted.type != type)
+        r = put_counted(work);
+    work->counted.index = index;
+    work->counted.type = type;
+    work->counted.change += change;
+    return r;
+}
+
+static int count(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
+
+    if (change == 0)
+        return 0;
+    if (work->sink.overlay != NULL)
+        return count_in_overlay(work, at->index->number, at->type->number, change);
+    counter__add(&work->core->counters, counters__of(&work->core->counters, at->index->number), at->type->number,
+                 change);
+    return 0;
+}
+
+static void mark_lease(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    struct slice before = at->state.live ? at->old.lease : SLICE_NONE;
+    struct slice after = doc->deleted ? SLICE_NONE : doc->lease;
+
+    if (before.data != NULL && !slice_equal(before, after))
+        lease__unmark(&work->sink, before, at->key);
+    if (after.data != NULL)
+        lease__mark(&work->sink, after, at->key);
+}
+
+/* Lets later items of the unit see the document. */
+static void remember(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    struct core *core = work->core;
+
+    if (work->sink.overlay != NULL || (work->run->last && work->run->count == 1))
+        return;
+    struct doc *copy = arena_alloc(&core->arena, sizeof(*copy));
+    *copy = *doc;
+    copy->value = (struct store_value){0};
+    map_put(&core->pending, at->key, copy);
+}
+
+int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc)
+{
+    buf_clear(&work->record);
+    doc_encode(&work->record, doc);
+    mark_lease(work, at, doc); /* first: in an overlay the old record goes with the new one */
+    sink_put(&work->sink, SPACE_DOCUMENTS, at->key, buf_view(&work->record));
+    work->bytes += at->key.len + work->record.len;
+    if (work->sink.overlay == NULL)
+        seen_changes_note(&work->core->changes, at->key, work->core->ts);
+    if (doc->deleted)
+        maintain__mark_tombstone(&work->sink, doc->ts, at->key);
+    remember(work, at, doc);
+    return count(work, at, doc);
+}
+
+/* --- Results ------------------------------------------------------------------------------------------------------ */
+
+void writing__name(struct writing *work, struct writing_item *at)
+{
+    struct arena *arena = work->run->arena;
+    int type = at->type == NULL ? -1 : at->type->number;
+
+    if (work->named_index != at->index->number) {
+        work->index_name = arena_copy(arena, at->index->name);
+        work->index_uuid = arena_copy(arena, at->index->uuid);
+        work->named_type = -1;
+        work->named_index = at->index->number;
+    }
+    if (type >= 0 && work->named_type != type) {
+        work->type_name = arena_copy(arena, at->type->name);
+        work->named_type = type;
+    }
+    at->result->index = work->index_name;
+    at->result->index_uuid = work->index_uuid;
+    at->result->shard_count = at->index->shard_count;
+    at->result->type = type < 0 ? writing__type_text(at) : work->type_name;
+}
+
+void writing__shard_details(struct writing *work, struct writing_item *at)
+{
+    struct slice routing = at->routing.data != NULL ? at->routing : at->item->id;
+    uint32_t shard = shard_of(routing, at->index->shard_count == 0 ? 1 : at->index->shard_count);
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+
+    buf_json_string(&quoted, at->index->name);
+    problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"%.*s\",\"shard\":\"%u\",\"index\":%.*s",
+                    SLICE_ARG(at->index->uuid), shard, SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+}
+
+/* --- The run ------------------------------------------------------------------------------------------------------ */
+
+bool writing__ids_rise(const struct write_run *run)
+{
+    if (run->count < WRITE_CHUNK_ITEMS_MIN)
+        return false;
+    for (size_t i = 1; i < run->count; i++)
+        if (slice_compare(run->items[i - 1].id, run->items[i].id) > 0)
+            return false;
+    return true;
+}
+
+/* Whether an atomic write has become larger than a transaction may be, which the caller sees to where there is one. */
+static bool too_large(const struct writing *work)
+{
+    return work->run->atomic && work->sink.overlay == NULL && work->bytes > work->core->limits.transaction_bytes_max;
+}
+
+static int run_items(struct writing *work, bool *failed)
+{
+    struct write_run *run = work->run;
+
+    for (size_t i = 0; i < run->count && !run->too_large; i++) {
+        struct write_result *result = &run->results[i];
+        int r = WRITE_ITEM_FAILED;
+        if (result->problem.type == PROBLEM_NONE)
+            r = writing__item(work, &run->items[i], result);
+        else
+            result->index = run->items[i].index;
+        if (r < 0)
+            return tl_trace(r);
+        if (r == WRITE_ITEM_FAILED) {
+            result->outcome = WRITE_FAILED;
+            *failed = true;
+        }
+        if (work->core->scratch.used > WRITE_SCRATCH_BYTES_MAX)
+            writing__flush_entries(work);
+        run->too_large = too_large(work);
+    }
+    return 0;
+}
+
+struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
+                              struct arena *arena)
+{
+    struct core *core = work->core;
+
+    return (struct update){
+        .dialect = dialect,
+        .item = at->item,
+        .index = at->index->name,
+        .type = writing__type_text(at),
+        .catalog = core->catalog,
+        .scripts = core->scripts,
+        .limits = core->limits.script,
+        .steps = &work->script_steps,
+        .ts = core->ts,
+        .arena = arena,
+        .scratch = &core->scratch,
+    };
+}
+
+int write__run(struct core *core, struct write_run *run, bool *ret_failed)
+{
+    struct writing work = {
+        .core = core,
+        .run = run,
+        .sink = {core->batch, run->overlay},
+        .view = core__view(core, run->overlay),
+        .committed = core__view(core, NULL),
+        .batch = run->count >= WRITE_CHUNK_ITEMS_MIN ? core->ts : 0,
+        .record = BUF_INIT(BUF_UNLIMITED),
+        .script_steps = update_steps_shared(&core->limits.script),
+        .walks = writing__ids_rise(run),
+        .named_type = -1,
+    };
+    bool failed = false;
+    int r;
+
+    REQUIRE(core->open);
+    r = run_items(&work, &failed);
+    if (r == 0)
+        writing__flush_entries(&work);
+    if (r == 0)
+        r = put_counted(&work);
+    buf_deinit(&work.record);
+    doc_run_free(work.walk);
+    if (r == 0 && ((failed && run->atomic && run->overlay == NULL) || run->too_large))
+        core__abandon(core);
+    *ret_failed = failed;
+    return r;
+}

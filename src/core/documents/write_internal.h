@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the write executor share: one run, and one item of it. */
+#ifndef TL_CORE_WRITE_INTERNAL_H
+#define TL_CORE_WRITE_INTERNAL_H
+
+#include "core/step/core_internal.h"
+#include "core/documents/doc.h"
+#include "core/documents/doc_run.h"
+#include "core/documents/version.h"
+#include "core/documents/write.h"
+#include "mapping/document.h"
+#include "mapping/entry.h"
+
+/* From this many items on a command writes its entries in chunks. */
+#define WRITE_CHUNK_ITEMS_MIN 32
+/* Fields of a document of a bulk that go over to singles one by one; beyond, all do. */
+#define WRITE_SINGLES_MAX 32
+/* Bytes of parsed documents after which a command's entries are written out. */
+#define WRITE_SCRATCH_BYTES_MAX ((size_t)32 << 20)
+
+enum {
+    WRITE_ITEM_FAILED = 1, /* the result says why */
+};
+
+/*
+ * The source of an item, taken apart to find where the document will lie. It is in the core's arena, and good for the run of
+ * the same unit under the same mapping, which needs not do it again.
+ */
+struct write_parsed {
+    const struct mapping *mapping; /* NULL: it was not, or could not be */
+    const struct mapping_type *type;
+    struct document document;
+};
+
+/* The entries of one index and one batch that a run has collected and not yet written. */
+struct write_entries {
+    struct write_entries *next;
+    struct entry_set set;
+};
+
+struct writing {
+    struct core *core;
+    struct write_run *run;
+    struct change_sink sink;
+    struct view view;
+    uint64_t batch; /* of entries: 0 singles */
+    uint64_t flushes;
+    struct write_entries *entries;
+    struct buf record;     /* reused */
+    size_t bytes;          /* of keys and records written */
+    uint64_t script_steps; /* left to all scripts of the command (update.h) */
+    struct doc_run *walk;  /* over what the run replaces, in a bulk whose ids rise; NULL: not begun */
+    struct view committed; /* what it walks over: the view without the transaction's own writes */
+    bool walks;            /* it is to be begun by the first item that reads */
+
+    /* Documents more or fewer, in a transaction: of the index and type counted last, and not in its overlay yet. */
+    struct {
+        uint32_t index;
+        uint16_t type;
+        int64_t change;
+    } counted;
+
+    /* Names for results, in the run's arena, of the index and type written last. */
+    uint32_t named_index;
+    int named_type;
+    struct slice index_name;
+    struct slice index_uuid;
+    struct slice type_name;
+};
+
+/* One item at work. */
+struct writing_item {
+    const struct write_item *item;
+    struct write_result *result;
+    const struct catalog_index *index;
+    const struct catalog_alias *alias; /* by which the index was found; NULL: by its name */
+    const struct mapping_type *type;   /* NULL: the index has no such type yet */
+    struct slice routing;              /* data NULL: none */
+    struct slice key;                  /* in the scratch arena, once there is a type */
+    bool has_old;                      /* `old` is a document, or a tombstone that counts still */
+    struct doc old;
+    struct version_state state;
+};
+
+/* Runs one item. Returns: 0; WRITE_ITEM_FAILED; fatal codes. */
+int writing__item(struct writing *work, const struct write_item *item, struct write_result *result) TL_MUST_USE;
+
+/* Returns: whether it is a bulk whose ids rise, so that what it replaces can be read by one walk (doc_run.h). */
+bool writing__ids_rise(const struct write_run *run);
+
+/* Finds the item's index, making it where the item may, and its type where there is one. As writing__item(). */
+int writing__find(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Makes the type where it is missing, and the item's key. */
+int writing__ensure_type(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Reads what is there: fills has_old, old and state. */
+int writing__load(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Checks the version rules; on a conflict fills the result. */
+int writing__check_version(struct writing *work, struct writing_item *at, bool create) TL_MUST_USE;
+
+/*
+ * Collects what becomes of a document's entries when `doc` with these values replaces at->old, and says in doc->batch and
+ * doc->singles which shape they then have. Requires: doc->ts and doc->source are set.
+ */
+int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document,
+                            struct doc *doc) TL_MUST_USE;
+/* The same when a document is deleted. */
+int writing__remove_entries(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Writes out the entries collected so far. What the scratch arena held is gone after it. */
+void writing__flush_entries(struct writing *work);
+/* Records what the run made of a document: in the sink, the pending documents, the counters, the lease marks. */
+int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc) TL_MUST_USE;
+/* Fills what a result says of the index and type. */
+void writing__name(struct writing *work, struct writing_item *at);
+
+/* A problem with the details of the document's shard: index_uuid, shard, index. */
+void writing__shard_details(struct writing *work, struct writing_item *at);
+/* Returns: the type as the client named it. */
+static inline struct slice writing__type_text(const struct writing_item *at)
+{
+    return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
+}
+
+struct update;
+/* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
+struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
+                              struct arena *arena);
+
+/* --- lease.c ------------------------------------------------------------------------------------------------------ */
+
+/* Keeps the marks of ephemeral documents: SPACE_SYSTEM, 'e', session (varint length and bytes), document key. */
+void lease__mark(const struct change_sink *sink, struct slice session, struct slice key);
+void lease__unmark(const struct change_sink *sink, struct slice session, struct slice key);
+
+/* Returns: 0 and the next session after `after` with marked documents, in `arena`; STORE_NOT_FOUND; fatal codes. */
+int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session) TL_MUST_USE;
+/* How many documents are marked for a session. */
+int lease__count(struct core *core, struct slice session, size_t *ret_count) TL_MUST_USE;
+
+#endif

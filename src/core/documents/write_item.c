@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One item of a write. README.md, "A write, item by item". The order of the checks is Elasticsearch's, since it decides
+ * which of several errors a client sees: index, routing, the source against the mapping, the version.
+ */
+#include "core/catalog/catalog_internal.h"
+#include "core/catalog/index.h"
+#include "core/documents/update.h"
+#include "core/documents/write_internal.h"
+
+#include "mapping/shard.h"
+
+/* --- Index, type, routing ----------------------------------------------------------------------------------------- */
+
+/* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
+static bool makes_index(const struct writing *work, const struct write_item *item)
+{
+    return item->op != WRITE_DELETE || work->run->dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
+}
+
+static bool auto_create_allowed(struct core *core)
+{
+    static const char refusal[] = "\"action.auto_create_index\":\"false\"";
+    const struct catalog_object *settings = catalog_object(core->catalog, CATALOG_CLUSTER, SLICE_LIT("settings"));
+
+    return settings == NULL || memmem(settings->body.data, settings->body.len, refusal, sizeof(refusal) - 1) == NULL;
+}
+
+/* The client insists on an alias, and the name is none. */
+static int fail_no_alias(struct writing *work, struct writing_item *at)
+{
+    struct slice name = at->item->index;
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+
+    buf_json_string(&quoted, name);
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_INDEX_NOT_FOUND,
+                "no such index [%.*s] and [require_alias] request flag is [true] and [%.*s] is not an alias",
+                SLICE_ARG(name), SLICE_ARG(name));
+    problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return WRITE_ITEM_FAILED;
+}
+
+static int find_index(struct writing *work, struct writing_item *at)
+{
+    struct core *core = work->core;
+    const struct write_item *item = at->item;
+    struct problem *problem = &at->result->problem;
+    bool missing = catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index);
+
+    if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
+        return fail_no_alias(work, at);
+    if (missing && makes_index(work, item) && auto_create_allowed(core) &&
+        index__auto_create(core, item->index, item->type, work->run->dialect, work->run->arena, problem) != 0)
+        return WRITE_ITEM_FAILED;
+    if (catalog_find(core->catalog, item->index, true, work->run->dialect, work->run->arena, &at->index, &at->alias,
+                     problem) != 0)
+        return WRITE_ITEM_FAILED;
+    if (at->index->write_block != NULL) {
+        problem_set(problem, work->run->arena, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];",
+                    SLICE_ARG(at->index->name), at->index->write_block);
+        return WRITE_ITEM_FAILED;
+    }
+    return 0;
+}
+
+static int find_routing(struct writing *work, struct writing_item *at)
+{
+    struct slice own = at->item->routing;
+    struct slice aliased = at->alias == NULL ? SLICE_NONE : at->alias->index_routing;
+
+    if (own.len > 0)
+        at->routing = own;
+    if (aliased.data == NULL)
+        return 0;
+    if (own.len > 0 && !slice_equal(own, aliased)) {
+        problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "Alias [%.*s] has index routing associated with it [%.*s], and was provided with routing value "
+                    "[%.*s], rejecting operation",
+                    SLICE_ARG(at->item->index), SLICE_ARG(aliased), SLICE_ARG(own));
+        return WRITE_ITEM_FAILED;
+    }
+    at->routing = arena_copy(work->run->arena, aliased);
+    return 0;
+}
+
+static int check_routing(struct writing *work, struct writing_item *at)
+{
+    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
+
+    if (at->type == NULL || !at->type->routing_required || at->routing.data != NULL)
+        return 0;
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_ROUTING_MISSING,
+                "routing is required for [%.*s]/[%.*s]/[%.*s]", SLICE_ARG(at->index->name),
+                SLICE_ARG(writing__type_text(at)), SLICE_ARG(at->item->id));
+    buf_json_string(&quoted, at->index->name);
+    problem_details(&at->result->problem, work->run->arena, "\"index_uuid\":\"_na_\",\"index\":%.*s",
+                    SLICE_ARG(buf_view(&quoted)));
+    buf_deinit(&quoted);
+    return WRITE_ITEM_FAILED;
+}
+
+static void make_key(struct writing *work, struct writing_item *at)
+{
+    char *bytes = arena_alloc(&work->core->scratch, DOC_KEY_PREFIX_BYTES + at->item->id.len);
+
+    at->key = doc_key(bytes, at->index->number, at->type->number, at->item->id);
+}
+
+/* A typeless request means `_doc`, which in turn means an index's only type, whatever its name (mapping.h). */
+static struct slice type_wanted(const struct writing_item *at)
+{
+    return at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
+}
+
+int writing__find(struct writing *work, struct writing_item *at)
+{
+    int r = find_index(work, at);
+
+    if (r == 0)
+        r = find_routing(work, at);
+    if (r != 0)
+        return r;
+    at->type = mapping_type(at->index->mapping, type_wanted(at));
+    writing__name(work, at);
+    r = check_routing(work, at);
+    if (r == 0 && at->type != NULL)
+        make_key(work, at);
+    return r;
+}
+
+/* Finds an index and type again after the catalog has changed under them. */
+static void find_again(struct writing *work, struct writing_item *at, uint32_t number)
+{
+    at->index = catalog_index_by_number(work->core->catalog, number);
+    if (at->alias != NULL)
+        at->alias = catalog_index_alias(at->index, at->item->index);
+    at->type = mapping_type(at->index->mapping, type_wanted(at));
+}
+
+/* Indices of 7.x have one type. Returns: 0, WRITE_ITEM_FAILED. */
+static int refuse_second_type(const struct writing *work, struct writing_item *at)
+{
+    const struct mapping *mapping = at->index->mapping;
+    if (work->run->dialect == DIALECT_5 || at->index->dialect == DIALECT_5 || mapping_type_count(mapping) == 0)
+        return 0;
+    struct slice first = mapping_type_at(mapping, 0)->name, second = type_wanted(at);
+    bool in_order = slice_compare(first, second) < 0;
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Rejecting mapping update to [%.*s] as the final mapping would have more than 1 type: [%.*s, %.*s]",
+                SLICE_ARG(at->index->name), SLICE_ARG(in_order ? first : second), SLICE_ARG(in_order ? second : first));
+    return WRITE_ITEM_FAILED;
+}
+
+int writing__ensure_type(struct writing *work, struct writing_item *at)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    bool hidden = at->item->op == WRITE_DELETE;
+
+    if (at->type != NULL && (hidden || !at->type->hidden))
+        return 0;
+    if (at->type == NULL && refuse_second_type(work, at) != 0)
+        return WRITE_ITEM_FAILED;
+    if (mapping_ensure_type(at->index->mapping, type_wanted(at), hidden, work->run->dialect, work->run->arena, &mapping,
+                            &at->result->problem) != 0)
+        return WRITE_ITEM_FAILED;
+    uint32_t number = at->index->number;
+    index__put_mapping(work->core, at->index, mapping, work->run->dialect);
+    find_again(work, at, number);
+    writing__name(work, at);
+    make_key(work, at);
+    return check_routing(work, at);
+}
+
+/* --- What is there ------------------------------------------------------------------------------------------------ */
+
+/* Whether a tombstone's version counts still. */
+static bool counts_still(const struct core *core, const struct doc *doc)
+{
+    return !doc->deleted || core->ts - doc->ts <= core->limits.tombstone_us;
+}
+
+/* Begins the walk over what a bulk replaces, from its first id to its last. */
+static void begin_walk(struct writing *work, const struct writing_item *at)
+{
+    const struct write_item *last = &work->run->items[work->run->count - 1];
+    char bytes[DOC_KEY_BYTES_MAX];
+
+    work->walks = false;
+    if (last->id.len <= DOC_ID_BYTES_MAX)
+        work->walk =
+            doc_run_new(&work->committed, at->key, doc_key(bytes, at->index->number, at->type->number, last->id));
+}
+
+/* By the walk, which does not know what the transaction itself has written. Returns: as doc_run_get(). */
+static int read_by_walk(struct writing *work, struct writing_item *at)
+{
+    const struct overlay *overlay = work->sink.overlay;
+    struct slice value;
+
+    if (work->walk == NULL ||
+        (overlay != NULL && overlay_get(overlay, SPACE_DOCUMENTS, at->key, &value) != STORE_NOT_FOUND))
+        return DOC_RUN_UNKNOWN;
+    return doc_run_get(work->walk, at->key, &at->old);
+}
+
+static int read_old(struct writing *work, struct writing_item *at)
+{
+    const struct doc *pending = work->core->pending.count == 0 ? NULL : map_get(&work->core->pending, at->key);
+
+    if (pending != NULL && work->sink.overlay == NULL) {
+        at->old = *pending;
+        return 0;
+    }
+    const struct seen *seen = at->item->seen;
+    if (seen != NULL && work->sink.overlay == NULL && seen_holds(seen, &work->core->changes, at->key)) {
+        at->old = seen->doc;
+        at->old.value = (struct store_value){0}; /* the command's */
+        return seen->found ? 0 : DOC_NOT_FOUND;
+    }
+    if (work->walks)
+        begin_walk(work, at);
+    int r = read_by_walk(work, at);
+    if (r != DOC_RUN_UNKNOWN)
+        return r;
+    return doc_get_any(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
+}
+
+int writing__load(struct writing *work, struct writing_item *at)
+{
+    int r = DOC_NOT_FOUND;
+
+    at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
+    if (at->type != NULL && !at->item->id_generated)
+        r = read_old(work, at);
+    if (r == DOC_NOT_FOUND)
+        return 0;
+    if (r != 0)
+        return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
+    at->has_old = counts_still(work->core, &at->old);
+    if (at->has_old)
+        at->state = (struct version_state){!at->old.deleted, at->old.version, at->old.seq_no};
+    else
+        doc_release(&at->old);
+    return 0;
+}
+
+static int fail_conflict(struct writing *work, struct writing_item *at, enum conflict_kind conflict)
+{
+    struct write_result *result = at->result;
+    struct buf words = BUF_INIT(BUF_UNLIMITED);
+    struct slice type = writing__type_text(at);
+
+    version__explain(&words, conflict, at->item, &at->state);
+    if (work->run->dialect == DIALECT_5)
+        problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT,
+                    "[%.*s][%.*s]: version conflict, %.*s", SLICE_ARG(type), SLICE_ARG(at->item->id),
+                    SLICE_ARG(buf_view(&words)));
+    else
+        problem_set(&result->problem, work->run->arena, PROBLEM_VERSION_CONFLICT, "[%.*s]: version conflict, %.*s",
+                    SLICE_ARG(at->item->id), SLICE_ARG(buf_view(&words)));
+    buf_deinit(&words);
+    writing__shard_details(work, at);
+    result->conflict = conflict;
+    result->version = at->state.version;
+    result->seq_no = at->state.seq_no;
+    return WRITE_ITEM_FAILED;
+}
+
+int writing__check_version(struct writing *work, struct writing_item *at, bool create)
+{
+    enum conflict_kind conflict = version__check(at->item, &at->state, create);
+
+    return conflict == CONFLICT_NONE ? 0 : fail_conflict(work, at, conflict);
+}
+
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
+
+/* What was parsed to find out where the document will lie (write_targets.c), if that holds still. */
+static bool parsed_before(const struct writing *work, const struct writing_item *at, struct document *ret_document)
+{
+    const struct write_run *run = work->run;
+    const struct write_parsed *parsed = run->parsed == NULL ? NULL : &run->parsed[at->item - run->items];
+
+    if (parsed == NULL || parsed->mapping != at->index->mapping || parsed->type != at->type)
+        return false;
+    *ret_document = parsed->document;
+    return true;
+}
+
+static int parse(struct writing *work, struct writing_item *at, struct slice source, const struct json_doc *parsed,
+                 struct document *ret_document)
+{
+    const struct mapping *mapping = at->index->mapping;
+    struct arena *arena = &work->core->scratch;
+    struct problem problem;
+    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, work->run->dialect, arena,
+                                                 ret_document, &problem)
+                           : document_parse(mapping, at->type, at->item->id, source, work->run->dialect, arena,
+                                            ret_document, &problem);
+
+    if (r != 0) {
+        problem_copy(&at->result->problem, &problem, work->run->arena);
+        return WRITE_ITEM_FAILED;
+    }
+    if (ret_document->update != NULL) {
+        uint32_t number = at->index->number;
+        core__put_mapping(work->core, number, ret_document->update);
+        find_again(work, at, number);
+    }
+    return 0;
+}
+
+/* Fills what every change tells. */
+static void tell(struct writing_item *at, enum write_outcome outcome, const struct doc *doc)
+{
+    at->result->outcome = outcome;
+    at->result->version = doc->version;
+    at->result->seq_no = doc->seq_no;
+    at->result->routing = doc->routing;
+}
+
+static int take_version(struct writing *work, struct writing_item *at, struct doc *doc)
+{
+    doc->version = version__next(at->item, &at->state);
+    if (doc->version < 0) {
+        problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "the version of [%.*s] cannot be raised any more", SLICE_ARG(at->item->id));
+        return WRITE_ITEM_FAILED;
+    }
+    doc->ts = work->core->ts;
+    doc->seq_no = counter__take_seq_no(&work->core->counters, counters__of(&work->core->counters, at->index->number),
+                                       at->type->number);
+    return 0;
+}
+
+/* Whether locks allow the document to lie where its path says. */
+static int check_place(struct writing *work, struct writing_item *at, const struct document *document)
+{
+    const struct write_placing *placing = work->run->placing;
+    struct write_target to = {
+        .index = at->index->name, .type = at->type->name, .id = at->item->id, .new_path = document->place};
+
+    if (placing == NULL || placing->allowed(placing->context, &to, work->run->arena, &at->result->problem))
+        return 0;
+    return WRITE_ITEM_FAILED;
+}
+
+/* Puts a parsed source in place of what is there. */
+static int put(struct writing *work, struct writing_item *at, const struct document *document, struct slice source,
+               struct slice lease)
+{
+    struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
+    int r = check_place(work, at, document);
+
+    if (r == 0)
+        r = take_version(work, at, &doc);
+    if (r == 0)
+        r = writing__change_entries(work, at, document, &doc);
+    if (r == 0)
+        r = writing__record(work, at, &doc);
+    if (r == 0)
+        tell(at, at->state.live ? WRITE_UPDATED : WRITE_CREATED, &doc);
+    return r;
+}
+
+static int check_limits(struct writing *work, struct writing_item *at, struct slice source)
+{
+    if (source.len <= work->core->limits.document_bytes_max)
+        return 0;
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_CONTENT_TOO_LARGE,
+                "the document has %zu bytes, more than the limit of %zu", source.len,
+                work->core->limits.document_bytes_max);
+    return WRITE_ITEM_FAILED;
+}
+
+static int check_lease(struct writing *work, struct writing_item *at)
+{
+    if (at->item->lease.len == 0)
+        return 0;
+    return owners__check_lease(work->core, at->item->lease, work->run->arena, &at->result->problem) == 0
+               ? 0
+               : WRITE_ITEM_FAILED;
+}
+
+static int run_index(struct writing *work, struct writing_item *at)
+{
+    const struct write_item *item = at->item;
+    struct document document = {0};
+    int r = writing__ensure_type(work, at);
+
+    if (r == 0)
+        r = check_limits(work, at, item->source);
+    if (r == 0)
+        r = check_lease(work, at);
+    if (r == 0 && !parsed_before(work, at, &document))
+        r = parse(work, at, item->source, item->parsed, &document);
+    if (r == 0)
+        r = writing__load(work, at);
+    if (r == 0)
+        r = writing__check_version(work, at, item->op == WRITE_CREATE);
+    if (r == 0)
+        r = put(work, at, &document, item->source, item->lease.len > 0 ? item->lease : SLICE_NONE);
+    document_release(&document);
+    return r;
+}
+
+/* Deletes what is there, if anything: a tombstone is written in either case. */
+static int remove_document(struct writing *work, struct writing_item *at)
+{
+    struct doc doc = {.deleted = true, .routing = at->routing};
+    int r = take_version(work, at, &doc);
+
+    if (r == 0)
+        r = writing__remove_entries(work, at);
+    if (r == 0)
+        r = writing__record(work, at, &doc);
+    if (r == 0)
+        tell(at, at->state.live ? WRITE_DELETED : WRITE_NOT_FOUND, &doc);
+    return r;
+}
+
+/*
+ * Whether the request would have been sent to the shard that has the document, or its tombstone. In Elasticsearch it is
+ * not there for anybody who names another routing.
+ */
+static bool routing_leads_there(const struct writing_item *at)
+{
+    struct slice asked = at->routing.len > 0 ? at->routing : at->item->id;
+    struct slice kept = at->old.routing.len > 0 ? at->old.routing : at->item->id;
+
+    return shard_of(asked, at->index->shard_count) == shard_of(kept, at->index->shard_count);
+}
+
+/* A delete that finds nothing and leaves what is there alone. */
+static int miss_document(struct writing *work, struct writing_item *at)
+{
+    struct doc doc = {.deleted = true};
+
+    at->state = (struct version_state){false, VERSION_NOT_FOUND, SEQ_NO_ANY};
+    int r = take_version(work, at, &doc);
+    if (r == 0)
+        tell(at, WRITE_NOT_FOUND, &doc);
+    return r;
+}
+
+static int run_delete(struct writing *work, struct writing_item *at)
+{
+    int r = writing__ensure_type(work, at);
+
+    if (r == 0 && at->item->id.len > DOC_ID_BYTES_MAX)
+        return miss_document(work, at); /* no document has such an id */
+    if (r == 0)
+        r = writing__load(work, at);
+    if (r == 0 && at->has_old && !routing_leads_there(at))
+        return miss_document(work, at);
+    if (r == 0)
+        r = writing__check_version(work, at, false);
+    return r == 0 ? remove_document(work, at) : r;
+}
+
+/* --- Updating ----------------------------------------------------------------------------------------------------- */
+
+static int fail_missing(struct writing *work, struct writing_item *at)
+{
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_DOCUMENT_MISSING, "[%.*s][%.*s]: document missing",
+                SLICE_ARG(writing__type_text(at)), SLICE_ARG(at->item->id));
+    writing__shard_details(work, at);
+    at->result->version = VERSION_NOT_FOUND;
+    at->result->seq_no = SEQ_NO_ANY;
+    return WRITE_ITEM_FAILED;
+}
+
+static int put_updated(struct writing *work, struct writing_item *at, const struct update *update)
+{
+    struct slice lease = at->state.live ? at->old.lease : SLICE_NONE;
+    struct document document = {0};
+    int r = writing__ensure_type(work, at);
+
+    if (at->item->lease.len > 0)
+        lease = at->item->lease;
+    if (at->state.live && at->old.routing.data != NULL)
+        at->routing = arena_copy(work->run->arena, at->old.routing);
+    if (lease.data != NULL)
+        lease = arena_copy(work->run->arena, lease);
+    if (r == 0)
+        r = check_limits(work, at, update->source);
+    if (r == 0)
+        r = check_lease(work, at);
+    if (r == 0)
+        r = parse(work, at, update->source, NULL, &document);
+    if (r == 0)
+        r = put(work, at, &document, update->source, lease);
+    document_release(&document);
+    return r;
+}
+
+static void tell_noop(struct writing *work, struct writing_item *at)
+{
+    at->result->outcome = WRITE_NOOP;
+    at->result->version = at->state.version;
+    at->result->seq_no = at->state.seq_no;
+    at->result->routing =
+        at->state.live && at->old.routing.data != NULL ? arena_copy(work->run->arena, at->old.routing) : SLICE_NONE;
+}
+
+static int act(struct writing *work, struct writing_item *at, const struct update *update)
+{
+    int r = 0;
+
+    if (update->op == UPDATE_INDEX || update->op == UPDATE_CREATE)
+        r = put_updated(work, at, update);
+    else if (update->op == UPDATE_DELETE)
+        r = remove_document(work, at);
+    else
+        tell_noop(work, at);
+    if (r == 0 && at->item->update->want_source && update->source.data != NULL)
+        at->result->source = arena_copy(work->run->arena, update->source);
+    return r;
+}
+
+static int run_update(struct writing *work, struct writing_item *at)
+{
+    struct update update = writing__update(work, at, work->run->dialect, work->run->arena);
+    int r = writing__load(work, at);
+
+    if (r == 0 && at->state.live)
+        r = writing__check_version(work, at, false);
+    if (r != 0)
+        return r;
+    update.old = at->state.live && routing_leads_there(at) ? &at->old : NULL;
+    r = update_run(&update, &at->result->problem);
+    at->result->script_long = update.script_long;
+    if (r == UPDATE_MISSING)
+        return fail_missing(work, at);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : WRITE_ITEM_FAILED;
+    return act(work, at, &update);
+}
+
+/* --- An item ------------------------------------------------------------------------------------------------------ */
+
+static int check_id(struct writing *work, struct writing_item *at)
+{
+    size_t len = at->item->id.len;
+
+    if (len > 0 && (len <= DOC_ID_BYTES_MAX || at->item->op == WRITE_DELETE))
+        return 0;
+    if (len == 0)
+        problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "if _id is specified it must not be empty");
+    else
+        problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "id is too long, must be no longer than %d bytes but was: %zu", DOC_ID_BYTES_MAX, len);
+    return WRITE_ITEM_FAILED;
+}
+
+int writing__item(struct writing *work, const struct write_item *item, struct write_result *result)
+{
+    struct writing_item at = {.item = item, .result = result};
+    int r;
+
+    result->index = item->index;
+    result->type = writing__type_text(&at);
+    result->version = VERSION_NOT_FOUND;
+    result->seq_no = SEQ_NO_ANY;
+    r = check_id(work, &at);
+    if (r == 0)
+        r = writing__find(work, &at);
+    if (r == 0)
+        r = item->op == WRITE_DELETE   ? run_delete(work, &at)
+            : item->op == WRITE_UPDATE ? run_update(work, &at)
+                                       : run_index(work, &at);
+    doc_release(&at.old);
+    return r;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a write is about to change, for its locks: each item's document, and in an index with a path field where it lies
+ * now and where it will lie. Nothing is written and nothing is kept: the write itself starts from the beginning.
+ */
+#include "core/catalog/index.h"
+#include "core/documents/update.h"
+#include "core/documents/write_internal.h"
+
+/* The targets of a command while they are found. */
+struct targeting {
+    struct writing work;
+    struct write_run run; /* of the items, not to be run: what is read by one walk is chosen by it */
+    enum dialect dialect;
+    struct write_parsed *parsed; /* by item; NULL: none yet */
+};
+
+/* Where a document lies; data NULL where it has no path. */
+static struct slice stored_path(struct core *core, const struct writing_item *at)
+{
+    struct document document = {0};
+    struct slice path = SLICE_NONE;
+
+    if (document_parse_stored(at->index->mapping, at->type, at->old.source, &core->arena, &document) == 0 &&
+        document.place.data != NULL)
+        path = arena_copy(&core->arena, document.place);
+    document_release(&document);
+    return path;
+}
+
+/* Remembers for the run what it would parse again: the source of an item as it is, that brings no new field. */
+static void keep_parsed(struct targeting *targeting, const struct writing_item *at, const struct document *document)
+{
+    struct core *core = targeting->work.core;
+    const struct write_run *run = &targeting->run;
+
+    /* A mapping that was changed in this unit may go, and another come where it lay. */
+    if (at->item->op == WRITE_UPDATE || document->update != NULL || core->catalog != core->catalog_before)
+        return;
+    if (targeting->parsed == NULL)
+        targeting->parsed = arena_zalloc(&core->arena, run->count * sizeof(*targeting->parsed));
+    targeting->parsed[at->item - run->items] = (struct write_parsed){at->index->mapping, at->type, *document};
+}
+
+/* Where a document will lie that has this source; data NULL where it has no path. `keep`: its mapping is the catalog's. */
+static struct slice path_after(struct targeting *targeting, const struct writing_item *at, struct slice source,
+                               bool keep)
+{
+    struct arena *arena = &targeting->work.core->arena;
+    const struct json_doc *parsed = at->item->op == WRITE_UPDATE ? NULL : at->item->parsed;
+    const struct mapping *mapping = at->index->mapping;
+    struct document document = {0};
+    struct problem problem;
+    int r = parsed != NULL ? document_parse_json(mapping, at->type, at->item->id, parsed, targeting->dialect, arena,
+                                                 &document, &problem)
+                           : document_parse(mapping, at->type, at->item->id, source, targeting->dialect, arena,
+                                            &document, &problem);
+    struct slice path = r == 0 && document.place.data != NULL ? arena_copy(arena, document.place) : SLICE_NONE;
+
+    if (r == 0 && keep)
+        keep_parsed(targeting, at, &document);
+    document_release(&document);
+    return path;
+}
+
+/* The source that the item will leave; data NULL: none. */
+static int source_after(struct targeting *targeting, struct writing_item *at, struct slice *ret_source)
+{
+    struct writing *work = &targeting->work;
+    struct update update = writing__update(work, at, targeting->dialect, &work->core->arena);
+    struct problem problem;
+    int r;
+
+    *ret_source = SLICE_NONE;
+    if (at->item->op == WRITE_DELETE)
+        return 0;
+    if (at->item->op != WRITE_UPDATE) {
+        *ret_source = at->item->source;
+        return 0;
+    }
+    update.old = at->state.live ? &at->old : NULL;
+    r = update_run(&update, &problem);
+    if (r < 0)
+        return tl_trace(r);
+    if (r == 0 && update.op != UPDATE_DELETE)
+        *ret_source = update.source;
+    return 0;
+}
+
+static int find_paths(struct targeting *targeting, struct writing_item *at, struct write_target *target)
+{
+    struct slice after;
+    int r = writing__load(&targeting->work, at);
+
+    if (r == 0)
+        r = source_after(targeting, at, &after);
+    if (r != 0)
+        return r;
+    if (at->state.live)
+        target->old_path = stored_path(targeting->work.core, at);
+    if (after.data != NULL)
+        target->new_path = path_after(targeting, at, after, true);
+    target->new_path_known = true;
+    return 0;
+}
+
+/*
+ * Where the document will lie that makes its index, or its type: under the mapping that there will be then. An item that
+ * will fail lies nowhere.
+ */
+static int find_first_path(struct targeting *targeting, struct writing_item *at, struct write_target *target)
+{
+    struct core *core = targeting->work.core;
+    enum dialect dialect = targeting->dialect;
+    struct slice wanted = at->item->type.len > 0 ? at->item->type : SLICE_LIT("_doc");
+    struct catalog_index index = at->index == NULL ? (struct catalog_index){.name = at->item->index} : *at->index;
+    tl_cleanup(mapping_unrefp) struct mapping *base = NULL;
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    struct problem problem;
+    struct slice after;
+
+    if (at->index == NULL &&
+        index__auto_mapping(core, at->item->index, at->item->type, dialect, &core->arena, &base, &problem) != 0)
+        return 0;
+    if (mapping_ensure_type(at->index == NULL ? base : at->index->mapping, wanted, false, dialect, &core->arena,
+                            &mapping, &problem) != 0)
+        return 0;
+    index.mapping = mapping;
+    at->index = &index;
+    at->type = mapping_type(mapping, wanted);
+    int r = at->type == NULL || mapping_path_field(mapping) == NULL ? 0 : source_after(targeting, at, &after);
+    if (r == 0 && at->type != NULL && mapping_path_field(mapping) != NULL && after.data != NULL)
+        target->new_path = path_after(targeting, at, after, false);
+    at->index = NULL;
+    at->type = NULL;
+    return r;
+}
+
+/* Returns: 0 and the target; WRITE_ITEM_FAILED for an item that will fail; fatal codes. */
+static int find_target(struct targeting *targeting, const struct write_item *item, struct write_target *target)
+{
+    struct core *core = targeting->work.core;
+    enum dialect dialect = targeting->dialect;
+    struct problem problem;
+    struct write_result result = {0};
+    struct writing_item at = {.item = item, .result = &result};
+    const struct catalog_alias *alias;
+    int r = 0;
+
+    target->index = item->index;
+    target->type = writing__type_text(&at);
+    target->id = item->id;
+    target->new_path_known = true;
+    if (item->id.len == 0 || item->id.len > DOC_ID_BYTES_MAX)
+        return WRITE_ITEM_FAILED;
+    if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
+        return find_first_path(targeting, &at, target); /* yet to be made */
+    if (catalog_find(core->catalog, item->index, true, dialect, &core->arena, &at.index, &alias, &problem) != 0)
+        return WRITE_ITEM_FAILED;
+    target->index = at.index->name;
+    at.type = mapping_type(at.index->mapping, item->type);
+    if (at.type == NULL)
+        return find_first_path(targeting, &at, target);
+    target->type = at.type->name;
+    if (mapping_path_field(at.index->mapping) != NULL) {
+        at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, item->id);
+        r = find_paths(targeting, &at, target);
+    }
+    doc_release(&at.old);
+    return r;
+}
+
+static struct targeting targeting_of(struct core *core, const struct command *command, const struct overlay *overlay)
+{
+    const struct write_command *write = &command->write;
+
+    return (struct targeting){
+        .work = {.core = core,
+                 .sink = {core->batch, (struct overlay *)(uintptr_t)overlay},
+                 .view = core__view(core, overlay),
+                 .committed = core__view(core, NULL),
+                 .script_steps = update_steps_shared(&core->limits.script)},
+        .run = {.items = write->items, .count = write->item_count},
+        .dialect = command->dialect,
+    };
+}
+
+int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
+                   struct write_targets *ret_targets)
+{
+    const struct write_command *write = &command->write;
+    struct targeting targeting = targeting_of(core, command, overlay);
+    struct write_targets targets = {.items =
+                                        arena_zalloc(&core->arena, (write->item_count + 1) * sizeof(*targets.items))};
+    int r = 0;
+
+    targeting.work.run = &targeting.run;
+    targeting.work.walks = writing__ids_rise(&targeting.run);
+    for (size_t i = 0; i < write->item_count && r >= 0; i++) {
+        struct write_target *target = &targets.items[targets.count];
+        r = find_target(&targeting, &write->items[i], target);
+        if (r != 0) {
+            *target = (struct write_target){0};
+            continue;
+        }
+        target->item = i;
+        targets.count++;
+    }
+    doc_run_free(targeting.work.walk);
+    if (r < 0)
+        return tl_trace(r);
+    targets.parsed = targeting.parsed;
+    *ret_targets = targets;
+    return 0;
+}
+
+int write__place(struct core *core, const struct overlay *overlay, struct slice index, struct slice type,
+                 struct slice id, struct slice *ret_path)
+{
+    struct writing work = {.core = core, .sink = {core->batch, (struct overlay *)(uintptr_t)overlay}};
+    struct write_item item = {.index = index, .type = type, .id = id};
+    struct write_result result = {0};
+    struct writing_item at = {.item = &item, .result = &result, .index = catalog_index(core->catalog, index)};
+
+    *ret_path = SLICE_NONE;
+    at.type = at.index == NULL ? NULL : mapping_type(at.index->mapping, type);
+    if (at.type == NULL || mapping_path_field(at.index->mapping) == NULL || id.len > DOC_ID_BYTES_MAX)
+        return 0;
+    work.view = core__view(core, overlay);
+    at.key = doc_key(arena_alloc(&core->arena, DOC_KEY_BYTES_MAX), at.index->number, at.type->number, id);
+    int r = writing__load(&work, &at);
+    if (r == 0 && at.state.live)
+        *ret_path = stored_path(core, &at);
+    doc_release(&at.old);
+    return r;
+}

@@ -1,0 +1,778 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holds and requests: the table of locks; see lock.h and README-locks.md. */
+#include "core/locks/lock.h"
+
+#include "base/check.h"
+#include "core/locks/lock_internal.h"
+
+enum { BUCKETS_MIN = 64 };
+
+#define BIT(name) (1u << LOCK_BIT_##name)
+
+const uint8_t lock__conflicts[LOCK_BIT_COUNT] = {
+    [LOCK_BIT_IS] = BIT(X),
+    [LOCK_BIT_IU] = BIT(U) | BIT(X),
+    [LOCK_BIT_IX] = BIT(S) | BIT(U) | BIT(X),
+    [LOCK_BIT_S] = BIT(IX) | BIT(X),
+    [LOCK_BIT_U] = BIT(IU) | BIT(IX) | BIT(U) | BIT(X),
+    [LOCK_BIT_X] = BIT(IS) | BIT(IU) | BIT(IX) | BIT(S) | BIT(U) | BIT(X),
+};
+
+/* --- The table of holds ------------------------------------------------------------------------------------------- */
+
+static bool wakes_before(const struct heap_node *a, const struct heap_node *b)
+{
+    return lock__ahead(container_of(a, const struct lock_request, wake),
+                       container_of(b, const struct lock_request, wake));
+}
+
+void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
+{
+    *table = (struct lock_table){.bucket_count = BUCKETS_MIN};
+    resource_table_init(&table->resources);
+    table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
+    heap_init(&table->wake, wakes_before);
+    list_init(&table->granted);
+    list_init(&table->victims);
+    if (hooks != NULL)
+        table->hooks = *hooks;
+}
+
+void lock_table_deinit(struct lock_table *table)
+{
+    REQUIRE(table->hold_count == 0 && table->waiting_count == 0);
+    resource_table_deinit(&table->resources);
+    heap_deinit(&table->wake);
+    mem_free(table->buckets);
+}
+
+void lock_table_at(struct lock_table *table, tl_ts ts)
+{
+    REQUIRE(ts == table->ts || ts > lock_table_last_ts(table));
+    if (ts == table->ts)
+        return;
+    table->ts = ts;
+    table->token_count = 0;
+}
+
+/* Resources that came one after the other, as an owner's do that takes many, lie one beside the other. */
+static struct lock_hold **bucket_of(const struct lock_table *table, const struct lock_owner *owner,
+                                    const struct resource *resource)
+{
+    uint64_t hash = (owner->number * 0x9e3779b97f4a7c15u >> 32) + resource->number;
+    return &table->buckets[hash & (table->bucket_count - 1)];
+}
+
+struct lock_hold *lock__hold_find(const struct lock_table *table, const struct lock_owner *owner,
+                                  const struct resource *resource)
+{
+    struct lock_hold *hold = *bucket_of(table, owner, resource);
+    while (hold != NULL && (hold->owner != owner || hold->resource != resource))
+        hold = hold->chain;
+    return hold;
+}
+
+static void grow(struct lock_table *table)
+{
+    struct lock_hold **old = table->buckets;
+    size_t old_count = table->bucket_count;
+    table->bucket_count *= 2;
+    table->buckets = mem_zalloc(table->bucket_count * sizeof *table->buckets);
+    for (size_t i = 0; i < old_count; i++)
+        for (struct lock_hold *hold = old[i], *next; hold != NULL; hold = next) {
+            next = hold->chain;
+            struct lock_hold **bucket = bucket_of(table, hold->owner, hold->resource);
+            hold->chain = *bucket;
+            *bucket = hold;
+        }
+    mem_free(old);
+}
+
+static struct lock_hold *hold_open(struct lock_table *table, struct lock_owner *owner, struct resource *resource)
+{
+    struct lock_hold *hold = lock__hold_find(table, owner, resource);
+    if (hold != NULL)
+        return hold;
+    if (++table->hold_count > table->bucket_count)
+        grow(table);
+    struct lock_hold **bucket = bucket_of(table, owner, resource);
+    hold = mem_zalloc(sizeof *hold);
+    hold->owner = owner;
+    hold->resource = resource_ref(resource);
+    hold->chain = *bucket;
+    *bucket = hold;
+    list_append(&owner->holds, &hold->of_owner);
+    list_append(&resource->holds, &hold->of_resource);
+    return hold;
+}
+
+/* Requires: it has no bits and nobody watches it. */
+static void hold_free(struct lock_table *table, struct lock_hold *hold)
+{
+    REQUIRE(hold->bits == 0 && hold->watchers == NULL);
+    struct lock_hold **at = bucket_of(table, hold->owner, hold->resource);
+    while (*at != hold)
+        at = &(*at)->chain;
+    *at = hold->chain;
+    list_remove(&hold->of_owner);
+    list_remove(&hold->of_resource);
+    table->hold_count--;
+    resource_unref(&table->resources, hold->resource);
+    mem_free(hold);
+}
+
+static uint8_t bits_of(const struct lock_hold *hold)
+{
+    unsigned bits = hold->mode == LOCK_NONE ? 0 : lock__mask(lock__own_bit(hold->mode));
+    for (size_t i = 0; i < 3; i++)
+        if (hold->below[i] > 0)
+            bits |= 1u << i;
+    return (uint8_t)bits;
+}
+
+static void hold_set_bits(struct lock_table *table, struct lock_hold *hold, uint8_t bits)
+{
+    uint8_t before = hold->bits;
+    for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
+        hold->resource->held[bit] += bits >> bit & 1;
+        hold->resource->held[bit] -= before >> bit & 1;
+    }
+    hold->bits = bits;
+    if ((before & ~bits) != 0)
+        lock__queue_wake(table, &hold->watchers);
+}
+
+/* After its mode or its counts changed. The hold is gone afterwards when nothing is left of it. */
+static void hold_update(struct lock_table *table, struct lock_hold *hold)
+{
+    hold_set_bits(table, hold, bits_of(hold));
+    if (hold->bits == 0)
+        hold_free(table, hold);
+}
+
+/* Counts a lock of `mode` in the marks of an owner from `resource` upwards; LOCK_NONE counts nothing. */
+static void marks_change(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
+                         enum lock_mode out, enum lock_mode in)
+{
+    for (struct resource *at = resource, *parent; at != NULL; at = parent) {
+        parent = at->parent;
+        struct lock_hold *hold = hold_open(table, owner, at);
+        if (out != LOCK_NONE)
+            hold->below[out - LOCK_S]--;
+        if (in != LOCK_NONE)
+            hold->below[in - LOCK_S]++;
+        hold_update(table, hold);
+    }
+}
+
+/* Marks of one mode for several places of an owner, which go up together: each resource is updated once or a few times. */
+struct marking {
+    struct lock_table *table;
+    struct lock_owner *owner;
+    enum lock_mode mode;
+    struct resource **places; /* whose `adding` is to be counted */
+    size_t count;
+    size_t capacity;
+};
+
+static void marking_add(struct marking *marking, struct resource *place, uint32_t locks)
+{
+    if (place->adding == 0) {
+        if (marking->count == marking->capacity) {
+            marking->capacity = marking->capacity ? marking->capacity * 2 : 16;
+            marking->places = mem_realloc(marking->places, marking->capacity * sizeof(struct resource *));
+        }
+        marking->places[marking->count++] = place;
+    }
+    place->adding += locks;
+}
+
+/* Leaves the marks, from the places upwards. */
+static void marking_finish(struct marking *marking)
+{
+    for (size_t i = 0; i < marking->count; i++) {
+        struct resource *place = marking->places[i];
+        uint32_t locks = place->adding;
+        struct lock_hold *hold = hold_open(marking->table, marking->owner, place);
+        place->adding = 0;
+        hold->below[marking->mode - LOCK_S] += locks;
+        hold_set_bits(marking->table, hold, bits_of(hold));
+        if (place->parent != NULL)
+            marking_add(marking, place->parent, locks);
+    }
+    mem_free(marking->places);
+    marking->places = NULL;
+    marking->count = marking->capacity = 0;
+}
+
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
+
+static void changed(struct lock_table *table, const struct lock_hold *hold, bool gone)
+{
+    if (table->hooks.changed != NULL)
+        table->hooks.changed(table->hooks.context, hold, gone);
+}
+
+/* Takes or strengthens a lock on a resource, without the marks above. Returns: the mode before. */
+static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hold, enum lock_mode mode)
+{
+    struct lock_owner *owner = hold->owner;
+    enum lock_mode before = hold->mode;
+    if (before >= mode)
+        return before;
+    if (before == LOCK_NONE) {
+        hold->number = ++table->last_lock;
+        hold->since = table->ts;
+        owner->lock_count++;
+        table->lock_count++;
+    }
+    hold->mode = (uint8_t)mode;
+    hold_set_bits(table, hold, bits_of(hold));
+    return before;
+}
+
+static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
+                                   enum lock_mode mode)
+{
+    struct lock_hold *hold = hold_open(table, owner, resource);
+    enum lock_mode before = lock_raise(table, hold, mode);
+    if (before < mode && resource->parent != NULL)
+        marks_change(table, owner, resource->parent, before, mode);
+    return hold;
+}
+
+static void lock_drop(struct lock_table *table, struct lock_hold *hold)
+{
+    struct lock_owner *owner = hold->owner;
+    struct resource *resource = resource_ref(hold->resource);
+    enum lock_mode mode = hold->mode;
+    changed(table, hold, true);
+    hold->mode = LOCK_NONE;
+    hold->number = 0;
+    owner->lock_count--;
+    table->lock_count--;
+    hold_update(table, hold);
+    if (resource->parent != NULL)
+        marks_change(table, owner, resource->parent, mode, LOCK_NONE);
+    resource_unref(&table->resources, resource);
+}
+
+bool lock__held_against(const struct lock_table *table, const struct lock_owner *owner,
+                        const struct lock_owner *session, const struct resource *resource, uint8_t mask)
+{
+    uint8_t held = 0;
+    for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
+        if (resource->held[bit] > 0)
+            held |= (uint8_t)(1u << bit);
+    held &= mask;
+    if (held == 0)
+        return false;
+    const struct lock_hold *own = owner == NULL ? NULL : lock__hold_find(table, owner, resource);
+    const struct lock_hold *of_session = session == NULL ? NULL : lock__hold_find(table, session, resource);
+    for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
+        if ((held >> bit & 1) == 0)
+            continue;
+        uint32_t passed =
+            (own != NULL ? own->bits >> bit & 1 : 0) + (of_session != NULL ? of_session->bits >> bit & 1 : 0);
+        if (resource->held[bit] > passed)
+            return true;
+    }
+    return false;
+}
+
+struct lock_hold *lock__holder_against(const struct lock_table *table, const struct lock_entry *entry)
+{
+    const struct lock_owner *owner = entry->request->owner;
+    uint8_t mask = lock__conflicts[entry->bit];
+    if (!lock__held_against(table, owner, owner->session, entry->resource, mask))
+        return NULL;
+    list_for_each(link, &entry->resource->holds)
+    {
+        struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        if ((hold->bits & mask) != 0 && !lock__passes(owner, hold->owner))
+            return hold;
+    }
+    UNREACHABLE();
+}
+
+/* --- Owners ------------------------------------------------------------------------------------------------------- */
+
+void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user)
+{
+    *owner = (struct lock_owner){.session = session, .number = ++table->last_owner, .user = user};
+    list_init(&owner->holds);
+    list_init(&owner->requests);
+    list_init(&owner->ward_requests);
+}
+
+void lock_owner_deinit(struct lock_owner *owner)
+{
+    REQUIRE(list_empty(&owner->holds) && list_empty(&owner->requests) && list_empty(&owner->ward_requests));
+}
+
+/* --- Requests ----------------------------------------------------------------------------------------------------- */
+
+struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_want *wants,
+                                      size_t want_count, void *user)
+{
+    REQUIRE(want_count > 0);
+    struct lock_request *request = mem_zalloc(sizeof *request + want_count * sizeof *request->wants);
+    request->table = table;
+    request->owner = owner;
+    request->user = user;
+    request->want_count = want_count;
+    struct resource_trail trail = RESOURCE_TRAIL_INIT;
+    for (size_t i = 0; i < want_count; i++)
+        request->wants[i] = (struct lock_wanted){resource_open(&table->resources, &wants[i].on, &trail), wants[i].mode,
+                                                 wants[i].within};
+    return request;
+}
+
+void lock_request_free(struct lock_request *request)
+{
+    if (request == NULL)
+        return;
+    struct lock_table *table = request->table;
+    bool waiting = request->state == LOCK_STATE_WAITING;
+    if (waiting)
+        lock__queue_leave(request);
+    else if (list_linked(&request->event))
+        list_remove(&request->event);
+    for (size_t i = 0; i < request->want_count; i++)
+        resource_unref(&table->resources, request->wants[i].resource);
+    mem_free(request->entries);
+    mem_free(request);
+    if (waiting)
+        lock__queue_settle(table);
+}
+
+static void add_entry(struct lock_request *request, struct resource *resource, enum lock_bit bit, size_t *capacity)
+{
+    if (request->entry_count == *capacity) {
+        *capacity = *capacity ? *capacity * 2 : 4;
+        request->entries = mem_realloc(request->entries, *capacity * sizeof *request->entries);
+    }
+    request->entries[request->entry_count++] =
+        (struct lock_entry){.request = request, .resource = resource, .bit = bit};
+}
+
+void lock__request_spread(struct lock_request *request)
+{
+    struct lock_table *table = request->table;
+    size_t capacity = 0;
+    mem_free(request->entries);
+    request->entries = NULL;
+    request->entry_count = 0;
+    resource_new_epoch(&table->resources);
+    for (size_t i = 0; i < request->want_count; i++) {
+        const struct lock_wanted *want = &request->wants[i];
+        struct resource *at = want->resource;
+        if (!want->within) {
+            if (resource_see(&table->resources, at, lock__own_bit(want->mode)))
+                add_entry(request, at, lock__own_bit(want->mode), &capacity);
+            at = at->parent;
+        }
+        /* Where this mark was left already, it was left all the way up. */
+        for (; at != NULL && resource_see(&table->resources, at, lock__mark_bit(want->mode)); at = at->parent)
+            add_entry(request, at, lock__mark_bit(want->mode), &capacity);
+    }
+}
+
+/* Thousands may wait for long: what was taken for more entries than there are is given back. Requires: it is in no queue. */
+static void trim_entries(struct lock_request *request)
+{
+    request->entries = mem_realloc(request->entries, request->entry_count * sizeof *request->entries);
+}
+
+static bool holds_lock(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource)
+{
+    const struct lock_hold *hold = list_empty(&resource->holds) ? NULL : lock__hold_find(table, owner, resource);
+    return hold != NULL && hold->mode != LOCK_NONE;
+}
+
+/* Whether something that is wanted lies under a lock of an owner (NULL: nobody). Each resource is looked at once. */
+static bool lies_under(const struct lock_request *request, const struct lock_owner *owner)
+{
+    struct resource_table *resources = &request->table->resources;
+    if (owner == NULL || owner->lock_count == 0)
+        return false;
+    resource_new_epoch(resources);
+    for (size_t i = 0; i < request->want_count; i++) {
+        struct resource *at = request->wants[i].resource;
+        for (; at != NULL && resource_see(resources, at, LOCK_BIT_X); at = at->parent)
+            if (holds_lock(request->table, owner, at))
+                return true;
+    }
+    return false;
+}
+
+/* Whether something that is wanted lies under a lock of the owner or its session: README-locks.md, "Requests". */
+static bool is_upgrade(const struct lock_request *request)
+{
+    return lies_under(request, request->owner) || lies_under(request, request->owner->session);
+}
+
+/*
+ * Returns: the newest token of what is wanted, when all of it is held already; else a new one, which is the timestamp of this
+ * grant, or when that has granted before, the next that nobody has. A write of its own, whose locks nobody can name, gets none.
+ */
+static tl_ts choose_token(const struct lock_request *request)
+{
+    struct lock_table *table = request->table;
+    tl_ts newest = TL_TS_NONE;
+    if (request->owner->one_shot)
+        return TL_TS_NONE;
+    for (size_t i = 0; i < request->want_count; i++) {
+        const struct lock_wanted *want = &request->wants[i];
+        const struct lock_hold *hold = lock__hold_find(table, request->owner, want->resource);
+        if (hold == NULL || hold->mode < want->mode)
+            return table->ts + table->token_count++;
+        newest = hold->token > newest ? hold->token : newest;
+    }
+    return newest;
+}
+
+/* Gives a lock that is wanted; marks for one that is new are added to `marking`, where they are of its mode. */
+static void grant_lock(const struct lock_request *request, const struct lock_wanted *want, struct marking *marking)
+{
+    struct lock_table *table = request->table;
+    struct lock_hold *hold = hold_open(table, request->owner, want->resource);
+    enum lock_mode before = lock_raise(table, hold, want->mode);
+    struct resource *above = want->resource->parent;
+    if (before == LOCK_NONE && above != NULL && want->mode == marking->mode)
+        marking_add(marking, above, 1);
+    else if (before < want->mode && above != NULL)
+        marks_change(table, request->owner, above, before, want->mode);
+    if (before < want->mode || hold->token != request->token) {
+        hold->token = request->token;
+        changed(table, hold, false);
+    }
+}
+
+void lock__request_grant(struct lock_request *request)
+{
+    struct lock_table *table = request->table;
+    struct marking marking = {.table = table, .owner = request->owner, .mode = request->wants[0].mode};
+    request->token = choose_token(request);
+    request->state = LOCK_STATE_GRANTED;
+    for (size_t i = 0; i < request->want_count; i++) {
+        const struct lock_wanted *want = &request->wants[i];
+        if (!want->within)
+            grant_lock(request, want, &marking);
+        else if (want->mode == marking.mode)
+            marking_add(&marking, want->resource, 1);
+        else
+            marks_change(table, request->owner, want->resource, LOCK_NONE, want->mode);
+    }
+    marking_finish(&marking);
+}
+
+int lock_request_start(struct lock_request *request, bool wait)
+{
+    REQUIRE(request->state == LOCK_STATE_NEW);
+    struct lock_table *table = request->table;
+    request->upgrade = is_upgrade(request);
+    request->arrival = ++table->last_arrival;
+    lock__request_spread(request);
+    if (!lock__queue_blocked(request)) {
+        lock__request_grant(request);
+        lock__queue_check_waits(table, request->owner);
+        lock__queue_settle(table);
+        return LOCK_GRANTED;
+    }
+    if (!wait)
+        return LOCK_CONFLICT;
+    trim_entries(request);
+    lock__queue_enter(request);
+    if (lock__cycle_break(request))
+        lock__queue_arrive(request);
+    lock__queue_settle(table);
+    /* What happened to it on the way is this call's result and no event. */
+    if (list_linked(&request->event))
+        list_remove(&request->event);
+    return request->state == LOCK_STATE_WAITING   ? LOCK_WAITS
+           : request->state == LOCK_STATE_GRANTED ? LOCK_GRANTED
+                                                  : LOCK_DEADLOCK;
+}
+
+struct lock_request *lock_table_next_granted(struct lock_table *table)
+{
+    if (list_empty(&table->granted))
+        return NULL;
+    struct lock_request *request = list_entry(table->granted.next, struct lock_request, event);
+    list_remove(&request->event);
+    return request;
+}
+
+struct lock_request *lock_table_next_victim(struct lock_table *table)
+{
+    if (list_empty(&table->victims))
+        return NULL;
+    struct lock_request *request = list_entry(table->victims.next, struct lock_request, event);
+    list_remove(&request->event);
+    return request;
+}
+
+/* --- Releasing ---------------------------------------------------------------------------------------------------- */
+
+static struct resource *find_resource(const struct lock_table *table, const struct resource_name *name)
+{
+    if (name->index.len == 0)
+        return table->resources.root;
+    struct resource *at = resource_index(&table->resources, name->index);
+    if (at == NULL)
+        return NULL;
+    if (name->id.data != NULL)
+        return resource_document(&table->resources, at, name->type, name->id);
+    if (name->path.data == NULL)
+        return at;
+    struct resource_path walk = resource_path(name->path);
+    struct slice segment;
+    while (at != NULL && resource_path_next(&walk, &segment))
+        at = resource_child(&table->resources, at, segment);
+    return at;
+}
+
+bool lock_table_lies(const struct lock_table *table, const struct resource_name *place)
+{
+    const struct resource *document = find_resource(table, place);
+    const struct resource_name above = {place->index, place->path, SLICE_NONE, SLICE_NONE};
+    return document != NULL && document->parent == find_resource(table, &above);
+}
+
+bool lock_hold_alone(const struct lock_hold *hold)
+{
+    const struct resource *resource = hold->resource;
+    return resource->queue == NULL && resource->holds.next == resource->holds.prev;
+}
+
+bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name)
+{
+    const struct resource *resource = find_resource(table, name);
+    struct lock_hold *hold = resource == NULL ? NULL : lock__hold_find(table, owner, resource);
+    if (hold == NULL || hold->mode == LOCK_NONE)
+        return false;
+    lock_drop(table, hold);
+    lock__queue_settle(table);
+    return true;
+}
+
+/* The buckets of resources lie anywhere in memory. Has those of a hold some places behind fetched meanwhile. */
+static void fetch_behind(const struct lock_table *table, const struct list *holds, const struct list *link)
+{
+    enum { PLACES = 4 };
+    for (int i = 0; i < PLACES && link != holds; i++)
+        link = link->next;
+    if (link != holds)
+        resource_fetch(&table->resources, list_entry(link, struct lock_hold, of_owner)->resource);
+}
+
+size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
+{
+    size_t count = owner->lock_count;
+    list_for_each(link, &owner->holds)
+    {
+        struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        if (hold->mode != LOCK_NONE)
+            changed(table, hold, true);
+    }
+    while (!list_empty(&owner->holds)) {
+        struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
+        fetch_behind(table, &owner->holds, &hold->of_owner);
+        hold_set_bits(table, hold, 0);
+        hold_free(table, hold);
+    }
+    owner->lock_count = 0;
+    table->lock_count -= count;
+    lock__queue_settle(table);
+    return count;
+}
+
+/* --- Beside requests ---------------------------------------------------------------------------------------------- */
+
+/* Whether a bit could be put on a resource at once: nothing held against it, nothing awaited. */
+static bool bit_free(const struct lock_table *table, const struct lock_owner *session, const struct resource *resource,
+                     enum lock_bit bit)
+{
+    uint8_t mask = lock__conflicts[bit];
+    if (lock__held_against(table, NULL, session, resource, mask))
+        return false;
+    if (resource->queue == NULL)
+        return true;
+    for (size_t other = 0; other < LOCK_BIT_COUNT; other++)
+        if ((mask >> other & 1) != 0 && resource->queue->counts[other] > 0)
+            return false;
+    return true;
+}
+
+static bool directories_free(const struct lock_table *table, const struct lock_owner *session,
+                             const struct resource *index, struct slice path, enum lock_bit mark)
+{
+    const struct resource *at = index;
+    struct resource_path walk = resource_path(path);
+    struct slice segment;
+    while (resource_path_next(&walk, &segment)) {
+        at = resource_child(&table->resources, at, segment);
+        if (at == NULL)
+            return true;
+        if (!bit_free(table, session, at, mark))
+            return false;
+    }
+    return true;
+}
+
+bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want)
+{
+    if (lock_table_idle(table))
+        return true;
+    REQUIRE(want->on.index.len > 0 && (want->within || want->on.id.data != NULL));
+    enum lock_bit mark = lock__mark_bit(want->mode);
+    if (!bit_free(table, session, table->resources.root, mark))
+        return false;
+    const struct resource *index = resource_index(&table->resources, want->on.index);
+    if (index == NULL)
+        return true;
+    if (!bit_free(table, session, index, mark))
+        return false;
+    if (want->on.path.data != NULL && !directories_free(table, session, index, want->on.path, mark))
+        return false;
+    if (want->within)
+        return true;
+    const struct resource *document = resource_document(&table->resources, index, want->on.type, want->on.id);
+    return document == NULL || bit_free(table, session, document, lock__own_bit(want->mode));
+}
+
+bool lock_table_clear_of(const struct lock_table *table, struct slice index)
+{
+    return resource_index(&table->resources, index) == NULL &&
+           bit_free(table, NULL, table->resources.root, lock__mark_bit(LOCK_X));
+}
+
+static bool holds_at(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource,
+                     enum lock_mode mode)
+{
+    const struct lock_hold *hold = resource == NULL ? NULL : lock__hold_find(table, owner, resource);
+    return hold != NULL && hold->mode >= mode;
+}
+
+bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want)
+{
+    const struct resource *at = table->resources.root;
+    struct resource_path walk = resource_path(want->on.path);
+    struct slice segment;
+    if (owner == NULL || owner->lock_count == 0)
+        return false;
+    if (holds_at(table, owner, at, want->mode) || holds_at(table, owner, find_resource(table, &want->on), want->mode))
+        return true;
+    at = resource_index(&table->resources, want->on.index);
+    while (at != NULL && !holds_at(table, owner, at, want->mode)) {
+        bool more = want->on.path.data != NULL && resource_path_next(&walk, &segment);
+        at = more ? resource_child(&table->resources, at, segment) : NULL;
+    }
+    return at != NULL;
+}
+
+void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want,
+                        uint64_t number, tl_ts since, tl_ts token)
+{
+    struct resource *resource = resource_open(&table->resources, &want->on, &RESOURCE_TRAIL_INIT);
+    struct lock_hold *hold = lock_take(table, owner, resource, want->mode);
+    hold->number = number;
+    hold->since = since;
+    hold->token = token;
+    if (number > table->last_lock)
+        table->last_lock = number;
+    resource_unref(&table->resources, resource);
+}
+
+/* Returns: the requests that touch a document's own resource, each once; mem_free. They leave the queue. */
+static struct lock_request **take_waiters(struct resource *document, size_t *ret_count)
+{
+    size_t count = 0;
+    size_t most = 0;
+    for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT && document->queue != NULL; bit++)
+        most += document->queue->counts[bit];
+    struct lock_request **waiters = mem_alloc(most * sizeof *waiters);
+    for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
+        while (document->queue != NULL && !list_empty(&document->queue->waiting[bit])) {
+            struct lock_entry *entry = list_entry(document->queue->waiting[bit].next, struct lock_entry, link);
+            waiters[count++] = entry->request;
+            lock__queue_leave(entry->request);
+        }
+    *ret_count = count;
+    return waiters;
+}
+
+/* Takes the marks of all locks on a document off, or puts them on, from where it lies upwards. */
+static void shift_marks(struct lock_table *table, struct resource *document, bool on)
+{
+    list_for_each(link, &document->holds)
+    {
+        struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        marks_change(table, hold->owner, document->parent, on ? LOCK_NONE : hold->mode, on ? hold->mode : LOCK_NONE);
+    }
+}
+
+void lock_table_move(struct lock_table *table, const struct resource_name *name, struct slice path)
+{
+    if (lock_table_idle(table))
+        return;
+    struct resource *document = find_resource(table, name);
+    if (document == NULL)
+        return;
+    resource_ref(document);
+    size_t count;
+    tl_cleanup(mem_freep) struct lock_request **waiters = take_waiters(document, &count);
+    shift_marks(table, document, false);
+    resource_move(&table->resources, document, path);
+    shift_marks(table, document, true);
+    for (size_t i = 0; i < count; i++) {
+        lock__request_spread(waiters[i]);
+        lock__queue_enter(waiters[i]);
+        heap_push(&table->wake, &waiters[i]->wake);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (waiters[i]->state == LOCK_STATE_WAITING)
+            (void)lock__cycle_break(waiters[i]);
+    /* The locks are in other people's way than before. */
+    list_for_each(link, &document->holds)
+        lock__queue_check_waits(table, list_entry(link, struct lock_hold, of_resource)->owner);
+    lock__queue_settle(table);
+    resource_unref(&table->resources, document);
+}
+
+/* Returns: the owner of a lock on this very resource with this token, or NULL. */
+static struct lock_owner *token_at(const struct resource *resource, tl_ts token)
+{
+    if (resource->held[LOCK_BIT_S] + resource->held[LOCK_BIT_U] + resource->held[LOCK_BIT_X] == 0)
+        return NULL;
+    list_for_each(link, &resource->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        if (hold->mode != LOCK_NONE && hold->token == token)
+            return hold->owner;
+    }
+    return NULL;
+}
+
+bool lock_table_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
+                      struct lock_owner **ret_owner)
+{
+    struct lock_owner *owner = token_at(table->resources.root, token);
+    struct resource *at = name->index.len == 0 ? NULL : resource_index(&table->resources, name->index);
+    const struct resource *document = NULL;
+    if (at != NULL && name->id.data != NULL)
+        document = resource_document(&table->resources, at, name->type, name->id);
+    struct resource_path walk = resource_path(name->path);
+    struct slice segment;
+    while (owner == NULL && at != NULL) {
+        owner = token_at(at, token);
+        bool more = name->path.data != NULL && resource_path_next(&walk, &segment);
+        at = more ? resource_child(&table->resources, at, segment) : NULL;
+    }
+    if (owner == NULL && document != NULL)
+        owner = token_at(document, token);
+    if (owner != NULL && ret_owner != NULL)
+        *ret_owner = owner;
+    return owner != NULL;
+}

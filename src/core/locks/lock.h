@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of locks: who holds what, who waits for what. README-locks.md has the model, the rules and the invariants.
+ *
+ * Plain data: it knows no time (a deadline is its caller's, who frees the request), no store and no commands.
+ * What a call causes beyond its own result (requests granted, requests ended by a deadlock) is queued in the table,
+ * in order, and fetched by lock_table_next_granted() and lock_table_next_victim().
+ */
+#ifndef TL_CORE_LOCK_H
+#define TL_CORE_LOCK_H
+
+#include "base/heap.h"
+#include "base/types.h"
+#include "core/step/command.h"
+#include "core/locks/resource.h"
+
+struct lock_request;
+
+/* Who holds and waits. A member of its session, transaction or write. */
+struct lock_owner {
+    struct lock_owner *session; /* whose locks it passes; NULL: none */
+    uint64_t number;            /* the larger, the younger */
+    struct list holds;          /* struct lock_hold by `of_owner`, oldest first */
+    struct list requests;       /* its waiting requests, by `of_owner` */
+    struct list ward_requests;  /* those of owners whose session it is, by `of_session` */
+    size_t lock_count;          /* holds with a mode */
+    bool one_shot;              /* a write of its own: sent to the end of the queue rather than ended */
+    void *user;
+};
+
+/* What one owner has on one resource. */
+struct lock_hold {
+    struct lock_owner *owner;
+    struct resource *resource;
+    struct lock_hold *chain; /* next in the table's bucket */
+    struct list of_resource;
+    struct list of_owner;
+    struct lock_request *watchers; /* who waits for it to go */
+    uint64_t number;               /* of the lock, unique; 0 without a mode */
+    tl_ts since;                   /* of the lock's first grant */
+    tl_ts token;                   /* of its last one that changed it */
+    uint32_t below[3];             /* the owner's locks below: S, U, X; invariant 2 */
+    uint8_t mode;                  /* enum lock_mode; LOCK_NONE: marks only */
+    uint8_t bits;                  /* set of enum lock_bit */
+};
+
+enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
+
+/* What is asked for. With `within`: a place for something in `on` which is not there yet, only marks, no lock. */
+struct lock_want {
+    struct resource_name on;
+    enum lock_mode mode;
+    bool within;
+};
+
+/* One step of a circle: who waits for whom, over what. */
+struct lock_step {
+    const struct lock_request *request;
+    const struct lock_owner *holder; /* of the lock, or who stands ahead */
+    const struct resource *resource;
+    enum lock_bit bit; /* what `request` wants there */
+    bool behind;       /* `holder` does not hold it but waits ahead */
+};
+
+struct lock_hooks {
+    /*
+     * A circle was found: `victim` will end, or with `requeued` goes to the end of the queue. Everything named is as it
+     * was when the circle closed.
+     */
+    void (*deadlock)(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+                     bool requeued);
+    /* A lock with a number came, changed or goes. */
+    void (*changed)(void *context, const struct lock_hold *hold, bool gone);
+    void *context;
+};
+
+struct lock_table {
+    struct resource_table resources;
+    struct lock_hold **buckets;
+    size_t bucket_count;
+    size_t hold_count;
+    size_t lock_count;
+    size_t waiting_count;
+    uint64_t last_owner;
+    uint64_t last_arrival;
+    uint64_t last_lock;
+    tl_ts ts;
+    uint64_t token_count; /* grants since lock_table_at(), each with a token of its own (invariant 7) */
+    struct heap wake;     /* waiting requests that lost what they watched */
+    struct list granted;
+    struct list victims;
+    struct lock_hooks hooks;
+};
+
+void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks);
+/* Requires: no owner holds or awaits anything. */
+void lock_table_deinit(struct lock_table *table);
+/* Sets the timestamp of grants. Requires: it is above the one before and above lock_table_last_ts(), or the one before. */
+void lock_table_at(struct lock_table *table, tl_ts ts);
+/* Returns: the newest timestamp in use, which is that of lock_table_at() or the last token given since. */
+static inline tl_ts lock_table_last_ts(const struct lock_table *table)
+{
+    return table->token_count > 1 ? table->ts + table->token_count - 1 : table->ts;
+}
+
+/* Returns: whether nothing is held or awaited, so that a write need not look. */
+static inline bool lock_table_idle(const struct lock_table *table)
+{
+    return table->hold_count + table->waiting_count == 0;
+}
+
+void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user);
+/* Requires: it holds nothing and no request of it is left. */
+void lock_owner_deinit(struct lock_owner *owner);
+
+/* --- Requests ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Makes a request for a set of wants.
+ * Requires: at least one want. Owns: the caller; lock_request_free(), in every state; a waiting one is withdrawn.
+ */
+struct lock_request *lock_request_new(struct lock_table *table, struct lock_owner *owner, const struct lock_want *wants,
+                                      size_t want_count, void *user);
+void lock_request_free(struct lock_request *request);
+TL_DEFINE_FREEP(struct lock_request, lock_request_free)
+
+/*
+ * Asks. Requires: the request is new, or came back with LOCK_CONFLICT.
+ * Returns: LOCK_GRANTED; LOCK_WAITS; LOCK_CONFLICT, only when it must not `wait`; LOCK_DEADLOCK, told to the hook.
+ */
+enum { LOCK_GRANTED = 0, LOCK_WAITS = 1, LOCK_CONFLICT = 2, LOCK_DEADLOCK = 3 };
+int lock_request_start(struct lock_request *request, bool wait) TL_MUST_USE;
+
+enum lock_state lock_request_state(const struct lock_request *request);
+void *lock_request_user(const struct lock_request *request);
+struct lock_owner *lock_request_owner(const struct lock_request *request);
+/* Requires: granted. */
+tl_ts lock_request_token(const struct lock_request *request);
+bool lock_request_upgrade(const struct lock_request *request);
+/* Returns: how many requests stand ahead of a waiting one on the resource where most do. */
+size_t lock_request_ahead(const struct lock_request *request);
+/* The resource and mode of one of its wants; false past the last. Marks for a place are left out. */
+bool lock_request_want(const struct lock_request *request, size_t *position, const struct resource **ret_resource,
+                       enum lock_mode *ret_mode);
+
+/* What stands against a request that is not granted. */
+struct lock_conflict {
+    const struct lock_owner *owner;
+    const struct resource *resource;
+    enum lock_mode mode;
+    bool waiting; /* it waits ahead; `hold` is NULL */
+    const struct lock_hold *hold;
+};
+/* Returns: how many were filled in, holders first; at most `max`. */
+size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max);
+
+/* Each returns NULL when there is no more. The request is the caller's again. */
+struct lock_request *lock_table_next_granted(struct lock_table *table);
+struct lock_request *lock_table_next_victim(struct lock_table *table);
+
+/* --- Releasing ---------------------------------------------------------------------------------------------------- */
+
+/* Releases one lock. Returns: false when the owner does not hold it. */
+bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name);
+/* Releases all. Returns: how many locks they were. */
+size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
+
+/* --- Beside requests ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Looks whether a want could be granted at once to an owner of its own that belongs to `session` (NULL: to none) and
+ * holds nothing. The short path of writes; makes nothing.
+ */
+bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want);
+
+/* Returns: whether nothing that is held or awaited can stand against a write of its own in this index, wherever it lies. */
+bool lock_table_clear_of(const struct lock_table *table, struct slice index);
+
+/* Returns: whether an owner holds a lock on a want's resource or above, at least as strong as its mode. */
+bool lock_table_covers(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want);
+
+/* Puts a lock back as it was before a restart. */
+void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want,
+                        uint64_t number, tl_ts since, tl_ts token);
+
+/* Returns: whether a document is in the table and lies where `place` says. */
+bool lock_table_lies(const struct lock_table *table, const struct resource_name *place);
+
+/* Returns: whether nobody else has or awaits a lock on the resource of a hold. */
+bool lock_hold_alone(const struct lock_hold *hold);
+
+/* Tells that a document now lies elsewhere: locks on it and waits for it go along. */
+void lock_table_move(struct lock_table *table, const struct resource_name *document, struct slice path);
+
+/*
+ * Returns: whether `token` is that of a lock that is held now, on the resource or above; *ret_owner (may be NULL) is
+ * whose.
+ */
+bool lock_table_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
+                      struct lock_owner **ret_owner);
+
+/* --- Looking around ----------------------------------------------------------------------------------------------- */
+
+/* Returns: the resources that are locked or awaited as such, in order of the tree, in `arena`. */
+const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count);
+/* The same of the documents of one index; of the others' locks it takes a look at each, some 30 ns, and no more. */
+const struct resource **lock_table_documents(const struct lock_table *table, struct slice index, struct arena *arena,
+                                             size_t *ret_count);
+/* Returns: the requests that wait to lock this very resource, as they stand, in `arena`. */
+const struct lock_request **lock_table_waiters(const struct resource *resource, struct arena *arena, size_t *ret_count);
+/* Returns: the mode that a waiting request wants on a resource; LOCK_NONE: none. */
+enum lock_mode lock_request_mode(const struct lock_request *request, const struct resource *resource);
+
+/* Checks invariants 2, 3, 5, 8 and aborts where one fails; for tests. Takes time in proportion to the table. */
+void lock_table_check(struct lock_table *table);
+
+const char *lock_mode_name(enum lock_mode mode);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the lock table share: lock.c (holds and requests), lock_queue.c (who waits behind whom),
+ * lock_cycle.c (deadlocks), lock_look.c (reports and checks).
+ */
+#ifndef TL_CORE_LOCK_INTERNAL_H
+#define TL_CORE_LOCK_INTERNAL_H
+
+#include "core/locks/lock.h"
+
+/* One bit of a waiting request on one resource, in that resource's queue. */
+struct lock_entry {
+    struct lock_request *request;
+    struct resource *resource;
+    enum lock_bit bit;
+    struct list link;              /* in queue->waiting[bit] */
+    struct lock_request *watchers; /* who waits for this one to leave the queue */
+};
+
+/* Exists while somebody waits at the resource. Each list in the order of lock__ahead(). */
+struct lock_queue {
+    struct list waiting[LOCK_BIT_COUNT];
+    uint32_t counts[LOCK_BIT_COUNT];
+};
+
+struct lock_wanted {
+    struct resource *resource; /* a reference */
+    enum lock_mode mode;
+    bool within;
+};
+
+struct lock_request {
+    struct lock_table *table;
+    struct lock_owner *owner;
+    void *user;
+    enum lock_state state;
+    bool upgrade;
+    uint64_t arrival;
+    tl_ts token;
+    struct lock_entry *entries; /* each (resource, bit) of the wants and their marks, once */
+    size_t entry_count;
+
+    /* What it watches: a link in the list of a hold's or an entry's watchers. NULL: nothing. */
+    struct lock_request **watched;
+    struct lock_request *watch_next;
+    struct heap_node wake;
+
+    struct list of_owner;
+    struct list of_session;
+    struct list event; /* in table->granted or table->victims */
+
+    /* The search for circles; valid while search_epoch is the search's. */
+    uint64_t search_epoch;
+    struct lock_step via; /* the dependence by which it was reached */
+
+    size_t want_count;
+    struct lock_wanted wants[];
+};
+
+/* Bit sets that a bit does not go with (README-locks.md). */
+extern const uint8_t lock__conflicts[LOCK_BIT_COUNT];
+
+static inline uint8_t lock__mask(enum lock_bit bit)
+{
+    return (uint8_t)(1u << bit);
+}
+
+static inline enum lock_bit lock__own_bit(enum lock_mode mode)
+{
+    return (enum lock_bit)(LOCK_BIT_S + (mode - LOCK_S));
+}
+
+static inline enum lock_bit lock__mark_bit(enum lock_mode mode)
+{
+    return (enum lock_bit)(LOCK_BIT_IS + (mode - LOCK_S));
+}
+
+/* Whether what `holder` has is no obstacle to `asker`. */
+static inline bool lock__passes(const struct lock_owner *asker, const struct lock_owner *holder)
+{
+    return asker == holder || asker->session == holder;
+}
+
+static inline bool lock__ahead(const struct lock_request *a, const struct lock_request *b)
+{
+    return a->upgrade != b->upgrade ? a->upgrade : a->arrival < b->arrival;
+}
+
+struct lock_hold *lock__hold_find(const struct lock_table *table, const struct lock_owner *owner,
+                                  const struct resource *resource);
+/* Returns: whether an owner that `asker` (owner or NULL, with its session) does not pass holds a bit of `mask`. */
+bool lock__held_against(const struct lock_table *table, const struct lock_owner *owner,
+                        const struct lock_owner *session, const struct resource *resource, uint8_t mask);
+/* Returns: the oldest hold that stands against an entry, or NULL. */
+struct lock_hold *lock__holder_against(const struct lock_table *table, const struct lock_entry *entry);
+/* Computes the entries of a request from its wants. */
+void lock__request_spread(struct lock_request *request);
+/* Gives a request what it wants. */
+void lock__request_grant(struct lock_request *request);
+
+/* lock_queue.c */
+void lock__queue_enter(struct lock_request *request);
+void lock__queue_leave(struct lock_request *request);
+/* Finds something in the way of a request and watches it. Returns: false when there is nothing. */
+bool lock__queue_watch(struct lock_request *request);
+/* Whether something is in the way. */
+bool lock__queue_blocked(const struct lock_request *request);
+/* The same for one that has just come; with nothing in the way it is granted by the next lock__queue_settle(). */
+void lock__queue_arrive(struct lock_request *request);
+/* Looks for circles through what an owner and its wards wait for, after it was granted something. */
+void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner);
+void lock__queue_unwatch(struct lock_request *request);
+/* Has all watchers of something that goes looked at again. */
+void lock__queue_wake(struct lock_table *table, struct lock_request **watchers);
+/* Looks at those again, in order, and grants what can be granted. */
+void lock__queue_settle(struct lock_table *table);
+
+/*
+ * Looks for circles through a waiting request, and for each ends a request, which goes to table->victims, or sends one to
+ * the end of the queue. Returns: false when this very request was ended.
+ */
+bool lock__cycle_break(struct lock_request *request);
+
+#endif

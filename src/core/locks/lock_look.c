@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at the table of locks: what stands against a request, the tree as people see it, checks for tests. */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "core/locks/lock_internal.h"
+
+const char *lock_mode_name(enum lock_mode mode)
+{
+    static const char *const names[LOCK_MODE_COUNT] = {"none", "shared", "update", "exclusive"};
+    return names[mode];
+}
+
+enum lock_state lock_request_state(const struct lock_request *request)
+{
+    return request->state;
+}
+
+void *lock_request_user(const struct lock_request *request)
+{
+    return request->user;
+}
+
+struct lock_owner *lock_request_owner(const struct lock_request *request)
+{
+    return request->owner;
+}
+
+tl_ts lock_request_token(const struct lock_request *request)
+{
+    REQUIRE(request->state == LOCK_STATE_GRANTED);
+    return request->token;
+}
+
+bool lock_request_upgrade(const struct lock_request *request)
+{
+    return request->upgrade;
+}
+
+bool lock_request_want(const struct lock_request *request, size_t *position, const struct resource **ret_resource,
+                       enum lock_mode *ret_mode)
+{
+    while (*position < request->want_count) {
+        const struct lock_wanted *want = &request->wants[(*position)++];
+        if (want->within)
+            continue;
+        *ret_resource = want->resource;
+        *ret_mode = want->mode;
+        return true;
+    }
+    return false;
+}
+
+enum lock_mode lock_request_mode(const struct lock_request *request, const struct resource *resource)
+{
+    enum lock_mode mode = LOCK_NONE;
+    for (size_t i = 0; i < request->want_count; i++)
+        if (!request->wants[i].within && request->wants[i].resource == resource && request->wants[i].mode > mode)
+            mode = request->wants[i].mode;
+    return mode;
+}
+
+/* --- What stands against a request -------------------------------------------------------------------------------- */
+
+size_t lock_request_ahead(const struct lock_request *request)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < request->entry_count; i++) {
+        const struct lock_entry *entry = &request->entries[i];
+        const struct lock_queue *queue = entry->resource->queue;
+        size_t ahead = 0;
+        for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
+            if ((lock__conflicts[entry->bit] >> bit & 1) == 0)
+                continue;
+            const struct list *head = &queue->waiting[bit];
+            /* Those behind are few: they came since, or this one is an upgrade. */
+            ahead += queue->counts[bit];
+            for (const struct list *at = head->prev; at != head; at = at->prev) {
+                if (lock__ahead(list_entry(at, struct lock_entry, link)->request, request))
+                    break;
+                ahead--;
+            }
+        }
+        most = ahead > most ? ahead : most;
+    }
+    return most;
+}
+
+struct report {
+    struct lock_conflict *conflicts;
+    size_t count;
+    size_t max;
+};
+
+static void report(struct report *report, const struct lock_conflict *conflict)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (report->conflicts[i].owner == conflict->owner && report->conflicts[i].resource == conflict->resource &&
+            report->conflicts[i].waiting == conflict->waiting)
+            return;
+    if (report->count < report->max)
+        report->conflicts[report->count++] = *conflict;
+}
+
+/* A hold is in the way by its own mode, or by marks of locks below: then the first such lock is the one to name. */
+static const struct lock_hold *lock_behind(const struct lock_hold *hold, uint8_t mask)
+{
+    if (hold->mode != LOCK_NONE && (mask & lock__mask(lock__own_bit(hold->mode))) != 0)
+        return hold;
+    list_for_each(link, &hold->owner->holds)
+    {
+        const struct lock_hold *other = list_entry(link, struct lock_hold, of_owner);
+        if (other != hold && other->mode != LOCK_NONE && (mask & lock__mask(lock__mark_bit(other->mode))) != 0 &&
+            resource_covers(hold->resource, other->resource))
+            return other;
+    }
+    return hold; /* a place within it */
+}
+
+static void report_holders(struct report *list, const struct lock_request *request, const struct lock_entry *entry)
+{
+    uint8_t mask = lock__conflicts[entry->bit];
+    const struct lock_owner *owner = request->owner;
+    if (!lock__held_against(request->table, owner, owner->session, entry->resource, mask))
+        return;
+    list_for_each(link, &entry->resource->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        if (list->count == list->max)
+            return;
+        if ((hold->bits & mask) == 0 || lock__passes(owner, hold->owner))
+            continue;
+        hold = lock_behind(hold, mask);
+        report(list,
+               &(struct lock_conflict){hold->owner, hold->resource,
+                                       hold->mode == LOCK_NONE ? LOCK_X : (enum lock_mode)hold->mode, false, hold});
+    }
+}
+
+static void report_waiters(struct report *list, const struct lock_request *request, const struct lock_entry *entry)
+{
+    const struct lock_queue *queue = entry->resource->queue;
+    for (size_t bit = 0; queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
+        if ((lock__conflicts[entry->bit] >> bit & 1) == 0)
+            continue;
+        list_for_each(link, &queue->waiting[bit])
+        {
+            const struct lock_entry *other = list_entry(link, struct lock_entry, link);
+            if (list->count == list->max || !lock__ahead(other->request, request))
+                break;
+            if (lock__passes(request->owner, other->request->owner))
+                continue;
+            enum lock_mode mode = (enum lock_mode)(bit < LOCK_BIT_S ? bit + LOCK_S : bit - LOCK_BIT_S + LOCK_S);
+            report(list, &(struct lock_conflict){other->request->owner, entry->resource, mode, true, NULL});
+        }
+    }
+}
+
+size_t lock_request_conflicts(struct lock_request *request, struct lock_conflict *ret_conflicts, size_t max)
+{
+    struct report list = {ret_conflicts, 0, max};
+    for (size_t i = 0; i < request->entry_count; i++)
+        report_holders(&list, request, &request->entries[i]);
+    for (size_t i = 0; i < request->entry_count; i++)
+        report_waiters(&list, request, &request->entries[i]);
+    return list.count;
+}
+
+/* --- The tree ----------------------------------------------------------------------------------------------------- */
+
+static int compare_pointers(const void *a, const void *b)
+{
+    return resource_compare(*(const struct resource *const *)a, *(const struct resource *const *)b);
+}
+
+static bool of_interest(const struct resource *resource)
+{
+    for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
+        if (resource->held[bit] > 0 || (resource->queue != NULL && resource->queue->counts[bit] > 0))
+            return true;
+    return false;
+}
+
+struct found {
+    const struct resource **items; /* in `arena` */
+    size_t count;
+    size_t capacity;
+    struct arena *arena;
+};
+
+static void find(struct found *found, const struct resource *resource)
+{
+    found->items = arena_grow(found->arena, found->items, found->count, &found->capacity, sizeof *found->items);
+    found->items[found->count++] = resource;
+}
+
+/* Finds what is of interest: all there is, or with an index its documents. */
+static void find_all(struct found *found, const struct lock_table *table, const struct resource *index)
+{
+    const struct resource_table *resources = &table->resources;
+    for (size_t i = 0; i < resources->bucket_count; i++)
+        for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
+            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) && of_interest(at))
+                find(found, at);
+    if (found->count > 1)
+        qsort(found->items, found->count, sizeof *found->items, compare_pointers);
+}
+
+const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count)
+{
+    struct found found = {.arena = arena};
+    if (of_interest(table->resources.root))
+        find(&found, table->resources.root);
+    find_all(&found, table, NULL);
+    *ret_count = found.count;
+    return found.items;
+}
+
+const struct resource **lock_table_documents(const struct lock_table *table, struct slice index, struct arena *arena,
+                                             size_t *ret_count)
+{
+    struct found found = {.arena = arena};
+    const struct resource *home = resource_index(&table->resources, index);
+    if (home != NULL)
+        find_all(&found, table, home);
+    *ret_count = found.count;
+    return found.items;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct lock_request *x = *(const struct lock_request *const *)a;
+    const struct lock_request *y = *(const struct lock_request *const *)b;
+    return x == y ? 0 : lock__ahead(x, y) ? -1 : 1;
+}
+
+const struct lock_request **lock_table_waiters(const struct resource *resource, struct arena *arena, size_t *ret_count)
+{
+    const struct lock_request **found = NULL;
+    size_t count = 0;
+    size_t capacity = 0;
+    for (size_t bit = LOCK_BIT_S; resource->queue != NULL && bit < LOCK_BIT_COUNT; bit++)
+        list_for_each(link, &resource->queue->waiting[bit])
+        {
+            const struct lock_entry *entry = list_entry(link, struct lock_entry, link);
+            /* With two own bits on one resource it stands here once, by its stronger one. */
+            if (lock__own_bit(lock_request_mode(entry->request, resource)) != entry->bit)
+                continue;
+            found = arena_grow(arena, found, count, &capacity, sizeof *found);
+            found[count++] = entry->request;
+        }
+    if (count > 1)
+        qsort(found, count, sizeof *found, compare_places);
+    *ret_count = count;
+    return found;
+}
+
+/* --- Checks ------------------------------------------------------------------------------------------------------- */
+
+static void check_counts(const struct resource *resource)
+{
+    uint32_t held[LOCK_BIT_COUNT] = {0};
+    list_for_each(link, &resource->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        INSIST(hold->bits != 0);
+        INSIST(((hold->bits >> LOCK_BIT_S) != 0) == (hold->mode != LOCK_NONE));
+        for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
+            held[bit] += hold->bits >> bit & 1;
+    }
+    INSIST(memcmp(held, resource->held, sizeof held) == 0);
+}
+
+/* What a waiting request watches must be in its way right now (invariant 5). */
+static void check_waiter(const struct lock_request *request)
+{
+    INSIST(request->state == LOCK_STATE_WAITING && !heap_holds(&request->wake));
+    INSIST(request->watched != NULL && lock__queue_blocked(request));
+}
+
+static size_t check_queue(const struct resource *resource)
+{
+    size_t total = 0;
+    if (resource->queue == NULL)
+        return 0;
+    for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
+        const struct lock_request *before = NULL;
+        size_t count = 0;
+        list_for_each(link, &resource->queue->waiting[bit])
+        {
+            const struct lock_entry *entry = list_entry(link, struct lock_entry, link);
+            INSIST(entry->resource == resource && entry->bit == bit);
+            INSIST(before == NULL || lock__ahead(before, entry->request));
+            check_waiter(entry->request);
+            before = entry->request;
+            count++;
+        }
+        INSIST(count == resource->queue->counts[bit]);
+        total += count;
+    }
+    INSIST(total > 0);
+    return total;
+}
+
+void lock_table_check(struct lock_table *table)
+{
+    const struct resource_table *resources = &table->resources;
+    INSIST(table->wake.count == 0);
+    check_counts(resources->root);
+    check_queue(resources->root);
+    for (size_t i = 0; i < resources->bucket_count; i++)
+        for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain) {
+            INSIST(at->refs > 0);
+            check_counts(at);
+            check_queue(at);
+        }
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who waits behind whom. README-locks.md, "Requests", invariants 4 and 5.
+ *
+ * A waiting request stands, bit by bit, in the queues of all resources that it touches. It watches one thing that is in
+ * its way and is looked at again only when that goes: at arrival the nearest conflicting request ahead, so that a
+ * long queue is a chain and not a crowd around its head; without one, a hold.
+ */
+#include "base/check.h"
+#include "core/locks/lock_internal.h"
+
+static struct lock_queue *queue_of(struct resource *resource)
+{
+    if (resource->queue == NULL) {
+        resource->queue = mem_zalloc(sizeof *resource->queue);
+        for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
+            list_init(&resource->queue->waiting[bit]);
+    }
+    return resource->queue;
+}
+
+/* Links an entry where it belongs: upgrades are few and stand first, all others come last as a rule. */
+static void entry_link(struct lock_entry *entry)
+{
+    struct lock_queue *queue = queue_of(entry->resource);
+    struct list *head = &queue->waiting[entry->bit];
+    struct list *at = head;
+    if (entry->request->upgrade) {
+        at = head->next;
+        while (at != head && lock__ahead(list_entry(at, struct lock_entry, link)->request, entry->request))
+            at = at->next;
+    } else {
+        while (at->prev != head && lock__ahead(entry->request, list_entry(at->prev, struct lock_entry, link)->request))
+            at = at->prev;
+    }
+    list_insert_before(at, &entry->link);
+    queue->counts[entry->bit]++;
+}
+
+static void watch(struct lock_request *request, struct lock_request **watchers)
+{
+    REQUIRE(request->watched == NULL);
+    request->watch_next = *watchers;
+    if (*watchers != NULL)
+        (*watchers)->watched = &request->watch_next;
+    *watchers = request;
+    request->watched = watchers;
+}
+
+void lock__queue_unwatch(struct lock_request *request)
+{
+    if (request->watched == NULL)
+        return;
+    *request->watched = request->watch_next;
+    if (request->watch_next != NULL)
+        request->watch_next->watched = request->watched;
+    request->watched = NULL;
+    request->watch_next = NULL;
+}
+
+static void wake(struct lock_request *request)
+{
+    lock__queue_unwatch(request);
+    if (!heap_holds(&request->wake))
+        heap_push(&request->table->wake, &request->wake);
+}
+
+void lock__queue_wake(struct lock_table *table, struct lock_request **watchers)
+{
+    (void)table;
+    while (*watchers != NULL)
+        wake(*watchers);
+}
+
+/* Returns: the nearest entry before `link` in its list that a request must not pass, or NULL. */
+static struct lock_entry *nearest_before(const struct list *head, const struct list *link,
+                                         const struct lock_request *request)
+{
+    for (const struct list *at = link->prev; at != head; at = at->prev) {
+        struct lock_entry *entry = list_entry(at, struct lock_entry, link);
+        if (!lock__passes(request->owner, entry->request->owner))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Takes an entry out. Who watched it watches the one before it in the same list, which is in his way as well. */
+static void entry_unlink(struct lock_entry *entry)
+{
+    struct lock_queue *queue = entry->resource->queue;
+    while (entry->watchers != NULL) {
+        struct lock_request *watcher = entry->watchers;
+        struct lock_entry *before = nearest_before(&queue->waiting[entry->bit], &entry->link, watcher);
+        lock__queue_unwatch(watcher);
+        if (before != NULL)
+            watch(watcher, &before->watchers);
+        else
+            wake(watcher);
+    }
+    list_remove(&entry->link);
+    queue->counts[entry->bit]--;
+    for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++)
+        if (queue->counts[bit] > 0)
+            return;
+    mem_free(queue);
+    entry->resource->queue = NULL;
+}
+
+void lock__queue_enter(struct lock_request *request)
+{
+    struct lock_owner *owner = request->owner;
+    request->state = LOCK_STATE_WAITING;
+    for (size_t i = 0; i < request->entry_count; i++)
+        entry_link(&request->entries[i]);
+    list_append(&owner->requests, &request->of_owner);
+    if (owner->session != NULL)
+        list_append(&owner->session->ward_requests, &request->of_session);
+    request->table->waiting_count++;
+}
+
+void lock__queue_leave(struct lock_request *request)
+{
+    struct lock_table *table = request->table;
+    lock__queue_unwatch(request);
+    if (heap_holds(&request->wake))
+        heap_remove(&table->wake, &request->wake);
+    for (size_t i = 0; i < request->entry_count; i++)
+        entry_unlink(&request->entries[i]);
+    list_remove(&request->of_owner);
+    if (request->owner->session != NULL)
+        list_remove(&request->of_session);
+    table->waiting_count--;
+}
+
+/* Returns: a waiting entry of one bit that stands ahead of a request's entry and is in its way, or NULL. */
+static struct lock_entry *ahead_of_bit(const struct lock_queue *queue, enum lock_bit bit,
+                                       const struct lock_entry *waiting)
+{
+    const struct list *head = &queue->waiting[bit];
+    const struct lock_request *request = waiting->request;
+    if (bit == waiting->bit && list_linked(&waiting->link)) /* it stands in this list itself */
+        return nearest_before(head, &waiting->link, request);
+    const struct lock_request *last =
+        list_empty(head) ? NULL : list_entry(head->prev, struct lock_entry, link)->request;
+    if (last == NULL)
+        return NULL;
+    if (lock__ahead(last, request)) /* he came after all of them: the nearest is the last */
+        return nearest_before(head, head, request);
+    list_for_each(link, head)
+    {
+        struct lock_entry *entry = list_entry(link, struct lock_entry, link);
+        if (!lock__ahead(entry->request, request))
+            break;
+        if (!lock__passes(request->owner, entry->request->owner))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Of those in the way at one resource, the nearest: so X after many S after X watches an S. */
+static struct lock_entry *entry_ahead(const struct lock_entry *entry)
+{
+    const struct lock_queue *queue = entry->resource->queue;
+    struct lock_entry *nearest = NULL;
+    if (queue == NULL)
+        return NULL;
+    for (enum lock_bit bit = 0; bit < LOCK_BIT_COUNT; bit++) {
+        if ((lock__conflicts[entry->bit] & lock__mask(bit)) == 0 || queue->counts[bit] == 0)
+            continue;
+        struct lock_entry *found = ahead_of_bit(queue, bit, entry);
+        if (found != NULL && (nearest == NULL || lock__ahead(nearest->request, found->request)))
+            nearest = found;
+    }
+    return nearest;
+}
+
+/* Returns: the list of watchers of something that is in the way, or NULL. */
+static struct lock_request **find_obstacle(const struct lock_request *request)
+{
+    for (size_t i = 0; i < request->entry_count; i++) {
+        struct lock_entry *ahead = entry_ahead(&request->entries[i]);
+        if (ahead != NULL)
+            return &ahead->watchers;
+    }
+    for (size_t i = 0; i < request->entry_count; i++) {
+        struct lock_hold *hold = lock__holder_against(request->table, &request->entries[i]);
+        if (hold != NULL)
+            return &hold->watchers;
+    }
+    return NULL;
+}
+
+bool lock__queue_blocked(const struct lock_request *request)
+{
+    return find_obstacle(request) != NULL;
+}
+
+bool lock__queue_watch(struct lock_request *request)
+{
+    struct lock_request **watchers = find_obstacle(request);
+    if (watchers == NULL)
+        return false;
+    watch(request, watchers);
+    return true;
+}
+
+/* Returns: false when a request of the list was ended, and the list is no longer as it was. */
+static bool break_circles(struct lock_table *table, struct list *requests, bool of_session)
+{
+    list_for_each(link, requests)
+    {
+        struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
+                                                  : list_entry(link, struct lock_request, of_owner);
+        uint64_t arrivals = table->last_arrival;
+        if (!lock__cycle_break(request) || table->last_arrival != arrivals) /* ended, or sent to the end */
+            return false;
+    }
+    return true;
+}
+
+/*
+ * A grant turns dependences on a request into dependences on its owner, who may wait for something else at the same time:
+ * a circle can close here, too.
+ */
+void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
+{
+    while (!break_circles(table, &owner->requests, false) || !break_circles(table, &owner->ward_requests, true))
+        ;
+}
+
+void lock__queue_arrive(struct lock_request *request)
+{
+    if (!heap_holds(&request->wake) && !lock__queue_watch(request))
+        heap_push(&request->table->wake, &request->wake);
+}
+
+void lock__queue_settle(struct lock_table *table)
+{
+    struct heap_node *first;
+    while ((first = heap_first(&table->wake)) != NULL) {
+        struct lock_request *request = container_of(first, struct lock_request, wake);
+        heap_remove(&table->wake, first);
+        if (lock__queue_watch(request))
+            continue;
+        lock__queue_leave(request);
+        lock__request_grant(request);
+        list_append(&table->granted, &request->event);
+        lock__queue_check_waits(table, request->owner);
+    }
+}

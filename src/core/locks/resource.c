@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of resources; see resource.h. */
+#include "core/locks/resource.h"
+
+#include "base/check.h"
+
+enum { BUCKETS_MIN = 64 };
+
+static struct resource *new_resource(struct resource_table *table, enum resource_kind kind, struct slice type,
+                                     struct slice name)
+{
+    struct resource *resource = mem_zalloc(sizeof *resource + type.len + name.len);
+    resource->kind = (uint8_t)kind;
+    resource->number = ++table->last_number;
+    resource->type_len = (uint16_t)type.len;
+    resource->name_len = (uint32_t)(type.len + name.len);
+    if (type.len > 0)
+        memcpy(resource->name, type.data, type.len);
+    if (name.len > 0)
+        memcpy(resource->name + type.len, name.data, name.len);
+    list_init(&resource->holds);
+    return resource;
+}
+
+void resource_table_init(struct resource_table *table)
+{
+    *table = (struct resource_table){.bucket_count = BUCKETS_MIN};
+    table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
+    table->root = new_resource(table, RESOURCE_ALL, SLICE_NONE, SLICE_NONE);
+    table->root->refs = 1;
+}
+
+void resource_table_deinit(struct resource_table *table)
+{
+    REQUIRE(table->count == 0 && table->root->refs == 1);
+    mem_free(table->root);
+    mem_free(table->buckets);
+    *table = (struct resource_table){0};
+}
+
+/* A name in its home, the one above or a document's index; `type` only for documents. */
+struct key {
+    const struct resource *home;
+    enum resource_kind kind;
+    struct slice type;
+    struct slice name;
+};
+
+static uint32_t hash_key(const struct key *key)
+{
+    uint64_t hash = slice_hash(key->name) ^ (key->home->number * 0x9e3779b97f4a7c15u);
+    if (key->type.len > 0)
+        hash ^= slice_hash(key->type) * 3;
+    hash = (hash ^ (uint64_t)key->kind) * 0xff51afd7ed558ccdu;
+    return (uint32_t)(hash ^ (hash >> 32));
+}
+
+struct resource *resource_index_of(const struct resource *document)
+{
+    struct resource *at = document->parent;
+    while (at->kind != RESOURCE_INDEX)
+        at = at->parent;
+    return at;
+}
+
+static const struct resource *home_of(const struct resource *resource)
+{
+    return resource->kind == RESOURCE_DOCUMENT ? resource_index_of(resource) : resource->parent;
+}
+
+static bool is_key(const struct resource *resource, const struct key *key, uint32_t hash)
+{
+    return resource->hash == hash && resource->kind == key->kind && home_of(resource) == key->home &&
+           resource->type_len == key->type.len && resource->name_len == key->type.len + key->name.len &&
+           memcmp(resource->name, key->type.len ? key->type.data : "", key->type.len) == 0 &&
+           memcmp(resource->name + key->type.len, key->name.len ? key->name.data : "", key->name.len) == 0;
+}
+
+static struct resource *find(const struct resource_table *table, const struct key *key, uint32_t hash)
+{
+    struct resource *resource = table->buckets[hash & (table->bucket_count - 1)];
+    while (resource != NULL && !is_key(resource, key, hash))
+        resource = resource->chain;
+    return resource;
+}
+
+static void link_bucket(struct resource_table *table, struct resource *resource)
+{
+    struct resource **bucket = &table->buckets[resource->hash & (table->bucket_count - 1)];
+    resource->chain = *bucket;
+    *bucket = resource;
+}
+
+static void unlink_bucket(struct resource_table *table, struct resource *resource)
+{
+    struct resource **at = &table->buckets[resource->hash & (table->bucket_count - 1)];
+    while (*at != resource)
+        at = &(*at)->chain;
+    *at = resource->chain;
+}
+
+static void grow(struct resource_table *table)
+{
+    struct resource **old = table->buckets;
+    size_t old_count = table->bucket_count;
+    table->bucket_count *= 2;
+    table->buckets = mem_zalloc(table->bucket_count * sizeof *table->buckets);
+    for (size_t i = 0; i < old_count; i++)
+        for (struct resource *resource = old[i], *next; resource != NULL; resource = next) {
+            next = resource->chain;
+            link_bucket(table, resource);
+        }
+    mem_free(old);
+}
+
+/* Makes `key`, which is not there, below `parent`. Returns: it, with no reference taken for the caller. */
+static struct resource *make(struct resource_table *table, const struct key *key, uint32_t hash,
+                             struct resource *parent)
+{
+    struct resource *resource = new_resource(table, key->kind, key->type, key->name);
+    resource->hash = hash;
+    resource->parent = resource_ref(parent);
+    if (++table->count > table->bucket_count)
+        grow(table);
+    link_bucket(table, resource);
+    return resource;
+}
+
+/* Finds or makes `key` below `parent`. Returns: as make(). */
+static struct resource *intern(struct resource_table *table, const struct key *key, struct resource *parent)
+{
+    uint32_t hash = hash_key(key);
+    struct resource *resource = find(table, key, hash);
+    return resource != NULL ? resource : make(table, key, hash, parent);
+}
+
+bool resource_path_next(struct resource_path *path, struct slice *ret_segment)
+{
+    if (path->level == 0) {
+        path->level = 1;
+        *ret_segment = SLICE_LIT("/");
+        return true;
+    }
+    while (path->left.len > 0 && path->left.data[0] == '/')
+        path->left = slice_from_offset(path->left, 1);
+    if (path->left.len == 0 || path->level > RESOURCE_LEVELS_MAX)
+        return false;
+    size_t len = slice_find_byte(path->left, '/');
+    *ret_segment = (struct slice){path->left.data, len};
+    path->left = slice_from_offset(path->left, len);
+    path->level++;
+    return true;
+}
+
+bool resource_path_fits(struct slice path)
+{
+    struct resource_path walk = resource_path(path);
+    struct slice segment;
+    while (resource_path_next(&walk, &segment))
+        ;
+    return walk.left.len == 0;
+}
+
+/* Whether a name of the path ends there. */
+static bool name_ends(struct slice path, size_t at)
+{
+    return at == path.len || path.data[at] == '/';
+}
+
+/* Returns: the length of what two paths have in common, up to where names end in both; 0 where nothing. */
+static size_t common_path(struct slice a, struct slice b)
+{
+    size_t len = 0;
+    while (len < a.len && len < b.len && a.data[len] == b.data[len])
+        len++;
+    while (len > 0 && !(name_ends(a, len) && name_ends(b, len)))
+        len--;
+    return len;
+}
+
+/* Goes back on the trail to where another path leaves it. Returns: the directory there, and the rest in *ret_walk. */
+static struct resource *trail_back(const struct resource_trail *trail, struct slice path,
+                                   struct resource_path *ret_walk)
+{
+    size_t common = common_path(trail->path, path);
+    struct resource_path gone = {slice_from_offset(trail->path, common), 1};
+    struct resource *at = trail->place;
+    struct slice segment;
+    size_t level = trail->level;
+    for (; resource_path_next(&gone, &segment); level--)
+        at = at->parent;
+    *ret_walk = (struct resource_path){slice_from_offset(path, common), level};
+    return at;
+}
+
+static struct resource *open_directories(struct resource_table *table, struct resource *index, struct slice path,
+                                         struct resource_trail *trail)
+{
+    struct resource *at = index;
+    struct resource_path walk = resource_path(path);
+    struct slice segment;
+    if (trail->index == index)
+        at = trail_back(trail, path, &walk);
+    while (resource_path_next(&walk, &segment))
+        at = intern(table, &(struct key){at, RESOURCE_DIRECTORY, SLICE_NONE, segment}, at);
+    /* One that is cut, for it goes too deep, leads nowhere: the names of its rest have no places to go back to. */
+    *trail = walk.left.len > 0 ? RESOURCE_TRAIL_INIT : (struct resource_trail){index, path, at, walk.level};
+    return at;
+}
+
+static struct resource *open_place(struct resource_table *table, struct resource *index, struct slice path,
+                                   struct resource_trail *trail)
+{
+    return path.data == NULL ? index : open_directories(table, index, path, trail);
+}
+
+struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
+                               struct resource_trail *trail)
+{
+    if (name->index.len == 0)
+        return resource_ref(table->root);
+    struct resource *index =
+        intern(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, name->index}, table->root);
+    if (name->id.data == NULL)
+        return resource_ref(open_place(table, index, name->path, trail));
+    const struct key key = {index, RESOURCE_DOCUMENT, name->type, name->id};
+    uint32_t hash = hash_key(&key);
+    struct resource *document = find(table, &key, hash);
+    if (document == NULL)
+        document = make(table, &key, hash, open_place(table, index, name->path, trail));
+    return resource_ref(document);
+}
+
+void resource_unref(struct resource_table *table, struct resource *resource)
+{
+    while (resource != NULL) {
+        REQUIRE(resource->refs > 0);
+        if (--resource->refs > 0)
+            return;
+        INSIST(resource != table->root && list_empty(&resource->holds) && resource->queue == NULL);
+        struct resource *parent = resource->parent;
+        unlink_bucket(table, resource);
+        table->count--;
+        mem_free(resource);
+        resource = parent;
+    }
+}
+
+static struct resource *look(const struct resource_table *table, const struct key *key)
+{
+    return find(table, key, hash_key(key));
+}
+
+struct resource *resource_index(const struct resource_table *table, struct slice index)
+{
+    return look(table, &(struct key){table->root, RESOURCE_INDEX, SLICE_NONE, index});
+}
+
+struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
+                                   struct slice id)
+{
+    return look(table, &(struct key){index, RESOURCE_DOCUMENT, type, id});
+}
+
+struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name)
+{
+    return look(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
+}
+
+void resource_move(struct resource_table *table, struct resource *document, struct slice path)
+{
+    REQUIRE(document->kind == RESOURCE_DOCUMENT);
+    struct resource *before = document->parent;
+    struct resource *place = open_place(table, resource_index_of(document), path, &RESOURCE_TRAIL_INIT);
+    document->parent = resource_ref(place);
+    resource_unref(table, before);
+}
+
+bool resource_covers(const struct resource *above, const struct resource *resource)
+{
+    while (resource != NULL && resource != above)
+        resource = resource->parent;
+    return resource != NULL;
+}
+
+void resource_new_epoch(struct resource_table *table)
+{
+    table->epoch++;
+}
+
+bool resource_see(const struct resource_table *table, struct resource *resource, enum lock_bit bit)
+{
+    if (resource->seen_epoch != table->epoch) {
+        resource->seen_epoch = table->epoch;
+        resource->seen_bits = 0;
+    }
+    uint8_t mask = (uint8_t)(1u << bit);
+    bool first = (resource->seen_bits & mask) == 0;
+    resource->seen_bits |= mask;
+    return first;
+}
+
+/* --- Order and names ---------------------------------------------------------------------------------------------- */
+
+static size_t depth_of(const struct resource *resource)
+{
+    size_t depth = 0;
+    for (; resource->parent != NULL; resource = resource->parent)
+        depth++;
+    return depth;
+}
+
+static int compare_siblings(const struct resource *a, const struct resource *b)
+{
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    int order = slice_compare((struct slice){a->name, a->type_len}, (struct slice){b->name, b->type_len});
+    return order != 0 ? order
+                      : slice_compare((struct slice){a->name + a->type_len, a->name_len - a->type_len},
+                                      (struct slice){b->name + b->type_len, b->name_len - b->type_len});
+}
+
+int resource_compare(const struct resource *a, const struct resource *b)
+{
+    size_t depth_a = depth_of(a);
+    size_t depth_b = depth_of(b);
+    int deeper = (depth_a > depth_b) - (depth_a < depth_b);
+    for (; depth_a > depth_b; depth_a--)
+        a = a->parent;
+    for (; depth_b > depth_a; depth_b--)
+        b = b->parent;
+    if (a == b)
+        return deeper;
+    while (a->parent != b->parent) {
+        a = a->parent;
+        b = b->parent;
+    }
+    return compare_siblings(a, b);
+}
+
+static struct slice path_of(const struct resource *directory, struct arena *arena)
+{
+    size_t bytes = 0;
+    const struct resource *at = directory;
+    for (; at->parent->kind == RESOURCE_DIRECTORY; at = at->parent)
+        bytes += at->name_len + 1u;
+    if (bytes == 0)
+        return SLICE_LIT("/");
+    char *path = arena_alloc(arena, bytes);
+    size_t end = bytes;
+    for (at = directory; at->parent->kind == RESOURCE_DIRECTORY; at = at->parent) {
+        end -= at->name_len;
+        memcpy(path + end, at->name, at->name_len);
+        path[--end] = '/';
+    }
+    return (struct slice){path, bytes};
+}
+
+struct resource_name resource_name(const struct resource *resource, struct arena *arena)
+{
+    struct resource_name name = {0};
+    if (resource->kind == RESOURCE_DOCUMENT) {
+        name.type = (struct slice){resource->name, resource->type_len};
+        name.id = (struct slice){resource->name + resource->type_len, resource->name_len - resource->type_len};
+        resource = resource->parent;
+    }
+    if (resource->kind == RESOURCE_DIRECTORY) {
+        name.path = path_of(resource, arena);
+        while (resource->kind == RESOURCE_DIRECTORY)
+            resource = resource->parent;
+    }
+    if (resource->kind == RESOURCE_INDEX)
+        name.index = (struct slice){resource->name, resource->name_len};
+    return name;
+}
+
+static void print_name(const struct resource_name *name, struct buf *buf)
+{
+    if (name->index.len == 0) {
+        buf_lit(buf, "everything");
+        return;
+    }
+    buf_in_line(buf, name->index);
+    if (name->id.data != NULL) {
+        if (name->type.len > 0 && !slice_is(name->type, "_doc")) {
+            buf_byte(buf, '/');
+            buf_in_line(buf, name->type);
+        }
+        buf_byte(buf, '/');
+        buf_in_line(buf, name->id);
+    } else if (name->path.data != NULL) {
+        buf_byte(buf, ':');
+        buf_in_line(buf, name->path);
+    }
+}
+
+void resource_print(const struct resource *resource, struct buf *buf)
+{
+    struct arena arena = ARENA_INIT;
+    struct resource_name name = resource_name(resource, &arena);
+    print_name(&name, buf);
+    arena_deinit(&arena);
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes and locks: how a write gets the locks it needs, or is told why not. README-locks.md, "Requests".
+ *
+ * A write of its own:
+ * - items that nothing stands against run at once, without any lock; of an atomic write all or none;
+ * - the others become one request, and run when it is granted, at a timestamp of their own;
+ * - at the deadline each of them is looked at alone: it runs, or fails with who is in its way.
+ * Items for one document keep their order: behind one that must wait, all do.
+ *
+ * A write in a transaction takes X on its documents and keeps it; all of its items wait together.
+ *
+ * A write that goes on starts from the beginning: what it would change is computed again, and asked for again. What it
+ * holds already it gets at once.
+ */
+#include "base/check.h"
+#include "core/documents/ahead.h"
+#include "core/owners/owners_internal.h"
+
+/* Of each item of a bulk, so that a large one's reply stays small. */
+enum { HOLDERS_TOLD_OF_ITEM = 3 };
+
+/* One write at work. */
+struct admission {
+    struct core *core;
+    struct command *command;
+    struct session *session;
+    struct txn *txn;
+    struct wait *wait; /* NULL: it has not asked for a lock */
+    struct write_targets targets;
+    size_t target_next;      /* where the next item that runs finds its target, as a rule */
+    struct lock_want *wants; /* two a target at most, in core->arena */
+    size_t want_count;
+};
+
+static struct write_command *write_of(const struct admission *at)
+{
+    return &at->command->write;
+}
+
+static struct overlay *overlay_of(const struct admission *at)
+{
+    return at->txn == NULL ? NULL : at->txn->overlay;
+}
+
+/* --- Who writes --------------------------------------------------------------------------------------------------- */
+
+/* Finds session and transaction. A refusal is in command->problem; returns false then. */
+static bool find_parties(struct admission *at)
+{
+    struct command *command = at->command;
+    const struct write_command *write = &command->write;
+    if (write->transaction.len > 0) {
+        at->txn = txn__find(at->core, write->transaction, write->session, &command->arena, &command->problem);
+        if (at->txn == NULL)
+            return false;
+        if (at->txn->mode == TXN_QUERY) {
+            problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
+                        "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(write->transaction));
+            return false;
+        }
+        return true;
+    }
+    if (write->session.len == 0)
+        return true;
+    at->session = session__find(at->core, write->session, &command->arena, &command->problem);
+    return at->session != NULL;
+}
+
+/* --- What it needs ------------------------------------------------------------------------------------------------ */
+
+/* The document where it lies now, whatever becomes of the write. */
+static struct resource_name name_of(const struct write_target *target)
+{
+    return (struct resource_name){target->index, target->old_path, target->type, target->id};
+}
+
+/* X on the document, and a place where it will lie when that is elsewhere. Returns: how many wants. */
+static size_t wants_of(const struct write_target *target, struct lock_want *wants)
+{
+    wants[0] = (struct lock_want){name_of(target), LOCK_X, false};
+    if (target->new_path.data == NULL || slice_equal(target->new_path, target->old_path))
+        return 1;
+    wants[1] = (struct lock_want){{target->index, target->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
+    return 2;
+}
+
+/* Checks the fencing token for one document; with no session named, the write acts for the token's owner. */
+static bool token_holds(struct admission *at, const struct write_target *target)
+{
+    const struct write_command *write = write_of(at);
+    struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
+    struct resource_name name = {target->index, place, target->type, target->id};
+    struct lock_owner *owner;
+    struct write_result *result = &write->results[target->item];
+    if (lock_table_token(&at->core->owners->locks, write->fencing_token, &name, &owner)) {
+        if (at->session == NULL && at->txn == NULL)
+            at->session = party_of(owner)->session;
+        return true;
+    }
+    problem_set(&result->problem, &at->command->arena, PROBLEM_STALE_FENCING_TOKEN,
+                "[%llu] is not the token of a lock that is held now and covers [%.*s]",
+                (unsigned long long)write->fencing_token, SLICE_ARG(target->id));
+    return false;
+}
+
+/* Whether an item is still to be run. */
+static bool is_left(const struct admission *at, size_t item)
+{
+    return at->wait == NULL || at->wait->left == NULL || at->wait->left[item];
+}
+
+/* Finds what the items that are left will change; of those with a stale token it is not asked. */
+static int find_targets(struct admission *at)
+{
+    size_t kept = 0;
+    int r = write__targets(at->core, at->command, overlay_of(at), &at->targets);
+    if (r < 0)
+        return tl_trace(r);
+    for (size_t i = 0; i < at->targets.count; i++) {
+        const struct write_target *target = &at->targets.items[i];
+        if (!is_left(at, target->item) || target->index.len == 0)
+            continue;
+        if (write_of(at)->fencing_token != 0 && !token_holds(at, target))
+            continue;
+        at->targets.items[kept++] = *target;
+    }
+    at->targets.count = kept;
+    at->wants = arena_alloc(&at->core->arena, (kept * 2 + 1) * sizeof *at->wants);
+    return 0;
+}
+
+static void collect_wants(struct admission *at, const bool *blocked)
+{
+    at->want_count = 0;
+    for (size_t i = 0; i < at->targets.count; i++)
+        if (blocked == NULL || blocked[i])
+            at->want_count += wants_of(&at->targets.items[i], at->wants + at->want_count);
+}
+
+/* --- Running ------------------------------------------------------------------------------------------------------ */
+
+/* Tells the table where documents lie that have moved, so that locks on them move along. */
+static int move_documents(struct admission *at, const bool *chosen)
+{
+    struct lock_table *locks = &at->core->owners->locks;
+    const struct write_command *write = write_of(at);
+    if (lock_table_idle(locks) || at->txn != NULL)
+        return 0;
+    for (size_t i = 0; i < at->targets.count; i++) {
+        const struct write_target *target = &at->targets.items[i];
+        struct slice path = target->new_path;
+        if ((chosen != NULL && !chosen[target->item]) || write->results[target->item].outcome == WRITE_FAILED)
+            continue;
+        if (write->item_count > 1) { /* an earlier item may have changed it as well */
+            int r = write__place(at->core, NULL, target->index, target->type, target->id, &path);
+            if (r < 0)
+                return tl_trace(r);
+        }
+        if (path.data == target->old_path.data || slice_equal(path, target->old_path))
+            continue;
+        struct resource_name name = name_of(target);
+        lock_table_move(locks, &name, path);
+    }
+    return 0;
+}
+
+/* Whether a document that was to lie there, or did lie there, is meant: its place is locked already. */
+static bool place_expected(struct admission *at, const struct write_target *to)
+{
+    for (size_t tried = 0; tried < at->targets.count; tried++) {
+        size_t i = (at->target_next + tried) % at->targets.count;
+        const struct write_target *target = &at->targets.items[i];
+        if (slice_equal(target->id, to->id) && slice_equal(target->index, to->index) &&
+            (slice_equal(target->new_path, to->new_path) || slice_equal(target->old_path, to->new_path))) {
+            at->target_next = i + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes a place, without waiting, for the owner whose locks the write has. Returns: whether it could be had. */
+static bool take_place(struct admission *at, const struct lock_want *want)
+{
+    struct lock_table *locks = &at->core->owners->locks;
+    struct lock_owner *owner = at->txn != NULL ? &at->txn->party.owner : at->wait != NULL ? at->wait->owner : NULL;
+    if (owner == NULL)
+        return lock_table_free_for(locks, at->session == NULL ? NULL : &at->session->party.owner, want);
+    struct lock_request *request = lock_request_new(locks, owner, want, 1, at->wait);
+    bool taken = lock_request_start(request, false) == LOCK_GRANTED;
+    lock_request_free(request);
+    return taken;
+}
+
+/* An item puts a document where nobody knew that it would: behind another item for it, an update may. */
+static bool may_lie(void *context, const struct write_target *to, struct arena *arena, struct problem *ret_problem)
+{
+    struct admission *at = context;
+    struct lock_want want = {{to->index, to->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
+    if (to->new_path.data == NULL || place_expected(at, to) || take_place(at, &want))
+        return true;
+    problem_set(ret_problem, arena, PROBLEM_LOCK_WAIT_TIMEOUT, "[%.*s], where [%.*s] would lie, is locked",
+                SLICE_ARG(to->new_path), SLICE_ARG(to->id));
+    return false;
+}
+
+static bool too_large(const struct core *core, const struct overlay *overlay)
+{
+    return overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
+           write__overlay_changes(overlay) > core->limits.transaction_changes_max;
+}
+
+static int run_in_txn(struct admission *at)
+{
+    struct core *core = at->core;
+    struct command *command = at->command;
+    struct overlay *overlay = txn__overlay(at->txn);
+    size_t mark = overlay_mark(overlay);
+    struct ahead ahead = {.arena = &core->arena};
+    struct write_placing placing = {may_lie, at};
+    struct write_run how = {.overlay = overlay, .ahead = &ahead, .placing = &placing, .parsed = at->targets.parsed};
+    int r = core__run_write(core, command, NULL, &how);
+    if (r < 0)
+        return tl_trace(r);
+    if (too_large(core, overlay)) {
+        overlay_rollback_to(overlay, mark);
+        ahead_clear(&ahead);
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] bytes of documents and [%zu] changes; this request was not "
+                    "done, what was "
+                    "done before it stands",
+                    core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
+    }
+    overlay_forget_marks(overlay);
+    ahead__put(core, &ahead, at->txn->id, &at->txn->ahead_notes);
+    txn__touch(core, at->txn);
+    return 0;
+}
+
+/* Runs the chosen items (NULL: all), and gives the locks back that a write of its own had for it. */
+static int run(struct admission *at, const bool *chosen)
+{
+    if (at->txn != NULL)
+        return run_in_txn(at);
+    struct write_placing placing = {may_lie, at};
+    struct write_run how = {.placing = &placing, .parsed = at->targets.parsed};
+    int r = core__run_write(at->core, at->command, chosen, &how);
+    return r < 0 ? tl_trace(r) : move_documents(at, chosen);
+}
+
+/* --- Failing ------------------------------------------------------------------------------------------------------ */
+
+/* Gives an item the problem of a request that was not granted. */
+static void fail_item(struct admission *at, size_t item, struct wait *wait)
+{
+    struct problem *problem = &write_of(at)->results[item].problem;
+    if (wait->cause != NULL)
+        *problem = *wait->cause;
+    else
+        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT,
+                      write_of(at)->item_count > 1 ? HOLDERS_TOLD_OF_ITEM : HOLDERS_TOLD_MAX, &at->command->arena,
+                      problem);
+}
+
+/* Names a document in a set. Returns: the key, good until the next call. */
+static struct slice document_key(const struct write_target *target, struct buf *buf)
+{
+    buf_clear(buf);
+    buf_varint(buf, target->index.len);
+    buf_slice(buf, target->index);
+    buf_varint(buf, target->type.len);
+    buf_slice(buf, target->type);
+    buf_slice(buf, target->id);
+    return buf_view(buf);
+}
+
+/* --- A write of its own ------------------------------------------------------------------------------------------- */
+
+static bool target_free(struct admission *at, const struct write_target *target)
+{
+    struct lock_want wants[2];
+    size_t count = wants_of(target, wants);
+    struct lock_owner *session = at->session == NULL ? NULL : &at->session->party.owner;
+    for (size_t i = 0; i < count; i++)
+        if (!lock_table_free_for(&at->core->owners->locks, session, &wants[i]))
+            return false;
+    return true;
+}
+
+/* Finds the targets that something stands against. Returns: how many; with any, an atomic write is blocked whole. */
+static size_t find_blocked(struct admission *at, bool *blocked)
+{
+    struct map documents = MAP_INIT;
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    size_t count = 0;
+    for (size_t i = 0; i < at->targets.count; i++) {
+        const struct write_target *target = &at->targets.items[i];
+        blocked[i] = (count > 0 && map_get(&documents, document_key(target, &key)) != NULL) || !target_free(at, target);
+        if (!blocked[i])
+            continue;
+        count++;
+        map_put(&documents, document_key(target, &key), at);
+    }
+    if (count > 0 && write_of(at)->atomic) {
+        count = at->targets.count;
+        memset(blocked, true, count);
+    }
+    map_deinit(&documents);
+    buf_deinit(&key);
+    return count;
+}
+
+/* Which items run now: those that are left and not blocked. NULL: all. */
+static bool *choose_free(struct admission *at, const bool *blocked)
+{
+    size_t count = write_of(at)->item_count;
+    bool *chosen = arena_alloc(&at->core->arena, count + 1);
+    for (size_t i = 0; i < count; i++)
+        chosen[i] = is_left(at, i);
+    for (size_t i = 0; i < at->targets.count; i++)
+        if (blocked[i])
+            chosen[at->targets.items[i].item] = false;
+    return chosen;
+}
+
+/* Remembers the blocked items as those that are left. */
+static void leave_blocked(struct admission *at, const bool *blocked)
+{
+    size_t count = write_of(at)->item_count;
+    bool *left = arena_zalloc(&at->command->arena, count + 1);
+    for (size_t i = 0; i < at->targets.count; i++)
+        if (blocked[i])
+            left[at->targets.items[i].item] = true;
+    at->wait->left = left;
+}
+
+static void forget_wait(struct admission *at)
+{
+    if (at->wait != NULL)
+        wait__free(at->core, tl_steal(at->wait));
+}
+
+/*
+ * An atomic write that fails takes back the unit it runs in, so that must hold nothing else. Returns: 1 when a new unit
+ * was opened and all must be computed again.
+ */
+static int clear_unit(struct admission *at)
+{
+    struct core *core = at->core;
+    if (!write_of(at)->atomic || at->txn != NULL || !core__changed(core))
+        return 0;
+    int r = core__commit(core);
+    if (r < 0)
+        return tl_trace(r);
+    core__begin(core, core->last_ts + 1);
+    return 1;
+}
+
+static int go_on(struct admission *at, tl_ts deadline);
+
+/* Runs all that is left, and is done. */
+static int finish(struct admission *at, tl_ts deadline)
+{
+    bool *chosen = NULL;
+    int r = clear_unit(at);
+    if (r < 0)
+        return tl_trace(r);
+    if (r > 0)
+        return go_on(at, deadline);
+    if (at->wait != NULL && at->wait->left != NULL) {
+        chosen = arena_alloc(&at->core->arena, write_of(at)->item_count + 1);
+        memcpy(chosen, at->wait->left, write_of(at)->item_count);
+    }
+    r = run(at, chosen);
+    forget_wait(at);
+    return r;
+}
+
+/* Fails the blocked items for the reason that `wait` has, runs the others. An atomic one fails as a whole. */
+static int finish_without(struct admission *at, struct wait *wait, const bool *blocked)
+{
+    for (size_t i = 0; i < at->targets.count; i++)
+        if (blocked[i])
+            fail_item(at, at->targets.items[i].item, wait);
+    return finish(at, at->core->ts);
+}
+
+/* Takes the locks of each item that is left alone, runs those that can have theirs; the others fail. */
+static int take_each(struct admission *at)
+{
+    for (size_t i = 0; i < at->targets.count; i++) {
+        struct lock_want wants[2];
+        size_t item = at->targets.items[i].item;
+        if (!is_left(at, item))
+            continue;
+        if (wait__ask(at->core, at->wait, wants, wants_of(&at->targets.items[i], wants), false) == LOCK_CONFLICT)
+            fail_item(at, item, at->wait);
+    }
+    return finish(at, at->core->ts);
+}
+
+/* Asks for what is wanted. Returns: 0 done; CORE_WAITS; fatal codes. */
+static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
+{
+    struct core *core = at->core;
+    bool full = deadline > core->ts && wait__full(core);
+    switch (wait__ask(core, at->wait, at->wants, at->want_count, deadline > core->ts && !full)) {
+    case LOCK_GRANTED: return finish(at, deadline);
+    case LOCK_WAITS:
+        wait__park(core, at->wait, deadline);
+        at->wait = NULL;
+        return CORE_WAITS;
+    case LOCK_CONFLICT:
+        if (full)
+            wait__explain_full(core, &at->command->arena, wait__cause(at->wait));
+        return take_each(at);
+    case LOCK_DEADLOCK: return finish_without(at, at->wait, blocked);
+    }
+    UNREACHABLE();
+}
+
+/* Runs what is free, waits for the rest: for what that needs now, since what has just run may have moved its documents. */
+static int first_try(struct admission *at, tl_ts deadline)
+{
+    bool *blocked = arena_zalloc(&at->core->arena, at->targets.count + 1);
+    size_t blocked_count = find_blocked(at, blocked);
+    if (blocked_count == 0)
+        return run(at, NULL);
+    INSIST(at->targets.count > 0);
+    at->wait = wait__new(at->core, at->command, NULL, at->session, NULL);
+    if (!write_of(at)->atomic && write_of(at)->item_count > 1) {
+        int r = run(at, choose_free(at, blocked));
+        leave_blocked(at, blocked);
+        return r < 0 ? tl_trace(r) : go_on(at, deadline);
+    }
+    collect_wants(at, blocked);
+    return ask(at, deadline, blocked);
+}
+
+/* --- In a transaction --------------------------------------------------------------------------------------------- */
+
+static void abort_txn(struct admission *at)
+{
+    at->command->problem = *wait__cause(at->wait);
+    forget_wait(at);
+    txn__abort(at->core, tl_steal(at->txn), "%.*s", SLICE_ARG(at->command->problem.reason));
+}
+
+static int ask_in_txn(struct admission *at, tl_ts deadline)
+{
+    struct core *core = at->core;
+    bool may_wait = deadline > core->ts && !wait__full(core);
+    if (at->targets.count == 0)
+        return finish(at, deadline);
+    collect_wants(at, NULL);
+    if (at->txn->party.owner.lock_count + at->targets.count > core->limits.locks_per_session_max) {
+        problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] locks", core->limits.locks_per_session_max);
+        forget_wait(at);
+        txn__touch(core, at->txn);
+        return 0;
+    }
+    if (at->wait == NULL)
+        at->wait = wait__new(core, at->command, &at->txn->party.owner, NULL, at->txn);
+    switch (wait__ask(core, at->wait, at->wants, at->want_count, may_wait)) {
+    case LOCK_GRANTED: return finish(at, deadline);
+    case LOCK_WAITS:
+        wait__park(core, at->wait, deadline);
+        at->wait = NULL;
+        return CORE_WAITS;
+    case LOCK_CONFLICT: return take_each(at);
+    case LOCK_DEADLOCK: abort_txn(at); return 0;
+    }
+    UNREACHABLE();
+}
+
+/* --- Entry points ------------------------------------------------------------------------------------------------- */
+
+static int go_on(struct admission *at, tl_ts deadline)
+{
+    int r = find_targets(at);
+    if (r < 0)
+        return tl_trace(r);
+    if (at->txn != NULL)
+        return ask_in_txn(at, deadline);
+    if (at->wait == NULL)
+        return first_try(at, deadline);
+    if (at->targets.count == 0)
+        return finish(at, deadline);
+    bool *blocked = arena_alloc(&at->core->arena, at->targets.count + 1);
+    memset(blocked, true, at->targets.count);
+    collect_wants(at, NULL);
+    return ask(at, deadline, blocked);
+}
+
+int owners__write(struct core *core, struct command *command)
+{
+    struct admission at = {.core = core, .command = command};
+    if (!find_parties(&at))
+        return 0;
+    return go_on(&at, deadline_after(core, command->write.timeout_us));
+}
+
+static struct admission resumed(struct core *core, struct wait *wait)
+{
+    return (struct admission){
+        .core = core, .command = wait->command, .session = wait->session, .txn = wait->txn, .wait = wait};
+}
+
+/* Fails what is left with the cause that the wait was given. */
+static int resume_failed(struct admission *at)
+{
+    struct write_command *write = write_of(at);
+    for (size_t i = 0; i < write->item_count; i++)
+        if (is_left(at, i))
+            write->results[i].problem = *wait__cause(at->wait);
+    return finish(at, at->core->ts);
+}
+
+int admit__resume(struct core *core, struct wait *wait)
+{
+    struct admission at = resumed(core, wait);
+    if (wait->cause != NULL)
+        return resume_failed(&at);
+    return go_on(&at, wait->until);
+}
+
+/* The items that nothing stands against any more run, the others fail. */
+int admit__timed_out(struct core *core, struct wait *wait)
+{
+    struct admission at = resumed(core, wait);
+    struct command *command = wait->command;
+    int r = find_targets(&at);
+    if (r == 0)
+        r = take_each(&at);
+    if (r == 0)
+        core__complete(core, command);
+    return r;
+}
+
+int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
+                       struct slice *ret_reason)
+{
+    struct admission at = {.core = core, .command = command, .session = session};
+    size_t count = command->write.item_count;
+    command->write.results = arena_zalloc(&command->arena, count * sizeof *command->write.results);
+    int r = find_targets(&at);
+    if (r == 0) {
+        bool *blocked = arena_zalloc(&core->arena, at.targets.count + 1);
+        bool *all = arena_alloc(&core->arena, count);
+        memset(all, true, count);
+        find_blocked(&at, blocked);
+        for (size_t i = 0; i < at.targets.count; i++)
+            if (blocked[i])
+                problem_set(&command->write.results[at.targets.items[i].item].problem, &command->arena,
+                            PROBLEM_LOCK_CONFLICT, "[%.*s] is locked", SLICE_ARG(at.targets.items[i].id));
+        r = run(&at, all);
+    }
+    *ret_failed = 0;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (command->write.results[i].outcome == WRITE_FAILED && (*ret_failed)++ == 0)
+            *ret_reason = arena_copy(&core->arena, command->write.results[i].problem.reason);
+    return r;
+}

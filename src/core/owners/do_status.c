@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command STATUS: what is held, awaited and open, as JSON. The shapes are in README-locks.md, "Seeing it". */
+#include <inttypes.h>
+
+#include "core/owners/owners_internal.h"
+
+enum { WAITS_FOR_MAX = 100 }; /* of one queue: those of whom it is told who is in their way */
+
+/* Writes a comma before every member of a list but the first. */
+struct list_writer {
+    struct buf *buf;
+    bool begun;
+};
+
+static void next_of(struct list_writer *list)
+{
+    if (list->begun)
+        buf_byte(list->buf, ',');
+    list->begun = true;
+}
+
+static void text(struct buf *buf, const char *name, struct slice value)
+{
+    buf_printf(buf, "\"%s\":", name);
+    buf_json_string(buf, value);
+}
+
+/* --- Locks -------------------------------------------------------------------------------------------------------- */
+
+/* Whether a resource lies in the index, and in or above the directory, that was asked about. */
+static bool resource_wanted(const struct status_command *status, const struct resource *resource, struct arena *arena)
+{
+    struct resource_name name = resource_name(resource, arena);
+    if (status->index.len > 0 && name.index.len > 0 && !slice_equal(name.index, status->index))
+        return false;
+    if (status->path.data == NULL || name.path.data == NULL)
+        return true;
+    struct resource_path asked = resource_path(status->path), has = resource_path(name.path);
+    struct slice a, b;
+    for (;;) {
+        bool more_asked = resource_path_next(&asked, &a);
+        bool more_has = resource_path_next(&has, &b);
+        if (!more_asked || !more_has)
+            return true;
+        if (!slice_equal(a, b))
+            return false;
+    }
+}
+
+static bool owner_wanted(const struct status_command *status, const struct lock_owner *owner)
+{
+    const struct party *party = party_of(owner);
+    return status->session.len == 0 || (party->session != NULL && slice_equal(party->session->id, status->session));
+}
+
+static void write_holders(const struct status_command *status, const struct resource *resource,
+                          struct list_writer *list)
+{
+    list_for_each(link, &resource->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        if (hold->mode == LOCK_NONE || !owner_wanted(status, hold->owner))
+            continue;
+        next_of(list);
+        buf_byte(list->buf, '{');
+        story_owner_json(hold->owner, list->buf);
+        buf_printf(list->buf, ",\"mode\":\"%s\",\"since\":%" PRIu64 ",\"fencing_token\":%" PRIu64 "}",
+                   lock_mode_name(hold->mode), hold->since, hold->token);
+    }
+}
+
+/* Who is in the way is looked up, at some cost, for those at the front. */
+static void write_waits_for(struct wait *wait, size_t place, struct buf *buf)
+{
+    struct lock_conflict conflict;
+    if (place >= WAITS_FOR_MAX || lock_request_conflicts(wait->request, &conflict, 1) == 0)
+        return;
+    buf_lit(buf, ",\"waits_for\":");
+    story_conflict_json(&conflict, buf);
+}
+
+static void write_waiters(const struct status_command *status, const struct resource *resource, struct arena *arena,
+                          struct list_writer *list)
+{
+    size_t count;
+    const struct lock_request **requests = lock_table_waiters(resource, arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct wait *wait = lock_request_user(requests[i]);
+        if (!owner_wanted(status, wait->owner))
+            continue;
+        next_of(list);
+        buf_byte(list->buf, '{');
+        story_owner_json(wait->owner, list->buf);
+        buf_printf(list->buf, ",\"mode\":\"%s\",\"since\":%" PRIu64,
+                   lock_mode_name(lock_request_mode(requests[i], resource)), wait->since);
+        if (wait->until < TL_TS_MAX)
+            buf_printf(list->buf, ",\"deadline\":%" PRIu64, wait->until);
+        buf_printf(list->buf, ",\"upgrade\":%s", lock_request_upgrade(requests[i]) ? "true" : "false");
+        write_waits_for(wait, i, list->buf);
+        buf_byte(list->buf, '}');
+    }
+}
+
+/* One resource, unless none of those asked about holds or awaits it. */
+static void write_resource(const struct status_command *status, const struct resource *resource, struct arena *arena,
+                           struct list_writer *all)
+{
+    struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
+    write_holders(status, resource, &(struct list_writer){&holders, false});
+    write_waiters(status, resource, arena, &(struct list_writer){&waiters, false});
+    if (holders.len + waiters.len > 0) {
+        next_of(all);
+        buf_byte(all->buf, '{');
+        story_resource_json(resource, all->buf);
+        if (resource->kind != RESOURCE_ALL)
+            buf_byte(all->buf, ',');
+        buf_lit(all->buf, "\"holders\":[");
+        buf_slice(all->buf, buf_view(&holders));
+        buf_lit(all->buf, "],\"waiters\":[");
+        buf_slice(all->buf, buf_view(&waiters));
+        buf_lit(all->buf, "]}");
+    }
+    buf_deinit(&holders);
+    buf_deinit(&waiters);
+}
+
+static void write_locks(struct core *core, const struct status_command *status, struct buf *buf)
+{
+    struct list_writer all = {buf, false};
+    size_t count;
+    const struct resource **resources = lock_table_resources(&core->owners->locks, &core->arena, &count);
+    buf_lit(buf, "{\"locks\":[");
+    for (size_t i = 0; i < count; i++)
+        if (resource_wanted(status, resources[i], &core->arena))
+            write_resource(status, resources[i], &core->arena, &all);
+    buf_lit(buf, "]}");
+}
+
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
+
+static void write_own_locks(const struct lock_owner *owner, struct buf *buf)
+{
+    struct list_writer list = {buf, false};
+    buf_lit(buf, ",\"locks\":[");
+    list_for_each(link, &owner->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        if (hold->mode == LOCK_NONE)
+            continue;
+        next_of(&list);
+        buf_byte(buf, '{');
+        story_lock_json(hold, buf);
+        buf_byte(buf, '}');
+    }
+    buf_byte(buf, ']');
+}
+
+static void write_wanted(const struct wait *wait, struct buf *buf)
+{
+    struct list_writer list = {buf, false};
+    const struct resource *resource;
+    enum lock_mode mode;
+    size_t position = 0;
+    buf_byte(buf, '[');
+    while (lock_request_want(wait->request, &position, &resource, &mode)) {
+        next_of(&list);
+        buf_byte(buf, '{');
+        story_resource_json(resource, buf);
+        buf_printf(buf, "%s\"mode\":\"%s\"}", resource->kind == RESOURCE_ALL ? "" : ",", lock_mode_name(mode));
+    }
+    buf_byte(buf, ']');
+}
+
+static size_t length_of(const struct list *head)
+{
+    size_t count = 0;
+    list_for_each(link, head) count++;
+    return count;
+}
+
+static void write_detail(const struct session *session, struct buf *buf)
+{
+    struct list_writer waits = {buf, false}, txns = {buf, false};
+    write_own_locks(&session->party.owner, buf);
+    buf_lit(buf, ",\"waiting\":[");
+    list_for_each(link, &session->waits)
+    {
+        next_of(&waits);
+        write_wanted(list_entry(link, struct wait, of_session), buf);
+    }
+    buf_lit(buf, "],\"transactions\":[");
+    list_for_each(link, &session->transactions)
+    {
+        next_of(&txns);
+        buf_json_string(buf, list_entry(link, struct txn, of_session)->id);
+    }
+    buf_byte(buf, ']');
+}
+
+static void write_session(struct core *core, const struct session *session, bool detail, struct buf *buf)
+{
+    buf_byte(buf, '{');
+    text(buf, "session", session->id);
+    if (session->name.len > 0) {
+        buf_byte(buf, ',');
+        text(buf, "name", session->name);
+    }
+    buf_printf(buf, ",\"ttl_us\":%" PRIu64 ",\"created\":%" PRIu64, session->ttl_us, session->created);
+    if (session->expires_at < TL_TS_MAX)
+        buf_printf(buf, ",\"expires\":%" PRIu64, session->expires_at);
+    buf_printf(buf,
+               ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
+               "\"ephemeral_count\":%zu",
+               session->attachment != 0 ? "true" : "false", session->party.owner.lock_count, length_of(&session->waits),
+               length_of(&session->transactions), session__ephemeral_count(core, session));
+    if (detail)
+        write_detail(session, buf);
+    buf_byte(buf, '}');
+}
+
+static void write_sessions(struct core *core, struct command *command, struct buf *buf)
+{
+    struct slice asked = command->status.id;
+    struct list_writer list = {buf, false};
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    if (asked.len > 0) {
+        struct session *session = session__find(core, asked, &command->arena, &command->problem);
+        if (session != NULL)
+            write_session(core, session, true, buf);
+        return;
+    }
+    buf_lit(buf, "{\"sessions\":[");
+    while (map_next(&core->owners->sessions, &position, &id, &value)) {
+        next_of(&list);
+        write_session(core, value, false, buf);
+    }
+    buf_lit(buf, "]}");
+}
+
+/* --- Transactions ------------------------------------------------------------------------------------------------- */
+
+static void write_txn_head(struct buf *buf, struct slice id, enum txn_mode mode, const char *state,
+                           struct slice session, tl_ts created)
+{
+    buf_byte(buf, '{');
+    text(buf, "transaction", id);
+    buf_printf(buf, ",\"mode\":\"%s\",\"state\":\"%s\",\"created\":%" PRIu64, mode == TXN_QUERY ? "query" : "update",
+               state, created);
+    if (session.len > 0) {
+        buf_byte(buf, ',');
+        text(buf, "session", session);
+    }
+}
+
+static void write_txn(struct core *core, const struct txn *txn, struct buf *buf)
+{
+    struct slice session = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id;
+    write_txn_head(buf, txn->id, txn->mode, "active", session, txn->created);
+    buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
+               txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
+    if (txn->wait == NULL)
+        buf_printf(buf, ",\"expires\":%" PRIu64, txn->idle.at);
+    buf_printf(buf, ",\"lock_count\":%zu,\"changes\":%" PRIu64 ",\"bytes\":%zu,\"waiting\":%s}",
+               txn->party.owner.lock_count, txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay),
+               txn->overlay == NULL ? 0 : overlay_bytes(txn->overlay), txn->wait != NULL ? "true" : "false");
+}
+
+static void write_outcome(struct slice id, const struct txn_outcome *outcome, struct buf *buf)
+{
+    write_txn_head(buf, id, outcome->mode, outcome->committed ? "committed" : "rolled_back", outcome->session,
+                   outcome->created);
+    buf_printf(buf, ",\"ended\":%" PRIu64, outcome->ended);
+    if (outcome->committed) {
+        buf_printf(buf, ",\"commit_timestamp\":%" PRIu64 ",\"changes\":%" PRIu64, outcome->commit_ts, outcome->changes);
+    } else {
+        buf_byte(buf, ',');
+        text(buf, "cause", outcome->cause);
+    }
+    buf_byte(buf, '}');
+}
+
+static int write_one_txn(struct core *core, struct command *command, struct buf *buf)
+{
+    struct slice id = command->status.id;
+    struct txn *txn = map_get(&core->owners->txns, id);
+    struct txn_outcome outcome;
+    if (txn != NULL) {
+        write_txn(core, txn, buf);
+        return 0;
+    }
+    int r = txn__get_outcome(core, id, &command->arena, &outcome);
+    if (r == 0)
+        write_outcome(id, &outcome, buf);
+    else if (r > 0)
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_MISSING,
+                    "no transaction [%.*s]: it ended more than an hour ago, or never was", SLICE_ARG(id));
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static void write_txns(struct core *core, struct buf *buf)
+{
+    struct list_writer list = {buf, false};
+    buf_lit(buf, "{\"transactions\":[");
+    list_for_each(link, &core->owners->open_txns)
+    {
+        next_of(&list);
+        write_txn(core, list_entry(link, struct txn, of_all), buf);
+    }
+    buf_lit(buf, "]}");
+}
+
+/* --- The command -------------------------------------------------------------------------------------------------- */
+
+int core__do_status(struct core *core, struct command *command)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    int r = 0;
+    switch (command->status.what) {
+    case STATUS_LOCKS: write_locks(core, &command->status, &buf); break;
+    case STATUS_SESSIONS: write_sessions(core, command, &buf); break;
+    case STATUS_TRANSACTIONS:
+        if (command->status.id.len > 0)
+            r = write_one_txn(core, command, &buf);
+        else
+            write_txns(core, &buf);
+        break;
+    default: stories_json(&core->owners->stories, &buf); break;
+    }
+    command->status.body = arena_copy(&command->arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return r;
+}

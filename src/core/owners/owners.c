@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The owners' part in a step: what falls due, what the table of locks did, which waiting commands go on.
+ * See owners_internal.h and README-locks.md.
+ */
+#include "base/check.h"
+#include "core/owners/owners_internal.h"
+
+/* --- Opening and closing ------------------------------------------------------------------------------------------ */
+
+/* A circle was found: the victim is told, and the story is kept. */
+static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
+                        bool requeued)
+{
+    struct owners *owners = context;
+    struct wait *wait = lock_request_user(victim);
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct buf json = BUF_INIT(BUF_UNLIMITED);
+    if (requeued)
+        return;
+    story_circle(steps, count, "; ", &text);
+    story_circle_json(steps, count, &json);
+    problem_set(wait__cause(wait), &wait->command->arena, PROBLEM_DEADLOCK_DETECTED, "deadlock: %.*s",
+                SLICE_ARG(buf_view(&text)));
+    problem_details(wait__cause(wait), &wait->command->arena, "%.*s", SLICE_ARG(buf_view(&json)));
+    buf_clear(&text);
+    story_circle(steps, count, "\n", &text);
+    buf_lit(&text, "\n");
+    story_owner(lock_request_owner(victim), &text);
+    buf_lit(&text, " gives way");
+    stories_tell(&owners->stories, owners->core->ts, "deadlock", buf_view(&text));
+    buf_deinit(&text);
+    buf_deinit(&json);
+}
+
+int owners__open(struct core *core)
+{
+    struct owners *owners = mem_zalloc(sizeof *owners);
+    const struct lock_hooks hooks = {on_deadlock, session__lock_changed, owners};
+    owners->core = core;
+    core->owners = owners;
+    lock_table_init(&owners->locks, &hooks);
+    deadlines_init(&owners->leases);
+    deadlines_init(&owners->wait_ends);
+    deadlines_init(&owners->idles);
+    list_init(&owners->open_txns);
+    list_init(&owners->unrecorded_txns);
+    list_init(&owners->waits);
+    list_init(&owners->ready);
+    owners->ended_slow = BUF_INIT(BUF_UNLIMITED);
+    return session__load_all(core);
+}
+
+static void free_parties(struct core *core)
+{
+    struct owners *owners = core->owners;
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    while (!list_empty(&owners->open_txns))
+        txn__free(core, list_entry(owners->open_txns.next, struct txn, of_all));
+    while (map_next(&owners->sessions, &position, &id, &value))
+        session__free(core, value);
+}
+
+void owners__close(struct core *core)
+{
+    struct owners *owners = core->owners;
+    if (owners == NULL)
+        return;
+    owners->locks.hooks = (struct lock_hooks){0}; /* what is held stays in the store */
+    while (!list_empty(&owners->waits)) {
+        struct wait *wait = list_entry(owners->waits.next, struct wait, of_all);
+        REQUIRE(wait->command == NULL);
+        wait__free(core, wait);
+    }
+    free_parties(core);
+    map_deinit(&owners->sessions);
+    map_deinit(&owners->txns);
+    map_deinit(&owners->requests);
+    lock_table_deinit(&owners->locks);
+    deadlines_deinit(&owners->leases);
+    deadlines_deinit(&owners->wait_ends);
+    deadlines_deinit(&owners->idles);
+    stories_deinit(&owners->stories);
+    buf_deinit(&owners->ended_slow);
+    mem_free(owners);
+    core->owners = NULL;
+}
+
+void owners__stop(struct core *core)
+{
+    struct owners *owners = core->owners;
+    list_for_each_safe(link, following, &owners->waits)
+    {
+        struct wait *wait = list_entry(link, struct wait, of_all);
+        struct command *command = wait->command;
+        if (command == NULL)
+            continue;
+        wait->command = NULL;
+        problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
+        core__complete(core, command);
+    }
+    map_deinit(&owners->requests);
+    owners->requests = MAP_INIT;
+}
+
+void owners__begin(struct core *core)
+{
+    if (core->owners != NULL)
+        lock_table_at(&core->owners->locks, core->ts);
+}
+
+tl_ts owners__last_ts(const struct core *core)
+{
+    return core->owners == NULL ? core->ts : lock_table_last_ts(&core->owners->locks);
+}
+
+bool owners__any(const struct core *core)
+{
+    return !lock_table_idle(&core->owners->locks);
+}
+
+bool owners__clear_of(const struct core *core, struct slice index)
+{
+    return lock_table_clear_of(&core->owners->locks, index);
+}
+
+/* --- What the table did ------------------------------------------------------------------------------------------- */
+
+/* The victim of a deadlock: a transaction ends, any other request is told. */
+static void end_victim(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    if (wait->txn == NULL && command->type == COMMAND_WRITE) {
+        wait__ready(core, wait); /* in a unit of its own it tells its items */
+        return;
+    }
+    struct txn *txn = wait->txn;
+    command->problem = *wait__cause(wait);
+    if (txn != NULL) {
+        txn->wait = NULL;
+        wait->txn = NULL;
+    }
+    wait__free(core, wait);
+    core__complete(core, command);
+    if (txn != NULL)
+        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
+}
+
+static void go_on(struct core *core, struct wait *wait)
+{
+    if (wait->command != NULL && wait->command->type == COMMAND_LOCK) {
+        struct command *command = wait->command;
+        lock__granted(core, command, wait);
+        wait__free(core, wait);
+        core__complete(core, command);
+    } else {
+        wait__ready(core, wait);
+    }
+}
+
+int owners__settle(struct core *core)
+{
+    struct owners *owners = core->owners;
+    struct lock_request *request;
+    REQUIRE(core->open);
+    for (;;) {
+        if ((request = lock_table_next_victim(&owners->locks)) != NULL)
+            end_victim(core, lock_request_user(request));
+        else if ((request = lock_table_next_granted(&owners->locks)) != NULL)
+            go_on(core, lock_request_user(request));
+        else
+            return 0;
+    }
+}
+
+/* --- Going on ----------------------------------------------------------------------------------------------------- */
+
+static int resume_one(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    int r = 0;
+    if (command == NULL) {
+        r = session__resume_leftovers(core, wait);
+        return r == CORE_WAITS ? 0 : r;
+    }
+    if (command->type == COMMAND_TXN_LOCK) {
+        txn__locked(core, wait);
+        wait__free(core, wait);
+    } else if (wait->handler != NULL) {
+        r = admit__resume_change(core, wait);
+    } else {
+        r = admit__resume(core, wait);
+    }
+    if (r == 0)
+        core__complete(core, command);
+    return r == CORE_WAITS ? 0 : r;
+}
+
+int owners__resume(struct core *core)
+{
+    struct owners *owners = core->owners;
+    while (!list_empty(&owners->ready)) {
+        struct wait *wait = list_entry(owners->ready.next, struct wait, link);
+        list_remove(&wait->link);
+        wait->ready = false;
+        core__begin(core, core->last_ts + 1);
+        int r = resume_one(core, wait);
+        if (r >= 0)
+            r = owners__settle(core);
+        int written = core__commit(core);
+        if (r < 0 || written < 0)
+            return tl_trace(r < 0 ? r : written);
+    }
+    return 0;
+}
+
+/* --- Falling due -------------------------------------------------------------------------------------------------- */
+
+tl_ts owners__deadline(const struct core *core)
+{
+    const struct owners *owners = core->owners;
+    tl_ts first = deadlines_first(&owners->leases);
+    tl_ts wait = deadlines_first(&owners->wait_ends);
+    tl_ts idle = deadlines_first(&owners->idles);
+    first = wait < first ? wait : first;
+    return idle < first ? idle : first;
+}
+
+static int time_out(struct core *core, struct wait *wait)
+{
+    if (wait->command->type == COMMAND_WRITE)
+        return admit__timed_out(core, wait);
+    return lock__timed_out(core, wait);
+}
+
+static void idle_out(struct core *core, struct txn *txn)
+{
+    txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
+}
+
+/* What falls due first of waits, idle transactions and the sessions whose leases are over; one unit. */
+static int fall_due(struct core *core, tl_ts now, struct list *ending, bool *ret_done)
+{
+    struct owners *owners = core->owners;
+    struct deadline *wait = deadlines_due(&owners->wait_ends, now);
+    struct deadline *idle = deadlines_due(&owners->idles, now);
+    struct session *session = list_empty(ending) ? NULL : list_entry(ending->next, struct session, ending);
+    tl_ts lease = session == NULL ? TL_TS_MAX : session->lease.at;
+    int r = 0;
+
+    *ret_done = session == NULL && wait == NULL && idle == NULL;
+    if (*ret_done)
+        return 0;
+    core__begin(core, now);
+    if (session != NULL && (wait == NULL || lease <= wait->at) && (idle == NULL || lease <= idle->at)) {
+        list_remove(&session->ending);
+        r = session__end(core, session, SESSION_END_EXPIRED);
+    } else if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
+        r = time_out(core, container_of(wait, struct wait, deadline));
+    } else {
+        idle_out(core, container_of(idle, struct txn, idle));
+    }
+    if (r >= 0)
+        r = owners__settle(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
+/*
+ * Sessions whose lease is over wait for nothing any more, before anything else happens: a lock must not be granted to who
+ * is dead at that very timestamp (invariant 7).
+ */
+static int gather_ending(struct core *core, tl_ts now, struct list *ending)
+{
+    struct owners *owners = core->owners;
+    struct deadline *due;
+    if (deadlines_due(&owners->leases, now) == NULL)
+        return 0;
+    core__begin(core, now);
+    while ((due = deadlines_due(&owners->leases, now)) != NULL) {
+        struct session *session = container_of(due, struct session, lease);
+        tl_ts at = due->at;
+        deadline_set(&owners->leases, due, TL_TS_MAX);
+        session->lease.at = at;
+        list_append(ending, &session->ending);
+    }
+    list_for_each(link, ending) session__cancel_waits(core, list_entry(link, struct session, ending));
+    int r = owners__settle(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
+int owners__due(struct core *core, tl_ts now)
+{
+    struct list ending;
+    bool done = owners__deadline(core) > now;
+    int r = 0;
+    if (done)
+        return 0;
+    list_init(&ending);
+    r = gather_ending(core, now, &ending);
+    while (r >= 0 && !done)
+        r = fall_due(core, now, &ending, &done);
+    return r < 0 ? tl_trace(r) : owners__resume(core);
+}
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+/* Nobody who holds a lock can give it back any more: whoever waits is told now. */
+static void cancel_all(struct core *core)
+{
+    list_for_each_safe(link, following, &core->owners->waits)
+    {
+        struct wait *wait = list_entry(link, struct wait, of_all);
+        if (wait->command != NULL && !wait->ready)
+            wait__fail(core, wait, PROBLEM_STOPPING, "the server is shutting down");
+    }
+}
+
+int core__do_cancel(struct core *core, struct command *command)
+{
+    char key[8];
+    if (command->cancel.request == 0) {
+        cancel_all(core);
+        return 0;
+    }
+    for (int i = 0; i < 8; i++)
+        key[i] = (char)(command->cancel.request >> (56 - 8 * i));
+    struct wait *wait = map_get(&core->owners->requests, slice_make(key, sizeof key));
+    if (wait != NULL)
+        wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the connection of the request was closed while it waited");
+    return 0;
+}
+
+int core__do_restart(struct core *core, struct command *command)
+{
+    (void)command;
+    int r = txn__restart(core);
+    return r < 0 ? tl_trace(r) : session__restart(core);
+}
+
+/* --- Digest ------------------------------------------------------------------------------------------------------- */
+
+static void fold(uint64_t *digest, uint64_t value)
+{
+    *digest = (*digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    *digest ^= *digest >> 29;
+}
+
+static uint64_t digest_lock(const struct lock_hold *hold)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    resource_print(hold->resource, &text);
+    uint64_t digest = slice_hash(buf_view(&text));
+    fold(&digest, hold->mode);
+    fold(&digest, hold->since);
+    fold(&digest, hold->token);
+    fold(&digest, hold->number);
+    buf_deinit(&text);
+    return digest;
+}
+
+/* Sessions and their locks; what a restart ends is not part of it. Sums, since a restart loads them in another order. */
+int owners__digest(struct core *core, uint64_t *digest)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    uint64_t sum = 0;
+    while (map_next(&core->owners->sessions, &position, &id, &value)) {
+        const struct session *session = value;
+        uint64_t one = slice_hash(id);
+        fold(&one, slice_hash(session->name));
+        fold(&one, slice_hash(session->on_expire));
+        fold(&one, session->ttl_us);
+        fold(&one, session->created);
+        uint64_t locks = 0;
+        list_for_each(link, &session->party.owner.holds)
+        {
+            const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+            if (hold->mode != LOCK_NONE)
+                locks += digest_lock(hold);
+        }
+        fold(&one, locks);
+        sum += one;
+    }
+    fold(digest, sum);
+    return 0;
+}

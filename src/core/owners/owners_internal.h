@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owners: sessions, transactions, writes of their own, and the commands that wait for locks.
+ *
+ * README-locks.md says what they do. Everything here happens in an open unit: locks that sessions gain or lose, sessions
+ * and outcomes of transactions are written in its batch. What the table of locks causes beside the call at hand is
+ * fetched by owners__settle(), at the end of each unit at the latest.
+ */
+#ifndef TL_CORE_OWNERS_INTERNAL_H
+#define TL_CORE_OWNERS_INTERNAL_H
+
+#include "base/heap.h"
+#include "core/step/core_internal.h"
+#include "core/locks/lock.h"
+#include "core/step/story.h"
+#include "core/documents/write_internal.h"
+
+/* --- Deadlines ---------------------------------------------------------------------------------------------------- */
+
+struct deadline {
+    struct heap_node node;
+    tl_ts at;
+    uint64_t number; /* of its setting: the earlier goes first at the same time */
+};
+
+struct deadlines {
+    struct heap heap;
+    uint64_t last_number;
+};
+
+void deadlines_init(struct deadlines *deadlines);
+void deadlines_deinit(struct deadlines *deadlines);
+/* Sets or moves a deadline; TL_TS_MAX: none. */
+void deadline_set(struct deadlines *deadlines, struct deadline *deadline, tl_ts at);
+/* Returns: when `us` from now will be; TL_TS_MAX when that is beyond all time. */
+static inline tl_ts deadline_after(const struct core *core, uint64_t us)
+{
+    return us >= TL_TS_MAX - core->ts ? TL_TS_MAX : core->ts + us;
+}
+/* Returns: the first that is due, or NULL. */
+struct deadline *deadlines_due(const struct deadlines *deadlines, tl_ts now);
+tl_ts deadlines_first(const struct deadlines *deadlines);
+
+/* --- Parties ------------------------------------------------------------------------------------------------------ */
+
+enum party_kind { PARTY_SESSION, PARTY_TXN, PARTY_WRITE };
+
+/* Who is behind a lock_owner; its `user`. */
+struct party {
+    enum party_kind kind;
+    struct lock_owner owner;
+    struct session *session; /* that it belongs to; itself for a session; NULL: none */
+};
+
+static inline struct party *party_of(const struct lock_owner *owner)
+{
+    return owner->user;
+}
+
+struct session {
+    struct party party;
+    struct slice id;        /* mem_free */
+    struct slice name;      /* mem_free; may be empty */
+    struct slice on_expire; /* encoded actions (action.h), mem_free; may be empty */
+    uint64_t ttl_us;
+    tl_ts created;
+    tl_ts expires_at;    /* TL_TS_MAX between opening the store and RESTART */
+    uint64_t attachment; /* 0: none */
+    struct deadline lease;
+    struct list transactions; /* struct txn by of_session */
+    struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
+    struct list ending;       /* link, while it is due in the step at hand */
+};
+
+struct txn {
+    struct party party;
+    struct slice id; /* mem_free */
+    enum txn_mode mode;
+    tl_ts created;
+    tl_ts read_ts; /* TXN_QUERY */
+    uint64_t timeout_us;
+    struct deadline idle;    /* not set while a command of it waits */
+    struct overlay *overlay; /* NULL: nothing written */
+    uint32_t ahead_notes;    /* of entries that it has put into the store already (ahead.h) */
+    struct list of_session;
+    struct list of_all;     /* in owners->open_txns, oldest first */
+    struct list unrecorded; /* in owners->unrecorded_txns, oldest first: the store does not know that it is open */
+    struct wait *wait;      /* NULL: no command waits */
+};
+
+/* A command that waits for its locks, or was granted them and is about to go on. */
+struct wait {
+    struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction */
+    struct lock_owner *owner; /* whose request it is */
+    struct command *command;  /* NULL: the removal of an ended session's documents */
+    struct lock_request *request;
+    struct session *session;  /* that it ends with; NULL: none */
+    struct txn *txn;          /* NULL: none */
+    struct deadline deadline; /* set while it waits */
+    tl_ts until;              /* what it was set to */
+    tl_ts since;
+    size_t place;          /* how many stood ahead when it began to wait */
+    bool ready;            /* it is in owners->ready */
+    bool told;             /* as one that lasts; news.c */
+    struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
+    core_handler *handler; /* of a command that changes indices; else NULL */
+    bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
+    char *lease;           /* without a command: the session's id, mem_free */
+    size_t lease_len;
+    struct list of_all; /* in owners->waits, in order of arrival */
+    struct list of_session;
+    struct list link; /* in owners->ready */
+};
+
+/* One of a write that is nobody's, and so a party itself. */
+struct write_wait {
+    struct wait wait;
+    struct party party; /* PARTY_WRITE */
+};
+
+struct owners {
+    struct core *core;
+    struct lock_table locks;
+    struct map sessions; /* by id */
+    struct map txns;     /* open ones, by id */
+    struct list open_txns;
+    struct list unrecorded_txns; /* query transactions that were begun since the last upkeep */
+    struct map requests;         /* waits by the number of their command (u64be) */
+    struct list waits;
+    struct list ready;
+    struct deadlines leases;
+    struct deadlines wait_ends;
+    struct deadlines idles;
+    struct stories stories;
+    struct buf ended_slow; /* lines about waits that were told as slow and have ended since the last look */
+    size_t ended_slow_count;
+    size_t stories_told; /* of stories.count, as news */
+};
+
+static inline struct session *owners_session(const struct owners *owners, struct slice id)
+{
+    return map_get(&owners->sessions, id);
+}
+
+/* Returns: an open transaction, or NULL. */
+static inline struct txn *owners_txn(const struct owners *owners, struct slice id)
+{
+    return map_get(&owners->txns, id);
+}
+
+/*
+ * Fetches what the table of locks did: ends victims, completes lock commands that were granted, makes ready the other
+ * commands that were.
+ */
+int owners__settle(struct core *core) TL_MUST_USE;
+
+/* --- Waits (wait.c) ----------------------------------------------------------------------------------------------- */
+
+/* Makes a wait for a command; `owner` NULL: it gets one of its own that belongs to `session`. */
+struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
+                       struct txn *txn);
+/* Asks for wants, in place of what it asked for before. Returns: as lock_request_start(). */
+int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count,
+              bool may_wait) TL_MUST_USE;
+/* Begins to wait until `deadline`. */
+void wait__park(struct core *core, struct wait *wait, tl_ts deadline);
+/* Takes it out of everything and frees it; a write's own locks are released. */
+void wait__free(struct core *core, struct wait *wait);
+/* Completes the command of a wait with a problem, and frees the wait. */
+void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
+/* Returns: where to say why it must fail, or the cause that was said. Requires: it has a command. */
+struct problem *wait__cause(struct wait *wait);
+/* Fills a problem with who stands against what a wait has asked for. `arena` takes its texts. */
+enum { HOLDERS_TOLD_MAX = 100 };
+void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
+                   struct problem *ret_problem);
+/* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
+bool wait__full(const struct core *core);
+void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem);
+/* Makes a wait ready to go on in a unit of its own. */
+void wait__ready(struct core *core, struct wait *wait);
+/* Notes the end of a wait that was told as slow (news.c). */
+void wait__tell_end(struct core *core, const struct wait *wait);
+
+/* --- Locks (do_lock.c) -------------------------------------------------------------------------------------------- */
+
+/* Completes a LOCK command that was granted. */
+void lock__granted(struct core *core, struct command *command, struct wait *wait);
+int lock__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
+
+/* --- Writes (admit.c) --------------------------------------------------------------------------------------------- */
+
+/* Goes on with a write in the open unit. Returns: 0 it is done and the wait is free; CORE_WAITS; fatal codes. */
+int admit__resume(struct core *core, struct wait *wait) TL_MUST_USE;
+int admit__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
+/*
+ * Runs the actions that a session left, as its own writes, in the open unit: the items of `command`, which must live as
+ * long as the unit, since what it wrote is seen through its memory. What another's lock stands against fails.
+ * Returns: 0 with how many failed, and why the first did, in core->arena; fatal codes.
+ */
+int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
+                       struct slice *ret_reason) TL_MUST_USE;
+
+/* --- Changes of indices (admit_change.c) -------------------------------------------------------------------------- */
+
+/* Goes on with a change whose locks were granted. Returns: 0 it is done and the wait is free; fatal codes. */
+int admit__resume_change(struct core *core, struct wait *wait) TL_MUST_USE;
+
+/* --- Sessions (session.c) ----------------------------------------------------------------------------------------- */
+
+enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
+
+/* Finds a session. Returns: it, or NULL with *ret_problem in `arena`. */
+struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
+/* Ends what waits for a session itself and for its writes, before anything could be granted to it. */
+void session__cancel_waits(struct core *core, struct session *session);
+/* Ends a session in the open unit. It is freed. */
+int session__end(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
+void session__free(struct core *core, struct session *session);
+/* Goes on with removing ended sessions' documents. */
+int session__resume_leftovers(struct core *core, struct wait *wait) TL_MUST_USE;
+int session__restart(struct core *core) TL_MUST_USE;
+size_t session__ephemeral_count(struct core *core, const struct session *session);
+
+/* session_store.c: records in SPACE_SYSTEM. */
+void session__put_record(struct core *core, const struct session *session);
+void session__drop_record(struct core *core, const struct session *session);
+/* Returns: 0 a session has a record; STORE_NOT_FOUND; fatal codes. On any thread. */
+int session__look_up(struct store *store, struct slice id) TL_MUST_USE;
+/* A lock came, changed or goes; the hook of the table. */
+void session__lock_changed(void *context, const struct lock_hold *hold, bool gone);
+int session__load_all(struct core *core) TL_MUST_USE;
+/* Makes a session with everything but its place in the maps. */
+struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created);
+
+/* --- Transactions (txn.c) ----------------------------------------------------------------------------------------- */
+
+/*
+ * Finds an open transaction for a command that may name a session as well.
+ * Returns: it, or NULL with *ret_problem in `arena` saying how it ended.
+ */
+struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
+                      struct problem *ret_problem);
+/* Returns: the overlay to write to; pointers into it from before are no longer good. */
+struct overlay *txn__overlay(struct txn *txn);
+/* Something was done with it: its idle time begins again. */
+void txn__touch(struct core *core, struct txn *txn);
+/* Rolls back in the open unit, with a cause that is kept. A command that waits ends. It is freed. */
+void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
+void txn__free(struct core *core, struct txn *txn);
+/* Goes on with a TXN_LOCK. */
+void txn__locked(struct core *core, struct wait *wait);
+int txn__restart(struct core *core) TL_MUST_USE;
+
+/* txn_store.c: the outcomes of ended transactions, kept for an hour. */
+struct txn_outcome {
+    bool committed;
+    bool by_request; /* rolled back because its owner said so */
+    enum txn_mode mode;
+    tl_ts created;
+    tl_ts ended;
+    tl_ts commit_ts;
+    uint64_t changes;
+    struct slice session;
+    struct slice cause; /* of a roll back */
+};
+#define TXN_OUTCOME_KEPT_US (3600 * TL_SECOND)
+void txn__put_open(struct core *core, const struct txn *txn);
+void txn__drop_open(struct core *core, struct slice id);
+void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);
+/* Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices live in `arena`. */
+int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,
+                     struct txn_outcome *ret_outcome) TL_MUST_USE;
+/* Turns transactions that were open before a restart into outcomes. */
+int txn__end_lost(struct core *core) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions and their locks in the store, in SPACE_SYSTEM:
+ *
+ *   'S', id                                  session: number (varint), ttl, created, name, actions
+ *   'L', lock number, session number (u64be) lock: mode, since, token, index, path, type, id
+ *
+ * Numbers rise with the age of sessions and of grants, and come back as they were. The lock's comes first, so that what is
+ * granted and released most lies together at the end of RocksDB's table in memory, where inserting is cheap. Where a locked
+ * document lies is not kept: it is looked up in the documents.
+ */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "core/documents/action.h"
+#include "core/owners/owners_internal.h"
+
+static struct slice session_key(struct buf *buf, struct slice id)
+{
+    buf_byte(buf, 'S');
+    buf_slice(buf, id);
+    return buf_view(buf);
+}
+
+static struct slice lock_key(struct buf *buf, uint64_t lock, uint64_t session)
+{
+    buf_byte(buf, 'L');
+    buf_u64be(buf, lock);
+    buf_u64be(buf, session);
+    return buf_view(buf);
+}
+
+void session__put_record(struct core *core, const struct session *session)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    buf_varint(&value, session->party.owner.number);
+    buf_varint(&value, session->ttl_us);
+    buf_varint(&value, session->created);
+    action_put_slice(&value, session->name);
+    action_put_slice(&value, session->on_expire);
+    store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_view(&value));
+    buf_deinit(&key);
+    buf_deinit(&value);
+}
+
+int session__look_up(struct store *store, struct slice id)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct store_value value;
+    int r = store_get(store, SPACE_SYSTEM, TL_TS_MAX, session_key(&key, id), &value);
+    if (r == 0)
+        store_value_release(&value);
+    return r;
+}
+
+void session__drop_record(struct core *core, const struct session *session)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    store_batch_delete(core->batch, SPACE_SYSTEM, session_key(&key, session->id));
+    buf_deinit(&key);
+}
+
+static void encode_lock(struct buf *value, const struct lock_hold *hold)
+{
+    struct arena arena = ARENA_INIT;
+    struct resource_name name = resource_name(hold->resource, &arena);
+    buf_byte(value, (char)hold->mode);
+    buf_varint(value, hold->since);
+    buf_varint(value, hold->token);
+    action_put_slice(value, name.index);
+    action_put_slice(value, name.id.data != NULL ? SLICE_NONE : name.path);
+    action_put_slice(value, name.type);
+    action_put_slice(value, name.id);
+    arena_deinit(&arena);
+}
+
+/* Only sessions' locks outlive the server; those of transactions and writes end with it. */
+void session__lock_changed(void *context, const struct lock_hold *hold, bool gone)
+{
+    struct owners *owners = context;
+    struct core *core = owners->core;
+    if (party_of(hold->owner)->kind != PARTY_SESSION)
+        return;
+    REQUIRE(core->open);
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    lock_key(&key, hold->number, hold->owner->number);
+    if (gone) {
+        lock_log_drop(&core->log, buf_view(&key));
+        core->named_ts = TL_TS_NONE; /* it may have been this record that told */
+    } else {
+        struct buf value = BUF_INIT(BUF_UNLIMITED);
+        encode_lock(&value, hold);
+        lock_log_put(&core->log, buf_view(&key), buf_view(&value));
+        core->named_ts = hold->token > core->named_ts ? hold->token : core->named_ts;
+        buf_deinit(&value);
+    }
+    buf_deinit(&key);
+}
+
+/* --- Loading ------------------------------------------------------------------------------------------------------ */
+
+struct loaded {
+    struct session *session;
+    uint64_t number;
+};
+
+struct loading {
+    struct core *core;
+    struct loaded *sessions; /* in order of number, once sorted */
+    size_t count;
+    size_t capacity;
+};
+
+static int load_session(struct loading *work, struct slice key, struct slice value)
+{
+    uint64_t number, ttl, created;
+    struct slice name, actions;
+    if (!slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) ||
+        !slice_take_varint(&value, &created) || !action_take_slice(&value, &name) ||
+        !action_take_slice(&value, &actions))
+        return tl_trace(TL_ERR_CORRUPT);
+    if (work->count == work->capacity) {
+        work->capacity = work->capacity ? work->capacity * 2 : 64;
+        work->sessions = mem_realloc(work->sessions, work->capacity * sizeof *work->sessions);
+    }
+    struct session *session = session__make(work->core, slice_from_offset(key, 1), name, ttl, created);
+    session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
+    work->sessions[work->count++] = (struct loaded){session, number};
+    return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = ((const struct loaded *)a)->number;
+    uint64_t y = ((const struct loaded *)b)->number;
+    return (x > y) - (x < y);
+}
+
+/* Gives the sessions their old numbers, by which their locks know them, in the order of their age. */
+static void enlist(struct loading *work)
+{
+    struct owners *owners = work->core->owners;
+    if (work->count > 1)
+        qsort(work->sessions, work->count, sizeof *work->sessions, compare_numbers);
+    for (size_t i = 0; i < work->count; i++) {
+        struct session *session = work->sessions[i].session;
+        session->party.owner.number = work->sessions[i].number;
+        map_put(&owners->sessions, session->id, session);
+    }
+    if (work->count > 0 && owners->locks.last_owner < work->sessions[work->count - 1].number)
+        owners->locks.last_owner = work->sessions[work->count - 1].number;
+}
+
+static struct session *session_numbered(const struct loading *work, uint64_t number)
+{
+    struct loaded key = {NULL, number};
+    struct loaded *found =
+        work->count == 0 ? NULL : bsearch(&key, work->sessions, work->count, sizeof key, compare_numbers);
+    return found == NULL ? NULL : found->session;
+}
+
+static int load_lock(struct loading *work, struct slice key, struct slice value)
+{
+    struct core *core = work->core;
+    uint64_t number, lock, since, token;
+    struct slice mode;
+    struct lock_want want = {0};
+    key = slice_from_offset(key, 1);
+    if (!slice_take_u64be(&key, &lock) || !slice_take_u64be(&key, &number) || !slice_take(&value, 1, &mode) ||
+        !slice_take_varint(&value, &since) || !slice_take_varint(&value, &token) ||
+        !action_take_slice(&value, &want.on.index) || !action_take_slice(&value, &want.on.path) ||
+        !action_take_slice(&value, &want.on.type) || !action_take_slice(&value, &want.on.id))
+        return tl_trace(TL_ERR_CORRUPT);
+    struct session *session = session_numbered(work, number);
+    want.mode = (enum lock_mode)mode.data[0];
+    if (session == NULL || want.mode <= LOCK_NONE || want.mode >= LOCK_MODE_COUNT)
+        return tl_trace(TL_ERR_CORRUPT);
+    if (want.on.id.data != NULL) {
+        int r = write__place(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path);
+        if (r < 0)
+            return tl_trace(r);
+    }
+    lock_table_restore(&core->owners->locks, &session->party.owner, &want, lock, since, token);
+    core->last_ts = token > core->last_ts ? token : core->last_ts;
+    return 0;
+}
+
+typedef int load_one(struct loading *work, struct slice key, struct slice value);
+
+static int load_each(struct loading *work, const char *lower, const char *upper, load_one *load)
+{
+    struct store_iter *iter =
+        store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper));
+    int r = 0;
+    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
+        r = load(work, store_iter_key(iter), store_iter_value(iter));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    return r;
+}
+
+int session__load_all(struct core *core)
+{
+    struct loading work = {.core = core};
+    int r = load_each(&work, "S", "T", load_session);
+    enlist(&work);
+    if (r == 0)
+        r = load_each(&work, "L", "M", load_lock);
+    mem_free(work.sessions);
+    arena_reset(&core->arena);
+    arena_reset(&core->scratch);
+    return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transactions: their lives. README-locks.md, "Transactions".
+ *
+ *     BEGIN ─▶ open ─┬─ COMMIT ──────────────────────────────────────────▶ committed ──┐ an hour
+ *                    └─ ROLLBACK, deadlock, idle, session's end, restart ─▶ rolled back ─┴────────▶ forgotten
+ *
+ * An open one is a struct txn: its locks are in the table, its writes in an overlay, in the store is only a record that it
+ * is open. An ended one is a record only. The step from one to the other is one batch, with all that was written.
+ *
+ * Most query transactions are over within milliseconds, and there is nothing in them that could be lost. So theirs is
+ * written by the next upkeep only, when they are still open then; a crash before that leaves no trace of them.
+ */
+#include <stdarg.h>
+
+#include "base/check.h"
+#include "core/documents/ahead.h"
+#include "core/documents/doc.h"
+#include "core/owners/owners_internal.h"
+
+#define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
+
+/* --- Open ones ---------------------------------------------------------------------------------------------------- */
+
+static struct txn *make(struct core *core, const struct txn_command *wanted, struct session *session)
+{
+    struct owners *owners = core->owners;
+    struct txn *txn = mem_zalloc(sizeof *txn);
+    txn->party = (struct party){.kind = PARTY_TXN, .session = session};
+    lock_owner_init(&owners->locks, &txn->party.owner, session == NULL ? NULL : &session->party.owner, &txn->party);
+    txn->id = slice_make(mem_strdup(wanted->id.data, wanted->id.len), wanted->id.len);
+    txn->mode = wanted->mode;
+    txn->created = core->ts;
+    txn->timeout_us = wanted->timeout_us;
+    list_append(&owners->open_txns, &txn->of_all);
+    if (session != NULL)
+        list_append(&session->transactions, &txn->of_session);
+    map_put(&owners->txns, txn->id, txn);
+    return txn;
+}
+
+void txn__free(struct core *core, struct txn *txn)
+{
+    struct owners *owners = core->owners;
+    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_ended != NULL)
+        core->effects->query_ended(core->effects, txn->id);
+    deadline_set(&owners->idles, &txn->idle, TL_TS_MAX);
+    if (list_linked(&txn->unrecorded))
+        list_remove(&txn->unrecorded);
+    lock_release_all(&owners->locks, &txn->party.owner);
+    lock_owner_deinit(&txn->party.owner);
+    overlay_free(txn->overlay);
+    map_remove(&owners->txns, txn->id);
+    list_remove(&txn->of_all);
+    if (list_linked(&txn->of_session))
+        list_remove(&txn->of_session);
+    mem_free((char *)(uintptr_t)txn->id.data);
+    mem_free(txn);
+}
+
+/* A read of it may still be under way, on another thread: it keeps what it sees, and the transaction goes on with a copy. */
+struct overlay *txn__overlay(struct txn *txn)
+{
+    if (txn->overlay == NULL) {
+        txn->overlay = overlay_new();
+    } else if (overlay_shared(txn->overlay)) {
+        struct overlay *copy = overlay_copy(txn->overlay);
+        overlay_free(txn->overlay);
+        txn->overlay = copy;
+    }
+    return txn->overlay;
+}
+
+void txn__touch(struct core *core, struct txn *txn)
+{
+    deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us));
+    if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_seen != NULL)
+        core->effects->query_seen(core->effects, txn->id, txn->read_ts, txn->timeout_us);
+}
+
+static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena,
+                        struct problem *ret_problem)
+{
+    if (outcome->committed)
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_MISSING, "transaction [%.*s] was committed at [%llu]",
+                    SLICE_ARG(id), (unsigned long long)outcome->commit_ts);
+    else
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s",
+                    SLICE_ARG(id), SLICE_ARG(outcome->cause));
+}
+
+/* Says how a transaction ended that is not open. */
+static void explain_missing(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem)
+{
+    struct txn_outcome outcome;
+    if (id.len > 0 && txn__get_outcome(core, id, arena, &outcome) == 0)
+        explain_end(id, &outcome, arena, ret_problem);
+    else
+        problem_set(ret_problem, arena, PROBLEM_TRANSACTION_MISSING,
+                    "no transaction [%.*s]: it ended more than an hour ago, or never was", SLICE_ARG(id));
+}
+
+/* Whether it is a transaction of the session that a request names, if it names one. */
+static bool belongs(const struct txn *txn, struct slice session, struct arena *arena, struct problem *ret_problem)
+{
+    if (session.len == 0 || (txn->party.session != NULL && slice_equal(txn->party.session->id, session)))
+        return true;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "transaction [%.*s] does not belong to session [%.*s]",
+                SLICE_ARG(txn->id), SLICE_ARG(session));
+    return false;
+}
+
+struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
+                      struct problem *ret_problem)
+{
+    struct txn *txn = map_get(&core->owners->txns, id);
+    if (txn == NULL) {
+        explain_missing(core, id, arena, ret_problem);
+        return NULL;
+    }
+    if (!belongs(txn, session, arena, ret_problem))
+        return NULL;
+    if (txn->wait != NULL) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request of transaction [%.*s] is under way",
+                    SLICE_ARG(id));
+        return NULL;
+    }
+    return txn;
+}
+
+/* --- BEGIN -------------------------------------------------------------------------------------------------------- */
+
+static bool check_begin(struct core *core, struct command *command)
+{
+    const struct txn_command *wanted = &command->txn;
+    struct txn_outcome outcome;
+    if (wanted->id.len == 0 || map_get(&core->owners->txns, wanted->id) != NULL ||
+        txn__get_outcome(core, wanted->id, &command->arena, &outcome) == 0)
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "there is a transaction [%.*s] already", SLICE_ARG(wanted->id));
+    else if (core->owners->txns.count >= core->limits.transactions_max)
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] transactions are open already",
+                    core->limits.transactions_max);
+    else if (wanted->timeout_us == 0 || wanted->timeout_us > TXN_TIMEOUT_US_MAX)
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "[timeout] must be above 0 and at most 24h");
+    return command->problem.type == PROBLEM_NONE;
+}
+
+int core__do_txn_begin(struct core *core, struct command *command)
+{
+    struct txn_command *wanted = &command->txn;
+    struct session *session = NULL;
+    if (wanted->session.len > 0) {
+        session = session__find(core, wanted->session, &command->arena, &command->problem);
+        if (session == NULL)
+            return 0;
+    }
+    if (!check_begin(core, command))
+        return 0;
+    struct txn *txn = make(core, wanted, session);
+    if (wanted->mode == TXN_QUERY) {
+        txn->read_ts = wanted->read_ts == 0 ? core->ts : wanted->read_ts;
+        wanted->read_ts = txn->read_ts;
+        list_append(&core->owners->unrecorded_txns, &txn->unrecorded);
+    } else {
+        txn__put_open(core, txn);
+    }
+    txn__touch(core, txn);
+    return 0;
+}
+
+tl_ts core_oldest_read(const struct core *core)
+{
+    tl_ts oldest = TL_TS_MAX;
+    list_for_each(link, &core->owners->open_txns)
+    {
+        const struct txn *txn = list_entry(link, struct txn, of_all);
+        if (txn->mode == TXN_QUERY && txn->read_ts < oldest)
+            oldest = txn->read_ts;
+    }
+    return oldest;
+}
+
+tl_ts owners__oldest_update(const struct core *core)
+{
+    list_for_each(link, &core->owners->open_txns)
+    {
+        const struct txn *txn = list_entry(link, struct txn, of_all);
+        if (txn->mode != TXN_QUERY)
+            return txn->created;
+    }
+    return TL_TS_MAX;
+}
+
+void txn__locked(struct core *core, struct wait *wait)
+{
+    struct txn_lock_command *lock = &wait->command->txn_lock;
+    struct txn *txn = wait->txn;
+    lock->mode = txn->mode;
+    lock->read_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
+    lock->overlay = txn->overlay == NULL ? NULL : overlay_ref(txn->overlay);
+    txn__touch(core, txn);
+}
+
+void core_overlay_unref(struct overlay *overlay)
+{
+    overlay_free(overlay);
+}
+
+/* --- ROLLBACK ----------------------------------------------------------------------------------------------------- */
+
+/* The record of a transaction that ends now. */
+static struct txn_outcome outcome_of(const struct core *core, const struct txn *txn)
+{
+    return (struct txn_outcome){
+        .mode = txn->mode,
+        .created = txn->created,
+        .ended = core->ts,
+        .session = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id,
+    };
+}
+
+/* Keeps the outcome in place of the record that it is open, if there is one. */
+static void put_outcome(struct core *core, const struct txn *txn, const struct txn_outcome *outcome)
+{
+    if (!list_linked(&txn->unrecorded))
+        txn__drop_open(core, txn->id);
+    txn__put_outcome(core, txn->id, outcome);
+}
+
+/* Ends the command that waits in a transaction which is being rolled back. */
+static void end_waiting(struct core *core, struct txn *txn, struct slice cause)
+{
+    struct wait *wait = txn->wait;
+    if (wait == NULL)
+        return;
+    txn->wait = NULL;
+    wait->txn = NULL;
+    wait__fail(core, wait, PROBLEM_TRANSACTION_ABORTED, "transaction [%.*s] was rolled back: %.*s", SLICE_ARG(txn->id),
+               SLICE_ARG(cause));
+}
+
+static void roll_back(struct core *core, struct txn *txn, bool by_request, struct slice cause)
+{
+    struct txn_outcome outcome = outcome_of(core, txn);
+    outcome.by_request = by_request;
+    outcome.cause = cause;
+    end_waiting(core, txn, cause);
+    put_outcome(core, txn, &outcome);
+    txn__free(core, txn);
+}
+
+void txn__abort(struct core *core, struct txn *txn, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice cause = arena_vprintf(&core->arena, format, arguments);
+    va_end(arguments);
+    roll_back(core, txn, false, cause);
+}
+
+int core__do_txn_rollback(struct core *core, struct command *command)
+{
+    struct slice id = command->txn.id;
+    struct txn *txn = map_get(&core->owners->txns, id);
+    struct txn_outcome outcome;
+    if (txn != NULL && !belongs(txn, command->txn.session, &command->arena, &command->problem))
+        return 0;
+    if (txn != NULL) {
+        core->unbinding = txn->mode == TXN_QUERY;
+        roll_back(core, txn, true, SLICE_LIT("its owner asked for it"));
+        return 0;
+    }
+    int r = txn__get_outcome(core, id, &command->arena, &outcome);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0 || !outcome.by_request)
+        explain_missing(core, id, &command->arena, &command->problem);
+    return 0;
+}
+
+/* --- COMMIT ------------------------------------------------------------------------------------------------------- */
+
+/* Names a document by its key, wherever it lies. Returns: false where its index is gone. */
+static bool name_document(const struct core *core, struct slice key, struct resource_name *ret_name)
+{
+    struct resource_name name = {0};
+    uint32_t number;
+    uint16_t type_number;
+    if (!doc_key_parse(key, &number, &type_number, &name.id))
+        return false;
+    const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
+    const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
+    if (type == NULL)
+        return false;
+    name.index = index->name;
+    name.type = type->name;
+    *ret_name = name;
+    return true;
+}
+
+/* The same with where it lies for the transaction. Returns: 0; 1 its index is gone; fatal codes. */
+static int name_written(struct core *core, const struct overlay *overlay, struct slice key,
+                        struct resource_name *ret_name)
+{
+    struct resource_name name;
+    if (!name_document(core, key, &name))
+        return 1;
+    int r = write__place(core, overlay, name.index, name.type, name.id, &name.path);
+    if (r < 0)
+        return tl_trace(r);
+    *ret_name = name;
+    return 0;
+}
+
+/* A walk over what a transaction has written, with the token that must cover it. */
+struct written {
+    struct core *core;
+    struct overlay *overlay;
+    tl_ts token;
+    bool stale;
+    int r;
+};
+
+static void visit_written(void *context, struct slice key, struct slice value)
+{
+    struct written *written = context;
+    struct resource_name name;
+    (void)value;
+    if (written->r < 0)
+        return;
+    written->r = name_written(written->core, written->overlay, key, &name);
+    if (written->r == 0)
+        written->stale |= !lock_table_token(&written->core->owners->locks, written->token, &name, NULL);
+}
+
+/* Returns: 0; 1 when the token is not that of a lock which covers all that was written; fatal codes. */
+static int check_token(struct core *core, const struct txn *txn, tl_ts token)
+{
+    struct written written = {.core = core, .overlay = txn->overlay, .token = token};
+    if (token == 0 || txn->overlay == NULL)
+        return 0;
+    overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
+    return written.r < 0 ? tl_trace(written.r) : written.stale;
+}
+
+/* The documents that the transaction may have moved, and that others want to lock or do lock. */
+struct wanted_documents {
+    struct resource_name *names; /* in the core's arena */
+    size_t count;
+};
+
+static struct wanted_documents find_wanted(struct core *core, const struct txn *txn)
+{
+    struct wanted_documents wanted = {NULL, 0};
+    size_t capacity = 0;
+    list_for_each(link, &txn->party.owner.holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        if (hold->mode != LOCK_X || hold->resource->kind != RESOURCE_DOCUMENT || lock_hold_alone(hold))
+            continue;
+        wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
+        wanted.names[wanted.count++] = resource_name(hold->resource, &core->arena);
+    }
+    return wanted;
+}
+
+static int move_document(struct core *core, const struct txn *txn, const struct resource_name *name)
+{
+    struct resource_name place = *name;
+    const struct catalog_index *index = catalog_index(core->catalog, name->index);
+    if (index == NULL || mapping_type(index->mapping, name->type) == NULL)
+        return 0;
+    int r = write__place(core, txn->overlay, name->index, name->type, name->id, &place.path);
+    if (r == 0 && !lock_table_lies(&core->owners->locks, &place))
+        lock_table_move(&core->owners->locks, name, place.path);
+    return r;
+}
+
+/*
+ * Tells the table of locks where documents lie now that the transaction has moved. Where it alone has a lock there is nothing to
+ * tell: its locks are about to go.
+ */
+static int move_documents(struct core *core, const struct txn *txn)
+{
+    struct wanted_documents wanted = find_wanted(core, txn);
+    int r = 0;
+    for (size_t i = 0; i < wanted.count && r == 0; i++)
+        r = move_document(core, txn, &wanted.names[i]);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Documents that live with a session which has ended since must not be born after its end. */
+struct leases {
+    struct core *core;
+    struct slice missing; /* in core->arena */
+};
+
+static void visit_lease(void *context, struct slice key, struct slice value)
+{
+    struct leases *leases = context;
+    uint64_t len;
+    struct slice session;
+    if (value.data == NULL || key.len == 0 || key.data[0] != 'e')
+        return;
+    key = slice_from_offset(key, 1);
+    if (slice_take_varint(&key, &len) && slice_take(&key, (size_t)len, &session) &&
+        owners_session(leases->core->owners, session) == NULL)
+        leases->missing = arena_copy(&leases->core->arena, session);
+}
+
+static bool leases_live(struct core *core, const struct txn *txn, struct slice *ret_missing)
+{
+    struct leases leases = {core, SLICE_NONE};
+    if (txn->overlay != NULL)
+        overlay_each(txn->overlay, SPACE_SYSTEM, visit_lease, &leases);
+    *ret_missing = leases.missing;
+    return leases.missing.data == NULL;
+}
+
+static int commit(struct core *core, struct command *command, struct txn *txn)
+{
+    struct txn_outcome outcome = outcome_of(core, txn);
+    outcome.committed = true;
+    outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
+    core->unbinding = txn->mode == TXN_QUERY;
+    if (txn->overlay != NULL) {
+        int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
+        if (r == 0)
+            r = move_documents(core, txn);
+        if (r < 0)
+            return tl_trace(r);
+    }
+    command->txn.commit_ts = outcome.commit_ts;
+    command->txn.changes = outcome.changes;
+    ahead__keep(core, txn->id, txn->ahead_notes);
+    put_outcome(core, txn, &outcome);
+    command->txn.past = tl_steal(txn->overlay);
+    txn__free(core, txn);
+    return 0;
+}
+
+/* Asked again, it answers the same. */
+static int commit_again(struct core *core, struct command *command)
+{
+    struct txn_outcome outcome;
+    int r = txn__get_outcome(core, command->txn.id, &command->arena, &outcome);
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0 || !outcome.committed) {
+        explain_missing(core, command->txn.id, &command->arena, &command->problem);
+        return 0;
+    }
+    command->txn.commit_ts = outcome.commit_ts;
+    command->txn.changes = outcome.changes;
+    return 0;
+}
+
+int core__do_txn_commit(struct core *core, struct command *command)
+{
+    struct slice missing;
+    if (map_get(&core->owners->txns, command->txn.id) == NULL)
+        return commit_again(core, command);
+    struct txn *txn = txn__find(core, command->txn.id, command->txn.session, &command->arena, &command->problem);
+    if (txn == NULL)
+        return 0;
+    int r = check_token(core, txn, command->txn.fencing_token);
+    if (r < 0)
+        return tl_trace(r);
+    if (r > 0) {
+        problem_set(&command->problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
+                    "[%llu] is not the token of a lock that is held now and covers all that the transaction changed",
+                    (unsigned long long)command->txn.fencing_token);
+        txn__touch(core, txn);
+        return 0;
+    }
+    if (!leases_live(core, txn, &missing)) {
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_ABORTED,
+                    "transaction [%.*s] was rolled back: session [%.*s], with which a document of it was to live, has "
+                    "ended",
+                    SLICE_ARG(txn->id), SLICE_ARG(missing));
+        txn__abort(core, txn, "session [%.*s], with which a document of it was to live, has ended", SLICE_ARG(missing));
+        return 0;
+    }
+    return commit(core, command, txn);
+}
+
+/* --- After a restart ---------------------------------------------------------------------------------------------- */
+
+int txn__restart(struct core *core)
+{
+    return txn__end_lost(core);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transactions in the store, in SPACE_SYSTEM:
+ *
+ *   'B', id                  an open one: mode, created, session
+ *   'O', id                  an ended one: its outcome
+ *   'X', ended (u64be), id   the same in order of their ends, so that old ones are found and forgotten
+ *
+ * Outcomes are not kept in memory: there may be millions in an hour, and hardly one is ever asked for.
+ */
+#include "core/documents/action.h"
+#include "core/upkeep/maintain.h"
+#include "core/owners/owners_internal.h"
+
+static struct slice id_key(struct buf *buf, char letter, struct slice id)
+{
+    buf_clear(buf);
+    buf_byte(buf, letter);
+    buf_slice(buf, id);
+    return buf_view(buf);
+}
+
+static struct slice end_key(struct buf *buf, tl_ts ended, struct slice id)
+{
+    buf_clear(buf);
+    buf_byte(buf, 'X');
+    buf_u64be(buf, ended);
+    buf_slice(buf, id);
+    return buf_view(buf);
+}
+
+void txn__put_open(struct core *core, const struct txn *txn)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    buf_byte(&value, (char)txn->mode);
+    buf_varint(&value, txn->created);
+    action_put_slice(&value, txn->party.session == NULL ? SLICE_NONE : txn->party.session->id);
+    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'B', txn->id), buf_view(&value));
+    buf_deinit(&key);
+    buf_deinit(&value);
+}
+
+void txn__drop_open(struct core *core, struct slice id)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    store_batch_delete(core->batch, SPACE_SYSTEM, id_key(&key, 'B', id));
+    buf_deinit(&key);
+}
+
+enum { FLAG_COMMITTED = 1, FLAG_BY_REQUEST = 2 };
+
+static void encode(struct buf *value, const struct txn_outcome *outcome)
+{
+    buf_byte(value, (char)((outcome->committed ? FLAG_COMMITTED : 0) | (outcome->by_request ? FLAG_BY_REQUEST : 0)));
+    buf_byte(value, (char)outcome->mode);
+    buf_varint(value, outcome->created);
+    buf_varint(value, outcome->ended);
+    buf_varint(value, outcome->commit_ts);
+    buf_varint(value, outcome->changes);
+    action_put_slice(value, outcome->session);
+    action_put_slice(value, outcome->cause);
+}
+
+static int decode(struct slice value, struct arena *arena, struct txn_outcome *ret_outcome)
+{
+    struct txn_outcome outcome = {0};
+    struct slice head;
+    if (!slice_take(&value, 2, &head) || !slice_take_varint(&value, &outcome.created) ||
+        !slice_take_varint(&value, &outcome.ended) || !slice_take_varint(&value, &outcome.commit_ts) ||
+        !slice_take_varint(&value, &outcome.changes) || !action_take_slice(&value, &outcome.session) ||
+        !action_take_slice(&value, &outcome.cause))
+        return tl_trace(TL_ERR_CORRUPT);
+    outcome.committed = (head.data[0] & FLAG_COMMITTED) != 0;
+    outcome.by_request = (head.data[0] & FLAG_BY_REQUEST) != 0;
+    outcome.mode = head.data[1] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
+    outcome.session = outcome.session.data == NULL ? SLICE_NONE : arena_copy(arena, outcome.session);
+    outcome.cause = outcome.cause.data == NULL ? SLICE_NONE : arena_copy(arena, outcome.cause);
+    *ret_outcome = outcome;
+    return 0;
+}
+
+void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    encode(&value, outcome);
+    store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'O', id), buf_view(&value));
+    store_batch_put(core->batch, SPACE_SYSTEM, end_key(&key, outcome->ended, id), SLICE_LIT(""));
+    buf_deinit(&key);
+    buf_deinit(&value);
+}
+
+int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, struct txn_outcome *ret_outcome)
+{
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct store_value value;
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, id_key(&key, 'O', id), &value);
+    buf_deinit(&key);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : STORE_NOT_FOUND;
+    r = decode(value.bytes, arena, ret_outcome);
+    store_value_release(&value);
+    if (r == 0 && core->ts - ret_outcome->ended > TXN_OUTCOME_KEPT_US)
+        return STORE_NOT_FOUND;
+    return r;
+}
+
+size_t owners__record_open(struct core *core, size_t keys_max)
+{
+    struct list *unrecorded = &core->owners->unrecorded_txns;
+    size_t recorded = 0;
+    for (; recorded < keys_max && !list_empty(unrecorded); recorded++) {
+        struct txn *txn = list_entry(unrecorded->next, struct txn, unrecorded);
+        list_remove(&txn->unrecorded);
+        txn__put_open(core, txn);
+    }
+    return recorded;
+}
+
+/* --- After a restart ---------------------------------------------------------------------------------------------- */
+
+static int end_lost(struct core *core, struct slice key, struct slice value)
+{
+    struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
+    struct slice mode;
+    if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
+        !action_take_slice(&value, &outcome.session))
+        return tl_trace(TL_ERR_CORRUPT);
+    outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
+    txn__drop_open(core, slice_from_offset(key, 1));
+    txn__put_outcome(core, slice_from_offset(key, 1), &outcome);
+    return 0;
+}
+
+int txn__end_lost(struct core *core)
+{
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"));
+    int r = 0;
+    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
+        r = end_lost(core, store_iter_key(iter), store_iter_value(iter));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    return r;
+}
+
+/* --- Forgetting --------------------------------------------------------------------------------------------------- */
+
+static tl_ts hour_ago(const struct core *core)
+{
+    return core->ts > TXN_OUTCOME_KEPT_US ? core->ts - TXN_OUTCOME_KEPT_US : 0;
+}
+
+int owners__forget(struct core *core, size_t keys_max, size_t *ret_removed)
+{
+    struct buf upper = BUF_INIT(BUF_UNLIMITED);
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct slice until = end_key(&upper, hour_ago(core), SLICE_LIT(""));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("X"), until);
+    size_t removed = 0;
+    for (store_iter_seek_first(iter); removed + 2 <= keys_max && store_iter_valid(iter); store_iter_next(iter)) {
+        struct slice end = store_iter_key(iter);
+        store_batch_delete(core->batch, SPACE_SYSTEM, id_key(&key, 'O', slice_from_offset(end, 9)));
+        store_batch_delete(core->batch, SPACE_SYSTEM, end);
+        removed += 2;
+    }
+    int r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&upper);
+    buf_deinit(&key);
+    *ret_removed = removed;
+    return r;
+}

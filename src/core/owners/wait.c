@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that wait for locks; see owners_internal.h. */
+#include <stdarg.h>
+
+#include "base/check.h"
+#include "core/owners/owners_internal.h"
+
+static struct slice request_key(uint64_t number, char *bytes)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(number >> (56 - 8 * i));
+    return slice_make(bytes, 8);
+}
+
+struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
+                       struct txn *txn)
+{
+    struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
+    wait->command = command;
+    wait->session = session;
+    wait->txn = txn;
+    wait->owner = owner;
+    wait->since = core->ts;
+    if (owner == NULL) {
+        wait->party = &container_of(wait, struct write_wait, wait)->party;
+        *wait->party = (struct party){.kind = PARTY_WRITE, .session = session};
+        wait->owner = &wait->party->owner;
+        lock_owner_init(&core->owners->locks, wait->owner, session == NULL ? NULL : &session->party.owner, wait->party);
+        wait->owner->one_shot = true;
+    }
+    return wait;
+}
+
+int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count, bool may_wait)
+{
+    lock_request_free(wait->request);
+    wait->request = lock_request_new(&core->owners->locks, wait->owner, wants, count, wait);
+    return lock_request_start(wait->request, may_wait);
+}
+
+void wait__park(struct core *core, struct wait *wait, tl_ts deadline)
+{
+    struct owners *owners = core->owners;
+    char key[8];
+    wait->until = deadline;
+    deadline_set(&owners->wait_ends, &wait->deadline, deadline);
+    if (list_linked(&wait->of_all)) /* again, with more to wait for than at first */
+        return;
+    wait->place = lock_request_ahead(wait->request);
+    list_append(&owners->waits, &wait->of_all);
+    if (wait->session != NULL)
+        list_append(&wait->session->waits, &wait->of_session);
+    if (wait->txn != NULL) {
+        wait->txn->wait = wait;
+        deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
+    }
+    if (wait->command != NULL && wait->command->request != 0)
+        map_put(&owners->requests, request_key(wait->command->request, key), wait);
+}
+
+static void unpark(struct owners *owners, struct wait *wait)
+{
+    char key[8];
+    if (!list_linked(&wait->of_all))
+        return;
+    deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
+    list_remove(&wait->of_all);
+    if (wait->session != NULL)
+        list_remove(&wait->of_session);
+    if (wait->txn != NULL)
+        wait->txn->wait = NULL;
+    if (wait->ready)
+        list_remove(&wait->link);
+    if (wait->command != NULL && wait->command->request != 0)
+        map_remove(&owners->requests, request_key(wait->command->request, key));
+}
+
+void wait__free(struct core *core, struct wait *wait)
+{
+    struct owners *owners = core->owners;
+    wait__tell_end(core, wait);
+    unpark(owners, wait);
+    lock_request_free(wait->request);
+    if (wait->party != NULL) {
+        lock_release_all(&owners->locks, wait->owner);
+        lock_owner_deinit(wait->owner);
+    }
+    mem_free(wait->lease);
+    mem_free(wait);
+}
+
+struct problem *wait__cause(struct wait *wait)
+{
+    if (wait->cause == NULL)
+        wait->cause = arena_zalloc(&wait->command->arena, sizeof *wait->cause);
+    return wait->cause;
+}
+
+/* Leaves its session behind, which is about to go. */
+static void leave_session(struct wait *wait)
+{
+    if (wait->session == NULL)
+        return;
+    list_remove(&wait->of_session);
+    wait->session = NULL;
+    if (wait->party == NULL)
+        return;
+    wait->party->session = NULL;
+    wait->owner->session = NULL;
+}
+
+void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    struct problem problem = {0};
+    if (command != NULL) {
+        va_list arguments;
+        va_start(arguments, format);
+        struct slice reason = arena_vprintf(&command->arena, format, arguments);
+        va_end(arguments);
+        problem_set(&problem, &command->arena, type, "%.*s", SLICE_ARG(reason));
+    }
+    if (wait->left != NULL) { /* some items are done: the others say why they are not */
+        lock_request_free(tl_steal(wait->request));
+        leave_session(wait);
+        *wait__cause(wait) = problem;
+        wait__ready(core, wait);
+        return;
+    }
+    wait__free(core, wait);
+    if (command != NULL) {
+        command->problem = problem;
+        core__complete(core, command);
+    }
+    if (txn != NULL)
+        txn__touch(core, txn);
+}
+
+void wait__ready(struct core *core, struct wait *wait)
+{
+    if (wait->ready)
+        return;
+    wait->ready = true;
+    deadline_set(&core->owners->wait_ends, &wait->deadline, TL_TS_MAX);
+    list_append(&core->owners->ready, &wait->link);
+}
+
+void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
+                   struct problem *ret_problem)
+{
+    struct lock_conflict conflicts[HOLDERS_TOLD_MAX];
+    size_t count = lock_request_conflicts(wait->request, conflicts, holders_max);
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct buf details = BUF_INIT(BUF_UNLIMITED);
+    if (count > 0) {
+        resource_print(conflicts[0].resource, &text);
+        buf_printf(&text, " is %s ", conflicts[0].waiting ? "awaited by" : "held by");
+        story_owner(conflicts[0].owner, &text);
+    } else {
+        buf_lit(&text, "the lock is held by somebody else");
+    }
+    story_conflicts_json(conflicts, count, &details);
+    problem_set(ret_problem, arena, type, "%.*s", SLICE_ARG(buf_view(&text)));
+    problem_details(ret_problem, arena, "%.*s", SLICE_ARG(buf_view(&details)));
+    buf_deinit(&text);
+    buf_deinit(&details);
+}
+
+bool wait__full(const struct core *core)
+{
+    return core->owners->locks.waiting_count >= core->limits.waiters_max;
+}
+
+void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem)
+{
+    problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] requests wait for locks already",
+                core->limits.waiters_max);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands: their memory and their names. */
+#include "core/step/command.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "core/documents/seen.h"
+#include "store/view.h"
+
+struct command *command_new(enum command_type type, enum dialect dialect)
+{
+    struct command *command = mem_zalloc(sizeof(*command));
+
+    REQUIRE(type < COMMAND_TYPE_COUNT);
+    command->type = type;
+    command->dialect = dialect;
+    command->arena = ARENA_INIT;
+    return command;
+}
+
+void command_free(struct command *command)
+{
+    if (command == NULL)
+        return;
+    if (command->type == COMMAND_WRITE)
+        for (size_t i = 0; i < command->write.item_count; i++)
+            seen_release(command->write.items[i].seen);
+    if (command->type == COMMAND_TXN_COMMIT)
+        overlay_free(command->txn.past);
+    arena_deinit(&command->arena);
+    mem_free(command);
+}
+
+const char *command_name(enum command_type type)
+{
+    static const char *const names[COMMAND_TYPE_COUNT] = {
+#define X(symbol, name, member) [COMMAND_##symbol] = #name,
+#include "core/step/commands.def"
+#undef X
+    };
+
+    REQUIRE(type < COMMAND_TYPE_COUNT);
+    return names[type];
+}

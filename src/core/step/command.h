@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands: everything that can change the state, as data.
+ *
+ * Ownership. A command is made by command_new() with an arena of its own, in which its inputs live. From
+ * journal_submit() (or core_step() in tests) until it comes back on `effects->completed` it belongs to the core,
+ * which fills the outputs and may allocate from the command's arena; afterwards it is the submitter's again. The
+ * inputs are never changed by the core.
+ */
+#ifndef TL_CORE_COMMAND_H
+#define TL_CORE_COMMAND_H
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "base/types.h"
+#include "json/dialect.h"
+#include "script/script.h"
+
+struct overlay;
+struct json_doc;
+
+enum command_type {
+#define X(symbol, name, member) COMMAND_##symbol,
+#include "core/step/commands.def"
+#undef X
+    COMMAND_TYPE_COUNT
+};
+
+/* --- Documents ---------------------------------------------------------------------------------------------------- */
+
+enum write_op { WRITE_INDEX, WRITE_CREATE, WRITE_UPDATE, WRITE_DELETE, WRITE_OP_COUNT };
+
+enum version_type {
+    VERSION_INTERNAL,
+    VERSION_EXTERNAL,     /* must be higher than the current */
+    VERSION_EXTERNAL_GTE, /* higher or equal */
+    VERSION_FORCE,        /* 5.x: whatever is given */
+    VERSION_TYPE_COUNT
+};
+
+#define VERSION_ANY (-1) /* no version asked for */
+#define SEQ_NO_ANY (-2)  /* no if_seq_no asked for */
+
+/* What `_update` does to the document. Slices with data NULL are absent; JSON ones hold JSON objects. */
+struct write_update {
+    struct slice doc;
+    struct slice upsert;
+    struct slice script_source; /* inline script */
+    struct slice script_id;     /* stored script */
+    struct slice script_file;   /* file script (5.x) */
+    struct slice script_lang;   /* data NULL: none named */
+    struct slice script_params; /* JSON object */
+    uint64_t script_steps;      /* that a run may take before it is given up as long; 0: what the core allows */
+    bool scripted_upsert;
+    bool doc_as_upsert;
+    bool detect_noop; /* Elasticsearch's default is true */
+    bool want_source; /* result.source is wanted */
+};
+
+struct write_item {
+    enum write_op op;
+    enum version_type version_type;
+    bool require_alias;
+    bool id_generated;  /* the server made the id: no existing document to look up */
+    struct slice index; /* index or alias as the client named it */
+    struct slice type;  /* empty: typeless */
+    struct slice id;
+    struct slice routing;              /* empty: none */
+    struct slice source;               /* WRITE_INDEX, WRITE_CREATE: JSON bytes of an object, kept byte for byte */
+    struct slice lease;                /* session that the document lives with; empty: none */
+    int64_t version;                   /* VERSION_ANY, or what the client demands */
+    int64_t if_seq_no;                 /* SEQ_NO_ANY, or what the client demands */
+    int64_t if_primary_term;           /* 0: not given */
+    const struct write_update *update; /* WRITE_UPDATE only */
+    const struct json_doc *parsed; /* of source, when the submitter has parsed it already (json/json.h); else NULL */
+    struct seen
+        *seen; /* what the submitter found there (core/documents/seen.h), or NULL; the command's, freed with it */
+};
+
+enum write_outcome {
+    WRITE_CREATED,
+    WRITE_UPDATED,
+    WRITE_DELETED,
+    WRITE_NOT_FOUND, /* delete of what is not there: not a failure */
+    WRITE_NOOP,
+    WRITE_FAILED, /* `problem` says why */
+    WRITE_OUTCOME_COUNT
+};
+
+/* Why a version conflict: the api writes the dialect's text from this and the current numbers. */
+enum conflict_kind {
+    CONFLICT_NONE,
+    CONFLICT_EXISTS,       /* create of an existing document */
+    CONFLICT_VERSION,      /* internal version differs */
+    CONFLICT_EXTERNAL,     /* current is higher or equal (external) */
+    CONFLICT_EXTERNAL_GTE, /* current is higher (external_gte) */
+    CONFLICT_SEQ_NO,
+    CONFLICT_MISSING, /* version or seq_no demanded of a document that does not exist */
+    CONFLICT_KIND_COUNT
+};
+
+struct write_result {
+    enum write_outcome outcome;
+    enum conflict_kind conflict; /* with WRITE_FAILED and PROBLEM_VERSION_CONFLICT */
+    struct slice index;          /* concrete index, or the name as given when there is none */
+    struct slice type;           /* as stored: "_doc" or the index's type */
+    struct slice index_uuid;
+    uint32_t shard_count; /* of the index, for the shard number in replies */
+    int64_t version;      /* new; on conflict the current; -1 unknown */
+    int64_t seq_no;       /* new; on conflict the current; -2 unknown */
+    struct slice source;  /* of an update whose source was wanted */
+    bool script_long;     /* with WRITE_FAILED: the script took more than write_update.script_steps */
+    struct slice routing; /* of the document after the change; empty: none */
+    struct problem problem;
+};
+
+struct write_command {
+    struct write_item *items;
+    size_t item_count;
+    bool atomic;                  /* all or none */
+    struct slice session;         /* text id of the owner's session; empty: none */
+    struct slice transaction;     /* text id; empty: none */
+    tl_ts fencing_token;          /* 0: none named */
+    uint64_t timeout_us;          /* how long a conflicting lock is waited for; 0: not at all */
+    struct write_result *results; /* out: item_count of them, in the command's arena */
+    bool rolled_back;             /* out: atomic, and at least one item failed */
+};
+
+/* --- Catalog ------------------------------------------------------------------------------------------------------ */
+
+struct index_command {
+    struct slice name;      /* concrete; wildcards and lists are resolved by the api */
+    struct slice body;      /* JSON object of create, mapping or settings; data NULL: none */
+    struct slice type;      /* MAPPING_PUT in typed form, or empty */
+    struct slice uuid;      /* INDEX_CREATE: generated by the submitter, 22 characters */
+    bool include_type_name; /* the client says that types are named: the body of a create has typed mappings */
+    bool close;             /* INDEX_STATE */
+    bool preserve_existing; /* SETTINGS_PUT */
+    struct slice session;   /* whose locks it passes; empty: nobody's, or those of the token's owner */
+    tl_ts fencing_token;    /* of a lock on the index, or on everything, that must be held; 0: none named */
+    uint64_t timeout_us;    /* how long a conflicting lock is waited for; 0: not at all */
+};
+
+enum alias_op { ALIAS_ADD, ALIAS_REMOVE, ALIAS_REMOVE_INDEX };
+
+struct alias_action {
+    enum alias_op op;
+    struct slice index; /* concrete */
+    struct slice alias;
+    struct slice body; /* JSON object: filter, routing and the like; data NULL: none */
+};
+
+struct aliases_command {
+    struct alias_action *actions;
+    size_t action_count;
+    struct slice session; /* as in struct index_command, and the next two */
+    tl_ts fencing_token;
+    uint64_t timeout_us;
+};
+
+/* A named JSON object: template, stored script, cluster settings. CLUSTER_UUID: `name` is the uuid. */
+struct object_command {
+    struct slice name;
+    struct slice body;
+    struct slice lang; /* stored script by /_scripts/{lang}/{id} (5.x), or empty */
+    bool create;       /* refuse to overwrite */
+    bool compiles;     /* stored script: refuse what does not compile for `context` */
+    enum script_context context;
+};
+
+struct file_script {
+    struct slice name; /* "judge-lock" */
+    struct slice lang; /* by its extension: groovy, painless */
+    struct slice source;
+};
+
+struct file_scripts_command {
+    struct file_script *scripts;
+    size_t script_count;
+};
+
+/* --- Sessions, locks, transactions -------------------------------------------------------------------------------- */
+
+struct session_command {
+    struct slice id; /* SESSION_OPEN: generated by the submitter */
+    struct slice name;
+    uint64_t ttl_us;
+    struct write_item *on_expire; /* bulk actions to run when the holder dies */
+    size_t on_expire_count;
+    uint64_t attachment; /* SESSION_ATTACH, SESSION_DETACH: which connection, a number of the submitter's */
+    bool force;          /* SESSION_CLOSE: as if the holder had died */
+    tl_ts expires_at;    /* out */
+};
+
+enum lock_mode { LOCK_NONE, LOCK_S, LOCK_U, LOCK_X, LOCK_MODE_COUNT }; /* shared, update, exclusive: README-locks.md */
+
+/* What a lock is on. Nothing named: everything; index: all of it; and path: a subtree; and id: a document. */
+struct lock_target {
+    enum lock_mode mode; /* LOCK_S, LOCK_U or LOCK_X */
+    struct slice index;
+    struct slice path; /* data NULL: none */
+    struct slice type; /* of a document, where types are used; empty: the index's own */
+    struct slice id;   /* data NULL: none */
+};
+
+struct lock_command {
+    struct slice session;
+    struct slice transaction;    /* instead of a session; empty: none */
+    struct lock_target *targets; /* UNLOCK with none: all of the owner's */
+    size_t target_count;
+    uint64_t wait_us;
+    tl_ts fencing_token; /* out */
+    uint64_t waited_us;  /* out */
+    size_t queue_place;  /* out: how many requests were ahead when it began to wait */
+    size_t released;     /* out, UNLOCK */
+};
+
+enum txn_mode { TXN_UPDATE, TXN_QUERY };
+
+struct txn_command {
+    struct slice id; /* TXN_BEGIN: generated by the submitter */
+    enum txn_mode mode;
+    struct slice session; /* whose transaction it is; empty, TXN_BEGIN: a lease of its own; else: not said */
+    tl_ts read_ts;        /* TXN_QUERY: 0 for the latest; out: what it reads at */
+    uint64_t timeout_us;  /* idle time */
+    tl_ts fencing_token;  /* TXN_COMMIT; 0: none named */
+    tl_ts commit_ts;      /* out, TXN_COMMIT */
+    uint64_t changes;     /* out, TXN_COMMIT */
+    struct overlay
+        *past; /* out, TXN_COMMIT: what it had written, for command_free(): that takes a while, and the core has none */
+};
+
+/*
+ * Locks for a read inside a transaction, and what to read with afterwards. `overlay` (out) carries a reference for
+ * the submitter, released by core_overlay_unref(); NULL when the transaction has written nothing.
+ */
+struct txn_lock_command {
+    struct slice transaction;
+    struct slice session; /* whose the transaction must be, if any; empty: not said */
+    struct lock_target *targets;
+    size_t target_count;
+    uint64_t timeout_us;
+    tl_ts read_ts;           /* out: the view's timestamp */
+    struct overlay *overlay; /* out */
+    enum txn_mode mode;      /* out */
+};
+
+struct cancel_command {
+    uint64_t request; /* number of the command to cancel; unknown ones are ignored; 0: all, since the server stops */
+};
+
+/*
+ * What is going on, as JSON, for GET /_lock, /_session, /_transaction and their _cat forms. Readers must not look into
+ * the core from other threads, so they ask it in the order of all commands; it changes nothing. The shapes are in
+ * README-locks.md, "Seeing it".
+ */
+enum status_what {
+    STATUS_LOCKS,        /* the tree of resources with holders and waiters in order */
+    STATUS_SESSIONS,     /* all, or with `id` one in detail; PROBLEM_SESSION_MISSING */
+    STATUS_TRANSACTIONS, /* all, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
+    STATUS_STORIES,      /* the last deadlocks and expiries */
+    STATUS_WHAT_COUNT
+};
+
+struct status_command {
+    enum status_what what;
+    struct slice id;      /* of one session or transaction; empty: all */
+    struct slice index;   /* STATUS_LOCKS: only what lies in this index; empty: all */
+    struct slice path;    /* and in or above this directory; data NULL: all */
+    struct slice session; /* and is held or awaited by this session or its transactions; empty: all */
+    struct slice body;    /* out: a JSON object, in the command's arena */
+};
+
+struct none_command {
+    char unused;
+};
+
+/* --- The command -------------------------------------------------------------------------------------------------- */
+
+struct command {
+    enum command_type type;
+    enum dialect dialect;
+    uint64_t request;   /* rising number given by the journal; names the command in CANCEL */
+    tl_ts ts;           /* given by the journal; on completion the timestamp at which it took effect */
+    struct arena arena; /* inputs and results */
+    union {
+        struct write_command write;
+        struct index_command index;
+        struct aliases_command aliases;
+        struct object_command object;
+        struct file_scripts_command file_scripts;
+        struct session_command session;
+        struct lock_command lock;
+        struct txn_command txn;
+        struct txn_lock_command txn_lock;
+        struct cancel_command cancel;
+        struct status_command status;
+        struct none_command none;
+    };
+    struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */
+    struct list link;       /* the journal's and the core's */
+
+    /* Called by the journal once the result is durable; from then on the command is the submitter's again. */
+    void (*on_done)(struct command *command);
+    void *context; /* the submitter's */
+};
+
+/* Owns: the caller; command_free(). NULL is fine for free. */
+struct command *command_new(enum command_type type, enum dialect dialect);
+void command_free(struct command *command);
+const char *command_name(enum command_type type);
+
+#endif

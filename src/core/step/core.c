@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The step. README.md, "One command, step by step":
+ *
+ * - what fell due by the command's timestamp happens first, each in a unit of its own;
+ * - the command runs in a unit at its timestamp, and completes or waits;
+ * - waiting commands that may go on run after it, each in a unit of its own.
+ */
+#include "core/step/core.h"
+
+#include "base/check.h"
+#include "core/step/core_internal.h"
+
+enum {
+    SCRIPTS_CACHED = 1000,
+    LOG_BYTES_MAX = 64 * 1024, /* of records of locks that are kept back */
+};
+
+static const char last_ts_key[] = "T";
+
+static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
+#define X(symbol, name, member) [COMMAND_##symbol] = core__do_##name,
+#include "core/step/commands.def"
+#undef X
+};
+
+struct core_limits core_limits_default(void)
+{
+    return (struct core_limits){
+        .sessions_max = 10000,
+        .locks_per_session_max = 100000,
+        .waiters_max = 100000,
+        .transactions_max = 10000,
+        .transaction_bytes_max = (size_t)64 << 20,
+        .transaction_changes_max = 100000,
+        .document_bytes_max = (size_t)100 << 20,
+        .script = SCRIPT_LIMITS_DEFAULT,
+        .tombstone_us = 60 * TL_SECOND,
+        .stale_documents_min = 10000,
+    };
+}
+
+void effects_init(struct effects *effects)
+{
+    *effects = (struct effects){0};
+    list_init(&effects->completed);
+}
+
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
+
+static int open_last_ts(struct core *core, tl_ts counted)
+{
+    struct store_value value;
+    tl_ts written = 0;
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(last_ts_key), &value);
+
+    if (r < 0)
+        return tl_trace(r);
+    if (r == 0) {
+        struct slice bytes = value.bytes;
+        bool sound = slice_take_u64be(&bytes, &written);
+        store_value_release(&value);
+        if (!sound)
+            return tl_trace(TL_ERR_CORRUPT);
+    }
+    core->last_ts = written > counted ? written : counted;
+    return 0;
+}
+
+static struct catalog_counters *shared_counters(void *context, uint32_t number)
+{
+    return counters__of(context, number)->shared;
+}
+
+static int open_state(struct core *core)
+{
+    struct view view = core__view(core, NULL);
+    tl_ts counted;
+    int r = counters__open(&core->counters, core->store, &counted);
+
+    if (r == 0)
+        r = open_last_ts(core, counted);
+    if (r == 0)
+        r = catalog_load(&view, &core->catalog);
+    if (r != 0)
+        return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
+    catalog__attach_counters(core->catalog, shared_counters, &core->counters);
+    r = owners__open(core);
+    core->written_ts = core->binding_ts = core->last_ts;
+    return r;
+}
+
+int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core)
+{
+    struct core *core = mem_zalloc(sizeof(*core));
+    int r;
+
+    core->store = store;
+    core->limits = *limits;
+    list_init(&core->spent);
+    core->arena = core->scratch = ARENA_INIT;
+    core->batch = store_batch_new(store);
+    lock_log_init(&core->log);
+    sweep_init(&core->sweep);
+    core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
+    r = open_state(core);
+    seen_changes_init(&core->changes, core->last_ts);
+    if (r != 0) {
+        core_close(core);
+        return tl_trace(r);
+    }
+    *ret_core = core;
+    return 0;
+}
+
+void core_close(struct core *core)
+{
+    if (core == NULL)
+        return;
+    REQUIRE(!core->open);
+    owners__close(core);
+    script_cache_free(core->scripts);
+    catalog_unref(core->catalog);
+    counters__deinit(&core->counters);
+    seen_changes_deinit(&core->changes);
+    sweep_deinit(&core->sweep);
+    map_deinit(&core->pending);
+    arena_deinit(&core->arena);
+    arena_deinit(&core->scratch);
+    store_batch_free(core->batch);
+    lock_log_deinit(&core->log);
+    mem_free(core);
+}
+
+/* --- Units -------------------------------------------------------------------------------------------------------- */
+
+void core__begin(struct core *core, tl_ts at)
+{
+    REQUIRE(!core->open);
+    core->open = true;
+    core->ts = at > core->last_ts ? at : core->last_ts + 1;
+    INSIST(core->ts < TL_TS_MAX);
+    core->catalog_before = catalog_ref(core->catalog);
+    core->catalog_changed = core->unbinding = core->in_txn = false;
+    core->ahead = 0;
+    if (!lock_log_keeps(&core->log))
+        core->named_ts = TL_TS_NONE;
+    store_batch_clear(core->batch);
+    store_batch_begin(core->batch, core->ts);
+    owners__begin(core);
+}
+
+static void forget_pending(struct core *core)
+{
+    if (core->pending.slot_count == 0)
+        return;
+    map_deinit(&core->pending);
+    core->pending = (struct map)MAP_INIT;
+}
+
+void core__free_at_end(struct core *core, struct command *command)
+{
+    if (command != NULL)
+        list_append(&core->spent, &command->link);
+}
+
+static void free_spent(struct core *core)
+{
+    while (!list_empty(&core->spent)) {
+        struct command *command = list_entry(core->spent.next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+static void end_unit(struct core *core, tl_ts ended)
+{
+    catalog_unref(core->catalog_before);
+    core->catalog_before = NULL;
+    forget_pending(core);
+    free_spent(core);
+    arena_reset(&core->arena);
+    arena_reset(&core->scratch);
+    core->open = false;
+    core->last_ts = ended;
+    if (core->effects != NULL) {
+        core->effects->last_ts = ended;
+        core->effects->catalog_changed |= core->catalog_changed;
+    }
+}
+
+/* A batch names its last timestamp in a counter's record or in a lock's token, or else under a key of its own. */
+static void write_last_ts(struct core *core, tl_ts ts)
+{
+    char bytes[8];
+
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(ts >> (56 - 8 * i));
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(last_ts_key), slice_make(bytes, sizeof(bytes)));
+}
+
+/* Writes the batch, and what the log of locks has; `ended` is the newest timestamp that any of it has used. */
+static int write_batch(struct core *core, tl_ts ended)
+{
+    lock_log_pour(&core->log, core->batch);
+    if (core->named_ts < ended)
+        write_last_ts(core, ended);
+    return store_write(core->store, core->batch);
+}
+
+int core__commit(struct core *core)
+{
+    int r = 0;
+
+    REQUIRE(core->open);
+    if (core->in_txn && store_batch_count(core->batch) == core->ahead && !lock_log_changed(&core->log))
+        core->unbinding = true;
+    tl_ts ended = owners__last_ts(core);
+    if (counters__keep(&core->counters, core->batch, core->ts) && core->named_ts < core->ts)
+        core->named_ts = core->ts;
+    if (core__changed(core)) {
+        core->written_ts = ended;
+        if (!core->unbinding)
+            core->binding_ts = ended;
+        if (core->grouping && store_batch_count(core->batch) == 0 && core->log.records.len < LOG_BYTES_MAX)
+            lock_log_keep(&core->log, ended);
+        else
+            r = write_batch(core, ended);
+    }
+    end_unit(core, ended);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+void core_group_begin(struct core *core)
+{
+    REQUIRE(!core->open && !core->grouping);
+    core->grouping = true;
+}
+
+int core_group_end(struct core *core)
+{
+    REQUIRE(!core->open && core->grouping);
+    core->grouping = false;
+    if (!lock_log_keeps(&core->log))
+        return 0;
+    store_batch_clear(core->batch);
+    store_batch_begin(core->batch, core->log.kept_ts);
+    int r = write_batch(core, core->log.kept_ts);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+void core__abandon(struct core *core)
+{
+    REQUIRE(core->open);
+    catalog_unref(core->catalog);
+    core->catalog = catalog_ref(core->catalog_before);
+    core->catalog_changed = core->in_txn = false;
+    core->ahead = 0;
+    core->named_ts = TL_TS_NONE;
+    lock_log_cut(&core->log);
+    counters__forget(&core->counters);
+    forget_pending(core);
+    store_batch_clear(core->batch);
+    store_batch_begin(core->batch, core->ts);
+}
+
+/* --- Changes of the catalog --------------------------------------------------------------------------------------- */
+
+void core__put_index(struct core *core, const struct catalog_index_spec *spec)
+{
+    catalog__put_index(&core->catalog, spec, core->batch);
+    core->catalog_changed = true;
+}
+
+void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping)
+{
+    catalog__put_mapping(&core->catalog, number, mapping, core->batch);
+    core->catalog_changed = true;
+}
+
+void core__drop_index(struct core *core, uint32_t number)
+{
+    catalog__drop_index(&core->catalog, number, core->batch);
+    core->catalog_changed = true;
+}
+
+void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object)
+{
+    catalog__put_object(&core->catalog, kind, object, core->batch);
+    core->catalog_changed = true;
+}
+
+void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name)
+{
+    catalog__drop_object(&core->catalog, kind, name, core->batch);
+    core->catalog_changed = true;
+}
+
+/* --- Steps -------------------------------------------------------------------------------------------------------- */
+
+void core__complete(struct core *core, struct command *command)
+{
+    REQUIRE(core->effects != NULL && !list_linked(&command->link));
+    command->ts = core->open ? core->ts : core->last_ts;
+    list_append(&core->effects->completed, &command->link);
+}
+
+/* Changes of an index, which other people's locks may stand against. */
+static bool changes_index(enum command_type type)
+{
+    switch (type) {
+    case COMMAND_INDEX_CREATE:
+    case COMMAND_INDEX_DELETE:
+    case COMMAND_INDEX_STATE:
+    case COMMAND_MAPPING_PUT:
+    case COMMAND_SETTINGS_PUT:
+    case COMMAND_ALIASES_UPDATE: return true;
+    default: return false;
+    }
+}
+
+/* The command's own unit. */
+static int run(struct core *core, struct command *command)
+{
+    int r, written;
+
+    core__begin(core, command->ts);
+    r = changes_index(command->type) ? owners__change(core, command, handlers[command->type])
+                                     : handlers[command->type](core, command);
+    if (r == 0)
+        core__complete(core, command);
+    if (r >= 0)
+        r = owners__settle(core);
+    written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
+int core_step(struct core *core, struct command *command, struct effects *effects)
+{
+    int r;
+
+    REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
+    REQUIRE(command->type < COMMAND_TYPE_COUNT);
+    core->effects = effects;
+    r = owners__due(core, command->ts);
+    if (r >= 0)
+        r = run(core, command);
+    if (r >= 0)
+        r = owners__resume(core);
+    core->effects = NULL;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+void core_stop(struct core *core, struct effects *effects)
+{
+    core->effects = effects;
+    owners__stop(core);
+    core->effects = NULL;
+}
+
+tl_ts core_last_ts(const struct core *core)
+{
+    return core->last_ts;
+}
+
+tl_ts core_written_ts(const struct core *core)
+{
+    return core->written_ts;
+}
+
+tl_ts core_binding_ts(const struct core *core)
+{
+    return core->binding_ts;
+}
+
+tl_ts core_next_deadline(const struct core *core)
+{
+    return owners__deadline(core);
+}
+
+struct catalog *core_catalog(struct core *core)
+{
+    return catalog_ref(core->catalog);
+}
+
+/* A TICK is only its timestamp: what fell due has happened by now. */
+int core__do_tick(struct core *core, struct command *command)
+{
+    (void)core;
+    (void)command;
+    return 0;
+}

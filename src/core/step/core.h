@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The deterministic core: one step, one command, one timestamp. See README.md, invariants 1 to 9.
+ */
+#ifndef TL_CORE_CORE_H
+#define TL_CORE_CORE_H
+
+#include "core/step/command.h"
+#include "store/view.h"
+
+struct core;
+struct catalog;
+struct buf;
+
+struct core_limits {
+    size_t sessions_max;            /* default 10,000 */
+    size_t locks_per_session_max;   /* default 100,000 */
+    size_t waiters_max;             /* over all resources; default 100,000 */
+    size_t transactions_max;        /* open at once; default 10,000 */
+    size_t transaction_bytes_max;   /* of its documents; default 64 MiB */
+    size_t transaction_changes_max; /* default 100,000 */
+    size_t document_bytes_max;      /* default 100 MiB */
+    struct script_limits script;    /* of each run; the same on all hosts */
+    uint64_t tombstone_us;          /* how long a deleted document's version counts on; default 60 s */
+    size_t stale_documents_min;     /* of an index, to be worth a sweep (sweep.h); default 10,000 */
+};
+
+struct core_limits core_limits_default(void);
+
+/* What a step did besides changing the store. Reused from step to step; its reader empties the list. */
+struct effects {
+    struct list completed; /* commands, by `link`, in the order of their completion */
+    tl_ts last_ts;         /* the newest timestamp applied */
+    bool catalog_changed;  /* publish core_catalog() once it is durable */
+    /* Told of query transactions as they are begun, used and ended, in the middle of the step; NULL: nobody is. */
+    void (*query_seen)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t timeout_us);
+    void (*query_ended)(struct effects *effects, struct slice id);
+};
+
+void effects_init(struct effects *effects);
+
+/*
+ * Builds the state from what the store holds; an empty store is an empty state.
+ * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller; core_close().
+ */
+int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core) TL_MUST_USE;
+
+/* Frees the state. Requires: no command waits; core_stop() sees to that. */
+void core_close(struct core *core);
+
+/* Completes every waiting command with PROBLEM_STOPPING, for an orderly end. */
+void core_stop(struct core *core, struct effects *effects);
+
+/*
+ * Applies one command.
+ *
+ * Requires: command->ts is above core_last_ts().
+ * Ensures: the command is on effects->completed, or waits in the core and will be on a later one.
+ * Returns: 0; TL_ERR_IO or TL_ERR_CORRUPT, after which the core must not be used any more.
+ */
+int core_step(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
+
+/*
+ * From here on the core may keep back what steps would write and nobody reads: the records of locks. core_group_end() writes
+ * it; no sync means anything before. For who applies many commands before one sync.
+ * Returns: 0; fatal codes as core_step().
+ */
+void core_group_begin(struct core *core);
+int core_group_end(struct core *core) TL_MUST_USE;
+
+/* Returns: the newest timestamp applied; 0 in an empty store. */
+tl_ts core_last_ts(const struct core *core);
+
+/* Returns: the timestamp of the newest unit that put anything into the store. Once that is durable, so is the state. */
+tl_ts core_written_ts(const struct core *core);
+/*
+ * Returns: the same of the newest unit that must be durable before anybody hears of it. What begins and ends query
+ * transactions need not be: they change nothing, and a crash ends them anyway. Nor need the requests of an update transaction
+ * before its commit.
+ */
+tl_ts core_binding_ts(const struct core *core);
+
+/*
+ * Returns: when the next lease, wait or idle transaction runs out, TL_TS_MAX when none will. A TICK at or after it
+ * lets it fall due.
+ */
+tl_ts core_next_deadline(const struct core *core);
+
+/* Returns: the oldest timestamp that an open query transaction reads at, which must stay readable; TL_TS_MAX: none. */
+tl_ts core_oldest_read(const struct core *core);
+
+/* Returns: the catalog as of the last step, with a reference for the caller (catalog.h). */
+struct catalog *core_catalog(struct core *core);
+
+/*
+ * Removes for good up to `keys_max` keys that nothing can see any more: old tombstones, documents of deleted indices
+ * whose history has passed, stale chunks of entries. Before that it writes records that could wait until now, and counts them
+ * too: that query transactions are open. Called between steps, at a timestamp above core_last_ts(), which it uses up.
+ * Returns: 0 and how many keys there were, looking for stale ones included: as long as that is `keys_max`, there is more to
+ * do; fatal codes as core_step().
+ */
+int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
+
+/*
+ * Tells what is new since the last time, a line each: deadlocks, sessions that expired, commands that have waited longer than
+ * `slow_us` for a lock, and how such waits have ended. Called between steps; changes nothing of the state.
+ */
+void core_news(struct core *core, tl_ts now, uint64_t slow_us, struct buf *lines);
+
+/* A hash of the whole logical state: documents, catalog, sessions, locks, counters; entries are not part of it. */
+int core_digest(struct core *core, uint64_t *ret_digest) TL_MUST_USE;
+
+/*
+ * Looks for a session, on any thread. The text of the refusal is that of a command that names it.
+ * Returns: 0; 1 with *ret_problem in `arena` when it has ended or never was; fatal codes.
+ */
+int core_find_session(struct store *store, struct slice session, struct arena *arena,
+                      struct problem *ret_problem) TL_MUST_USE;
+
+/* Releases the overlay of a TXN_LOCK result; from any thread. NULL is fine. */
+void core_overlay_unref(struct overlay *overlay);
+
+#endif

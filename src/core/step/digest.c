@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The digest: a hash of the whole logical state, equal whenever two cores went through the same commands, whatever
+ * store they have and however often they were opened again.
+ *
+ * Documents are added up, so the order in which they are met does not matter. Tombstones belong to the state as
+ * long as their versions counted for the last change; entries are hints and do not.
+ */
+#include "core/step/core_internal.h"
+#include "core/documents/doc.h"
+
+static uint64_t mix(uint64_t digest, uint64_t value)
+{
+    uint64_t x = (digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+
+    x ^= x >> 29;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    return x ^ x >> 32;
+}
+
+static int digest_document(struct core *core, struct slice key, struct slice record, uint64_t *sum)
+{
+    struct slice id;
+    struct doc doc;
+    uint32_t index;
+    uint16_t type;
+
+    if (!doc_key_parse(key, &index, &type, &id) || doc_decode(record, &doc) < 0)
+        return tl_trace(TL_ERR_CORRUPT);
+    if (catalog_index_by_number(core->catalog, index) == NULL)
+        return 0;
+    if (doc.deleted && core->written_ts - doc.ts > core->limits.tombstone_us)
+        return 0;
+    *sum += mix(slice_hash(key), slice_hash(record));
+    return 0;
+}
+
+static int digest_documents(struct core *core, uint64_t *digest)
+{
+    struct store_iter *iter = store_iter_new(core->store, SPACE_DOCUMENTS, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
+    uint64_t sum = 0;
+    int r = 0;
+
+    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
+        r = digest_document(core, store_iter_key(iter), store_iter_value(iter), &sum);
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    *digest = mix(*digest, sum);
+    return r;
+}
+
+static uint64_t digest_counter(uint64_t digest, const struct counter *counter)
+{
+    digest = mix(digest, counter->index);
+    digest = mix(digest, (uint64_t)counter->next_seq_no);
+    for (size_t i = 0; i < counter->type_count; i++)
+        if (counter->types[i].documents != 0)
+            digest = mix(mix(digest, i), counter->types[i].documents);
+    return digest;
+}
+
+static void digest_counters(struct core *core, uint64_t *digest)
+{
+    *digest = mix(*digest, core->counters.next_index);
+    for (size_t i = 0; i < catalog_index_count(core->catalog); i++) {
+        uint32_t number = catalog_index_at(core->catalog, i)->number;
+        *digest = digest_counter(*digest, counters__of(&core->counters, number));
+    }
+}
+
+int core_digest(struct core *core, uint64_t *ret_digest)
+{
+    uint64_t digest = catalog__digest(core->catalog);
+    int r = digest_documents(core, &digest);
+
+    if (r != 0)
+        return tl_trace(r);
+    digest_counters(core, &digest);
+    r = owners__digest(core, &digest);
+    if (r == 0)
+        *ret_digest = digest;
+    return r;
+}

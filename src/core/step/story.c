@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names, circles and stories; see story.h. */
+#include "core/step/story.h"
+
+#include <inttypes.h>
+
+#include "core/owners/owners_internal.h"
+
+/* --- Stories kept ------------------------------------------------------------------------------------------------- */
+
+void stories_deinit(struct stories *stories)
+{
+    for (size_t i = 0; i < STORIES_KEPT; i++)
+        mem_free(stories->kept[i].lines);
+}
+
+void stories_tell(struct stories *stories, tl_ts ts, const char *kind, struct slice lines)
+{
+    struct story *story = &stories->kept[stories->count++ % STORIES_KEPT];
+    mem_free(story->lines);
+    *story = (struct story){ts, kind, mem_strdup(lines.data, lines.len), lines.len};
+}
+
+static void lines_json(struct slice lines, struct buf *buf)
+{
+    buf_byte(buf, '[');
+    for (bool first = true; lines.len > 0; first = false) {
+        size_t len = slice_find_byte(lines, '\n');
+        if (!first)
+            buf_byte(buf, ',');
+        buf_json_string(buf, slice_make(lines.data, len));
+        lines = slice_from_offset(lines, len + 1);
+    }
+    buf_byte(buf, ']');
+}
+
+void stories_json(const struct stories *stories, struct buf *buf)
+{
+    size_t first = stories->count > STORIES_KEPT ? stories->count - STORIES_KEPT : 0;
+    buf_lit(buf, "{\"stories\":[");
+    for (size_t i = first; i < stories->count; i++) {
+        const struct story *story = &stories->kept[i % STORIES_KEPT];
+        buf_printf(buf, "%s{\"timestamp\":%" PRIu64 ",\"kind\":\"%s\",\"lines\":", i == first ? "" : ",", story->ts,
+                   story->kind);
+        lines_json(slice_make(story->lines, story->lines_len), buf);
+        buf_byte(buf, '}');
+    }
+    buf_lit(buf, "]}");
+}
+
+/* --- Owners ------------------------------------------------------------------------------------------------------- */
+
+static void session_text(const struct session *session, struct buf *buf)
+{
+    if (session->name.len == 0) {
+        buf_slice(buf, session->id);
+        return;
+    }
+    buf_in_line(buf, session->name);
+    buf_printf(buf, " (%.*s)", SLICE_ARG(session->id));
+}
+
+static uint64_t write_number(const struct party *party)
+{
+    const struct wait *wait = &container_of(party, const struct write_wait, party)->wait;
+    return wait->command == NULL ? 0 : wait->command->request;
+}
+
+void story_owner(const struct lock_owner *owner, struct buf *buf)
+{
+    const struct party *party = party_of(owner);
+    if (party->kind == PARTY_SESSION) {
+        session_text(party->session, buf);
+        return;
+    }
+    if (party->kind == PARTY_TXN) {
+        buf_lit(buf, "transaction ");
+        buf_slice(buf, container_of(party, const struct txn, party)->id);
+    } else {
+        buf_printf(buf, "write %" PRIu64, write_number(party));
+    }
+    if (party->session != NULL) {
+        buf_lit(buf, " of ");
+        session_text(party->session, buf);
+    }
+}
+
+static void member(struct buf *buf, const char *name, struct slice text)
+{
+    buf_printf(buf, "\"%s\":", name);
+    buf_json_string(buf, text);
+}
+
+void story_owner_json(const struct lock_owner *owner, struct buf *buf)
+{
+    const struct party *party = party_of(owner);
+    if (party->kind == PARTY_TXN)
+        member(buf, "transaction", container_of(party, const struct txn, party)->id);
+    if (party->kind == PARTY_WRITE)
+        buf_printf(buf, "\"write\":%" PRIu64, write_number(party));
+    if (party->session == NULL)
+        return;
+    if (party->kind != PARTY_SESSION)
+        buf_byte(buf, ',');
+    member(buf, "session", party->session->id);
+    if (party->session->name.len > 0) {
+        buf_byte(buf, ',');
+        member(buf, "name", party->session->name);
+    }
+}
+
+/* --- Resources ---------------------------------------------------------------------------------------------------- */
+
+void story_resource_json(const struct resource *resource, struct buf *buf)
+{
+    struct arena arena = ARENA_INIT;
+    struct resource_name name = resource_name(resource, &arena);
+    if (name.index.len > 0)
+        member(buf, "index", name.index);
+    if (name.path.data != NULL) {
+        buf_byte(buf, ',');
+        member(buf, "path", name.path);
+    }
+    if (name.type.len > 0 && !slice_is(name.type, "_doc")) {
+        buf_byte(buf, ',');
+        member(buf, "type", name.type);
+    }
+    if (name.id.data != NULL) {
+        buf_byte(buf, ',');
+        member(buf, "id", name.id);
+    }
+    arena_deinit(&arena);
+}
+
+static void resource_text_json(const struct resource *resource, struct buf *buf)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    resource_print(resource, &text);
+    member(buf, "resource", buf_view(&text));
+    buf_deinit(&text);
+}
+
+void story_lock_json(const struct lock_hold *hold, struct buf *buf)
+{
+    story_resource_json(hold->resource, buf);
+    if (hold->resource->kind != RESOURCE_ALL)
+        buf_byte(buf, ',');
+    buf_printf(buf, "\"mode\":\"%s\",\"since\":%" PRIu64 ",\"fencing_token\":%" PRIu64, lock_mode_name(hold->mode),
+               hold->since, hold->token);
+}
+
+void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf)
+{
+    buf_byte(buf, '{');
+    story_owner_json(conflict->owner, buf);
+    buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(conflict->mode));
+    resource_text_json(conflict->resource, buf);
+    if (conflict->resource->kind != RESOURCE_ALL)
+        buf_byte(buf, ',');
+    story_resource_json(conflict->resource, buf);
+    if (conflict->waiting)
+        buf_lit(buf, ",\"waiting\":true");
+    else if (conflict->hold->since != 0)
+        buf_printf(buf, ",\"since\":%" PRIu64, conflict->hold->since);
+    buf_byte(buf, '}');
+}
+
+void story_conflicts_json(const struct lock_conflict *conflicts, size_t count, struct buf *buf)
+{
+    buf_lit(buf, "\"holders\":[");
+    for (size_t i = 0; i < count; i++) {
+        story_conflict_json(&conflicts[i], buf);
+        if (i + 1 < count)
+            buf_byte(buf, ',');
+    }
+    buf_byte(buf, ']');
+}
+
+/* --- Circles ------------------------------------------------------------------------------------------------------ */
+
+/* The mode for which a bit is put: its own or the one it announces. */
+static enum lock_mode mode_of(enum lock_bit bit)
+{
+    return (enum lock_mode)(LOCK_S + (bit < LOCK_BIT_S ? bit : bit - LOCK_BIT_S));
+}
+
+void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_printf(buf, "%s", between);
+        story_owner(lock_request_owner(steps[i].request), buf);
+        buf_lit(buf, " waits for ");
+        resource_print(steps[i].resource, buf);
+        if (steps[i].behind)
+            buf_lit(buf, " behind ");
+        else
+            buf_lit(buf, " held by ");
+        story_owner(steps[i].holder, buf);
+    }
+}
+
+void story_circle_json(const struct lock_step *steps, size_t count, struct buf *buf)
+{
+    buf_lit(buf, "\"cycle\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_byte(buf, ',');
+        buf_byte(buf, '{');
+        story_owner_json(lock_request_owner(steps[i].request), buf);
+        buf_printf(buf, ",\"mode\":\"%s\",", lock_mode_name(mode_of(steps[i].bit)));
+        resource_text_json(steps[i].resource, buf);
+        buf_printf(buf, ",\"%s\":{", steps[i].behind ? "behind" : "held_by");
+        story_owner_json(steps[i].holder, buf);
+        buf_lit(buf, "}}");
+    }
+    buf_byte(buf, ']');
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Telling who waits for whom: names of owners and locks as text and as JSON, and the stories of the last deadlocks and
+ * expiries.
+ */
+#ifndef TL_CORE_STORY_H
+#define TL_CORE_STORY_H
+
+#include "base/buf.h"
+#include "core/locks/lock.h"
+
+enum { STORIES_KEPT = 100 };
+
+struct story {
+    tl_ts ts;
+    const char *kind; /* "deadlock", "expiry" */
+    char *lines;      /* separated by '\n' */
+    size_t lines_len;
+};
+
+struct stories {
+    struct story kept[STORIES_KEPT]; /* a ring */
+    size_t count;                    /* ever told */
+};
+
+void stories_deinit(struct stories *stories);
+/* Keeps a story, in place of the oldest when there are too many. */
+void stories_tell(struct stories *stories, tl_ts ts, const char *kind, struct slice lines);
+/* Appends them, oldest first, as a JSON object. */
+void stories_json(const struct stories *stories, struct buf *buf);
+
+/* "nightly (Xy12)", "transaction Ab34", "write 17 of session Xy12". */
+void story_owner(const struct lock_owner *owner, struct buf *buf);
+/* Members of a JSON object, without braces: session and name, transaction, write. */
+void story_owner_json(const struct lock_owner *owner, struct buf *buf);
+/* Members of a JSON object that name a resource; nothing for everything. */
+void story_resource_json(const struct resource *resource, struct buf *buf);
+/* Members of a lock: resource, mode, since, fencing_token. */
+void story_lock_json(const struct lock_hold *hold, struct buf *buf);
+
+/* A circle: what each step waits for, with `between` them, and the same as a JSON array. */
+void story_circle(const struct lock_step *steps, size_t count, const char *between, struct buf *buf);
+void story_circle_json(const struct lock_step *steps, size_t count, struct buf *buf);
+
+/* One who is in the way: {"session", "mode", "resource", ...}. */
+void story_conflict_json(const struct lock_conflict *conflict, struct buf *buf);
+
+/* Holders: {"holders":[...]} without the braces; `conflicts` as lock_request_conflicts() gives them. */
+void story_conflicts_json(const struct lock_conflict *conflicts, size_t count, struct buf *buf);
+
+#endif

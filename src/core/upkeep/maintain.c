@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removing for good. A tombstone goes when its version counts no longer: readers of the past keep it, since it is
+ * removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What a
+ * transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same call writes what could wait: that query transactions
+ * are open.
+ */
+#include "core/upkeep/maintain.h"
+
+#include "core/documents/ahead.h"
+#include "core/step/core_internal.h"
+#include "core/documents/doc.h"
+#include "mapping/entry.h"
+
+enum { MARK_PREFIX_BYTES = 9 };
+
+static struct slice mark_key(struct buf *buf, char letter, tl_ts ts, struct slice rest)
+{
+    buf_byte(buf, letter);
+    buf_u64be(buf, ts);
+    buf_slice(buf, rest);
+    return buf_view(buf);
+}
+
+void maintain__mark_tombstone(const struct change_sink *sink, tl_ts ts, struct slice key)
+{
+    char bytes[MARK_PREFIX_BYTES + DOC_KEY_BYTES_MAX] = {'g'};
+
+    for (int i = 0; i < 8; i++)
+        bytes[1 + i] = (char)(ts >> (56 - 8 * i));
+    memcpy(bytes + MARK_PREFIX_BYTES, key.data, key.len);
+    sink_put(sink, SPACE_SYSTEM, slice_make(bytes, MARK_PREFIX_BYTES + key.len), SLICE_LIT(""));
+}
+
+void maintain__mark_index(struct core *core, uint32_t index)
+{
+    struct buf buf = BUF_INIT(64), number = BUF_INIT(4);
+
+    buf_u32be(&number, index);
+    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&buf, 'd', core->ts, buf_view(&number)), SLICE_LIT(""));
+    buf_deinit(&buf);
+    buf_deinit(&number);
+}
+
+/* How much one call may still remove. */
+struct removing {
+    struct core *core;
+    size_t left;
+    size_t removed;
+};
+
+static bool more(const struct removing *work)
+{
+    return work->left > 0;
+}
+
+static void remove_key(struct removing *work, enum store_space space, struct slice key)
+{
+    store_batch_delete(work->core->batch, space, key);
+    work->removed++;
+    work->left--;
+}
+
+/* --- Tombstones --------------------------------------------------------------------------------------------------- */
+
+static int remove_tombstone(struct removing *work, struct slice mark)
+{
+    struct core *core = work->core;
+    struct change_sink sink = {core->batch, NULL};
+    struct slice key = slice_from_offset(mark, MARK_PREFIX_BYTES);
+    struct store_value value;
+    struct doc doc;
+    int r = store_get(core->store, SPACE_DOCUMENTS, TL_TS_MAX, key, &value);
+
+    remove_key(work, SPACE_SYSTEM, mark);
+    if (r != 0)
+        return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
+    r = doc_decode(value.bytes, &doc);
+    if (r == 0 && doc.deleted && core->ts - doc.ts > core->limits.tombstone_us) {
+        remove_key(work, SPACE_DOCUMENTS, key);
+        seen_changes_note(&core->changes, key, core->ts);
+    } else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
+        maintain__mark_tombstone(&sink, doc.ts, key);
+    store_value_release(&value);
+    return r;
+}
+
+/* --- Deleted indices ---------------------------------------------------------------------------------------------- */
+
+/* Removes the keys of a range. */
+static int remove_range(struct removing *work, enum store_space space, struct slice lower, struct slice upper)
+{
+    struct store_iter *iter = store_iter_new(work->core->store, space, TL_TS_MAX, lower, upper);
+    int r;
+
+    for (store_iter_seek_first(iter); more(work) && store_iter_valid(iter); store_iter_next(iter))
+        remove_key(work, space, store_iter_key(iter));
+    r = store_iter_status(iter);
+    store_iter_free(iter);
+    return r;
+}
+
+/* Removes what an index has left. Returns: 0; the mark goes with the last of it. */
+static int remove_index(struct removing *work, struct slice mark)
+{
+    char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES], from[4], to[4];
+    char first[COUNTER_KEY_BYTES], end[COUNTER_KEY_BYTES];
+    struct slice number = slice_from_offset(mark, MARK_PREFIX_BYTES);
+    uint32_t index;
+    int r;
+
+    if (!slice_take_u32be(&number, &index))
+        return tl_trace(TL_ERR_CORRUPT);
+    entry_index_bounds(index, from, to);
+    r = remove_range(work, SPACE_DOCUMENTS, doc_key(lower, index, 0, SLICE_LIT("")),
+                     doc_key(upper, index + 1, 0, SLICE_LIT("")));
+    if (r == 0)
+        r = remove_range(work, SPACE_ENTRIES, slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
+    if (r == 0)
+        r = remove_range(work, SPACE_CATALOG, counter_key(first, index, 0), counter_key(end, index + 1, 0));
+    if (r == 0 && more(work)) {
+        counters__drop(&work->core->counters, index);
+        remove_key(work, SPACE_SYSTEM, mark);
+    }
+    return r;
+}
+
+/* --- What is due -------------------------------------------------------------------------------------------------- */
+
+/* Removes what is marked with `letter` up to a time, as `remove` does it, while there is room for more. */
+static int remove_due(struct removing *work, char letter, tl_ts until,
+                      int (*remove)(struct removing *work, struct slice mark))
+{
+    struct buf upper = BUF_INIT(64);
+    struct store_iter *iter = store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&letter, 1),
+                                             mark_key(&upper, letter, until, SLICE_LIT("")));
+    int r = 0;
+
+    for (store_iter_seek_first(iter); r == 0 && more(work) && store_iter_valid(iter); store_iter_next(iter))
+        r = remove(work, store_iter_key(iter));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&upper);
+    return r;
+}
+
+int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed)
+{
+    struct removing work = {core, keys_max, 0};
+    tl_ts kept_us = core->limits.tombstone_us;
+    int r, written;
+
+    core__begin(core, ts);
+    work.removed = owners__record_open(core, keys_max);
+    work.left -= work.removed;
+    r = remove_due(&work, 'g', core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
+    if (r == 0)
+        r = remove_due(&work, 'd', store_history_low(core->store), remove_index);
+    if (r == 0 && more(&work)) {
+        size_t taken = 0;
+        r = ahead__remove(core, work.left, &taken);
+        work.removed += taken;
+        work.left -= taken < work.left ? taken : work.left;
+    }
+    if (r == 0 && more(&work)) {
+        size_t forgotten = 0;
+        r = owners__forget(core, work.left, &forgotten);
+        work.removed += forgotten;
+        work.left -= forgotten < work.left ? forgotten : work.left;
+    }
+    if (r == 0 && more(&work)) {
+        size_t swept = 0;
+        r = sweep__go_on(core, work.left, &swept);
+        work.removed += swept;
+    }
+    written = core__commit(core);
+    if (r != 0 || written != 0)
+        return r != 0 ? tl_trace(r) : tl_trace(written);
+    *ret_removed = work.removed;
+    return 0;
+}
