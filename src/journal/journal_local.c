@@ -143,28 +143,11 @@ static void check_space(struct journal *journal)
 }
 
 /* What only keeps or frees runs out of the reserve. */
-static bool needs_space(enum command_type type)
-{
-    switch (type) {
-    case COMMAND_WRITE:
-    case COMMAND_INDEX_CREATE:
-    case COMMAND_MAPPING_PUT:
-    case COMMAND_SETTINGS_PUT:
-    case COMMAND_TEMPLATE_PUT:
-    case COMMAND_SCRIPT_PUT:
-    case COMMAND_SESSION_OPEN:
-    case COMMAND_LOCK:
-    case COMMAND_TXN_BEGIN:
-    case COMMAND_TXN_COMMIT: return true;
-    default: return false;
-    }
-}
-
 static bool refuse_full(struct journal *journal, struct command *command)
 {
-    bool wants_room = needs_space(command->type);
-    bool reads = command->type == COMMAND_STATUS || command->type == COMMAND_CANCEL;
-    if (reads || (!wants_room && atomic_load_explicit(&journal->writable, memory_order_relaxed)))
+    bool wants_room = command_is(command->type, COMMAND_ADDS_DATA);
+    if (command_is(command->type, COMMAND_ONLY_READS) ||
+        (!wants_room && atomic_load_explicit(&journal->writable, memory_order_relaxed)))
         return false;
     check_space(journal);
     if (atomic_load_explicit(wants_room ? &journal->writable : &journal->ready, memory_order_relaxed))
@@ -573,12 +556,9 @@ static void *worker(void *context)
 /* Whether a command waits for no disk, unless for what others have written: it begins or ends a query transaction. */
 static bool needs_no_sync(struct journal *journal, const struct command *command)
 {
-    switch (command->type) {
-    case COMMAND_TXN_BEGIN: return command->txn.mode == TXN_QUERY;
-    case COMMAND_TXN_COMMIT:
-    case COMMAND_TXN_ROLLBACK: return queries_has(&journal->queries, command->txn.id);
-    default: return false;
-    }
+    if (!command_is(command->type, COMMAND_OF_QUERY))
+        return false;
+    return command->txn.mode == TXN_QUERY || queries_has(&journal->queries, command->txn.id);
 }
 
 /*

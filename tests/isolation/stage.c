@@ -430,16 +430,16 @@ static void do_lock(struct stage *stage, struct actor *actor, const char *statem
     next_word(&words);
     enum lock_mode mode = mode_of(next_word(&words));
     command->lock.targets = take_targets(command, &words, mode, &command->lock.target_count);
-    command->lock.session = slice_from(actor->name);
+    command->terms.session = slice_from(actor->name);
     struct slice word;
     while ((word = next_word(&words)).len > 0) {
         if (slice_is(word, "wait"))
-            command->lock.wait_us = duration(next_word(&words));
+            command->terms.timeout_us = duration(next_word(&words));
         else if (slice_is(word, "in"))
-            command->lock.transaction = next_word(&words);
+            command->terms.transaction = next_word(&words);
     }
-    if (command->lock.transaction.len > 0)
-        command->lock.session = SLICE_NONE;
+    if (command->terms.transaction.len > 0)
+        command->terms.session = SLICE_NONE;
     step(stage, command);
 }
 
@@ -448,7 +448,7 @@ static void do_unlock(struct stage *stage, struct actor *actor, const char *stat
     struct command *command = new_command(COMMAND_UNLOCK, actor);
     struct words words = words_in(command, statement);
     next_word(&words);
-    command->lock.session = slice_from(actor->name);
+    command->terms.session = slice_from(actor->name);
     command->lock.targets = take_targets(command, &words, LOCK_X, &command->lock.target_count);
     step(stage, command);
 }
@@ -510,10 +510,10 @@ static void do_write(struct stage *stage, struct actor *actor, const char *state
     struct options options = take_options(&words);
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.items[i].lease = options.lease;
-    command->write.transaction = options.transaction;
-    command->write.session = options.session;
-    command->write.timeout_us = options.timeout_us;
-    command->write.fencing_token = options.token ? actor->token : 0;
+    command->terms.transaction = options.transaction;
+    command->terms.session = options.session;
+    command->terms.timeout_us = options.timeout_us;
+    command->terms.fencing_token = options.token ? actor->token : 0;
     step(stage, command);
 }
 
@@ -524,8 +524,8 @@ static void do_read(struct stage *stage, struct actor *actor, const char *statem
     struct slice verb = next_word(&words);
     command->txn_lock.targets = take_targets(command, &words, LOCK_S, &command->txn_lock.target_count);
     struct options options = take_options(&words);
-    command->txn_lock.transaction = options.transaction;
-    command->txn_lock.timeout_us = options.timeout_us;
+    command->terms.transaction = options.transaction;
+    command->terms.timeout_us = options.timeout_us;
     if (options.transaction.len > 0) {
         step(stage, command);
         return;
@@ -551,16 +551,16 @@ static void do_txn(struct stage *stage, struct actor *actor, const char *stateme
     struct slice word;
     next_word(&words);
     command->txn.id = next_word(&words);
-    command->txn.timeout_us = 60 * TL_SECOND;
+    command->txn.idle_us = 60 * TL_SECOND;
     while ((word = next_word(&words)).len > 0) {
         if (slice_is(word, "query"))
             command->txn.mode = TXN_QUERY;
         else if (slice_is(word, "for"))
-            command->txn.session = next_word(&words);
+            command->terms.session = next_word(&words);
         else if (slice_is(word, "token"))
-            command->txn.fencing_token = actor->token;
+            command->terms.fencing_token = actor->token;
         else
-            command->txn.timeout_us = duration(word);
+            command->txn.idle_us = duration(word);
     }
     step(stage, command);
 }
@@ -627,8 +627,8 @@ static void do_index(struct stage *stage, struct actor *actor, const char *state
         words = ahead;
     }
     struct options options = take_options(&words);
-    command->index.session = options.session;
-    command->index.timeout_us = options.timeout_us;
+    command->terms.session = options.session;
+    command->terms.timeout_us = options.timeout_us;
     step(stage, command);
 }
 

@@ -163,7 +163,7 @@ void box_txn(struct core_box *box, enum command_type type, const char *id)
     struct command *command = command_new(type, DIALECT_7);
 
     command->txn.id = slice_from(id);
-    command->txn.timeout_us = 60 * TL_SECOND;
+    command->txn.idle_us = 60 * TL_SECOND;
     assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
 }
 

@@ -30,8 +30,8 @@ static int begin(struct by_query *by)
     struct txn_command *txn = &command->txn;
     txn->id = id_random(&by->api->ids, &command->arena);
     txn->mode = TXN_UPDATE;
-    txn->session = arena_copy(&command->arena, by->session);
-    txn->timeout_us = TRANSACTION_IDLE_US;
+    txn->idle_us = TRANSACTION_IDLE_US;
+    command->terms.session = arena_copy(&command->arena, by->session);
     by->transaction = arena_copy(&by->task->arena, txn->id);
     int r = carry_out(by, command);
     command_free(command);
@@ -68,8 +68,8 @@ static void take_view(struct by_query *by, struct txn_lock_command *lock)
 static int lock_what_is_read(struct by_query *by)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, by->call.dialect);
-    command->txn_lock.transaction = arena_copy(&command->arena, by->transaction);
-    command->txn_lock.timeout_us = by->options.timeout_us;
+    command->terms.transaction = arena_copy(&command->arena, by->transaction);
+    command->terms.timeout_us = by->options.timeout_us;
     int r = add_targets(by, command);
     if (r == 0)
         r = carry_out(by, command);
@@ -83,7 +83,7 @@ static int commit(struct by_query *by)
 {
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = arena_copy(&command->arena, by->transaction);
-    command->txn.fencing_token = by->fencing_token;
+    command->terms.fencing_token = by->fencing_token;
     int r = carry_out(by, command);
     command_free(command);
     return r;

@@ -38,15 +38,14 @@ static void write_target(struct json_writer *writer, const struct lock_target *t
 }
 
 /* The session or the transaction that a body or the request itself names. */
-static int read_owner(struct own_body *body, struct lock_command *lock)
+static int read_owner(struct own_body *body, struct owner_terms *terms)
 {
     struct request *request = body->request;
-    lock->session = request->session;
-    lock->transaction = request->transaction;
-    int r = own_body_id(body, "session", &lock->session);
-    if (r != 0 || (r = own_body_id(body, "transaction", &lock->transaction)) != 0)
+    *terms = (struct owner_terms){.session = request->session, .transaction = request->transaction};
+    int r = own_body_id(body, "session", &terms->session);
+    if (r != 0 || (r = own_body_id(body, "transaction", &terms->transaction)) != 0)
         return r;
-    if (lock->session.len == 0 && lock->transaction.len == 0)
+    if (terms->session.len == 0 && terms->transaction.len == 0)
         return own_body_missing(body, "its [session]");
     return 0;
 }
@@ -107,15 +106,16 @@ static struct lock_target *copy_targets(struct arena *arena, const struct lock_t
 }
 
 /* Thousands may wait for one lock: the command has what it needs, the parsed body is not kept meanwhile. */
-static struct command *lock_command_new(const struct lock_command *lock)
+static struct command *lock_command_new(const struct lock_command *lock, const struct owner_terms *terms)
 {
     struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
     arena_reserve(&command->arena, USUAL_BYTES);
     command->lock = *lock;
-    if (lock->session.len > 0)
-        command->lock.session = arena_copy(&command->arena, lock->session);
-    if (lock->transaction.len > 0)
-        command->lock.transaction = arena_copy(&command->arena, lock->transaction);
+    command->terms = *terms;
+    if (terms->session.len > 0)
+        command->terms.session = arena_copy(&command->arena, terms->session);
+    if (terms->transaction.len > 0)
+        command->terms.transaction = arena_copy(&command->arena, terms->transaction);
     command->lock.targets = copy_targets(&command->arena, lock->targets, lock->target_count);
     return command;
 }
@@ -128,18 +128,19 @@ static const struct own_form lock_form = {"a lock", "session transaction wait lo
 int handle_lock(struct request *request)
 {
     struct own_body body;
-    struct lock_command lock = {.wait_us = 0};
+    struct lock_command lock = {0};
+    struct owner_terms terms;
     struct arena_mark mark = arena_mark(request->arena);
     int r = own_body_parse(request, &lock_form, &body);
-    if (r != 0 || (r = read_owner(&body, &lock)) != 0 || (r = own_body_time(&body, "wait", &lock.wait_us)) != 0 ||
+    if (r != 0 || (r = read_owner(&body, &terms)) != 0 || (r = own_body_time(&body, "wait", &terms.timeout_us)) != 0 ||
         (r = own_body_targets(&body, LOCK_NONE, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0)
         return r;
     if (lock.target_count == 0)
         return own_body_missing(&body, "at least one lock in [locks]");
-    struct command *command = lock_command_new(&lock);
+    struct command *command = lock_command_new(&lock, &terms);
     arena_rewind(request->arena, mark);
-    if (lock.wait_us > 0)
+    if (terms.timeout_us > 0)
         request->exchange->ops->forget_body(request->exchange);
     return request_submit_all(request, command, lock_done);
 }
@@ -164,14 +165,16 @@ static const struct own_form unlock_form = {
 int handle_unlock(struct request *request)
 {
     struct own_body body;
-    struct lock_command lock = {.wait_us = 0};
+    struct lock_command lock = {0};
+    struct owner_terms terms;
     int r = own_body_parse(request, &unlock_form, &body);
-    if (r != 0 || (r = read_owner(&body, &lock)) != 0 ||
+    if (r != 0 || (r = read_owner(&body, &terms)) != 0 ||
         (r = own_body_targets(&body, LOCK_X, &lock.targets, &lock.target_count)) != 0 ||
         (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_UNLOCK, DIALECT_7);
     command->lock = lock;
+    command->terms = terms;
     return request_submit(request, command, unlock_done);
 }
 

@@ -50,17 +50,19 @@ static const struct own_form begin_form = {"a transaction", "mode session timest
 int handle_txn_begin(struct request *request)
 {
     struct own_body body;
-    struct txn_command txn = {.session = request->session, .timeout_us = TIMEOUT_DEFAULT_US};
+    struct txn_command txn = {.idle_us = TIMEOUT_DEFAULT_US};
+    struct slice session = request->session;
     int r = own_body_parse(request, &begin_form, &body);
-    if (r != 0 || (r = own_body_id(&body, "session", &txn.session)) != 0 ||
+    if (r != 0 || (r = own_body_id(&body, "session", &session)) != 0 ||
         (r = own_body_ts(&body, "timestamp", &txn.read_ts)) != 0 ||
-        (r = own_body_time(&body, "timeout", &txn.timeout_us)) != 0 || (r = read_mode(&body, &txn)) != 0 ||
+        (r = own_body_time(&body, "timeout", &txn.idle_us)) != 0 || (r = read_mode(&body, &txn)) != 0 ||
         (txn.read_ts != 0 && (r = request_check_timestamp(request, txn.read_ts)) != 0) ||
         (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     txn.id = id_random(&request->api->ids, &command->arena);
     command->txn = txn;
+    command->terms.session = session;
     return request_submit(request, command, begin_done);
 }
 
@@ -92,8 +94,8 @@ int handle_txn_commit(struct request *request)
         return r;
     struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
     command->txn.id = request_part(request, PART_TRANSACTION);
-    command->txn.session = request->session;
-    command->txn.fencing_token = request->fencing_token;
+    command->terms.session = request->session;
+    command->terms.fencing_token = request->fencing_token;
     return request_submit(request, command, commit_done);
 }
 
@@ -117,7 +119,7 @@ int handle_txn_rollback(struct request *request)
         return r;
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
     command->txn.id = request_part(request, PART_ID);
-    command->txn.session = request->session;
+    command->terms.session = request->session;
     return request_submit(request, command, rollback_done);
 }
 

@@ -241,11 +241,11 @@ static int read_in_transaction(struct request *request, struct lock_target *targ
                                int64_t timeout, request_handler *then)
 {
     struct command *command = command_new(COMMAND_TXN_LOCK, request->dialect);
-    command->txn_lock.transaction = arena_copy(&command->arena, request->transaction);
-    command->txn_lock.session = arena_copy(&command->arena, request->session);
+    command->terms = request_terms(request, timeout);
+    command->terms.transaction = arena_copy(&command->arena, request->transaction);
+    command->terms.session = arena_copy(&command->arena, request->session);
     command->txn_lock.targets = targets;
     command->txn_lock.target_count = target_count;
-    command->txn_lock.timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
     request->next = then;
     return request_submit(request, command, read_locked);
 }
@@ -347,35 +347,25 @@ static void request_disconnected(struct exchange *exchange)
     journal_submit(request->api->journal, cancel, false);
 }
 
+struct owner_terms request_terms(const struct request *request, int64_t timeout_us)
+{
+    return (struct owner_terms){
+        .session = request->session,
+        .transaction = request->transaction,
+        .fencing_token = request->fencing_token,
+        .timeout_us = timeout_us < 0 ? 0 : (uint64_t)timeout_us,
+    };
+}
+
 /* A change of an index waits for locks, and passes those of the session that the request names. */
 static void fill_change(struct request *request, struct command *command)
 {
     int64_t timeout = LOCK_TIMEOUT_DEFAULT_US;
     if (request_time(request, "timeout", &timeout) != 0) /* the handler has looked at it */
         return;
-    uint64_t timeout_us = timeout < 0 ? 0 : (uint64_t)timeout;
-    struct slice session = arena_copy(&command->arena, request->session);
-    switch (command->type) {
-    case COMMAND_INDEX_CREATE:
-    case COMMAND_INDEX_DELETE:
-    case COMMAND_INDEX_STATE:
-    case COMMAND_MAPPING_PUT:
-    case COMMAND_SETTINGS_PUT:
-        command->index.session = session;
-        command->index.fencing_token = request->fencing_token;
-        command->index.timeout_us = timeout_us;
-        break;
-    default:
-        command->aliases.session = session;
-        command->aliases.fencing_token = request->fencing_token;
-        command->aliases.timeout_us = timeout_us;
-        break;
-    }
-}
-
-static bool changes_index(const struct command *command)
-{
-    return command->type >= COMMAND_INDEX_CREATE && command->type <= COMMAND_ALIASES_UPDATE;
+    command->terms = request_terms(request, timeout);
+    command->terms.session = arena_copy(&command->arena, request->session);
+    command->terms.transaction = SLICE_NONE;
 }
 
 /* A change is made now. The [timestamp] of 5.x is another thing, of which nothing was kept there either. */
@@ -392,7 +382,7 @@ static int submit(struct request *request, struct command *command, struct submi
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[timestamp] and [as_of] are parameters of reads: what is past cannot be changed");
     }
-    if (changes_index(command))
+    if (command_is(command->type, COMMAND_CHANGES_INDEX))
         fill_change(request, command);
     struct submission *submission = arena_alloc(&command->arena, sizeof *submission);
     *submission = how;

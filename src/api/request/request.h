@@ -132,6 +132,11 @@ struct catalog *request_catalog(struct request *request);
 /* --- Handing over ------------------------------------------------------------------------------------------------- */
 
 /*
+ * On whose behalf the request asks. Slices are the request's: good for a command that the request waits for.
+ */
+struct owner_terms request_terms(const struct request *request, int64_t timeout_us);
+
+/*
  * Submits a command; `then` runs when it is complete, unless it failed as a whole: then its problem is the request's.
  * The command is freed when `then` returns, and what it left in its arena with it.
  * Returns: REQUEST_PENDING.

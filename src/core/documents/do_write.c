@@ -31,10 +31,11 @@ static bool meets_locks(const struct core *core, const struct write_command *wri
 }
 
 /* Whether anything could stand against the write, or it belongs to somebody. */
-static bool needs_owners(const struct core *core, const struct write_command *write)
+static bool needs_owners(const struct core *core, const struct command *command)
 {
-    return meets_locks(core, write) || write->session.len > 0 || write->transaction.len > 0 ||
-           write->fencing_token != 0;
+    const struct owner_terms *terms = &command->terms;
+    return meets_locks(core, &command->write) || terms->session.len > 0 || terms->transaction.len > 0 ||
+           terms->fencing_token != 0;
 }
 
 /* An atomic write is a transaction in one request, and no larger. */
@@ -113,12 +114,12 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
 int core__do_write(struct core *core, struct command *command)
 {
     make_results(command);
-    if (command->write.atomic && command->write.transaction.len == 0 &&
+    if (command->write.atomic && command->terms.transaction.len == 0 &&
         command->write.item_count > core->limits.transaction_changes_max) {
         refuse_too_large(core, command);
         return 0;
     }
-    if (needs_owners(core, &command->write))
+    if (needs_owners(core, command))
         return owners__write(core, command);
     return core__run_write(core, command, NULL, &(struct write_run){0});
 }

@@ -49,22 +49,19 @@ static struct overlay *overlay_of(const struct admission *at)
 static bool find_parties(struct admission *at)
 {
     struct command *command = at->command;
-    const struct write_command *write = &command->write;
-    if (write->transaction.len > 0) {
-        at->txn = txn__find(at->core, write->transaction, write->session, &command->arena, &command->problem);
+    const struct owner_terms *terms = &command->terms;
+    if (terms->transaction.len > 0) {
+        at->txn = txn__find(at->core, terms->transaction, terms->session, &command->arena, &command->problem);
         if (at->txn == NULL)
             return false;
         if (at->txn->mode == TXN_QUERY) {
             problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
-                        "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(write->transaction));
+                        "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(terms->transaction));
             return false;
         }
         return true;
     }
-    if (write->session.len == 0)
-        return true;
-    at->session = session__find(at->core, write->session, &command->arena, &command->problem);
-    return at->session != NULL;
+    return terms__session(at->core, command, &at->session);
 }
 
 /* --- What it needs ------------------------------------------------------------------------------------------------ */
@@ -85,23 +82,13 @@ static size_t wants_of(const struct write_target *target, struct lock_want *want
     return 2;
 }
 
-/* Checks the fencing token for one document; with no session named, the write acts for the token's owner. */
+/* Checks the fencing token for one document. */
 static bool token_holds(struct admission *at, const struct write_target *target)
 {
-    const struct write_command *write = write_of(at);
     struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
     struct resource_name name = {target->index, place, target->type, target->id};
-    struct lock_owner *owner;
-    struct write_result *result = &write->results[target->item];
-    if (lock_table_token(&at->core->owners->locks, write->fencing_token, &name, &owner)) {
-        if (at->session == NULL && at->txn == NULL)
-            at->session = party_of(owner)->session;
-        return true;
-    }
-    problem_set(&result->problem, &at->command->arena, PROBLEM_STALE_FENCING_TOKEN,
-                "[%llu] is not the token of a lock that is held now and covers [%.*s]",
-                (unsigned long long)write->fencing_token, SLICE_ARG(target->id));
-    return false;
+    return terms__cover(at->core, at->command, &name, at->txn == NULL ? &at->session : NULL,
+                        &write_of(at)->results[target->item].problem);
 }
 
 /* Whether an item is still to be run. */
@@ -121,7 +108,7 @@ static int find_targets(struct admission *at)
         const struct write_target *target = &at->targets.items[i];
         if (!is_left(at, target->item) || target->index.len == 0)
             continue;
-        if (write_of(at)->fencing_token != 0 && !token_holds(at, target))
+        if (!token_holds(at, target))
             continue;
         at->targets.items[kept++] = *target;
     }
@@ -499,7 +486,7 @@ int owners__write(struct core *core, struct command *command)
     struct admission at = {.core = core, .command = command};
     if (!find_parties(&at))
         return 0;
-    return go_on(&at, deadline_after(core, command->write.timeout_us));
+    return go_on(&at, deadline_after(core, command->terms.timeout_us));
 }
 
 static struct admission resumed(struct core *core, struct wait *wait)
@@ -518,7 +505,7 @@ static int resume_failed(struct admission *at)
     return finish(at, at->core->ts);
 }
 
-int admit__resume(struct core *core, struct wait *wait)
+static int resume(struct core *core, struct wait *wait)
 {
     struct admission at = resumed(core, wait);
     if (wait->cause != NULL)
@@ -527,7 +514,7 @@ int admit__resume(struct core *core, struct wait *wait)
 }
 
 /* The items that nothing stands against any more run, the others fail. */
-int admit__timed_out(struct core *core, struct wait *wait)
+static int timed_out(struct core *core, struct wait *wait)
 {
     struct admission at = resumed(core, wait);
     struct command *command = wait->command;
@@ -538,6 +525,17 @@ int admit__timed_out(struct core *core, struct wait *wait)
         core__complete(core, command);
     return r;
 }
+
+/* One of its own tells its items, in a unit of its own. */
+static void give_way(struct core *core, struct wait *wait)
+{
+    if (wait->txn == NULL)
+        wait__ready(core, wait);
+    else
+        wait__gives_way(core, wait);
+}
+
+const struct turns write__turns = {wait__ready, resume, timed_out, give_way};
 
 int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
                        struct slice *ret_reason)

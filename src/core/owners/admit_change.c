@@ -12,9 +12,6 @@
 #include "mapping/mapping.h"
 
 struct change {
-    struct slice session;
-    tl_ts fencing_token;
-    uint64_t timeout_us;
     struct lock_want *wants; /* in the core's arena */
     size_t want_count;
 };
@@ -34,39 +31,21 @@ static struct change change_of(struct core *core, const struct command *command)
     size_t count = command->type == COMMAND_ALIASES_UPDATE ? aliases->action_count : 1;
     struct change change = {.wants = arena_alloc(&core->arena, (count + 1) * sizeof *change.wants)};
     if (command->type == COMMAND_ALIASES_UPDATE) {
-        change.session = aliases->session;
-        change.fencing_token = aliases->fencing_token;
-        change.timeout_us = aliases->timeout_us;
         for (size_t i = 0; i < count; i++)
             want(&change, aliases->actions[i].index, aliases->actions[i].op == ALIAS_REMOVE_INDEX);
         return change;
     }
-    change.session = index->session;
-    change.fencing_token = index->fencing_token;
-    change.timeout_us = index->timeout_us;
-    want(&change, index->name, command->type == COMMAND_INDEX_DELETE || command->type == COMMAND_INDEX_STATE);
+    want(&change, index->name, command_is(command->type, COMMAND_WHOLE_INDEX));
     return change;
 }
 
-/*
- * Whether its token, if it names one, is that of a lock on all that it changes. *ret_session is that lock's session where the
- * command names none.
- */
+/* Whether its token, if it names one, is that of a lock on all that it changes. */
 static bool token_holds(const struct core *core, const struct change *change, struct command *command,
-                        struct session **ret_session)
+                        struct session **session)
 {
-    for (size_t i = 0; change->fencing_token != 0 && i < change->want_count; i++) {
-        const struct resource_name *name = &change->wants[i].on;
-        struct lock_owner *owner;
-        if (!lock_table_token(&core->owners->locks, change->fencing_token, name, &owner)) {
-            problem_set(&command->problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
-                        "[%llu] is not the token of a lock that is held now and covers [%.*s]",
-                        (unsigned long long)change->fencing_token, SLICE_ARG(name->index));
+    for (size_t i = 0; i < change->want_count; i++)
+        if (!terms__cover(core, command, &change->wants[i].on, session, &command->problem))
             return false;
-        }
-        if (*ret_session == NULL)
-            *ret_session = party_of(owner)->session;
-    }
     return true;
 }
 
@@ -96,7 +75,7 @@ static int move_documents(struct core *core, struct slice index)
 }
 
 /* A handler that refuses takes back its whole unit, so that must hold nothing else. */
-static int run(struct core *core, struct command *command, core_handler *handler, struct change *change)
+static int run(struct core *core, struct command *command, struct change *change)
 {
     if (core__changed(core)) {
         int r = core__commit(core);
@@ -108,7 +87,7 @@ static int run(struct core *core, struct command *command, core_handler *handler
     bool *trees = arena_alloc(&core->arena, change->want_count + 1);
     for (size_t i = 0; i < change->want_count; i++)
         trees[i] = is_tree(core, change->wants[i].on.index);
-    int r = handler(core, command);
+    int r = core__handle(core, command);
     for (size_t i = 0; r == 0 && i < change->want_count; i++)
         if (trees[i] != is_tree(core, change->wants[i].on.index))
             r = move_documents(core, change->wants[i].on.index);
@@ -116,50 +95,47 @@ static int run(struct core *core, struct command *command, core_handler *handler
 }
 
 /* It may not wait, or not any more. */
-static void explain_conflict(struct core *core, struct wait *wait, uint64_t timeout_us)
+static void explain_conflict(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    if (timeout_us > 0)
+    if (command->terms.timeout_us > 0)
         wait__explain_full(core, &command->arena, &command->problem);
     else
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
 }
 
-int owners__change(struct core *core, struct command *command, core_handler *handler)
+int owners__change(struct core *core, struct command *command)
 {
     struct change change = change_of(core, command);
-    struct session *session = NULL;
+    uint64_t timeout_us = command->terms.timeout_us;
+    struct session *session;
     int r = 0;
-    if (change.session.len > 0) {
-        session = session__find(core, change.session, &command->arena, &command->problem);
-        if (session == NULL)
-            return 0;
-    }
-    if (!token_holds(core, &change, command, &session))
+    if (!terms__session(core, command, &session) || !token_holds(core, &change, command, &session))
         return 0;
     if (!owners__any(core) || change.want_count == 0)
-        return handler(core, command);
-    bool may_wait = change.timeout_us > 0 && !wait__full(core);
+        return core__handle(core, command);
+    bool may_wait = timeout_us > 0 && !wait__full(core);
     struct wait *wait = wait__new(core, command, NULL, session, NULL);
-    wait->handler = handler;
     switch (wait__ask(core, wait, change.wants, change.want_count, may_wait)) {
-    case LOCK_GRANTED: r = run(core, command, handler, &change); break;
-    case LOCK_WAITS: wait__park(core, wait, deadline_after(core, change.timeout_us)); return CORE_WAITS;
-    case LOCK_CONFLICT: explain_conflict(core, wait, change.timeout_us); break;
+    case LOCK_GRANTED: r = run(core, command, &change); break;
+    case LOCK_WAITS: wait__park(core, wait, deadline_after(core, timeout_us)); return CORE_WAITS;
+    case LOCK_CONFLICT: explain_conflict(core, wait); break;
     default: /* LOCK_DEADLOCK */ command->problem = *wait__cause(wait); break;
     }
     wait__free(core, wait);
     return r;
 }
 
-int admit__resume_change(struct core *core, struct wait *wait)
+static int resume(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
     struct change change = change_of(core, command);
     struct session *session = wait->session;
     int r = 0;
     if (token_holds(core, &change, command, &session)) /* it may have gone meanwhile */
-        r = run(core, command, wait->handler, &change);
+        r = run(core, command, &change);
     wait__free(core, wait);
     return r;
 }
+
+const struct turns change__turns = {wait__ready, resume, wait__timed_out, wait__gives_way};

@@ -98,18 +98,18 @@ struct asker {
 
 static bool find_asker(struct core *core, struct command *command, struct asker *asker)
 {
-    struct lock_command *lock = &command->lock;
+    const struct owner_terms *terms = &command->terms;
     *asker = (struct asker){0};
-    if (lock->transaction.len > 0) {
-        asker->txn = txn__find(core, lock->transaction, lock->session, &command->arena, &command->problem);
+    if (terms->transaction.len > 0) {
+        asker->txn = txn__find(core, terms->transaction, terms->session, &command->arena, &command->problem);
         if (asker->txn != NULL && asker->txn->mode == TXN_QUERY) {
             problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_READ_ONLY,
-                        "transaction [%.*s] is a query transaction: it takes no locks", SLICE_ARG(lock->transaction));
+                        "transaction [%.*s] is a query transaction: it takes no locks", SLICE_ARG(terms->transaction));
             return false;
         }
         asker->owner = asker->txn == NULL ? NULL : &asker->txn->party.owner;
     } else {
-        asker->session = session__find(core, lock->session, &command->arena, &command->problem);
+        asker->session = session__find(core, terms->session, &command->arena, &command->problem);
         asker->owner = asker->session == NULL ? NULL : &asker->session->party.owner;
     }
     return asker->owner != NULL;
@@ -124,7 +124,7 @@ static bool within_limits(struct core *core, struct command *command, const stru
     return command->problem.type == PROBLEM_NONE;
 }
 
-void lock__granted(struct core *core, struct command *command, struct wait *wait)
+static void granted_now(struct core *core, struct command *command, struct wait *wait)
 {
     command->lock.fencing_token = lock_request_token(wait->request);
     command->lock.waited_us = core->ts - wait->since;
@@ -182,29 +182,31 @@ int core__do_lock(struct core *core, struct command *command)
     if (r != 0 || !within_limits(core, command, asker.owner, lock->target_count))
         return r < 0 ? tl_trace(r) : 0;
     struct wait *wait = wait__new(core, command, asker.owner, asker.session, asker.txn);
-    r = ask(core, wait, wants, lock->target_count, lock->wait_us, &granted);
+    r = ask(core, wait, wants, lock->target_count, command->terms.timeout_us, &granted);
     if (granted) {
-        lock__granted(core, command, wait);
+        granted_now(core, command, wait);
         wait__free(core, wait);
     }
     return r;
 }
 
-int lock__timed_out(struct core *core, struct wait *wait)
+/* Nothing is left to compute: it is done in the unit that granted it. */
+static void granted_later(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    struct txn *txn = wait->txn;
-    if (command->type == COMMAND_LOCK) {
-        command->lock.waited_us = core->ts - wait->since;
-        command->lock.queue_place = wait->place;
-    }
-    wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+    granted_now(core, command, wait);
     wait__free(core, wait);
     core__complete(core, command);
-    if (txn != NULL)
-        txn__touch(core, txn);
-    return 0;
 }
+
+static int timed_out(struct core *core, struct wait *wait)
+{
+    wait->command->lock.waited_us = core->ts - wait->since;
+    wait->command->lock.queue_place = wait->place;
+    return wait__timed_out(core, wait);
+}
+
+const struct turns lock__turns = {granted_later, NULL, timed_out, wait__gives_way};
 
 /* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
 
@@ -213,12 +215,12 @@ int core__do_unlock(struct core *core, struct command *command)
     struct lock_command *lock = &command->lock;
     struct lock_table *locks = &core->owners->locks;
     struct lock_want *wants;
-    if (lock->transaction.len > 0) {
+    if (command->terms.transaction.len > 0) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "a transaction keeps its locks until it ends");
         return 0;
     }
-    struct session *session = session__find(core, lock->session, &command->arena, &command->problem);
+    struct session *session = session__find(core, command->terms.session, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
     if (lock->target_count == 0) {
@@ -240,7 +242,8 @@ int core__do_txn_lock(struct core *core, struct command *command)
     struct txn_lock_command *lock = &command->txn_lock;
     struct lock_want *wants;
     bool granted;
-    struct txn *txn = txn__find(core, lock->transaction, lock->session, &command->arena, &command->problem);
+    struct txn *txn =
+        txn__find(core, command->terms.transaction, command->terms.session, &command->arena, &command->problem);
     if (txn == NULL)
         return 0;
     struct wait *wait = wait__new(core, command, &txn->party.owner, NULL, txn);
@@ -256,10 +259,19 @@ int core__do_txn_lock(struct core *core, struct command *command)
         txn__touch(core, txn);
         return r < 0 ? tl_trace(r) : 0;
     }
-    r = ask(core, wait, wants, lock->target_count, lock->timeout_us, &granted);
+    r = ask(core, wait, wants, lock->target_count, command->terms.timeout_us, &granted);
     if (granted) {
         txn__locked(core, wait);
         wait__free(core, wait);
     }
     return r;
 }
+
+static int resume_locked(struct core *core, struct wait *wait)
+{
+    txn__locked(core, wait);
+    wait__free(core, wait);
+    return 0;
+}
+
+const struct turns txn_lock__turns = {wait__ready, resume_locked, wait__timed_out, wait__gives_way};

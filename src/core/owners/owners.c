@@ -128,36 +128,19 @@ bool owners__clear_of(const struct core *core, struct slice index)
 
 /* --- What the table did ------------------------------------------------------------------------------------------- */
 
-/* The victim of a deadlock: a transaction ends, any other request is told. */
-static void end_victim(struct core *core, struct wait *wait)
-{
-    struct command *command = wait->command;
-    if (wait->txn == NULL && command->type == COMMAND_WRITE) {
-        wait__ready(core, wait); /* in a unit of its own it tells its items */
-        return;
-    }
-    struct txn *txn = wait->txn;
-    command->problem = *wait__cause(wait);
-    if (txn != NULL) {
-        txn->wait = NULL;
-        wait->txn = NULL;
-    }
-    wait__free(core, wait);
-    core__complete(core, command);
-    if (txn != NULL)
-        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
-}
+static const struct turns *const turns_of_rows[COMMAND_TYPE_COUNT] = {
+#define NEVER NULL
+#define WAITS(noun) &noun##__turns
+#define X(symbol, name, member, flags, turns) [COMMAND_##symbol] = turns,
+#include "core/step/commands.def"
+#undef X
+#undef WAITS
+#undef NEVER
+};
 
-static void go_on(struct core *core, struct wait *wait)
+const struct turns *owners__turns(const struct command *command)
 {
-    if (wait->command != NULL && wait->command->type == COMMAND_LOCK) {
-        struct command *command = wait->command;
-        lock__granted(core, command, wait);
-        wait__free(core, wait);
-        core__complete(core, command);
-    } else {
-        wait__ready(core, wait);
-    }
+    return command == NULL ? &leftovers__turns : turns_of_rows[command->type];
 }
 
 int owners__settle(struct core *core)
@@ -166,12 +149,16 @@ int owners__settle(struct core *core)
     struct lock_request *request;
     REQUIRE(core->open);
     for (;;) {
-        if ((request = lock_table_next_victim(&owners->locks)) != NULL)
-            end_victim(core, lock_request_user(request));
-        else if ((request = lock_table_next_granted(&owners->locks)) != NULL)
-            go_on(core, lock_request_user(request));
-        else
+        struct wait *wait;
+        if ((request = lock_table_next_victim(&owners->locks)) != NULL) {
+            wait = lock_request_user(request);
+            wait->turns->gives_way(core, wait);
+        } else if ((request = lock_table_next_granted(&owners->locks)) != NULL) {
+            wait = lock_request_user(request);
+            wait->turns->granted(core, wait);
+        } else {
             return 0;
+        }
     }
 }
 
@@ -180,20 +167,8 @@ int owners__settle(struct core *core)
 static int resume_one(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    int r = 0;
-    if (command == NULL) {
-        r = session__resume_leftovers(core, wait);
-        return r == CORE_WAITS ? 0 : r;
-    }
-    if (command->type == COMMAND_TXN_LOCK) {
-        txn__locked(core, wait);
-        wait__free(core, wait);
-    } else if (wait->handler != NULL) {
-        r = admit__resume_change(core, wait);
-    } else {
-        r = admit__resume(core, wait);
-    }
-    if (r == 0)
+    int r = wait->turns->resumed(core, wait);
+    if (r == 0 && command != NULL)
         core__complete(core, command);
     return r == CORE_WAITS ? 0 : r;
 }
@@ -228,13 +203,6 @@ tl_ts owners__deadline(const struct core *core)
     return idle < first ? idle : first;
 }
 
-static int time_out(struct core *core, struct wait *wait)
-{
-    if (wait->command->type == COMMAND_WRITE)
-        return admit__timed_out(core, wait);
-    return lock__timed_out(core, wait);
-}
-
 static void idle_out(struct core *core, struct txn *txn)
 {
     txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
@@ -258,7 +226,8 @@ static int fall_due(struct core *core, tl_ts now, struct list *ending, bool *ret
         list_remove(&session->ending);
         r = session__end(core, session, SESSION_END_EXPIRED);
     } else if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
-        r = time_out(core, container_of(wait, struct wait, deadline));
+        struct wait *ended = container_of(wait, struct wait, deadline);
+        r = ended->turns->timed_out(core, ended);
     } else {
         idle_out(core, container_of(idle, struct txn, idle));
     }

@@ -88,8 +88,29 @@ struct txn {
     struct wait *wait;      /* NULL: no command waits */
 };
 
+/*
+ * What becomes of a command that waits for locks: its row in commands.def names them. Each ends the wait or makes it ready to go
+ * on in a unit of its own; those that complete the command have freed the wait.
+ */
+struct turns {
+    /* Its locks were granted, in the unit that let go of them. */
+    void (*granted)(struct core *core, struct wait *wait);
+    /* It was made ready: goes on in a unit of its own. Returns: 0 it is done, the wait is free; CORE_WAITS; fatal codes. */
+    int (*resumed)(struct core *core, struct wait *wait);
+    /* Its deadline has passed. Returns: 0; fatal codes. */
+    int (*timed_out)(struct core *core, struct wait *wait);
+    /* It is the victim of a deadlock, whose story is its cause. */
+    void (*gives_way)(struct core *core, struct wait *wait);
+};
+extern const struct turns write__turns;     /* admit.c */
+extern const struct turns change__turns;    /* admit_change.c */
+extern const struct turns lock__turns;      /* do_lock.c */
+extern const struct turns txn_lock__turns;  /* do_lock.c */
+extern const struct turns leftovers__turns; /* session.c; of no command */
+
 /* A command that waits for its locks, or was granted them and is about to go on. */
 struct wait {
+    const struct turns *turns;
     struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction */
     struct lock_owner *owner; /* whose request it is */
     struct command *command;  /* NULL: the removal of an ended session's documents */
@@ -103,7 +124,6 @@ struct wait {
     bool ready;            /* it is in owners->ready */
     bool told;             /* as one that lasts; news.c */
     struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
-    core_handler *handler; /* of a command that changes indices; else NULL */
     bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
     char *lease;           /* without a command: the session's id, mem_free */
     size_t lease_len;
@@ -154,6 +174,21 @@ static inline struct txn *owners_txn(const struct owners *owners, struct slice i
  */
 int owners__settle(struct core *core) TL_MUST_USE;
 
+/* --- Terms (terms.c) ---------------------------------------------------------------------------------------------- */
+
+/* Finds the session that a command names; NULL when it names none. Returns: false when there is none such, the problem is the command's. */
+bool terms__session(struct core *core, struct command *command, struct session **ret_session);
+/*
+ * Whether the fencing token that a command names, if any, is that of a lock which is held now and covers `name`: the one place
+ * where tokens are checked. A command that names no session acts for that lock's owner: *session (NULL: never) where it is NULL.
+ * Returns: false with *ret_problem in the command's arena.
+ */
+bool terms__cover(const struct core *core, struct command *command, const struct resource_name *name,
+                  struct session **session, struct problem *ret_problem);
+
+/* The turns of a command's row; of NULL those of what waits without a command. */
+const struct turns *owners__turns(const struct command *command);
+
 /* --- Waits (wait.c) ----------------------------------------------------------------------------------------------- */
 
 /* Makes a wait for a command; `owner` NULL: it gets one of its own that belongs to `session`. */
@@ -177,22 +212,18 @@ void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max
 /* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
 bool wait__full(const struct core *core);
 void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem);
-/* Makes a wait ready to go on in a unit of its own. */
+/* Makes a wait ready to go on in a unit of its own. As a turn: granted. */
 void wait__ready(struct core *core, struct wait *wait);
+/* Turns that many share: the command is told why, what it belongs to goes on or, after a deadlock, is rolled back. */
+int wait__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
+void wait__gives_way(struct core *core, struct wait *wait);
 /* Notes the end of a wait that was told as slow (news.c). */
 void wait__tell_end(struct core *core, const struct wait *wait);
 
 /* --- Locks (do_lock.c) -------------------------------------------------------------------------------------------- */
 
-/* Completes a LOCK command that was granted. */
-void lock__granted(struct core *core, struct command *command, struct wait *wait);
-int lock__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
-
 /* --- Writes (admit.c) --------------------------------------------------------------------------------------------- */
 
-/* Goes on with a write in the open unit. Returns: 0 it is done and the wait is free; CORE_WAITS; fatal codes. */
-int admit__resume(struct core *core, struct wait *wait) TL_MUST_USE;
-int admit__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
 /*
  * Runs the actions that a session left, as its own writes, in the open unit: the items of `command`, which must live as
  * long as the unit, since what it wrote is seen through its memory. What another's lock stands against fails.
@@ -200,11 +231,6 @@ int admit__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
  */
 int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
                        struct slice *ret_reason) TL_MUST_USE;
-
-/* --- Changes of indices (admit_change.c) -------------------------------------------------------------------------- */
-
-/* Goes on with a change whose locks were granted. Returns: 0 it is done and the wait is free; fatal codes. */
-int admit__resume_change(struct core *core, struct wait *wait) TL_MUST_USE;
 
 /* --- Sessions (session.c) ----------------------------------------------------------------------------------------- */
 
@@ -217,8 +243,6 @@ void session__cancel_waits(struct core *core, struct session *session);
 /* Ends a session in the open unit. It is freed. */
 int session__end(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
-/* Goes on with removing ended sessions' documents. */
-int session__resume_leftovers(struct core *core, struct wait *wait) TL_MUST_USE;
 int session__restart(struct core *core) TL_MUST_USE;
 size_t session__ephemeral_count(struct core *core, const struct session *session);
 

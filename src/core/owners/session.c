@@ -235,13 +235,16 @@ static void wait_for_spared(struct core *core, struct slice id, const struct lea
     }
 }
 
-int session__resume_leftovers(struct core *core, struct wait *wait)
+static int resume_leftovers(struct core *core, struct wait *wait)
 {
     struct leaving leaving = {.core = core, .owner = wait->owner};
     int r = end_lease(&leaving, slice_make(wait->lease, wait->lease_len));
     wait__free(core, wait);
     return r;
 }
+
+/* It waits for as long as it takes, and holds nothing that a circle could go through. */
+const struct turns leftovers__turns = {wait__ready, resume_leftovers, NULL, NULL};
 
 /*
  * Runs what it left for this case. What another's lock forbids is not done; the story says so.

@@ -31,7 +31,7 @@ static struct txn *make(struct core *core, const struct txn_command *wanted, str
     txn->id = slice_make(mem_strdup(wanted->id.data, wanted->id.len), wanted->id.len);
     txn->mode = wanted->mode;
     txn->created = core->ts;
-    txn->timeout_us = wanted->timeout_us;
+    txn->timeout_us = wanted->idle_us;
     list_append(&owners->open_txns, &txn->of_all);
     if (session != NULL)
         list_append(&session->transactions, &txn->of_session);
@@ -141,7 +141,7 @@ static bool check_begin(struct core *core, struct command *command)
     else if (core->owners->txns.count >= core->limits.transactions_max)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "[%zu] transactions are open already",
                     core->limits.transactions_max);
-    else if (wanted->timeout_us == 0 || wanted->timeout_us > TXN_TIMEOUT_US_MAX)
+    else if (wanted->idle_us == 0 || wanted->idle_us > TXN_TIMEOUT_US_MAX)
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "[timeout] must be above 0 and at most 24h");
     return command->problem.type == PROBLEM_NONE;
@@ -151,12 +151,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
 {
     struct txn_command *wanted = &command->txn;
     struct session *session = NULL;
-    if (wanted->session.len > 0) {
-        session = session__find(core, wanted->session, &command->arena, &command->problem);
-        if (session == NULL)
-            return 0;
-    }
-    if (!check_begin(core, command))
+    if (!terms__session(core, command, &session) || !check_begin(core, command))
         return 0;
     struct txn *txn = make(core, wanted, session);
     if (wanted->mode == TXN_QUERY) {
@@ -265,7 +260,7 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     struct slice id = command->txn.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
-    if (txn != NULL && !belongs(txn, command->txn.session, &command->arena, &command->problem))
+    if (txn != NULL && !belongs(txn, command->terms.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
         core->unbinding = txn->mode == TXN_QUERY;
@@ -318,7 +313,7 @@ static int name_written(struct core *core, const struct overlay *overlay, struct
 struct written {
     struct core *core;
     struct overlay *overlay;
-    tl_ts token;
+    struct command *command;
     bool stale;
     int r;
 };
@@ -328,18 +323,18 @@ static void visit_written(void *context, struct slice key, struct slice value)
     struct written *written = context;
     struct resource_name name;
     (void)value;
-    if (written->r < 0)
+    if (written->r < 0 || written->stale)
         return;
     written->r = name_written(written->core, written->overlay, key, &name);
     if (written->r == 0)
-        written->stale |= !lock_table_token(&written->core->owners->locks, written->token, &name, NULL);
+        written->stale = !terms__cover(written->core, written->command, &name, NULL, &written->command->problem);
 }
 
-/* Returns: 0; 1 when the token is not that of a lock which covers all that was written; fatal codes. */
-static int check_token(struct core *core, const struct txn *txn, tl_ts token)
+/* Returns: 0; 1 when the token is not that of a lock which covers all that was written, a problem of the command; fatal codes. */
+static int check_token(struct core *core, const struct txn *txn, struct command *command)
 {
-    struct written written = {.core = core, .overlay = txn->overlay, .token = token};
-    if (token == 0 || txn->overlay == NULL)
+    struct written written = {.core = core, .overlay = txn->overlay, .command = command};
+    if (command->terms.fencing_token == 0 || txn->overlay == NULL)
         return 0;
     overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);
     return written.r < 0 ? tl_trace(written.r) : written.stale;
@@ -462,16 +457,13 @@ int core__do_txn_commit(struct core *core, struct command *command)
     struct slice missing;
     if (map_get(&core->owners->txns, command->txn.id) == NULL)
         return commit_again(core, command);
-    struct txn *txn = txn__find(core, command->txn.id, command->txn.session, &command->arena, &command->problem);
+    struct txn *txn = txn__find(core, command->txn.id, command->terms.session, &command->arena, &command->problem);
     if (txn == NULL)
         return 0;
-    int r = check_token(core, txn, command->txn.fencing_token);
+    int r = check_token(core, txn, command);
     if (r < 0)
         return tl_trace(r);
     if (r > 0) {
-        problem_set(&command->problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
-                    "[%llu] is not the token of a lock that is held now and covers all that the transaction changed",
-                    (unsigned long long)command->txn.fencing_token);
         txn__touch(core, txn);
         return 0;
     }

@@ -16,6 +16,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
                        struct txn *txn)
 {
     struct wait *wait = mem_zalloc(owner == NULL ? sizeof(struct write_wait) : sizeof *wait);
+    wait->turns = owners__turns(command);
     wait->command = command;
     wait->session = session;
     wait->txn = txn;
@@ -144,6 +145,33 @@ void wait__ready(struct core *core, struct wait *wait)
     wait->ready = true;
     deadline_set(&core->owners->wait_ends, &wait->deadline, TL_TS_MAX);
     list_append(&core->owners->ready, &wait->link);
+}
+
+int wait__timed_out(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+    wait__free(core, wait);
+    core__complete(core, command);
+    if (txn != NULL)
+        txn__touch(core, txn);
+    return 0;
+}
+
+void wait__gives_way(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    command->problem = *wait__cause(wait);
+    if (txn != NULL) {
+        txn->wait = NULL;
+        wait->txn = NULL;
+    }
+    wait__free(core, wait);
+    core__complete(core, command);
+    if (txn != NULL)
+        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
 }
 
 void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,

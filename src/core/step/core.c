@@ -19,7 +19,7 @@ enum {
 static const char last_ts_key[] = "T";
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
-#define X(symbol, name, member) [COMMAND_##symbol] = core__do_##name,
+#define X(symbol, name, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
 #include "core/step/commands.def"
 #undef X
 };
@@ -305,18 +305,9 @@ void core__complete(struct core *core, struct command *command)
     list_append(&core->effects->completed, &command->link);
 }
 
-/* Changes of an index, which other people's locks may stand against. */
-static bool changes_index(enum command_type type)
+int core__handle(struct core *core, struct command *command)
 {
-    switch (type) {
-    case COMMAND_INDEX_CREATE:
-    case COMMAND_INDEX_DELETE:
-    case COMMAND_INDEX_STATE:
-    case COMMAND_MAPPING_PUT:
-    case COMMAND_SETTINGS_PUT:
-    case COMMAND_ALIASES_UPDATE: return true;
-    default: return false;
-    }
+    return handlers[command->type](core, command);
 }
 
 /* The command's own unit. */
@@ -325,8 +316,7 @@ static int run(struct core *core, struct command *command)
     int r, written;
 
     core__begin(core, command->ts);
-    r = changes_index(command->type) ? owners__change(core, command, handlers[command->type])
-                                     : handlers[command->type](core, command);
+    r = command_is(command->type, COMMAND_CHANGES_INDEX) ? owners__change(core, command) : core__handle(core, command);
     if (r == 0)
         core__complete(core, command);
     if (r >= 0)

@@ -106,9 +106,12 @@ enum {
  * Returns: 0 the command is done; CORE_WAITS; a fatal code.
  */
 typedef int core_handler(struct core *core, struct command *command);
-#define X(symbol, name, member) int core__do_##name(struct core *core, struct command *command) TL_MUST_USE;
+#define X(symbol, name, member, flags, turns) \
+    int core__do_##name(struct core *core, struct command *command) TL_MUST_USE;
 #include "core/step/commands.def"
 #undef X
+/* Runs the handler of the command's row. */
+int core__handle(struct core *core, struct command *command) TL_MUST_USE;
 
 /*
  * Runs the items of a WRITE that may run, whose results are there already; `chosen` (NULL: all) says which. Of `how` overlay, ahead,
@@ -153,7 +156,7 @@ int owners__write(struct core *core, struct command *command) TL_MUST_USE;
 /*
  * Runs the handler of a command that changes indices, once no lock of anybody else stands against it. As a handler.
  */
-int owners__change(struct core *core, struct command *command, core_handler *handler) TL_MUST_USE;
+int owners__change(struct core *core, struct command *command) TL_MUST_USE;
 /*
  * Checks that a session may be given a document to live with it. Returns: 0; 1: *ret_problem says why not.
  */

@@ -354,6 +354,8 @@ static void print_write(const struct om_op *op, struct command *command)
         .items = print_items(&command->arena, op),
         .item_count = (size_t)op->count,
         .atomic = op->atomic,
+    };
+    command->terms = (struct owner_terms){
         .session = session_id(&command->arena, op->session),
         .transaction = txn_id(&command->arena, op->txn),
         .fencing_token = op->token,
@@ -375,37 +377,37 @@ static void print_session(const struct om_op *op, struct command *command)
 
 static void print_lock(const struct om_op *op, struct command *command)
 {
-    command->lock.session = session_id(&command->arena, op->session);
-    command->lock.transaction = txn_id(&command->arena, op->txn);
+    command->terms.session = session_id(&command->arena, op->session);
+    command->terms.transaction = txn_id(&command->arena, op->txn);
     command->lock.targets = print_targets(&command->arena, op);
     command->lock.target_count = (size_t)op->count;
-    command->lock.wait_us = op->us;
+    command->terms.timeout_us = op->us;
 }
 
 static void print_read(const struct om_op *op, struct command *command)
 {
-    command->txn_lock.transaction = txn_id(&command->arena, op->txn);
-    command->txn_lock.session = session_id(&command->arena, op->session);
+    command->terms.transaction = txn_id(&command->arena, op->txn);
+    command->terms.session = session_id(&command->arena, op->session);
     command->txn_lock.targets = print_targets(&command->arena, op);
     command->txn_lock.target_count = (size_t)op->count;
-    command->txn_lock.timeout_us = op->us;
+    command->terms.timeout_us = op->us;
 }
 
 static void print_txn(const struct om_op *op, struct command *command)
 {
     command->txn.id = txn_id(&command->arena, op->txn);
     command->txn.mode = op->query ? TXN_QUERY : TXN_UPDATE;
-    command->txn.session = session_id(&command->arena, op->session);
+    command->terms.session = session_id(&command->arena, op->session);
     command->txn.read_ts = op->read_ts;
-    command->txn.fencing_token = op->token;
-    command->txn.timeout_us = op->us;
+    command->terms.fencing_token = op->token;
+    command->txn.idle_us = op->us;
 }
 
 static void print_change(const struct om_op *op, struct command *command)
 {
     command->index.name = slice_from(gen_index_names[op->index]);
-    command->index.session = session_id(&command->arena, op->session);
-    command->index.timeout_us = op->us;
+    command->terms.session = session_id(&command->arena, op->session);
+    command->terms.timeout_us = op->us;
     if (op->kind == OP_PUT_MAPPING)
         command->index.body = SLICE_LIT("{\"properties\":{\"w\":{\"type\":\"long\"}}}");
 }

@@ -20,7 +20,7 @@ static struct command *bulk(struct core_box *box, const char *transaction, int s
         struct slice source = arena_printf(&command->arena, "{\"shared\":%d,\"own\":%d}", shared, i);
         command->write.items[i] = box_item(WRITE_INDEX, "fs", "", id.data, source.data);
     }
-    command->write.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
+    command->terms.transaction = transaction == NULL ? SLICE_NONE : slice_from(transaction);
     return command;
 }
 

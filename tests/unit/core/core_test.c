@@ -517,7 +517,7 @@ static void a_missing_index_is_made_but_not_by_a_delete(void **state)
 static void run_lock(struct core_box *box, enum command_type type)
 {
     struct command *command = command_new(type, DIALECT_7);
-    command->lock.session = SLICE_LIT("s1");
+    command->terms.session = SLICE_LIT("s1");
     command->lock.target_count = 1;
     command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
     *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};

@@ -30,7 +30,7 @@ static struct command *transaction(struct core_box *box, enum command_type type,
     struct command *command = command_new(type, DIALECT_7);
 
     command->txn.id = slice_from(id);
-    command->txn.timeout_us = 60 * TL_SECOND;
+    command->txn.idle_us = 60 * TL_SECOND;
     return box_run(box, command, 1);
 }
 
@@ -39,7 +39,7 @@ static struct write_result *write_in(struct core_box *box, const char *id, struc
     struct command *command = box_write(box, 1);
 
     command->write.items[0] = item;
-    command->write.transaction = slice_from(id);
+    command->terms.transaction = slice_from(id);
     return &box_run(box, command, 1)->write.results[0];
 }
 
@@ -96,7 +96,7 @@ static void read_in_a_transaction_is_not_disturbed_by_its_next_write(void **stat
     box_open(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
-    read->txn_lock.transaction = SLICE_LIT("t");
+    read->terms.transaction = SLICE_LIT("t");
     struct overlay *seen = box_run(&box, read, 1)->txn_lock.overlay;
     assert_non_null(seen);
     before = overlay_count(seen);
@@ -129,7 +129,7 @@ static void read_in_a_transaction_is_not_disturbed_by_its_commit(void **state)
     box_open(&box);
     transaction(&box, COMMAND_TXN_BEGIN, "t");
     write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", "1", "{\"n\":1}"));
-    read->txn_lock.transaction = SLICE_LIT("t");
+    read->terms.transaction = SLICE_LIT("t");
     struct overlay *seen = box_run(&box, read, 1)->txn_lock.overlay;
     overlay_each(seen, SPACE_DOCUMENTS, first_value, &record);
     assert_int_equal(doc_decode(record, &before), 0);
@@ -159,7 +159,7 @@ static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
     box_index_command(&box, COMMAND_INDEX_CREATE, "fs", tree);
     assert_int_equal(box.last->problem.type, PROBLEM_NONE);
     open_session(&box, "s", NULL, 0);
-    lock->lock.session = SLICE_LIT("s");
+    lock->terms.session = SLICE_LIT("s");
     lock->lock.targets = &directory;
     lock->lock.target_count = 1;
     assert_int_equal(box_run(&box, lock, 1)->problem.type, PROBLEM_NONE);
@@ -174,7 +174,7 @@ static void first_document_of_a_type_meets_locks_on_its_directory(void **state)
 static void take(struct core_box *box, enum command_type type, struct lock_target *target)
 {
     struct command *command = command_new(type, DIALECT_7);
-    command->lock.session = SLICE_LIT("s");
+    command->terms.session = SLICE_LIT("s");
     command->lock.targets = target;
     command->lock.target_count = 1;
     assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
@@ -218,8 +218,12 @@ static void atomic_write_is_no_larger_than_a_transaction(void **state)
     for (size_t count = 3; count <= 4; count++) {
         struct command *command = box_write(&box, count);
         for (size_t i = 0; i < count; i++)
-            command->write.items[i] =
-                box_item(WRITE_INDEX, "fs", "", i == 0 ? "1" : i == 1 ? "2" : i == 2 ? "3" : "4", "{\"n\":1}");
+            command->write.items[i] = box_item(WRITE_INDEX, "fs", "",
+                                               i == 0   ? "1"
+                                               : i == 1 ? "2"
+                                               : i == 2 ? "3"
+                                                        : "4",
+                                               "{\"n\":1}");
         command->write.atomic = true;
         box_run(&box, command, 1);
         assert_int_equal(command->problem.type, count == 3 ? PROBLEM_NONE : PROBLEM_TRANSACTION_TOO_LARGE);

@@ -7,7 +7,6 @@
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
 
-
 enum { DOCUMENTS = 200, STALE_MIN = 50 };
 
 static void open_box(struct core_box *box)
@@ -135,7 +134,7 @@ static void entries_of_open_transactions_stay(void **state)
     box_run(&box, bulk(&box, 0, DOCUMENTS, 0), 1);
     box_txn(&box, COMMAND_TXN_BEGIN, "t");
     struct command *own = bulk(&box, 0, 100, 99);
-    own->write.transaction = SLICE_LIT("t");
+    own->terms.transaction = SLICE_LIT("t");
     box_run(&box, own, 1);
     for (int round = 1; round <= 6; round++) {
         box_run(&box, bulk(&box, 100, DOCUMENTS, round), 1);
@@ -196,12 +195,9 @@ static void a_sweep_ends_with_its_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bulks_over_bulks_leave_little),
-        cmocka_unit_test(nothing_is_swept_without_need),
-        cmocka_unit_test(chunks_stay_for_their_last_document),
-        cmocka_unit_test(entries_of_open_transactions_stay),
-        cmocka_unit_test(sweeps_go_on_beside_changes),
-        cmocka_unit_test(a_sweep_ends_with_its_index),
+        cmocka_unit_test(bulks_over_bulks_leave_little),       cmocka_unit_test(nothing_is_swept_without_need),
+        cmocka_unit_test(chunks_stay_for_their_last_document), cmocka_unit_test(entries_of_open_transactions_stay),
+        cmocka_unit_test(sweeps_go_on_beside_changes),         cmocka_unit_test(a_sweep_ends_with_its_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

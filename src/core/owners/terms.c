@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* On whose behalf a command runs: its session, and its fencing token. See owners_internal.h. */
+#include "core/owners/owners_internal.h"
+
+bool terms__session(struct core *core, struct command *command, struct session **ret_session)
+{
+    *ret_session = NULL;
+    if (command->terms.session.len > 0)
+        *ret_session = session__find(core, command->terms.session, &command->arena, &command->problem);
+    return command->terms.session.len == 0 || *ret_session != NULL;
+}
+
+bool terms__cover(const struct core *core, struct command *command, const struct resource_name *name,
+                  struct session **session, struct problem *ret_problem)
+{
+    tl_ts token = command->terms.fencing_token;
+    struct slice told = name->id.data != NULL ? name->id : name->index;
+    struct lock_owner *owner;
+    if (token == 0)
+        return true;
+    if (lock_table_token(&core->owners->locks, token, name, &owner)) {
+        if (session != NULL && *session == NULL)
+            *session = party_of(owner)->session;
+        return true;
+    }
+    problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
+                "[%llu] is not the token of a lock that is held now and covers [%.*s]", (unsigned long long)token,
+                SLICE_ARG(told));
+    return false;
+}
