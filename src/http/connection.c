@@ -74,7 +74,6 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
     connection->answered_keeps = 0;
     pthread_mutex_lock(&connection->lock);
     connection->fd = info->connect_fd;
-    atomic_store(&connection->note, 0);
     connection->generation++;
     pthread_mutex_unlock(&connection->lock);
     connection_enter(connection, PHASE_IDLE, 0);

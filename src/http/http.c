@@ -124,7 +124,6 @@ static void hand_over(struct carrier *carrier)
     carrier->handed_over = true;
     connection_set_carrier(connection, carrier);
     connection_enter(connection, PHASE_WORKING, 0);
-    carrier->exchange.connection_note = &connection->note;
     carrier->exchange.lone = poller_enter(connection, poller_clock_ns());
     atomic_fetch_add_explicit(&http->requests, 1, memory_order_relaxed);
     atomic_store(&carrier->state, CARRIER_HANDLING);

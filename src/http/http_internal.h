@@ -54,7 +54,6 @@ struct connection {
     uint64_t idle_since_ms;     /* watcher's: the idle phase it has looked at, 0 none */
     uint64_t idle_received;     /* watcher's: bytes received when it first looked */
     uint64_t head_since_ms;     /* watcher's: when it first saw bytes of an unfinished header, 0 none */
-    _Atomic unsigned char note; /* the handler's (struct exchange); 0 with each new tenant */
 };
 
 enum carrier_state { CARRIER_RECEIVING, CARRIER_HANDLING, CARRIER_WAITING, CARRIER_RESPONDED, CARRIER_STREAMING };

@@ -13,10 +13,15 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
 
 static void add_headers(struct carrier *carrier, struct MHD_Response *response)
 {
-    const struct exchange *exchange = &carrier->exchange;
+    struct exchange *exchange = &carrier->exchange;
     char digits[24];
     add_header(response, "content-type",
                exchange->content_type != NULL ? exchange->content_type : "application/json; charset=UTF-8");
+    add_header(response, "X-Elastic-Product",
+               "Elasticsearch"); /* without it libraries of 7.14 and later refuse the server */
+    struct slice opaque = exchange_header(exchange, "X-Opaque-Id");
+    if (opaque.len > 0)
+        add_header(response, "X-Opaque-Id", opaque.data);
     if (exchange->timestamp != TL_TS_NONE) {
         snprintf(digits, sizeof digits, "%llu", (unsigned long long)exchange->timestamp);
         add_header(response, "Tidelock-Timestamp", digits);

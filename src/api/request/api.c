@@ -152,16 +152,27 @@ static bool method_is_known(struct slice name)
     return slice_is(name, "PATCH") || slice_is(name, "TRACE") || slice_is(name, "CONNECT");
 }
 
+static int refuse_by_name(struct request *request, struct slice name)
+{
+    return request_refuse(
+        request, PROBLEM_ILLEGAL_ARGUMENT,
+        "Elasticsearch's API [%.*s] is not supported by this server, see docs/http-api.md for those that are",
+        SLICE_ARG(name));
+}
+
 /* Returns: 0 where the path is of no API that only Elasticsearch has; REQUEST_REFUSED. */
 static int refuse_absent(struct request *request)
 {
     struct slice name;
     if (request->exchange->method == HTTP_OPTIONS || !absent_find(request->exchange->path, &name))
         return 0;
-    return request_refuse(
-        request, PROBLEM_ILLEGAL_ARGUMENT,
-        "Elasticsearch's API [%.*s] is not supported by this server, see docs/http-api.md for those that are",
-        SLICE_ARG(name));
+    return refuse_by_name(request, name);
+}
+
+int handle_absent(struct request *request)
+{
+    struct slice pattern = slice_from(request->route->pattern);
+    return refuse_by_name(request, slice_from_offset(pattern, strlen("/{index}/{type}/")));
 }
 
 int api_wrong_method(struct request *request, unsigned methods, struct slice bad_escape)
@@ -353,9 +364,14 @@ static int prepare(struct request *request, const struct route_match *match)
     return read_owner(request);
 }
 
-/* By the names as they were sent: those that need escapes are no index's, or of no consequence. */
+/*
+ * By the names as they were sent: those that need escapes are no index's, or of no consequence. An empty one is the slash at
+ * the end of a client's base address, and no type.
+ */
 static enum dialect typed_dialect(struct request *request, const struct route_match *match)
 {
+    if (match->parts[PART_INDEX].len == 0 || match->parts[PART_TYPE].len == 0)
+        return dialect_of_indices(request, match->parts[PART_INDEX]);
     return dialect_of_typed_call(request, match->parts[PART_INDEX], match->parts[PART_TYPE]);
 }
 
@@ -394,10 +410,7 @@ static int dispatch(struct request *request)
     request->route = match.route;
     if (match.form == FORM_TYPED)
         request->dialect = typed_dialect(request, &match);
-    r = prepare(request, &match);
-    if (r == 0)
-        dialect_note(request, match.form);
-    if (r != 0)
+    if ((r = prepare(request, &match)) != 0)
         return r;
     if (request->transaction.len > 0)
         request->query = journal_query_use(request->api->journal, request->transaction);

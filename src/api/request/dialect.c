@@ -15,9 +15,10 @@ struct survey {
     size_t typeless;
 };
 
+/* An index that has no type yet says nothing of who asks for it: 7.10 is the safer guess. */
 static void survey_add(struct survey *survey, const struct catalog_index *index)
 {
-    if (index->dialect == DIALECT_5)
+    if (index->dialect == DIALECT_5 && mapping_type_count(index->mapping) > 0)
         survey->typed++;
     else
         survey->typeless++;
@@ -43,26 +44,6 @@ static void survey_name(struct survey *survey, const struct catalog *catalog, st
         survey_add(survey, index);
     else if (slice_find_byte(name, '*') < name.len || catalog_has_alias(catalog, name))
         survey_all(survey, catalog, name);
-}
-
-/* What a connection's note may say. */
-enum { NOTE_NOTHING, NOTE_TYPELESS, NOTE_TYPED };
-
-void dialect_note(struct request *request, enum route_form form)
-{
-    if (request->exchange->connection_note == NULL || (form != FORM_TYPED && form != FORM_TYPELESS))
-        return;
-    struct slice type = request->parts[PART_TYPE];
-    if (form == FORM_TYPED && slice_starts_with(type, SLICE_LIT("_")) && !slice_is(type, "_doc"))
-        return; /* a slip of a 7.x client, as in POST /index/_update: no type is named so */
-    bool typed = form == FORM_TYPED && !slice_is(type, "_doc");
-    atomic_store_explicit(request->exchange->connection_note, typed ? NOTE_TYPED : NOTE_TYPELESS, memory_order_relaxed);
-}
-
-static bool noted_as_typed(const struct request *request)
-{
-    return request->exchange->connection_note != NULL &&
-           atomic_load_explicit(request->exchange->connection_note, memory_order_relaxed) == NOTE_TYPED;
 }
 
 /* Whether the index is one of 7.x whose only type a call has named. */
@@ -110,7 +91,5 @@ enum dialect dialect_of_indices(struct request *request, struct slice expression
     }
     if (survey.typed + survey.typeless == 0)
         survey_all(&survey, catalog, SLICE_LIT("*"));
-    if (survey.typed + survey.typeless == 0)
-        return noted_as_typed(request) ? DIALECT_5 : DIALECT_7;
-    return survey.typeless == 0 ? DIALECT_5 : DIALECT_7;
+    return survey.typed > 0 && survey.typeless == 0 ? DIALECT_5 : DIALECT_7;
 }

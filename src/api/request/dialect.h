@@ -3,8 +3,8 @@
  * The dialect of calls whose path does not tell, that of the indices they are about, and of typed calls, which 6.x and 7.x
  * have as well as 5.x.
  *
- * On a server without indices there is nothing to go by but what the connection was used for last: a client that has asked
- * for /index/type/id is one of 5.x. That is a hint, and where there are indices it does not count.
+ * It follows from the request and the indices that it names, and from nothing else: not from what its connection was used for
+ * before, which behind a pool or a proxy is chance.
  */
 #ifndef TL_API_DIALECT_H
 #define TL_API_DIALECT_H
@@ -12,8 +12,8 @@
 #include "api/request/request.h"
 
 /*
- * Returns: DIALECT_5 when the indices that `expression` names were all made by typed calls. An expression that names none,
- * or none that exist, is about all indices. Where there is no index at all, what the connection's note says; else DIALECT_7.
+ * Returns: DIALECT_5 when there are indices that `expression` names and all of them have types of typed calls; else DIALECT_7,
+ * also for names that are no index's and for indices without any type yet. An empty expression is about all indices.
  */
 enum dialect dialect_of_indices(struct request *request, struct slice expression);
 
@@ -23,8 +23,5 @@ enum dialect dialect_of_indices(struct request *request, struct slice expression
  * whatever the index holds: the recipes of old books work beside typeless documents.
  */
 enum dialect dialect_of_typed_call(struct request *request, struct slice index, struct slice type);
-
-/* Notes the form of a call on its connection. */
-void dialect_note(struct request *request, enum route_form form);
 
 #endif

@@ -56,11 +56,6 @@ struct exchange {
     struct slice path;        /* as sent, percent escapes included, without the query */
     struct slice query;       /* after the '?', as sent; data NULL: no '?' */
     struct slice body;        /* whole; empty: none, or forgotten */
-    /*
-     * A byte of the api's that lives as long as the connection, 0 at first; NULL: there is none. For hints only: proxies
-     * share connections among clients.
-     */
-    _Atomic unsigned char *connection_note;
     bool lone; /* the calling thread may stay with it until it is durable: nobody waits behind it */
 
     /* The response. */

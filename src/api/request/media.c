@@ -43,10 +43,11 @@ void media_accept(struct request *request)
 {
     struct slice accept = exchange_header(request->exchange, "Accept");
     struct slice content = exchange_header(request->exchange, "Content-Type");
-    if (compatible_version(accept) >= 8 || (accept.len == 0 && compatible_version(content) >= 8))
-        request->form.compatible_8 = true;
     struct slice wanted = media_type(accept);
-    if (accept.len == 0 || media_is(wanted, "*/*"))
+    bool any = accept.len == 0 || media_is(wanted, "*/*"); /* then the answer is of the kind that the body is */
+    if (compatible_version(accept) >= 8 || (any && compatible_version(content) >= 8))
+        request->form.compatible_8 = true;
+    if (any)
         wanted = media_type(content);
     request->form.yaml = media_is(wanted, "application/yaml");
 }

@@ -122,8 +122,6 @@ static void apply_layout(struct request *request)
 static void apply_content_type(struct request *request)
 {
     struct exchange *exchange = request->exchange;
-    if (request->form.compatible_8)
-        reply_header(request, "X-Elastic-Product", SLICE_LIT("Elasticsearch"));
     if (request->form.bare || exchange->content_type != NULL)
         return;
     if (request->form.yaml)

@@ -102,20 +102,44 @@ void route_table_free(struct route_table *table)
     mem_free(table);
 }
 
-/* `methods`: of which the node must have one. */
+/*
+ * `methods`: of which the node must have one. `named`: the last segment must be a fixed one.
+ */
 static const struct route_node *node_find(const struct route_node *node, const struct slice *segments, size_t count,
-                                          unsigned methods)
+                                          unsigned methods, bool named)
 {
     if (count == 0)
         return (node->methods & methods) != 0 ? node : NULL;
     for (const struct route_node *child = node->first_child; child != NULL; child = child->next_sibling)
         if (slice_equal(child->segment, *segments)) {
-            const struct route_node *found = node_find(child, segments + 1, count - 1, methods);
+            const struct route_node *found = node_find(child, segments + 1, count - 1, methods, named);
             if (found != NULL)
                 return found;
             break;
         }
-    return node->variable == NULL ? NULL : node_find(node->variable, segments + 1, count - 1, methods);
+    if (node->variable == NULL || (named && count == 1))
+        return NULL;
+    return node_find(node->variable, segments + 1, count - 1, methods, named);
+}
+
+/*
+ * The node of a path. One whose last segment is the name of a call goes before one that takes it for an id, whatever is fixed
+ * in front of it: /fs/_doc/_search is a search. Where the call does not have the method, the other reading may.
+ */
+static const struct route_node *path_find(const struct route_node *root, const struct slice *segments, size_t count,
+                                          unsigned method, bool by_method, unsigned *ret_methods)
+{
+    unsigned wanted = by_method ? method : ~0u;
+    const struct route_node *named = node_find(root, segments, count, wanted, true);
+    if (named != NULL && (named->methods & method) != 0) {
+        *ret_methods = named->methods;
+        return named;
+    }
+    const struct route_node *any = node_find(root, segments, count, wanted, false);
+    if (any == NULL)
+        return NULL;
+    *ret_methods = any->methods | (named != NULL ? named->methods : 0);
+    return named != NULL && (any->methods & method) == 0 ? named : any;
 }
 
 static enum route_part part_of(struct slice braced)
@@ -159,10 +183,11 @@ int route_find(const struct route_table *table, enum http_method method, struct 
     size_t count;
     if (!split_path(path, segments, &count))
         return ROUTE_NONE;
-    const struct route_node *node = node_find(&table->root, segments, count, by_method ? 1u << method : ~0u);
+    unsigned methods;
+    const struct route_node *node = path_find(&table->root, segments, count, 1u << method, by_method, &methods);
     if (node == NULL)
         return ROUTE_NONE;
-    *ret_match = (struct route_match){.route = node->rows[method], .methods = node->methods};
+    *ret_match = (struct route_match){.route = node->rows[method], .methods = methods};
     const struct route *row = ret_match->route;
     for (int other = 0; row == NULL && other < HTTP_METHOD_COUNT; other++)
         row = node->rows[other];

@@ -58,6 +58,24 @@ static void test_goes_back(void **state)
     find(HTTP_PUT, "/fs/lock/_bulk", handle_bulk);
 }
 
+/* The name of a call is no id, whatever stands before it; with a method that the call has not, it may be. */
+static void test_names_of_calls(void **state)
+{
+    (void)state;
+    struct route_match match = find(HTTP_POST, "/fs/_doc/_search", handle_search);
+    assert_slice_equal(match.parts[PART_TYPE], "_doc");
+    assert_null(match.parts[PART_ID].data);
+    find(HTTP_GET, "/fs/_doc/_count", handle_count);
+    find(HTTP_POST, "/fs/_doc/_delete_by_query", handle_delete_by_query);
+    find(HTTP_POST, "/fs/_source/_search", handle_search);
+    find(HTTP_POST, "/fs/_doc/_termvectors", handle_absent);
+    find(HTTP_PUT, "/fs/_doc/_search", handle_doc_index);
+    find(HTTP_POST, "/fs/_doc/_other", handle_doc_index);
+    find(HTTP_PUT, "/fs/file/_search", NULL);
+    match = find(HTTP_OTHER, "/fs/_doc/_bulk", NULL);
+    assert_true((match.methods & (1u << HTTP_DELETE)) != 0 && (match.methods & (1u << HTTP_POST)) != 0);
+}
+
 static void test_methods(void **state)
 {
     (void)state;
@@ -88,10 +106,8 @@ static void test_split(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_goes_back),
-        cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_goes_back), cmocka_unit_test(test_names_of_calls),
+        cmocka_unit_test(test_methods), cmocka_unit_test(test_split),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

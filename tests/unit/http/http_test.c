@@ -279,6 +279,9 @@ static void test_headers(void **state)
     expect(f, "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
            "HTTP/1.1 200 OK\r\ncontent-type: application/json; charset=UTF-8\r\n",
            "Tidelock-Timestamp: 1763700000000001\r\n");
+    expect(f, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "X-Elastic-Product: Elasticsearch\r\n");
+    expect(f, "GET / HTTP/1.1\r\nHost: h\r\nX-Opaque-Id: job 7\r\n\r\n", "HTTP/1.1 200 OK\r\n",
+           "X-Opaque-Id: job 7\r\n");
 }
 
 static void test_head_sends_no_body(void **state)
