@@ -124,8 +124,11 @@ static bool accept_one(struct http *http)
 int listen_watch(struct http *http)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = WATCH_LISTENER};
+    pthread_mutex_lock(&http->listen_lock); /* the watcher runs already, and looks at it once a second */
     http->accepting = true;
-    return epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
+    int r = epoll_ctl(http->watch_epoll, EPOLL_CTL_ADD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
+    pthread_mutex_unlock(&http->listen_lock);
+    return r;
 }
 
 void listen_accept(struct http *http)
