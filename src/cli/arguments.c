@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,12 +164,93 @@ static void check_options(const struct argp *argp, int argc, char **argv, unsign
     }
 }
 
+/* --- The ends of the process ---------------------------------------------------------------------------------------- */
+
+/*
+ * Nobody ends the process below argp_parse(), neither argp nor a parser of ours: the thread sanitizer of GCC 14 looks on while
+ * it runs, and takes an end in there for a mistake. What is to be the end is kept, and parsing stops with an error.
+ */
+static bool arg_failed; /* the reason has been printed */
+static bool arg_helped;
+
+enum { KEY_USAGE = -3 };
+
+static const struct argp_option help_options[] = {
+    {"help", '?', NULL, 0, "Give this help list", -1},
+    {"usage", KEY_USAGE, NULL, 0, "Give a short usage message", 0},
+    {0},
+};
+
+static error_t parse_help(int key, char *text, struct argp_state *state)
+{
+    (void)text;
+    if (key != '?' && key != KEY_USAGE)
+        return ARGP_ERR_UNKNOWN;
+    unsigned what = key == '?' ? ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK : ARGP_HELP_USAGE;
+    argp_state_help(state, state->out_stream, what);
+    arg_helped = true;
+    return EINVAL;
+}
+
+/* What the command's options mean, given by its own parser. */
+struct parsing {
+    const struct argp *argp;
+    void *input;
+};
+
+static error_t parse_own(int key, char *text, struct argp_state *state)
+{
+    const struct parsing *parsing = state->input;
+    struct argp_state own = *state;
+    own.input = parsing->input;
+    error_t r = parsing->argp->parser(key, text, &own);
+    state->next = own.next;
+    return arg_failed ? EINVAL : r;
+}
+
+void arguments_error(const struct argp_state *state, const char *format, ...)
+{
+    if (arg_failed)
+        return; /* one reason will do */
+    arg_failed = true;
+    va_list values;
+    va_start(values, format);
+    fprintf(stderr, "%s: ", state->name);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+    va_end(values);
+    argp_state_help(state, stderr, ARGP_HELP_SEE);
+}
+
+int arguments_end_output(const char *program, int status)
+{
+    bool failed = ferror(stdout) != 0;
+    errno = 0;
+    if (fflush(stdout) == 0 && !failed)
+        return status;
+    fprintf(stderr, "%s: cannot write to standard output%s%s\n", program, errno != 0 ? ": " : "",
+            errno != 0 ? strerror(errno) : "");
+    return status != 0 ? status : 1;
+}
+
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
+    static const struct argp help = {help_options, parse_help, NULL, NULL, NULL, NULL, NULL};
+    struct argp own = *argp;
+    own.parser = parse_own;
+    const struct argp_child children[] = {{&own, 0, NULL, 0}, {&help, 0, NULL, 0}, {0}};
+    const struct argp both = {.children = children}; /* its input is handed to the first */
+    struct parsing parsing = {argp, input};
     check_options(argp, argc, argv, flags);
     parse_environment(argp, argc, argv, flags, input);
-    argp_parse(argp, argc, argv, flags, NULL, input);
+    int r = arg_failed ? EINVAL : argp_parse(&both, argc, argv, flags | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &parsing);
+    if (arg_helped)
+        exit(arguments_end_output(argv[0], 0));
+    if (r != 0)
+        exit(argp_err_exit_status); /* the reason has been printed */
 }
+
+/* --- Values ------------------------------------------------------------------------------------------------------------ */
 
 struct unit {
     const char *name;
@@ -201,7 +283,7 @@ uint64_t arguments_duration(const struct argp_state *state, const char *option, 
     };
     uint64_t value = 0;
     if (strcmp(text, "0") != 0 && !with_unit(text, units, &value))
-        argp_error(state, "--%s: '%s' is no duration; write it as 500ms, 10s, 5m, 1h or 1d", option, text);
+        arguments_error(state, "--%s: '%s' is no duration; write it as 500ms, 10s, 5m, 1h or 1d", option, text);
     return value;
 }
 
@@ -222,7 +304,7 @@ size_t arguments_size(const struct argp_state *state, const char *option, const 
     };
     uint64_t value = 0;
     if (!with_unit(text, units, &value))
-        argp_error(state, "--%s: '%s' is no size; write it as 4096, 64k, 100m or 1g", option, text);
+        arguments_error(state, "--%s: '%s' is no size; write it as 4096, 64k, 100m or 1g", option, text);
     return (size_t)value;
 }
 
@@ -232,7 +314,7 @@ uint64_t arguments_number(const struct argp_state *state, const char *option, co
     static const struct unit units[] = {{"", 1}, {NULL, 1}};
     uint64_t value = 0;
     if (!with_unit(text, units, &value) || value < min || value > max)
-        argp_error(state, "--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, option, text, min, max);
+        arguments_error(state, "--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, option, text, min, max);
     return value;
 }
 

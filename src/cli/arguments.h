@@ -17,7 +17,19 @@
  */
 void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 
-/* Values; each ends the process with a usage error, naming option and value, when `text` is none. */
+/*
+ * Says what is wrong with the command line, and where help is, and has arguments_parse() end the process. It returns before:
+ * the parser goes on to its end, and what it reports after that is left out.
+ */
+void arguments_error(const struct argp_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * To be asked at the end of a program that has printed something: what could not be written is a failure (`ls >/dev/full`).
+ * Returns: `status`, or 1 in place of 0 when something is missing, which it has said then.
+ */
+int arguments_end_output(const char *program, int status);
+
+/* Values; each is a usage error, naming option and value, and returns 0 when `text` is none. */
 uint64_t arguments_duration(const struct argp_state *state, const char *option, const char *text); /* microseconds */
 size_t arguments_size(const struct argp_state *state, const char *option, const char *text);       /* "64m" */
 uint64_t arguments_number(const struct argp_state *state, const char *option, const char *text, uint64_t min,

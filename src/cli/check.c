@@ -25,7 +25,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     const char **data = state->input;
     switch (key) {
     case 'd': *data = text; return 0;
-    case ARGP_KEY_ARG: argp_error(state, "'%s' is no option; the store is named by --data=DIR", text); return 0;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option; the store is named by --data=DIR", text); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -84,14 +84,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'q': o->quiet = true; break;
     case ARGP_KEY_ARG:
         if (o->directory != NULL)
-            argp_error(state, "one DIR at a time, please: '%s' is one too many", text);
+            arguments_error(state, "one DIR at a time, please: '%s' is one too many", text);
         o->directory = text;
         break;
     case ARGP_KEY_END:
         if (o->directory == NULL)
-            argp_error(state, "which DIR?");
+            arguments_error(state, "which DIR?");
         if (o->index == NULL)
-            argp_error(state, "into which index? (--index=NAME)");
+            arguments_error(state, "into which index? (--index=NAME)");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

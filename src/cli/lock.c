@@ -99,7 +99,7 @@ static void take_command(struct lock_options *o, struct argp_state *state)
 static void take_mode(struct lock_options *o, const char *mode, struct argp_state *state)
 {
     if (o->mode != NULL && strcmp(o->mode, mode) != 0)
-        argp_error(state, "%s or %s?", o->mode, mode);
+        arguments_error(state, "%s or %s?", o->mode, mode);
     o->mode = mode;
 }
 
@@ -114,14 +114,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_TTL:
         o->ttl_us = arguments_duration(state, "ttl", text);
         if (o->ttl_us < TL_SECOND)
-            argp_error(state, "--ttl: a lease has at least 1s");
+            arguments_error(state, "--ttl: a lease has at least 1s");
         break;
     case OPTION_TRANSACTION: o->transaction = true; break;
     case OPTION_NAME: o->name = text; break;
     case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->target == NULL && state->quoted > 0)
-            argp_error(state, "a lock on what? (INDEX, INDEX:PATH or /, before the --)");
+            arguments_error(state, "a lock on what? (INDEX, INDEX:PATH or /, before the --)");
         if (o->target == NULL)
             o->target = text;
         else
@@ -129,9 +129,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         if (o->target == NULL)
-            argp_error(state, "a lock on what? (INDEX, INDEX:PATH or /)");
+            arguments_error(state, "a lock on what? (INDEX, INDEX:PATH or /)");
         if (o->command == NULL)
-            argp_error(state, "and which COMMAND is to run?");
+            arguments_error(state, "and which COMMAND is to run?");
         if (o->mode == NULL)
             o->mode = "exclusive";
         break;

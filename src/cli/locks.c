@@ -44,12 +44,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_INTERVAL:
         o->interval_us = arguments_duration(state, "interval", text);
         if (o->interval_us < INTERVAL_US_MIN)
-            argp_error(state, "--interval: not more often than every 100ms");
+            arguments_error(state, "--interval: not more often than every 100ms");
         break;
     case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
-            argp_error(state, "one INDEX at a time, please");
+            arguments_error(state, "one INDEX at a time, please");
         o->index = text;
         o->path = arguments_path(text);
         break;

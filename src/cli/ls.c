@@ -48,12 +48,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_URL: o->url = text; break;
     case ARGP_KEY_ARG:
         if (o->index != NULL)
-            argp_error(state, "one directory at a time, please");
+            arguments_error(state, "one directory at a time, please");
         take_target(o, text);
         break;
     case ARGP_KEY_END:
         if (o->index == NULL)
-            argp_error(state, "which directory? (INDEX:PATH)");
+            arguments_error(state, "which directory? (INDEX:PATH)");
         break;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/request/suggest.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
 
 static const struct {
@@ -84,11 +85,11 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);
-        return 0;
+        return arguments_end_output("tidelock", 0);
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("tidelock " TIDELOCK_VERSION "\n");
-        return 0;
+        return arguments_end_output("tidelock", 0);
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(name, commands[i].name) != 0)
@@ -99,7 +100,7 @@ int main(int argc, char **argv)
         curl_global_init(CURL_GLOBAL_DEFAULT);
         int status = commands[i].run(argc - 1, argv + 1);
         curl_global_cleanup();
-        return status;
+        return arguments_end_output(title, status);
     }
     return unknown(name);
 }

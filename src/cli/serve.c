@@ -98,7 +98,7 @@ static void set_log_level(const struct argp_state *state, const char *text)
             log_set_level((enum log_level)level);
             return;
         }
-    argp_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
+    arguments_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -127,7 +127,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_SCRIPT_MEMORY:
         o->limits.script.memory_bytes_max = arguments_size(state, "script-memory", text);
         if (o->limits.script.memory_bytes_max < SCRIPT_MEMORY_MIN)
-            argp_error(state, "--script-memory: at least 64k");
+            arguments_error(state, "--script-memory: at least 64k");
         break;
     case OPTION_SCRIPT_DEPTH:
         o->limits.script.depth_max = (unsigned)arguments_number(state, "script-depth", text, 1, 1000);
@@ -139,7 +139,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;
     case OPTION_LOG_LEVEL: set_log_level(state, text); break;
-    case ARGP_KEY_ARG: argp_error(state, "'%s' is no option; everything here has the form --name=value", text); break;
+    case ARGP_KEY_ARG:
+        arguments_error(state, "'%s' is no option; everything here has the form --name=value", text);
+        break;
     default: return ARGP_ERR_UNKNOWN;
     }
     return 0;
@@ -318,7 +320,10 @@ static void announce(const struct server *server, const char *host)
 {
     bool v6 = strchr(host, ':') != NULL;
     printf("ready on http://%s%s%s:%u\n", v6 ? "[" : "", host, v6 ? "]" : "", http_port(server->http));
-    fflush(stdout);
+    if (fflush(stdout) == 0)
+        return;
+    log_warning("cannot say on standard output that port %u is ready: %s", http_port(server->http), strerror(errno));
+    clearerr(stdout);
 }
 
 static void defaults(struct serve_options *o, char host_name[static 65])

@@ -27,7 +27,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     const char **url = state->input;
     switch (key) {
     case OPTION_URL: *url = text; return 0;
-    case ARGP_KEY_ARG: argp_error(state, "'%s' is no option", text); return 0;
+    case ARGP_KEY_ARG: arguments_error(state, "'%s' is no option", text); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -59,6 +59,24 @@ class Usage(unittest.TestCase):
         for name in ("serve", "check", "import", "ls", "lock", "locks", "status"):
             expect(run(name, "--help"), 0, "Usage: tidelock %s" % name, "Example")
 
+    def test_output_that_cannot_be_written(self):
+        """What was not printed was not done, whatever was to be printed."""
+        def fill(*arguments, status=1, text="cannot write to standard output"):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, status, (arguments, done.stderr))
+            self.assertIn(text, done.stderr)
+
+        fill("--help")
+        fill("--version")
+        fill("serve", "--help")
+        with Server() as server:
+            server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
+            server.must("PUT", "/fs/_doc/1", {"path": "/a/b", "name": "b"})
+            for arguments in (("ls", "fs:/a"), ("locks",), ("status",)):
+                expect(run(*arguments, server=server), 0)
+                fill(*arguments, "--url", server.url)
+
     def test_wrong_usage(self):
         expect(run(), USAGE, "Usage")
         expect(run("sevre"), USAGE, "there is no command 'sevre'", "did you mean 'serve'?")
