@@ -7,6 +7,7 @@ instead. It is this very file, called by a link; TIDELOCK_BUILD of the demo lead
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -68,6 +69,8 @@ class Demo(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("B's change is LOST", run.stdout)
         self.assertIn("both changes are kept", run.stdout)
+        moved, total = (int(part.replace(",", "")) for part in re.search(r"moved ([\d,]+) of the ([\d,]+) documents in a", run.stdout).groups())
+        self.assertLess(abs(moved - total / 2), total / 20, "half-way is half of this tree")
         self.assertIn("A was killed with -9.", run.stdout)
         self.assertIn("nothing is left of A's half-done change", run.stdout)
         self.assertEqual(run.stderr, "")

@@ -19,6 +19,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server  # noqa: E402
+from terminal import need_terminal  # noqa: E402
 
 TICKING = 'while :; do echo x >>"$0"; sleep 0.02; done'
 
@@ -184,6 +185,7 @@ class LockOnATerminal(LockCase):
     """Under a shell with job control, whose terminal is ours to type on."""
 
     def setUp(self):
+        need_terminal()
         super().setUp()
         self.path = os.path.join(self.folder, "terminal")
         self.said = b""

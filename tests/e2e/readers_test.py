@@ -17,6 +17,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ties  # noqa: E402
 from server import Server  # noqa: E402
 
 BULK = 5000
@@ -24,12 +25,14 @@ LONGEST_SECONDS = 2.0  # a get that takes longer has waited for somebody
 
 
 def burn():
+    ties.die_with_parent()
     while True:
         pass
 
 
 def read(port, timestamp, count, old, results):
     """Gets at the timestamp until it is killed; hands over times now and then."""
+    ties.die_with_parent()
     import http.client
     import random
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

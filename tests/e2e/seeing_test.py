@@ -8,7 +8,6 @@ A scene with holders and waiters of every kind is set up once a case and looked 
 import fcntl
 import json
 import os
-import pty
 import select
 import socket
 import struct
@@ -20,6 +19,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from server import PROGRAM, Server  # noqa: E402
+from terminal import open_terminal  # noqa: E402
 from waiting import Waiting, until  # noqa: E402
 
 EXCLUSIVE_1 = {"mode": "exclusive", "index": "fs", "id": "1"}
@@ -162,7 +162,7 @@ class Scene(Case):
 
     def test_watching(self):
         """On a terminal the table is drawn anew in place, and what changed is there."""
-        master, slave = pty.openpty()
+        master, slave = open_terminal()
         watch = subprocess.Popen([PROGRAM, "locks", "--watch", "--interval", "100ms", "--url", self.server.url], stdin=slave, stdout=slave,
                                  stderr=slave)
         os.close(slave)
@@ -192,7 +192,7 @@ class Scene(Case):
 
     def draw(self, rows, columns, *arguments, command="locks"):
         """What `tidelock locks`, or another command, shows on a terminal of that size. Returns: the lines, as drawn last."""
-        master, slave = pty.openpty()
+        master, slave = open_terminal()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         run = subprocess.Popen([PROGRAM, command, *arguments, "--url", self.server.url], stdin=slave, stdout=slave, stderr=slave)
         os.close(slave)

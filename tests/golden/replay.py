@@ -6,7 +6,7 @@
     replay.py --url http://127.0.0.1:9200 [--diff] [--id REGEX] FILE.jsonl...
 
 A file is one scenario: its exchanges run in order against an empty server. Without --url the tool starts a server of its
-own on a free port, with the *.groovy files beside this script as file scripts, and ends it by its process id.
+own on a free port, with the *.groovy files beside this script as file scripts, and ends it by its process id, or with itself.
 
 An answer is equal when its status is and its JSON is: 1 and 1.0 differ, the order of an object's keys does not count. A
 recording names pointers whose values `vary` from run to run; of those only the kind counts, or a `like` pattern.
@@ -32,6 +32,9 @@ import urllib.parse
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+import ties  # noqa: E402,F401
+
 ABSENT = object()
 JAVA_FRAME = re.compile(r"\((\w+\.(java|groovy)(:\d+)?|Native Method|Unknown Source)\)$")
 

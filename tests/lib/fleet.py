@@ -22,6 +22,8 @@ import tempfile
 import time
 import traceback
 
+import ties
+
 
 class Away(Exception):
     """The server did not answer: whether the request was done is not known."""
@@ -117,6 +119,7 @@ class Fleet:
         if pid == 0:
             status = 1
             try:
+                ties.die_with_parent()
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 path = os.path.join(self.folder, "%d" % number)
                 client = Client(self.server.port, number, self.lives[number], seed, path)

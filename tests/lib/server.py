@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Tidelock server for tests: started on a free port, killed, restarted, asked; always ended by its pid.
+"""A Tidelock server for tests: started on a free port, killed, restarted, asked; ended by its pid, and at the latest with the
+test itself (ties.py).
 
     with Server() as server:
         status, body = server.ask("PUT", "/fs/_doc/1", {"a": 1})
@@ -13,7 +14,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import ties  # noqa: E402,F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("TIDELOCK_BUILD", os.path.join(ROOT, "build"))

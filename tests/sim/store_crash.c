@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -150,6 +151,7 @@ static uint64_t run_and_kill(const char *directory, uint64_t reported, struct rn
     uint64_t seed = rng_next(rng), reports = 1 + rng_below(rng, 600);
     pid_t pid = fork();
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the simulator has one thread */
         close(ends[0]);
         run_child(directory, reported, seed, ends[1]);
     }
