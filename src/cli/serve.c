@@ -13,6 +13,7 @@
 
 #include "api/request/api.h"
 #include "base/log.h"
+#include "base/stack.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "http/http.h"
@@ -356,11 +357,30 @@ static void share(struct serve_options *o)
     o->api.node_name = slice_from(o->node_name);
 }
 
+struct serving {
+    struct serve_options *options;
+    const sigset_t *signals;
+};
+
+/* The whole life of a server. Returns: the exit status. */
+static int serve(void *context)
+{
+    const struct serving *serving = context;
+    struct serve_options *o = serving->options;
+    struct server server = {0};
+    int r = server_open(&server, o);
+    if (r == 0) {
+        announce(&server, o->host);
+        log_info("stopping: %s", strsignal(wait_for_stop(serving->signals)));
+    }
+    server_close(&server, o->grace_us);
+    return r == 0 ? 0 : 1;
+}
+
 int command_serve(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
     struct serve_options o;
-    struct server server = {0};
     char host_name[65] = {0};
     defaults(&o, host_name);
     arguments_parse(&argp, argc, argv, 0, &o);
@@ -374,12 +394,12 @@ int command_serve(int argc, char **argv)
     fit_connections(&o.http);
     tune_allocator();
 
-    int r = server_open(&server, &o);
-    if (r == 0) {
-        announce(&server, o.host);
-        log_info("stopping: %s", strsignal(wait_for_stop(&signals)));
-    }
-    server_close(&server, o.grace_us);
+    /* The start replays commands, which may run scripts: in a stack of the size that all threads have. */
+    stack_prepare();
+    struct serving serving = {&o, &signals};
+    int status = stack_run(serve, &serving);
+    if (status < 0)
+        log_error("cannot start a thread");
     mem_free(o.host);
-    return r == 0 ? 0 : 1;
+    return status == 0 ? 0 : 1;
 }

@@ -53,12 +53,13 @@ static yyjson_val *read_in_place(struct arena *arena, char *copy, size_t len, yy
  */
 static bool too_deep(struct slice text)
 {
-    if (text.len <= 2 * JSON_DEPTH_MAX)
+    const size_t limit = json_depth_limit();
+    if (text.len <= 2 * limit)
         return false;
     size_t openers = 0;
     for (size_t i = 0; i < text.len; i++)
         openers += (size_t)((text.data[i] | 0x20) == '{');
-    if (openers <= JSON_DEPTH_MAX)
+    if (openers <= limit)
         return false;
     size_t depth = 0;
     bool in_string = false;
@@ -72,7 +73,7 @@ static bool too_deep(struct slice text)
         } else if (c == '"') {
             in_string = true;
         } else if (c == '{' || c == '[') {
-            if (++depth > JSON_DEPTH_MAX)
+            if (++depth > limit)
                 return true;
         } else if ((c == '}' || c == ']') && depth > 0) {
             depth--;

@@ -16,12 +16,24 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/stack.h"
 #include "json/dialect.h"
 
 #include <yyjson.h>
 
 /* Nesting of arrays and objects, the outermost counted as 1. */
 #define JSON_DEPTH_MAX 1000
+/*
+ * Native stack that those take a level who walk what was parsed: filters, mappings, queries. Whoever parses sees to it that
+ * there is enough of it for them, so that they need not look (base/stack.h, 3).
+ */
+#define JSON_LEVEL_BYTES ((size_t)1024 * STACK_FACTOR)
+static inline size_t json_depth_limit(void)
+{
+    uintptr_t here = stack_here(), floor = stack_floor();
+    size_t levels = here > floor ? (here - floor) / JSON_LEVEL_BYTES : 0;
+    return levels < JSON_DEPTH_MAX ? levels : JSON_DEPTH_MAX;
+}
 
 /* Outcomes. */
 enum {

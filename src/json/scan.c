@@ -546,7 +546,7 @@ static int scan_string(struct scanner *s, bool is_name)
 
 static int open_scope(struct scanner *s, bool is_array)
 {
-    if (s->depth == JSON_DEPTH_MAX)
+    if (s->depth >= json_depth_limit())
         return fail(s, false, "Document nesting depth (%d) exceeds the maximum allowed (%d)", JSON_DEPTH_MAX + 1,
                     JSON_DEPTH_MAX);
     s->scopes[s->depth++] = (struct scope){is_array, s->line, s->at - s->line_start, s->objects, 0};

@@ -16,6 +16,11 @@ void *compile_fail(struct compiler *compiler, enum class_id type, int32_t offset
     return NULL;
 }
 
+bool compile_may_nest(unsigned depth)
+{
+    return depth <= COMPILE_NESTING_MAX && stack_here() > stack_floor() + depth * COMPILE_LEVEL_BYTES;
+}
+
 bool token_is(const struct token *token, const char *text)
 {
     bool plain = token->kind == TOKEN_SYMBOL || token->kind == TOKEN_KEYWORD;

@@ -7,6 +7,7 @@
 #ifndef TL_SCRIPT_COMPILE_H
 #define TL_SCRIPT_COMPILE_H
 
+#include "base/stack.h"
 #include "script/node.h"
 
 struct compile_error {
@@ -86,6 +87,10 @@ struct value node_text(struct compiler *compiler, struct slice utf8);
 
 /* The nesting of brackets, blocks and operators; also fails for a source too deep to walk. */
 #define COMPILE_NESTING_MAX SCRIPT_NESTING_MAX
+/* Native stack that all who walk the tree take a level, the parser itself included. */
+#define COMPILE_LEVEL_BYTES ((size_t)3072 * STACK_FACTOR)
+/* Whether a parser may go down to `depth`; asked before anything else walks what it makes, for all of them. */
+bool compile_may_nest(unsigned depth);
 
 bool lex_painless(struct compiler *compiler);
 struct function *parse_painless(struct compiler *compiler);

@@ -374,6 +374,18 @@ static bool call_reference(struct run *run, const struct closure *closure, struc
                      type_name(type, shown), SLICE_ARG(name), count);
 }
 
+/* Functions that the library made hold others, and so on, as deep as a script likes: Comparator.reversed() in a loop. */
+static bool call_native(struct run *run, struct closure *closure, struct value *arguments, unsigned count,
+                        struct value *ret)
+{
+    if (!run_enter(run, RUN_NATIVE_FRAMES))
+        return false;
+    bool ok = closure->kind == CLOSURE_NATIVE ? closure->native(run, closure, arguments, count, ret)
+                                              : call_reference(run, closure, arguments, count, ret);
+    run_leave(run, RUN_NATIVE_FRAMES);
+    return ok;
+}
+
 bool run_invoke(struct run *run, struct value function, struct value *arguments, unsigned count, struct value *ret)
 {
     if (!run_step(run, 1))
@@ -388,8 +400,8 @@ bool run_invoke(struct run *run, struct value function, struct value *arguments,
         if (run->groovy)
             return groovy_invoke(run, closure, arguments, count, ret);
         return interp_call(run, closure->body, closure, arguments, count, ret);
-    case CLOSURE_NATIVE: return closure->native(run, closure, arguments, count, ret);
-    case CLOSURE_CALLER: return call_reference(run, closure, arguments, count, ret);
+    case CLOSURE_NATIVE:
+    case CLOSURE_CALLER: return call_native(run, closure, arguments, count, ret);
     }
     UNREACHABLE();
     return false;

@@ -93,7 +93,7 @@ void parse__newlines(struct parser *parser)
 
 bool parse__enter(struct parser *parser)
 {
-    if (++parser->depth <= COMPILE_NESTING_MAX)
+    if (compile_may_nest(++parser->depth))
         return true;
     if (!parser->failed)
         compile_fail(parser->compiler, CLASS_STACK_OVERFLOW_ERROR, -1, "nested deeper than %u", COMPILE_NESTING_MAX);

@@ -55,7 +55,7 @@ struct node *painless__make(struct parser *parser, enum node_kind kind, int32_t 
 
 bool painless__enter(struct parser *parser)
 {
-    if (++parser->depth <= COMPILE_NESTING_MAX)
+    if (compile_may_nest(++parser->depth))
         return true;
     compile_fail(parser->compiler, CLASS_STACK_OVERFLOW_ERROR, -1, "nested deeper than %u", COMPILE_NESTING_MAX);
     return painless__give_up(parser) != NULL;

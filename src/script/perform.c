@@ -19,6 +19,7 @@ static void run_init(struct run *run, const struct script *script, const struct 
                         .limits = limits,
                         .steps_left = limits->steps_max,
                         .memory_left = limits->memory_bytes_max,
+                        .stack_floor = stack_floor(),
                         .groovy = script->lang == SCRIPT_GROOVY};
     size_t size = (script->program.cache_count + 1) * sizeof *run->caches;
     run->caches = arena_zalloc(arena, size);

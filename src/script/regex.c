@@ -5,6 +5,7 @@
 #include "base/check.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 
 struct regex_parser {
     struct arena *arena;
@@ -63,24 +64,97 @@ static struct fragment single(struct regex_node *node)
     return (struct fragment){node, node};
 }
 
-/* Sets */
+/* Sets: ranges are gathered as they are met, then brought in order once; after that sets are merged like sorted lists. */
 
-static void add_range(struct regex_parser *parser, struct regex_set *set, uint32_t low, uint32_t high)
+#define UNIT_MAX 0xffffu
+
+struct ranges {
+    struct regex_range *items;
+    size_t count;
+    size_t capacity;
+};
+
+static void add_range(struct regex_parser *parser, struct ranges *ranges, uint32_t low, uint32_t high)
 {
-    struct regex_range *ranges = arena_alloc(parser->arena, (set->count + 1) * sizeof *ranges);
-    if (set->count > 0)
-        memcpy(ranges, set->ranges, set->count * sizeof *ranges);
-    ranges[set->count++] = (struct regex_range){(uint16_t)low, (uint16_t)high};
-    set->ranges = ranges;
+    ranges->items = arena_grow(parser->arena, ranges->items, ranges->count, &ranges->capacity, sizeof *ranges->items);
+    ranges->items[ranges->count++] = (struct regex_range){(uint16_t)low, (uint16_t)high};
+}
+
+static void add_set(struct regex_parser *parser, struct ranges *ranges, const struct regex_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        add_range(parser, ranges, set->ranges[i].low, set->ranges[i].high);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    return (int)((const struct regex_range *)a)->low - (int)((const struct regex_range *)b)->low;
+}
+
+/* In order, what touches as one, in place. */
+static void bring_in_order(struct ranges *ranges)
+{
+    size_t count = 0;
+    if (ranges->count == 0)
+        return;
+    qsort(ranges->items, ranges->count, sizeof *ranges->items, compare_ranges);
+    for (size_t i = 1; i < ranges->count; i++) {
+        struct regex_range *last = &ranges->items[count], next = ranges->items[i];
+        if (next.low > last->high + 1u)
+            ranges->items[++count] = next;
+        else if (next.high > last->high)
+            last->high = next.high;
+    }
+    ranges->count = count + 1;
+}
+
+/* What is in none of them. Requires: in order. */
+static struct ranges complement(struct regex_parser *parser, const struct ranges *ranges)
+{
+    struct ranges others = {NULL, 0, 0};
+    uint32_t from = 0;
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (ranges->items[i].low > from)
+            add_range(parser, &others, from, ranges->items[i].low - 1u);
+        from = ranges->items[i].high + 1u;
+    }
+    if (from <= UNIT_MAX)
+        add_range(parser, &others, from, UNIT_MAX);
+    return others;
+}
+
+/* What is in both. Requires: in order. */
+static struct ranges intersection(struct regex_parser *parser, const struct ranges *a, const struct ranges *b)
+{
+    struct ranges both = {NULL, 0, 0};
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        uint16_t low = a->items[i].low > b->items[k].low ? a->items[i].low : b->items[k].low;
+        bool first_ends = a->items[i].high < b->items[k].high;
+        uint16_t high = first_ends ? a->items[i].high : b->items[k].high;
+        if (low <= high)
+            add_range(parser, &both, low, high);
+        i += first_ends;
+        k += !first_ends;
+    }
+    return both;
+}
+
+static struct regex_set *seal_set(struct regex_parser *parser, struct ranges *ranges, bool negated)
+{
+    struct regex_set *set = arena_zalloc(parser->arena, sizeof *set);
+    bring_in_order(ranges);
+    struct ranges all = negated ? complement(parser, ranges) : *ranges;
+    set->ranges = all.items;
+    set->count = (unsigned)all.count;
+    return set;
 }
 
 static struct regex_set *set_of(struct regex_parser *parser, const char *pairs, bool negated)
 {
-    struct regex_set *set = arena_zalloc(parser->arena, sizeof *set);
+    struct ranges ranges = {NULL, 0, 0};
     for (; pairs[0] != '\0'; pairs += 2)
-        add_range(parser, set, (uint8_t)pairs[0], (uint8_t)pairs[1]);
-    set->negated = negated;
-    return set;
+        add_range(parser, &ranges, (uint8_t)pairs[0], (uint8_t)pairs[1]);
+    return seal_set(parser, &ranges, negated);
 }
 
 static const struct {
@@ -124,12 +198,14 @@ static struct regex_set *parse_property(struct regex_parser *parser, bool negate
     } while (braces);
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
         if (slice_is(slice_make(name, len), properties[i].name)) {
-            struct regex_set *set = set_of(parser, properties[i].pairs, negated);
+            struct ranges ranges = {NULL, 0, 0};
+            for (const char *pairs = properties[i].pairs; pairs[0] != '\0'; pairs += 2)
+                add_range(parser, &ranges, (uint8_t)pairs[0], (uint8_t)pairs[1]);
             bool letters = slice_is(slice_make(name, len), "L") || slice_is(slice_make(name, len), "IsAlphabetic");
             if (letters)
-                add_range(parser, set, 0x100, 0x2af), add_range(parser, set, 0x370, 0x52f),
-                    add_range(parser, set, 0x3040, 0x9fff);
-            return set;
+                add_range(parser, &ranges, 0x100, 0x2af), add_range(parser, &ranges, 0x370, 0x52f),
+                    add_range(parser, &ranges, 0x3040, 0x9fff);
+            return seal_set(parser, &ranges, negated);
         }
     return refuse(parser, "Unknown character property");
 }
@@ -193,16 +269,8 @@ static int32_t parse_unit_escape(struct regex_parser *parser)
 
 static const struct regex_set *parse_set(struct regex_parser *parser);
 
-static void add_sub(struct regex_set *set, struct regex_parser *parser, const struct regex_set *sub)
-{
-    struct regex_set *link = arena_alloc(parser->arena, sizeof *link);
-    *link = *sub;
-    link->more = set->sub;
-    set->sub = link;
-}
-
 /* One member of a set: a unit, a range, a class, a set in a set. */
-static void parse_member(struct regex_parser *parser, struct regex_set *set)
+static void parse_member(struct regex_parser *parser, struct ranges *ranges)
 {
     int32_t low = peek(parser), high;
     struct regex_set *class;
@@ -210,7 +278,7 @@ static void parse_member(struct regex_parser *parser, struct regex_set *set)
     if (low == '[') {
         const struct regex_set *inner = parse_set(parser);
         if (inner != NULL)
-            add_sub(set, parser, inner);
+            add_set(parser, ranges, inner);
         return;
     }
     if (low == '\\') {
@@ -219,7 +287,7 @@ static void parse_member(struct regex_parser *parser, struct regex_set *set)
             int32_t letter = peek(parser);
             parser->at += letter != '}' && strchr("dDwWsSh", letter) != NULL;
             if (class != NULL)
-                add_sub(set, parser, class);
+                add_set(parser, ranges, class);
             return;
         }
         low = parse_unit_escape(parser);
@@ -238,16 +306,17 @@ static void parse_member(struct regex_parser *parser, struct regex_set *set)
             return;
         }
     }
-    add_range(parser, set, (uint32_t)low, (uint32_t)high);
+    add_range(parser, ranges, (uint32_t)low, (uint32_t)high);
 }
 
 /* Behind the opening bracket, up to and with the closing one. */
 static const struct regex_set *parse_set(struct regex_parser *parser)
 {
-    struct regex_set *set = arena_zalloc(parser->arena, sizeof *set);
+    struct ranges all = {NULL, 0, 0}, rest;
+    bool meets = false, negated;
     if (++parser->depth > 50)
         return refuse(parser, "nested too deep");
-    set->negated = accept(parser, '^');
+    negated = accept(parser, '^');
     for (bool first = true; parser->error == NULL; first = false) {
         if (peek(parser) < 0)
             return refuse(parser, "Unclosed character class");
@@ -257,16 +326,23 @@ static const struct regex_set *parse_set(struct regex_parser *parser)
                           text_at(parser->source, parser->at + 1) == '&';
         if (intersects) {
             parser->at += 2;
-            struct regex_set *rest = arena_zalloc(parser->arena, sizeof *rest);
+            meets = true;
+            rest = (struct ranges){NULL, 0, 0};
             while (parser->error == NULL && peek(parser) >= 0 && peek(parser) != ']')
-                parse_member(parser, rest);
-            set->and = rest;
+                parse_member(parser, &rest);
         } else {
-            parse_member(parser, set);
+            parse_member(parser, &all);
         }
     }
     parser->depth--;
-    return parser->error == NULL ? set : NULL;
+    if (parser->error != NULL)
+        return NULL;
+    if (meets) {
+        bring_in_order(&all);
+        bring_in_order(&rest);
+        all = intersection(parser, &all, &rest);
+    }
+    return seal_set(parser, &all, negated);
 }
 
 static uint16_t fold_case(uint16_t c)
@@ -276,14 +352,15 @@ static uint16_t fold_case(uint16_t c)
 
 static bool set_has_one(const struct regex_set *set, uint16_t unit)
 {
-    bool has = false;
-    for (unsigned i = 0; i < set->count && !has; i++)
-        has = unit >= set->ranges[i].low && unit <= set->ranges[i].high;
-    for (const struct regex_set *sub = set->sub; sub != NULL && !has; sub = sub->more)
-        has = set_has_one(sub, unit);
-    if (has && set->and != NULL)
-        has = set_has_one(set->and, unit);
-    return has != set->negated;
+    unsigned low = 0, high = set->count;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (unit > set->ranges[middle].high)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->count && unit >= set->ranges[low].low;
 }
 
 static bool set_has(const struct regex_set *set, uint16_t unit, bool ignore_case)

@@ -174,6 +174,12 @@ static enum outcome match_look(struct attempt *attempt, const struct regex_node 
     return (outcome == MATCH) != node->negated ? match(attempt, node->next, at) : NO_MATCH;
 }
 
+static uint64_t group_length(const struct attempt *attempt, const struct regex_node *node)
+{
+    const int32_t *group = &attempt->matcher->groups[node->index * 2];
+    return group[0] < 0 || group[1] < group[0] ? 0 : (uint64_t)(group[1] - group[0]);
+}
+
 static bool back_reference(const struct attempt *attempt, const struct regex_node *node, int64_t *at)
 {
     int32_t begin = attempt->matcher->groups[node->index * 2], end = attempt->matcher->groups[node->index * 2 + 1];
@@ -208,6 +214,8 @@ static enum outcome match(struct attempt *attempt, const struct regex_node *node
         case REGEX_OPEN:
         case REGEX_CLOSE: return match_group(attempt, node, at);
         case REGEX_BACK:
+            if (!run_step(attempt->run, group_length(attempt, node) / 4))
+                return THREW;
             if (!back_reference(attempt, node, &at))
                 return NO_MATCH;
             break;

@@ -33,13 +33,10 @@ struct regex_range {
     uint16_t low, high;
 };
 
+/* Sorted, and none touches the next: a unit is found by halving, however a class was written. */
 struct regex_set {
-    bool negated;
     unsigned count;
-    struct regex_range *ranges;
-    const struct regex_set *and; /* also in this one: an intersection */
-    const struct regex_set *sub; /* or in any of these, linked by `more` */
-    const struct regex_set *more;
+    const struct regex_range *ranges;
 };
 
 struct regex_node {

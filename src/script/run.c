@@ -69,7 +69,7 @@ void *run_object(struct run *run, size_t size, enum class_id id)
 
 bool run_enter(struct run *run, unsigned frames)
 {
-    if (run->nesting + frames > RUN_NESTING_MAX)
+    if (run->nesting + frames > RUN_NESTING_MAX || stack_here() < run->stack_floor + frames * RUN_FRAME_BYTES)
         return run_throw_null(run, CLASS_STACK_OVERFLOW_ERROR);
     run->nesting += frames;
     return true;

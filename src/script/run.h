@@ -9,6 +9,7 @@
 #ifndef TL_SCRIPT_RUN_H
 #define TL_SCRIPT_RUN_H
 
+#include "base/stack.h"
 #include "script/script.h"
 #include "script/value.h"
 
@@ -20,10 +21,10 @@ struct method_rows;
 
 struct throwable {
     struct object object;
-    struct text *message;   /* NULL where Java's getMessage() is null */
-    struct value explained; /* of a PAINLESS_EXPLAIN_ERROR */
-    int64_t offset;         /* where in the source, in UTF-16 units; -1 until the place is known */
-    struct slice caused_by; /* error name of a cause without a reason, or empty */
+    struct text *message;    /* NULL where Java's getMessage() is null */
+    struct value explained;  /* of a PAINLESS_EXPLAIN_ERROR */
+    int64_t offset;          /* where in the source, in UTF-16 units; -1 until the place is known */
+    struct slice caused_by;  /* error name of a cause without a reason, or empty */
     struct throwable *cause; /* what the script named as such; NULL: nothing */
 };
 
@@ -37,6 +38,7 @@ struct run {
     size_t memory_left;
     unsigned depth;                     /* calls */
     unsigned nesting;                   /* C frames that the current calls may take, see function->nesting */
+    uintptr_t stack_floor;              /* of the thread, base/stack.h */
     enum run_spent spent;               /* which budget ended the run */
     struct throwable *thrown;           /* NULL while all is well */
     bool groovy;                        /* the dialect of the script */
@@ -87,8 +89,15 @@ static inline bool run_step(struct run *run, uint64_t n)
     return true;
 }
 
-/* Guards recursion of C functions over nested values. Returns: false, and a stack_overflow_error, when too deep. */
+/*
+ * Guards recursion of C functions over nested values and composed functions. Returns: false, and a stack_overflow_error,
+ * when too deep. The count decides; the address only in a thread with less than STACK_BYTES (base/stack.h).
+ */
 #define RUN_NESTING_MAX 4000u
+#define RUN_FRAME_BYTES \
+    ((size_t)1024 * STACK_FACTOR) /* that one frame of the count takes at most, of the native stack */
+/* Frames of a function of the library that calls another which the script gave it. */
+#define RUN_NATIVE_FRAMES 4u
 bool run_enter(struct run *run, unsigned frames);
 static inline void run_leave(struct run *run, unsigned frames)
 {

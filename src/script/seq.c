@@ -23,9 +23,9 @@ struct seq *seq_new(struct run *run, enum class_id id, size_t capacity)
 
 static struct value *seq_place(const struct seq *seq, size_t index)
 {
-    while (seq->parent != NULL) {
+    if (seq->root != NULL) {
         index += seq->offset;
-        seq = seq->parent;
+        seq = seq->root;
     }
     return index < seq->count ? &seq->items[index] : NULL;
 }
@@ -44,28 +44,26 @@ static bool check_index(struct run *run, int64_t index, size_t count)
                      (long long)index, count);
 }
 
+static bool has_flags(const struct seq *seq, unsigned flags)
+{
+    return (seq->object.flags & flags) != 0 || (seq->root != NULL && (seq->root->object.flags & flags) != 0);
+}
+
 bool seq_check_writable(struct run *run, const struct seq *seq)
 {
-    for (; seq != NULL; seq = seq->parent)
-        if (seq->object.flags & OBJECT_READONLY)
-            return run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
-    return true;
+    return !has_flags(seq, OBJECT_READONLY) || run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
 }
 
 static bool check_resizable(struct run *run, const struct seq *seq)
 {
-    for (; seq != NULL; seq = seq->parent)
-        if (seq->object.flags & (OBJECT_READONLY | OBJECT_FIXED))
-            return run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
-    return true;
+    return !has_flags(seq, OBJECT_READONLY | OBJECT_FIXED) ||
+           run_throw_null(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION);
 }
 
 bool seq_check(struct run *run, const struct seq *seq)
 {
-    for (; seq->parent != NULL; seq = seq->parent)
-        if (seq->changes != seq->parent->changes)
-            return run_throw_null(run, CLASS_CONCURRENT_MODIFICATION_EXCEPTION);
-    return true;
+    return seq->root == NULL || seq->changes == seq->root->changes ||
+           run_throw_null(run, CLASS_CONCURRENT_MODIFICATION_EXCEPTION);
 }
 
 bool seq_get(struct run *run, const struct seq *seq, int64_t index, struct value *ret)
@@ -103,23 +101,31 @@ static bool seq_grow(struct run *run, struct seq *seq)
     return true;
 }
 
+/* Moving elements is quick: so many are one step. */
+#define MOVED_PER_STEP 16
+
+/* Tells a sub list, and those it is a part of, that their root grew or shrank by `more`. */
+static void spread_change(struct seq *seq, int64_t more)
+{
+    for (; seq->parent != NULL; seq = seq->parent) {
+        seq->changes = seq->root->changes;
+        seq->count = (uint32_t)(seq->count + more);
+    }
+}
+
 static bool insert_at(struct run *run, struct seq *seq, size_t index, struct value value)
 {
-    if (seq->parent != NULL) {
-        if (!insert_at(run, seq->parent, index + seq->offset, value))
-            return false;
-        seq->changes = seq->parent->changes;
-        seq->count++;
-        return true;
-    }
-    if (seq->count == seq->capacity && !seq_grow(run, seq))
+    struct seq *root = seq->root == NULL ? seq : seq->root;
+    index += seq->offset;
+    if (root->count == root->capacity && !seq_grow(run, root))
         return false;
-    if (!run_step(run, (seq->count - index) / 16))
+    if (!run_step(run, (root->count - index) / MOVED_PER_STEP + seq->level))
         return false;
-    memmove(seq->items + index + 1, seq->items + index, (seq->count - index) * sizeof *seq->items);
-    seq->items[index] = value;
-    seq->count++;
-    seq->changes++;
+    memmove(root->items + index + 1, root->items + index, (root->count - index) * sizeof *root->items);
+    root->items[index] = value;
+    root->count++;
+    root->changes++;
+    spread_change(seq, 1);
     return true;
 }
 
@@ -138,20 +144,17 @@ bool seq_add(struct run *run, struct seq *seq, struct value value)
     return seq_insert(run, seq, seq->count, value);
 }
 
-static bool remove_at(struct run *run, struct seq *seq, size_t index)
+/* Removes `count` elements from `index` on. */
+static bool remove_at(struct run *run, struct seq *seq, size_t index, size_t count)
 {
-    if (seq->parent != NULL) {
-        if (!remove_at(run, seq->parent, index + seq->offset))
-            return false;
-        seq->changes = seq->parent->changes;
-        seq->count--;
-        return true;
-    }
-    if (!run_step(run, (seq->count - index) / 16))
+    struct seq *root = seq->root == NULL ? seq : seq->root;
+    index += seq->offset;
+    if (!run_step(run, (root->count - index) / MOVED_PER_STEP + seq->level))
         return false;
-    memmove(seq->items + index, seq->items + index + 1, (seq->count - index - 1) * sizeof *seq->items);
-    seq->count--;
-    seq->changes++;
+    memmove(root->items + index, root->items + index + count, (root->count - index - count) * sizeof *root->items);
+    root->count -= (uint32_t)count;
+    root->changes++;
+    spread_change(seq, -(int64_t)count);
     return true;
 }
 
@@ -161,21 +164,16 @@ bool seq_remove(struct run *run, struct seq *seq, int64_t index, struct value *r
         return false;
     if (ret_old != NULL)
         *ret_old = seq_item(seq, (size_t)index);
-    return remove_at(run, seq, (size_t)index);
+    return remove_at(run, seq, (size_t)index, 1);
 }
 
 bool seq_clear(struct run *run, struct seq *seq)
 {
     if (!check_resizable(run, seq) || !seq_check(run, seq))
         return false;
-    if (seq->parent == NULL) {
-        seq->count = 0;
-        seq->changes++;
-        return true;
-    }
-    while (seq->count > 0)
-        if (!remove_at(run, seq, seq->count - 1))
-            return false;
+    if (seq->count > 0)
+        return remove_at(run, seq, 0, seq->count);
+    seq->changes += seq->root == NULL;
     return true;
 }
 
@@ -191,8 +189,11 @@ struct seq *seq_sub(struct run *run, struct seq *parent, int64_t from, int64_t t
     else {
         struct seq *sub = run_object(run, sizeof *sub, CLASS_SUB_LIST);
         sub->parent = parent;
-        sub->offset = (uint32_t)from;
+        sub->root = parent->root == NULL ? parent : parent->root;
+        sub->level = parent->level + 1;
+        sub->offset = parent->offset + (uint32_t)from;
         sub->count = (uint32_t)(to - from);
+        sub->object.flags = parent->object.flags & (OBJECT_READONLY | OBJECT_FIXED);
         sub->changes = parent->changes;
         return sub;
     }

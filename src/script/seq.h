@@ -2,7 +2,8 @@
 /*
  * Sequences: Java's lists and arrays.
  *
- * Every list class is one struct; a sub list points into its parent. An array is a block of values with the type of
+ * Every list class is one struct; a sub list points into the list that it is a part of, however many sub lists are between
+ * them, so that an element is found at once. An array is a block of values with the type of
  * its elements.
  */
 #ifndef TL_SCRIPT_SEQ_H
@@ -19,9 +20,11 @@ struct seq {
     struct object object;
     uint32_t count;
     uint32_t capacity;
-    uint32_t changes; /* of the size; iterators compare it */
-    uint32_t offset;  /* of a sub list in its parent */
-    struct seq *parent;
+    uint32_t changes;    /* of the size; iterators compare it */
+    uint32_t offset;     /* of a sub list in its root */
+    uint32_t level;      /* sub lists from here to the root; 0: no sub list */
+    struct seq *root;    /* of a sub list: the list that has the elements; else NULL */
+    struct seq *parent;  /* of a sub list: the list it was asked of, to grow and shrink with it; else NULL */
     struct value *items; /* NULL in a sub list */
 };
 

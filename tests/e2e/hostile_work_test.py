@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that mean no good for time and stack: each ends soon and in good order, and nobody else waits for it.
+
+Each row is a request, or a few, that once ended the server or held it up; the sizes are such that what is not bounded
+shows. While a row is at work another client asks for GET / and puts a document, and the longest of its waits is judged (by a
+bound that a loaded machine keeps, too: --patience; alone on a machine it is a few ms). The server is started with a small
+limit of the stack, which must not matter.
+
+    hostile_work_test.py [--patience SECONDS] [ROW…]
+"""
+import argparse
+import json
+import os
+import resource
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+
+SMALL_STACK_BYTES = 256 << 10
+
+
+class Neighbour(threading.Thread):
+    """GET / and a put, over and over; notes how long it had to wait."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+        self.longest = 0.0
+        self.count = 0
+        self.failure = None
+        self.stopping = threading.Event()
+
+    def run(self):
+        connection = self.server.connect()
+        try:
+            while not self.stopping.is_set():
+                for method, path, body in (("GET", "/", None), ("PUT", "/neighbour/_doc/1", {"n": self.count})):
+                    begin = time.monotonic()
+                    response = self.server.request(method, path, body, connection=connection)
+                    self.longest = max(self.longest, time.monotonic() - begin)
+                    assert response.status in (200, 201), response.body
+                self.count += 1
+                self.stopping.wait(0.01)
+        except Exception as failure:  # pylint: disable=broad-except
+            self.failure = failure
+        connection.close()
+
+
+def script(source, lang="painless"):
+    return {"script": {"lang": lang, "source": source}}
+
+
+def refused(server, path, body, cause, method="POST"):
+    """The request is refused with 400, and `cause` is somewhere in what is said."""
+    status, reply = server.ask(method, path, body)
+    assert status == 400 and cause in json.dumps(reply), (path, status, str(reply)[:600])
+
+
+# --- The native stack ---
+
+DEEP = [
+    ("painless", "Comparator c = Comparator.naturalOrder(); for (int i = 0; i < 250000; i++) { c = c.reversed(); } c.compare(1, 2)"),
+    ("painless", "Comparator c = Comparator.reverseOrder(); for (int i = 0; i < 100000; i++) { c = Comparator.nullsFirst(c); } "
+                 "ctx._source.l.sort(c)"),
+    ("painless", "Function f = Function.identity(); for (int i = 0; i < 100000; i++) { f = f.andThen(Function.identity()); } f.apply(1)"),
+    ("groovy", "def c = { it }; for (int i = 0; i < 50000; i++) { c = c >> { it } }; c(1)"),
+    ("groovy", "def l = []; for (int i = 0; i < 50000; i++) { l = [l] }; ctx._source.n = l.flatten()"),
+]
+
+
+def row_stack_of_scripts(server):
+    server.must("PUT", "/stack/_doc/1", {"l": [3, 1, 2]})
+    for lang, source in DEEP:
+        refused(server, "/stack/_update/1", script(source, lang), "stack_overflow_error")
+    lists = "List l = ctx._source.l; for (int i = 0; i < 200000; i++) { l = l.subList(0, l.size()); } l.add(4)"
+    server.must("POST", "/stack/_update/1", script(lists))
+    assert server.must("GET", "/stack/_doc/1")["_source"] == {"l": [3, 1, 2, 4]}
+
+
+def row_stack_in_on_expire(server):
+    """The same as a dead session's last will, and again at the next start."""
+    server.must("PUT", "/stack/_doc/will", {"n": 1})
+    actions = [{"update": {"_index": "stack", "_id": "will"}}, script(DEEP[0][1]),
+               {"index": {"_index": "stack", "_id": "heir"}}, {"n": 2}]
+    server.must("POST", "/_session", {"ttl": "1s", "on_expire": actions})
+    deadline = time.monotonic() + 30
+    while server.ask("GET", "/stack/_doc/heir")[0] != 200:
+        assert time.monotonic() < deadline, "the session did not end"
+        time.sleep(0.1)
+    assert server.must("GET", "/stack/_doc/will")["_source"] == {"n": 1}
+
+
+def nested(before, after, depth, middle="{}"):
+    return (before * depth + middle + after * depth).encode()
+
+
+def row_stack_of_bodies(server):
+    """Nesting of every kind of body: an answer of some kind, and it goes on."""
+    deep = 990
+    for path, body in [
+            ("/stack/_doc", nested('{"a":', "}", deep)),
+            ("/stack/_doc", b'{"a":' + nested("[", "]", deep, "1") + b"}"),
+            ("/stack/_doc?filter_path=**.b", nested('{"a":', "}", deep)),
+            ("/stack/_search", b'{"query":' + nested('{"bool":{"must":', "}}", 400, '{"match_all":{}}') + b"}"),
+            ("/stack/_search", b'{"query":' + nested('{"constant_score":{"filter":', "}}", 190, '{"match_all":{}}') + b"}"),
+            ("/stack/_search", b'{"query":{"query_string":{"query":"' + nested("(", ")", 5000, "a") + b'"}}}'),
+            ("/stack/_search", b'{"query":{"simple_query_string":{"query":"' + nested("(", ")", 5000, "a") + b'"}}}'),
+            ("/stack/_search", b'{"query":{"regexp":{"a":"' + nested("(", ")", 900, "a") + b'"}}}'),
+            ("/stack/_search", b'{"size":0,"aggs":' + nested('{"a":{"terms":{"field":"x"},"aggs":', "}}", 300) + b"}"),
+            ("/stack/_search", b'{"sort":' + nested("[", "]", deep, '"a"') + b"}"),
+    ]:
+        assert server.request("POST", path, body).status < 500
+    for depth in (10, 300, 900):
+        server.ask("PUT", "/stack-%d" % depth, b'{"mappings":{"properties":' + nested('{"a":{"properties":', "}}", depth) + b"}}")
+        server.ask("PUT", "/stack-s%d" % depth, b'{"settings":' + nested('{"a":', "}", depth, "1") + b"}")
+        server.ask("PUT", "/stack-d%d" % depth, {"settings": {".".join(["a"] * depth): 1}})
+    server.must("PUT", "/stack/_doc/deep", nested('{"b":', "}", 19))
+    assert server.request("GET", "/stack/_doc/deep?pretty").status == 200
+
+
+ROWS = {name[4:]: function for name, function in list(globals().items()) if name.startswith("row_")}
+
+
+def run(server, name, patience):
+    neighbour = Neighbour(server)
+    neighbour.start()
+    begin = time.monotonic()
+    try:
+        ROWS[name](server)
+    finally:
+        neighbour.stopping.set()
+        neighbour.join()
+    if neighbour.failure is not None:
+        raise neighbour.failure
+    print("%-28s %5.1f s; the neighbour waited %4.0f ms at most" % (name, time.monotonic() - begin, 1e3 * neighbour.longest))
+    assert neighbour.count > 0 and neighbour.longest < patience, "%s: the neighbour waited %.1f s" % (name, neighbour.longest)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--patience", type=float, default=5, help="what the neighbour may have to wait, on a busy machine")
+    parser.add_argument("rows", nargs="*", default=list(ROWS))
+    args = parser.parse_args()
+    server = Server()
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (SMALL_STACK_BYTES, hard))
+    try:
+        server.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+    try:
+        for name in args.rows:
+            run(server, name, args.patience)
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()
