@@ -382,19 +382,18 @@ static void update_missing(struct model_index *index, struct model_doc *doc, con
     struct sim_source source = item->source;
     char op = 'i';
 
-    if (!item->upsert && !(item->scripted_upsert && item->update != SIM_BY_DOC)) {
+    if (!item->upsert) {
         set_result(result, SIM_MISSING, -1, -2);
         return;
     }
-    if (item->scripted_upsert && item->update != SIM_BY_DOC) {
-        if (!item->upsert)
-            source.count = 0;
+    if (item->scripted_upsert && item->update != SIM_BY_DOC)
         op = run_script(item, &source);
-    }
-    if (op == 'i')
+    if (op == 'i' && conflicts(item, at, true))
+        set_result(result, SIM_CONFLICT, at->last.version, at->last.seq_no);
+    else if (op == 'i')
         put(index, doc, item, at, &source, ts, result);
     else
-        set_result(result, SIM_NOOP, at->last.version, at->last.seq_no);
+        set_result(result, SIM_NOOP, -1, -2);
 }
 
 static void update_item(struct model_index *index, const struct sim_item *item, uint64_t ts, struct sim_result *result)

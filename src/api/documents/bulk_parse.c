@@ -98,8 +98,12 @@ static int read_number(struct bulk_parser *parser, struct slice name, struct sli
         return request_refuse(parser->request, action->typed ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT,
                               "For input string: \"%.*s\"", SLICE_ARG(text));
     if (slice_is(name, "if_seq_no")) {
+        if (value < 0 && value != SEQ_NO_ANY)
+            return write_refuse_seq_no(parser->request, value);
         item->if_seq_no = value;
     } else if (slice_is(name, "if_primary_term")) {
+        if (value < 0)
+            return write_refuse_term(parser->request, value);
         item->if_primary_term = value;
     } else if (slice_is(name, "version") || slice_is(name, "_version")) {
         item->version = value == JAVA_MATCH_ANY ? VERSION_ANY : value;
@@ -256,7 +260,7 @@ static int read_update(struct bulk_parser *parser, struct slice source, struct w
     struct request *request = parser->request;
     struct update_body *body = arena_alloc(request->arena, sizeof *body);
     enum dialect dialect = action->typed ? DIALECT_5 : DIALECT_7;
-    if (dialect == DIALECT_7 && (action->asked.version || action->asked.version_type))
+    if (dialect == DIALECT_7 && (action->asked.version || item->version_type != VERSION_INTERNAL))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "Update requests do not support versioning. Please use `if_seq_no` and `if_primary_term` "
                               "instead");

@@ -26,6 +26,18 @@ static uint64_t clock_micros(void)
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
 
+int write_refuse_seq_no(struct request *request, int64_t seq_no)
+{
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                          "sequence numbers must be non negative. got [%" PRId64 "].", seq_no);
+}
+
+int write_refuse_term(struct request *request, int64_t term)
+{
+    return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "primary term must be non negative. got [%" PRId64 "]",
+                          term);
+}
+
 static int read_numbers(struct request *request, struct write_item *item)
 {
     int64_t term = 0;
@@ -33,11 +45,9 @@ static int read_numbers(struct request *request, struct write_item *item)
     if (r != 0 || (r = request_long(request, "if_primary_term", &term)) != 0)
         return r;
     if (item->if_seq_no < 0 && item->if_seq_no != SEQ_NO_ANY)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "sequence numbers must be non negative. got [%" PRId64 "].", item->if_seq_no);
+        return write_refuse_seq_no(request, item->if_seq_no);
     if (term < 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "primary term must be non negative. got [%" PRId64 "]",
-                              term);
+        return write_refuse_term(request, term);
     item->if_primary_term = term;
     return 0;
 }

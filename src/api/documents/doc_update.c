@@ -67,6 +67,7 @@ static int update_done(struct request *request, struct command *command)
 static int update_submit(struct request *request, struct single_update *single)
 {
     struct update_body *body = &single->body;
+    body->update.lone = true;
     body->update.want_source = body->source.given || body->field_count > 0;
     single->item.update = &body->update;
     single->item.lease = single->options.lease;
@@ -77,10 +78,11 @@ static int update_submit(struct request *request, struct single_update *single)
     return request_submit(request, command, update_done);
 }
 
-/* 7.10 takes no versions on updates at all. */
-static int refuse_version(struct request *request, const struct write_asked *asked)
+/* 7.10 takes no versions on updates at all, whatever they are. */
+static int refuse_version(struct request *request)
 {
-    if (request->dialect == DIALECT_5 || (!asked->version && !asked->version_type))
+    bool asked = request_param(request, "version").data != NULL || request_param(request, "version_type").data != NULL;
+    if (request->dialect == DIALECT_5 || !asked)
         return 0;
     return request_refuse(
         request, PROBLEM_ACTION_REQUEST_VALIDATION,
@@ -91,10 +93,11 @@ static int refuse_version(struct request *request, const struct write_asked *ask
 static int read_parameters(struct request *request, struct single_update *single, struct write_asked *asked)
 {
     bool flag = false;
-    int r = write_item_read(request, &single->item, asked);
-    if (r != 0 || (r = write_options_read(request, &single->options)) != 0 ||
+    int r = refuse_version(request);
+    if (r != 0 || (r = write_item_read(request, &single->item, asked)) != 0 ||
+        (r = write_options_read(request, &single->options)) != 0 ||
         (r = request_int(request, "retry_on_conflict", &asked->retries)) != 0 ||
-        (r = request_bool(request, "doc_as_upsert", &flag)) != 0 || (r = refuse_version(request, asked)) != 0)
+        (r = request_bool(request, "doc_as_upsert", &flag)) != 0)
         return r;
     r = update_body_parse(request, request->exchange->body, request->dialect, &single->body);
     if (r != 0)

@@ -184,8 +184,11 @@ static void validate_update(const struct write_item *item, const struct write_as
     if (dialect == DIALECT_5 && item->version_type != VERSION_INTERNAL && item->version_type != VERSION_FORCE)
         validation_add(validation, "version type [%s] is not supported by the update API",
                        write_version_type_name(item->version_type));
-    else if (dialect == DIALECT_5 && asked->version && asked->retries > 0)
-        validation_add(validation, "can't provide both retry_on_conflict and a specific version");
+    else if (dialect == DIALECT_5) {
+        if (asked->version && asked->retries > 0)
+            validation_add(validation, "can't provide both retry_on_conflict and a specific version");
+        validate_version_range(item, asked, validation);
+    }
     if (item->if_seq_no != SEQ_NO_ANY) {
         if (asked->retries > 0)
             validation_add(validation, "compare and write operations can not be retried");
@@ -267,11 +270,9 @@ static struct slice conflict_text(const struct write_item *item, const struct wr
                             "]. current document has seqNo [%" PRId64 "] and primary term [1]",
                             item->if_seq_no, item->if_primary_term, result->seq_no);
     case CONFLICT_MISSING:
-        if (item->if_seq_no != SEQ_NO_ANY)
-            return arena_printf(arena,
-                                "required seqNo [%" PRId64 "], primary term [%" PRId64 "]. but no document was found",
-                                item->if_seq_no, item->if_primary_term);
-        return arena_printf(arena, "document does not exist (expected version [%" PRId64 "])", item->version);
+        return arena_printf(arena,
+                            "required seqNo [%" PRId64 "], primary term [%" PRId64 "]. but no document was found",
+                            item->if_seq_no, item->if_primary_term);
     default:
         return arena_printf(arena, "current version [%" PRId64 "] is different than the one provided [%" PRId64 "]",
                             result->version, item->version);
@@ -407,12 +408,12 @@ static int write_got(struct request *request, const struct write_result *result,
         source = source || slice_is(view->fields[i], "_source");
     /* An upsert whose script wanted nothing left nothing to show. */
     bool missing = result->outcome == WRITE_NOOP && result->version < 0;
-    if ((result->source.data == NULL && !missing) || (!source && view->field_count == 0))
-        return 0;
     if (missing) {
-        buf_lit(buf, ",\"get\":{\"found\":false}");
+        buf_lit(buf, ",\"get\":{\"found\":false}"); /* asked for or not */
         return 0;
     }
+    if (result->source.data == NULL || (!source && view->field_count == 0))
+        return 0;
     /* Of a document that its script deleted only the parts are shown that were asked for by name. */
     bool all =
         view->source == NULL || (view->source->filter.include_count == 0 && view->source->filter.exclude_count == 0);

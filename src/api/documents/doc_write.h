@@ -65,6 +65,10 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
 /* Reads the parts of the path and the parameters that describe a single write. Returns: 0, REQUEST_REFUSED. */
 int write_item_read(struct request *request, struct write_item *item, struct write_asked *ret_asked) TL_MUST_USE;
 
+/* A sequence number or term that no document can have. Returns: REQUEST_REFUSED. */
+int write_refuse_seq_no(struct request *request, int64_t seq_no) TL_MUST_USE;
+int write_refuse_term(struct request *request, int64_t term) TL_MUST_USE;
+
 /* Returns: the number of the shard that an item would go to. */
 uint32_t write_item_shard(struct request *request, const struct write_item *item);
 

@@ -208,10 +208,10 @@ static int make_new(struct update *update, struct problem *ret_problem)
 
     if (source.data == NULL && asked->doc_as_upsert)
         source = asked->doc;
-    if (asked->scripted_upsert && has_script(asked))
-        return run_script(update, source.data == NULL ? SLICE_LIT("{}") : source, ret_problem);
     if (source.data == NULL)
-        return UPDATE_MISSING;
+        return UPDATE_MISSING; /* with scripted_upsert, too: the script is given the upsert */
+    if (asked->scripted_upsert && has_script(asked))
+        return run_script(update, source, ret_problem);
     update->op = UPDATE_CREATE;
     update->source = source;
     return 0;

@@ -15,8 +15,6 @@ static enum conflict_kind check_internal(const struct write_item *item, const st
 {
     if (item->version == VERSION_ANY)
         return CONFLICT_NONE;
-    if (state->version == VERSION_NOT_FOUND)
-        return CONFLICT_MISSING;
     return state->version != item->version ? CONFLICT_VERSION : CONFLICT_NONE;
 }
 
@@ -60,10 +58,6 @@ void version__explain(struct buf *buf, enum conflict_kind conflict, const struct
         buf_printf(buf, "current version [%lld] is higher than the one provided [%lld]", current, wanted);
         return;
     case CONFLICT_MISSING:
-        if (item->if_seq_no == SEQ_NO_ANY) {
-            buf_printf(buf, "document does not exist (expected version [%lld])", wanted);
-            return;
-        }
         buf_printf(buf, "required seqNo [%lld], primary term [%lld]. but no document was found",
                    (long long)item->if_seq_no, (long long)item->if_primary_term);
         return;

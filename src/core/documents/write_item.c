@@ -499,16 +499,32 @@ static int put_updated(struct writing *work, struct writing_item *at, const stru
 static void tell_noop(struct writing *work, struct writing_item *at)
 {
     at->result->outcome = WRITE_NOOP;
-    at->result->version = at->state.version;
-    at->result->seq_no = at->state.seq_no;
+    at->result->version = at->state.live ? at->state.version : VERSION_NOT_FOUND;
+    at->result->seq_no = at->state.live ? at->state.seq_no : SEQ_NO_ANY;
     at->result->routing =
         at->state.live && at->old.routing.data != NULL ? arena_copy(work->run->arena, at->old.routing) : SLICE_NONE;
 }
 
+/* What an update makes anew is created under the update's own condition, which no missing document has met. */
+static int check_made(struct writing *work, struct writing_item *at)
+{
+    const struct write_item *item = at->item;
+
+    if (item->version == VERSION_ANY || !item->update->lone || work->run->dialect != DIALECT_5)
+        return writing__check_version(work, at, true);
+    problem_set(&at->result->problem, work->run->arena, PROBLEM_ACTION_REQUEST_VALIDATION,
+                "Validation Failed: 1: create operations %s. use index instead;",
+                item->version_type == VERSION_INTERNAL ? "do not support explicit versions"
+                                                       : "only support internal versioning");
+    return WRITE_ITEM_FAILED;
+}
+
 static int act(struct writing *work, struct writing_item *at, const struct update *update)
 {
-    int r = 0;
+    int r = update->op == UPDATE_CREATE ? check_made(work, at) : 0;
 
+    if (r != 0)
+        return r;
     if (update->op == UPDATE_INDEX || update->op == UPDATE_CREATE)
         r = put_updated(work, at, update);
     else if (update->op == UPDATE_DELETE)

@@ -77,6 +77,7 @@ struct write_update {
     bool doc_as_upsert;
     bool detect_noop; /* Elasticsearch's default is true */
     bool want_source; /* result.source is wanted */
+    bool lone;        /* a call of its own, not one of a bulk: 5.x then lets no upsert name a version */
 };
 
 struct write_item {
@@ -117,7 +118,7 @@ enum conflict_kind {
     CONFLICT_EXTERNAL,     /* current is higher or equal (external) */
     CONFLICT_EXTERNAL_GTE, /* current is higher (external_gte) */
     CONFLICT_SEQ_NO,
-    CONFLICT_MISSING, /* version or seq_no demanded of a document that does not exist */
+    CONFLICT_MISSING, /* seq_no demanded of a document that does not exist */
     CONFLICT_KIND_COUNT
 };
 

@@ -309,6 +309,9 @@ static void updates_run_scripts(void **state)
     assert_int_equal(box_update(&box, "u", "1", update)->outcome, WRITE_DELETED);
     update.scripted_upsert = true;
     update.script_source = SLICE_LIT("ctx._source.n = 9");
+    update.upsert = SLICE_NONE;
+    assert_int_equal(box_update(&box, "u", "1", update)->problem.type, PROBLEM_DOCUMENT_MISSING);
+    update.upsert = SLICE_LIT("{\"n\":1}");
     struct write_result *result = box_update(&box, "u", "1", update);
     assert_int_equal(result->outcome, WRITE_CREATED);
     assert_int_equal(result->version, 4);
