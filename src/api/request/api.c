@@ -15,6 +15,7 @@
 #include "api/request/handlers.h"
 #include "api/request/media.h"
 #include "api/request/own_path.h"
+#include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
 #include "api/search/searches.h"
@@ -416,7 +417,7 @@ static int dispatch(struct request *request)
         request->query = journal_query_use(request->api->journal, request->transaction);
     if (!gate_enter(request->api->gate, request))
         return REQUEST_PENDING;
-    return request->route->handler(request);
+    return past_handle(request);
 }
 
 void api_handle(struct api *api, struct exchange *exchange)

@@ -10,6 +10,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/instant.h"
+#include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
 #include "base/check.h"
@@ -434,7 +435,7 @@ void request_end_stream(struct request *request)
 
 static int request_enter_handler(struct request *request)
 {
-    return request->route->handler(request);
+    return past_handle(request);
 }
 
 void request_settle(struct request *request, int result)
