@@ -1,0 +1,846 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host's own log, in files. README.md has the format and the invariants.
+ *
+ * Append: cut the entry into the records that fit, write each behind the end, go on in a new segment where one is full.
+ * Sync: sync the files with records that are not durable, and the directory if it has new names; then say so in `durable`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "log/log_file_internal.h"
+
+#define SEGMENT_BYTES_DEFAULT ((uint64_t)16 << 20)
+
+enum { ZEROS_BYTES = 256 << 10, PARTS_MORE = 4 };
+
+static const char durable_name[] = "durable";
+static const char checkpoints_name[] = "checkpoints";
+static const char checkpoints_new_name[] = "checkpoints.new";
+
+static struct log_file *file_of(struct log *log)
+{
+    return (struct log_file *)log;
+}
+
+void log_segment_name(uint64_t number, char name[LOG_NAME_BYTES])
+{
+    snprintf(name, LOG_NAME_BYTES, "%016" PRIx64 ".segment", number);
+}
+
+void log_spare_name(uint64_t number, char name[LOG_NAME_BYTES])
+{
+    snprintf(name, LOG_NAME_BYTES, "spare-%016" PRIx64, number);
+}
+
+struct log_segment *log_file_add_segment(struct log_file *log)
+{
+    if (log->segment_count == log->segment_room) {
+        log->segment_room = 2 * log->segment_room + 8;
+        log->segments = mem_realloc(log->segments, log->segment_room * sizeof *log->segments);
+    }
+    return &log->segments[log->segment_count++];
+}
+
+/* --- Segments ----------------------------------------------------------------------------------------------------- */
+
+/* Makes a spare of zeros, of full length and durable but for its name. Returns: 0 and its number. */
+static int make_spare(struct log_file *log, uint64_t *ret_number)
+{
+    struct log_disk *disk = log->disk;
+    char name[LOG_NAME_BYTES];
+    char *zeros = mem_zalloc(ZEROS_BYTES);
+    int file;
+    pthread_mutex_lock(&log->lock);
+    uint64_t number = log->spare_next++;
+    pthread_mutex_unlock(&log->lock);
+    log_spare_name(number, name);
+    int r = disk->functions->open(disk, name, true, &file);
+    for (uint64_t at = 0; r == 0 && at < log->segment_bytes; at += ZEROS_BYTES) {
+        uint64_t left = log->segment_bytes - at;
+        struct slice part = slice_make(zeros, left < ZEROS_BYTES ? (size_t)left : (size_t)ZEROS_BYTES);
+        r = disk->functions->write(disk, file, at, &part, 1);
+    }
+    if (r == 0)
+        r = disk->functions->sync(disk, file);
+    if (r == 0)
+        disk->functions->close(disk, file);
+    mem_free(zeros);
+    *ret_number = number;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int take_spare(struct log_file *log, uint64_t *ret_number)
+{
+    bool found;
+    pthread_mutex_lock(&log->lock);
+    found = log->spare_count > 0;
+    if (found)
+        *ret_number = log->spare_numbers[--log->spare_count];
+    pthread_mutex_unlock(&log->lock);
+    return found ? 0 : make_spare(log, ret_number);
+}
+
+/* Writes the header into a spare of the right length, durably (invariant 1). */
+static int write_header(struct log_file *log, const char *name, const struct segment_header *header, int *ret_file)
+{
+    struct log_disk *disk = log->disk;
+    char bytes[SEGMENT_HEADER_BYTES];
+    struct slice part = slice_make(bytes, sizeof bytes);
+    uint64_t size;
+    int r = disk->functions->open(disk, name, false, ret_file);
+    if (r != 0)
+        return tl_trace(r < 0 ? r : TL_ERR_IO);
+    segment_header_encode(header, bytes);
+    r = disk->functions->size(disk, *ret_file, &size);
+    if (r == 0 && size != header->bytes)
+        r = DISK_NO_FILE; /* of another length: made before the log's segments had theirs */
+    if (r == 0)
+        r = disk->functions->write(disk, *ret_file, 0, &part, 1);
+    if (r == 0)
+        r = disk->functions->sync(disk, *ret_file);
+    if (r != 0)
+        disk->functions->close(disk, *ret_file);
+    return r < 0 ? tl_trace(r) : r;
+}
+
+/* Puts a header into a spare, whichever can be used. */
+static int prepare_file(struct log_file *log, const struct segment_header *header, char name[LOG_NAME_BYTES],
+                        int *ret_file)
+{
+    int r = DISK_NO_FILE;
+    while (r == DISK_NO_FILE) {
+        uint64_t number;
+        r = take_spare(log, &number);
+        if (r < 0)
+            return tl_trace(r);
+        log_spare_name(number, name);
+        r = write_header(log, name, header, ret_file);
+        if (r == DISK_NO_FILE && log->disk->functions->remove(log->disk, name) < 0)
+            return tl_trace(TL_ERR_IO);
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int log_file_new_segment(struct log_file *log, bool continued)
+{
+    struct segment_header header = {
+        .number = log->segment_count == 0 ? 1 : log->segments[log->segment_count - 1].number + 1,
+        .bytes = log->segment_bytes,
+        .position = log->appended + 1,
+        .chain = log->end.chain,
+        .continued = continued,
+    };
+    char name[LOG_NAME_BYTES], spare[LOG_NAME_BYTES];
+    int file;
+    memcpy(header.identity, log->identity, sizeof header.identity);
+    log_segment_name(header.number, name);
+    int r = log->disk->functions->random(log->disk, &header.use, sizeof header.use);
+    if (r == 0)
+        r = prepare_file(log, &header, spare, &file);
+    if (r == 0 && (r = log->disk->functions->rename(log->disk, spare, name)) < 0)
+        log->disk->functions->close(log->disk, file);
+    if (r < 0)
+        return tl_trace(r);
+    pthread_mutex_lock(&log->lock);
+    *log_file_add_segment(log) = (struct log_segment){
+        .number = header.number,
+        .position = header.position,
+        .chain = header.chain,
+        .continued = continued,
+        .seed = segment_seed(log->identity, header.number, header.use),
+        .file = file,
+    };
+    log->names_unsynced = true;
+    log->end.segment = log->segment_count - 1;
+    log->end.offset = SEGMENT_HEADER_BYTES;
+    pthread_mutex_unlock(&log->lock);
+    return 0;
+}
+
+/* --- Appending ---------------------------------------------------------------------------------------------------- */
+
+/* Where an entry's parts have been written up to. */
+struct source {
+    const struct slice *parts;
+    size_t count;
+    size_t skipped; /* of the first */
+    struct slice *taken;
+    size_t taken_count;
+};
+
+/* Takes the next `len` bytes into `taken`, behind `taken_count`. */
+static void take_bytes(struct source *source, uint64_t len)
+{
+    while (len > 0) {
+        struct slice part = slice_from_offset(source->parts[0], source->skipped);
+        if (part.len > len)
+            part.len = (size_t)len;
+        source->taken[source->taken_count++] = part;
+        source->skipped += part.len;
+        len -= part.len;
+        if (source->skipped == source->parts[0].len) {
+            source->parts++;
+            source->count--;
+            source->skipped = 0;
+        }
+    }
+}
+
+/* Writes one record behind the end; its payload stands in source->taken from 1 on. */
+static int write_record(struct log_file *log, struct record *record, struct source *source)
+{
+    static const char zeros[RECORD_ALIGN];
+    char header[RECORD_HEADER_BYTES];
+    struct log_segment *last = &log->segments[log->segment_count - 1];
+    uint64_t whole = record_bytes(record->len);
+    record->chain = log->end.chain;
+    pthread_mutex_lock(&log->lock);
+    record->durable = log->durable;
+    last->begun++;
+    pthread_mutex_unlock(&log->lock);
+    record_encode(last->seed, record, source->taken + 1, source->taken_count - 1, header);
+    source->taken[0] = slice_make(header, sizeof header);
+    source->taken[source->taken_count++] = slice_make(zeros, (size_t)(whole - RECORD_HEADER_BYTES - record->len));
+    int r = log->disk->functions->write(log->disk, last->file, log->end.offset, source->taken, source->taken_count);
+    if (r < 0)
+        return tl_trace(r);
+    pthread_mutex_lock(&log->lock);
+    last->done++;
+    pthread_mutex_unlock(&log->lock);
+    log->end.offset += whole;
+    log->end.chain = record->sum;
+    return 0;
+}
+
+static enum record_kind kind_of(bool begins, bool ends)
+{
+    return begins ? ends ? RECORD_WHOLE : RECORD_FIRST : ends ? RECORD_LAST : RECORD_MIDDLE;
+}
+
+static int write_entry(struct log_file *log, struct source *source, uint64_t len)
+{
+    bool begins = true;
+    int r = 0;
+    while (r == 0 && len > 0) {
+        if (log->end.offset + RECORD_ROOM_MIN > log->segment_bytes && (r = log_file_new_segment(log, !begins)) < 0)
+            break;
+        uint64_t room = log->segment_bytes - log->end.offset - RECORD_HEADER_BYTES;
+        uint64_t taken = len < room ? len : room;
+        if (taken > UINT32_MAX)
+            taken = UINT32_MAX - UINT32_MAX % RECORD_ALIGN;
+        struct record record = {
+            .len = (uint32_t)taken,
+            .position = log->appended + 1,
+            .kind = kind_of(begins, taken == len),
+        };
+        source->taken_count = 1;
+        take_bytes(source, taken);
+        r = write_record(log, &record, source);
+        len -= taken;
+        begins = false;
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int file_append(struct log *base, const struct slice *parts, size_t count, log_position *ret_position)
+{
+    struct log_file *log = file_of(base);
+    struct source source = {.parts = parts, .count = count};
+    uint64_t len = 0;
+    REQUIRE(!log->read_only);
+    if (log->failed)
+        return tl_trace(TL_ERR_IO);
+    for (size_t i = 0; i < count; i++)
+        len += parts[i].len;
+    source.taken = mem_alloc((count + PARTS_MORE) * sizeof *source.taken);
+    int r = write_entry(log, &source, len);
+    mem_free(source.taken);
+    pthread_mutex_lock(&log->lock);
+    if (r == 0) {
+        log->sealed = false;
+        *ret_position = ++log->appended;
+    }
+    log->failed = r < 0;
+    pthread_mutex_unlock(&log->lock);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* --- Syncing ------------------------------------------------------------------------------------------------------ */
+
+/* Invariant 6. Not synced itself: see README.md. A failure only makes the next opening know less. */
+static void say_durable(struct log_file *log, log_position position)
+{
+    char bytes[RECORD_HEADER_BYTES] = {0};
+    struct slice part = slice_make(bytes, sizeof bytes);
+    log_put_u64(bytes + 8, position);
+    memcpy(bytes + 16, log->identity, LOG_IDENTITY_BYTES);
+    log_put_u32(bytes, crc32c(segment_seed(log->identity, 0, 0), bytes + 4, sizeof bytes - 4));
+    uint64_t slot = log->durable_writes++ % 2;
+    if (log->durable_file >= 0)
+        (void)!log->disk->functions->write(log->disk, log->durable_file, slot * SEGMENT_HEADER_BYTES, &part, 1);
+}
+
+enum { SYNCED_AT_ONCE = 16 };
+
+/* What a sync has to do, taken down under the lock. */
+struct syncing {
+    log_position position;
+    bool names;
+    size_t count;
+    struct log_segment segments[SYNCED_AT_ONCE];
+};
+
+static struct syncing begin_sync(struct log_file *log)
+{
+    struct syncing syncing = {.position = log->appended, .names = log->names_unsynced};
+    for (size_t i = 0; i < log->segment_count && syncing.count < SYNCED_AT_ONCE; i++)
+        if (log->segments[i].synced < log->segments[i].begun)
+            syncing.segments[syncing.count++] = log->segments[i];
+    return syncing;
+}
+
+/* Files of segments that are full and synced are closed; the last one's stays open. */
+static void end_sync(struct log_file *log, const struct syncing *syncing)
+{
+    for (size_t i = 0; i < syncing->count; i++) {
+        const struct log_segment *was = &syncing->segments[i];
+        struct log_segment *segment = &log->segments[was->number - log->segments[0].number];
+        if (was->begun == was->done) /* else a write was under way, which the sync may have missed */
+            segment->synced = was->done;
+        if (segment->synced < segment->begun || segment == &log->segments[log->segment_count - 1])
+            continue;
+        log->disk->functions->close(log->disk, segment->file);
+        segment->file = -1;
+    }
+    if (syncing->position > log->durable)
+        log->durable = syncing->position;
+}
+
+/* One round: everything that was appended when it began, unless that lies in very many files. Requires: sync_lock. */
+static int sync_round(struct log_file *log)
+{
+    struct log_disk *disk = log->disk;
+    int r = 0;
+    pthread_mutex_lock(&log->lock);
+    struct syncing syncing = begin_sync(log);
+    log->names_unsynced = false;
+    pthread_mutex_unlock(&log->lock);
+    for (size_t i = 0; r == 0 && i < syncing.count; i++)
+        r = disk->functions->sync(disk, syncing.segments[i].file);
+    if (r == 0 && syncing.names)
+        r = disk->functions->sync_names(disk);
+    if (r < 0)
+        return tl_trace(r);
+    pthread_mutex_lock(&log->lock);
+    if (syncing.count == SYNCED_AT_ONCE)
+        syncing.position = log->durable; /* there may be more files: another round */
+    end_sync(log, &syncing);
+    pthread_mutex_unlock(&log->lock);
+    say_durable(log, syncing.position);
+    return 0;
+}
+
+static bool is_durable(struct log_file *log, log_position position)
+{
+    pthread_mutex_lock(&log->lock);
+    bool durable = log->durable >= position;
+    pthread_mutex_unlock(&log->lock);
+    return durable;
+}
+
+static int file_sync(struct log *base, log_position position)
+{
+    struct log_file *log = file_of(base);
+    int r = 0;
+    pthread_mutex_lock(&log->sync_lock);
+    while (r == 0 && !is_durable(log, position))
+        r = sync_round(log);
+    pthread_mutex_unlock(&log->sync_lock);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static void file_head(struct log *base, struct log_head *ret_head)
+{
+    struct log_file *log = file_of(base);
+    pthread_mutex_lock(&log->lock);
+    const struct log_segment *oldest = &log->segments[0];
+    *ret_head = (struct log_head){
+        .oldest = log->segment_count == 0 ? 1 : oldest->position + (oldest->continued ? 1 : 0),
+        .appended = log->appended,
+        .durable = log->durable,
+        .sealed = log->sealed,
+    };
+    pthread_mutex_unlock(&log->lock);
+}
+
+static int file_seal(struct log *base)
+{
+    struct log_file *log = file_of(base);
+    struct slice taken[PARTS_MORE];
+    struct source source = {.taken = taken, .taken_count = 1};
+    struct log_head head;
+    file_head(base, &head);
+    if (log->failed)
+        return tl_trace(TL_ERR_IO);
+    int r = file_sync(base, head.appended);
+    if (r < 0 || head.sealed)
+        return r < 0 ? tl_trace(r) : 0;
+    if (log->end.offset + RECORD_ROOM_MIN > log->segment_bytes)
+        r = log_file_new_segment(log, false);
+    struct record record = {.position = log->appended + 1, .kind = RECORD_SEAL};
+    if (r == 0)
+        r = write_record(log, &record, &source);
+    if (r == 0)
+        r = log->disk->functions->sync(log->disk, log->segments[log->segment_count - 1].file);
+    if (r == 0)
+        r = log->disk->functions->sync_names(log->disk);
+    if (r < 0) {
+        log->failed = true;
+        return tl_trace(r);
+    }
+    pthread_mutex_lock(&log->lock);
+    log->sealed = true;
+    pthread_mutex_unlock(&log->lock);
+    return 0;
+}
+
+/* --- Following ---------------------------------------------------------------------------------------------------- */
+
+struct file_cursor {
+    struct log_cursor cursor;
+    struct log_file *log;
+    struct log_reader reader;
+    uint64_t number;       /* of the segment that it reads */
+    log_position position; /* of the entry that it reads next */
+    log_position wanted;   /* what it was asked for: earlier ones are passed over */
+    struct buf entry;      /* the parts of an entry that has several */
+};
+
+/* Finds a segment by its number. Requires: lock. */
+static const struct log_segment *find_segment(const struct log_file *log, uint64_t number)
+{
+    uint64_t oldest = log->segment_count == 0 ? 0 : log->segments[0].number;
+    return number < oldest || number - oldest >= log->segment_count ? NULL : &log->segments[number - oldest];
+}
+
+static int read_segment(struct file_cursor *cursor, uint64_t number)
+{
+    struct log_file *log = cursor->log;
+    pthread_mutex_lock(&log->lock);
+    const struct log_segment *found = find_segment(log, number);
+    struct log_segment segment = found == NULL ? (struct log_segment){0} : *found;
+    uint64_t oldest = log->segment_count == 0 ? 0 : log->segments[0].number;
+    pthread_mutex_unlock(&log->lock);
+    if (segment.number == 0)
+        return number < oldest ? LOG_TRIMMED : LOG_END;
+    if (cursor->reader.disk != NULL && cursor->reader.file >= 0)
+        log->disk->functions->close(log->disk, cursor->reader.file);
+    int r = log_reader_open(&cursor->reader, log, &segment, SEGMENT_HEADER_BYTES, segment.chain);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : LOG_TRIMMED;
+    cursor->number = number;
+    return 0;
+}
+
+static int file_follow(struct log *base, log_position from, struct log_cursor **ret_cursor)
+{
+    struct log_file *log = file_of(base);
+    struct log_head head;
+    file_head(base, &head);
+    if (from < head.oldest)
+        return LOG_TRIMMED;
+    uint64_t number = 0;
+    log_position position = 1;
+    pthread_mutex_lock(&log->lock);
+    for (size_t i = 0; i < log->segment_count; i++)
+        if (i == 0 || (!log->segments[i].continued && log->segments[i].position <= from)) {
+            number = log->segments[i].number;
+            position = log->segments[i].position;
+        }
+    pthread_mutex_unlock(&log->lock);
+    struct file_cursor *cursor = mem_zalloc(sizeof *cursor);
+    *cursor = (struct file_cursor){
+        .cursor = {base->functions},
+        .log = log,
+        .reader = {.file = -1},
+        .position = position,
+        .wanted = from,
+        .entry = BUF_INIT(BUF_UNLIMITED),
+    };
+    int r = number == 0 ? 0 : read_segment(cursor, number);
+    if (r != 0) {
+        log_unfollow(&cursor->cursor);
+        return r < 0 ? tl_trace(r) : LOG_TRIMMED;
+    }
+    *ret_cursor = &cursor->cursor;
+    return 0;
+}
+
+/* What was there is no record: damage, unless the segment was let go of meanwhile. */
+static int explain_unsound(struct file_cursor *cursor)
+{
+    pthread_mutex_lock(&cursor->log->lock);
+    bool there = find_segment(cursor->log, cursor->number) != NULL;
+    pthread_mutex_unlock(&cursor->log->lock);
+    return there ? tl_trace(TL_ERR_CORRUPT) : LOG_TRIMMED;
+}
+
+/* Reads one record, in the next segment where this one is full. */
+static int next_record(struct file_cursor *cursor, struct record *ret_record, struct slice *ret_payload)
+{
+    int r = log_reader_next(&cursor->reader, ret_record, ret_payload);
+    while (r == READER_END) {
+        r = read_segment(cursor, cursor->number + 1);
+        if (r == 0)
+            r = log_reader_next(&cursor->reader, ret_record, ret_payload);
+        else
+            return r < 0 ? tl_trace(r) : r == LOG_END ? tl_trace(TL_ERR_CORRUPT) : r;
+    }
+    if (r == READER_UNSOUND)
+        return explain_unsound(cursor);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Reads the records of the next entry. */
+static int next_entry(struct file_cursor *cursor, struct slice *ret_bytes)
+{
+    struct record record;
+    struct slice payload;
+    bool several = false;
+    buf_clear(&cursor->entry);
+    for (;;) {
+        int r = next_record(cursor, &record, &payload);
+        if (r != 0)
+            return r < 0 ? tl_trace(r) : r;
+        if (record.kind == RECORD_SEAL)
+            continue;
+        if (record.position != cursor->position)
+            return explain_unsound(cursor);
+        if (record.kind == RECORD_WHOLE) {
+            *ret_bytes = payload;
+            break;
+        }
+        several = true;
+        buf_slice(&cursor->entry, payload);
+        if (record.kind == RECORD_LAST)
+            break;
+    }
+    if (several)
+        *ret_bytes = buf_view(&cursor->entry);
+    cursor->position++;
+    return 0;
+}
+
+static int file_next(struct log_cursor *base, struct log_entry *ret_entry)
+{
+    struct file_cursor *cursor = (struct file_cursor *)base;
+    struct slice bytes = SLICE_NONE;
+    struct log_head head;
+    file_head(&cursor->log->log, &head);
+    for (;;) {
+        if (cursor->position > head.appended)
+            return LOG_END;
+        int r = next_entry(cursor, &bytes);
+        if (r != 0)
+            return r < 0 ? tl_trace(r) : r;
+        if (cursor->position > cursor->wanted)
+            break;
+    }
+    *ret_entry = (struct log_entry){cursor->position - 1, bytes};
+    return 0;
+}
+
+static void file_unfollow(struct log_cursor *base)
+{
+    struct file_cursor *cursor = (struct file_cursor *)base;
+    log_reader_close(&cursor->reader);
+    buf_deinit(&cursor->entry);
+    mem_free(cursor);
+}
+
+/* --- Trimming ----------------------------------------------------------------------------------------------------- */
+
+/* Takes the oldest segment out of the list. Returns: its number; 0: something in it may still be wanted. */
+static uint64_t take_oldest(struct log_file *log, log_position before)
+{
+    uint64_t number = 0;
+    pthread_mutex_lock(&log->lock);
+    if (log->segment_count > 1 && log->segments[0].synced == log->segments[0].begun) {
+        const struct log_segment *following = &log->segments[1];
+        log_position newest_within = following->continued ? following->position : following->position - 1;
+        if (newest_within < before) {
+            number = log->segments[0].number;
+            memmove(log->segments, log->segments + 1, --log->segment_count * sizeof *log->segments);
+            log->end.segment--;
+        }
+    }
+    pthread_mutex_unlock(&log->lock);
+    return number;
+}
+
+static int let_go(struct log_file *log, uint64_t number)
+{
+    char name[LOG_NAME_BYTES], spare[LOG_NAME_BYTES];
+    bool kept;
+    log_segment_name(number, name);
+    pthread_mutex_lock(&log->lock);
+    kept = log->spare_count < log->spares_max;
+    uint64_t spare_number = log->spare_next;
+    log->spare_next += kept;
+    pthread_mutex_unlock(&log->lock);
+    if (!kept)
+        return log->disk->functions->remove(log->disk, name);
+    log_spare_name(spare_number, spare);
+    int r = log->disk->functions->rename(log->disk, name, spare);
+    if (r < 0)
+        return tl_trace(r);
+    pthread_mutex_lock(&log->lock);
+    log->spare_numbers[log->spare_count++] = spare_number;
+    pthread_mutex_unlock(&log->lock);
+    return 0;
+}
+
+/*
+ * The names go one after the other and are synced between, so that a power cut leaves no gap. Whoever appends must not do so
+ * meanwhile: the list of segments is his too.
+ */
+static int file_trim(struct log *base, log_position before)
+{
+    struct log_file *log = file_of(base);
+    uint64_t number;
+    int r = 0;
+    REQUIRE(!log->read_only);
+    while (r == 0 && (number = take_oldest(log, before)) != 0) {
+        r = let_go(log, number);
+        if (r == 0)
+            r = log->disk->functions->sync_names(log->disk);
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int log_file_prepare(struct log *base)
+{
+    struct log_file *log = file_of(base);
+    uint64_t number;
+    for (;;) {
+        pthread_mutex_lock(&log->lock);
+        bool enough = log->read_only || log->spare_count >= log->spares_max;
+        pthread_mutex_unlock(&log->lock);
+        if (enough)
+            return 0;
+        int r = make_spare(log, &number);
+        if (r < 0)
+            return tl_trace(r);
+        pthread_mutex_lock(&log->lock);
+        log->spare_numbers[log->spare_count++] = number;
+        pthread_mutex_unlock(&log->lock);
+    }
+}
+
+/* --- Checkpoints -------------------------------------------------------------------------------------------------- */
+
+/* The file: checksum 0, zero 4, and twice position, length of the place, place. */
+static void encode_checkpoints(const struct log_checkpoint *checkpoints, struct buf *buf)
+{
+    char number[8];
+    buf_append(buf, "\0\0\0\0\0\0\0\0", 8);
+    for (int i = 0; i < 2; i++) {
+        log_put_u64(number, checkpoints[i].position);
+        buf_append(buf, number, 8);
+        log_put_u64(number, checkpoints[i].place.len);
+        buf_append(buf, number, 8);
+        buf_slice(buf, checkpoints[i].place);
+    }
+    log_put_u32(buf->data, crc32c(0, buf->data + 4, buf->len - 4));
+}
+
+static bool decode_checkpoint(struct slice *bytes, struct log_checkpoint *ret_checkpoint)
+{
+    struct slice place;
+    if (bytes->len < 16)
+        return false;
+    uint64_t position = log_get_u64(bytes->data);
+    uint64_t len = log_get_u64(bytes->data + 8);
+    *bytes = slice_from_offset(*bytes, 16);
+    if (len > LOG_PLACE_MAX || !slice_take(bytes, (size_t)len, &place))
+        return false;
+    *ret_checkpoint = (struct log_checkpoint){position, slice_make(mem_strdup(place.data, place.len), place.len)};
+    return true;
+}
+
+static bool decode_checkpoints(struct log_file *log, struct slice bytes)
+{
+    if (bytes.len < 8 || log_get_u32(bytes.data) != crc32c(0, bytes.data + 4, bytes.len - 4))
+        return false;
+    bytes = slice_from_offset(bytes, 8);
+    return decode_checkpoint(&bytes, &log->checkpoints[0]) && decode_checkpoint(&bytes, &log->checkpoints[1]) &&
+           bytes.len == 0;
+}
+
+/* Returns: 0; 1 the file is damaged; fatal codes. */
+static int read_checkpoints(struct log_file *log)
+{
+    enum { BYTES_MAX = 8 + 2 * (16 + LOG_PLACE_MAX) + 1 };
+    char *bytes = mem_alloc(BYTES_MAX);
+    size_t len = 0;
+    int file;
+    int r = log->disk->functions->open(log->disk, checkpoints_name, false, &file);
+    bool there = r == 0;
+    if (there) {
+        r = log->disk->functions->read(log->disk, file, 0, bytes, BYTES_MAX, &len);
+        log->disk->functions->close(log->disk, file);
+    }
+    if (r == 0 && !decode_checkpoints(log, slice_make(bytes, len)))
+        r = 1;
+    else if (r == DISK_NO_FILE && !there)
+        r = 0;
+    mem_free(bytes);
+    return r < 0 ? tl_trace(r) : r;
+}
+
+static void forget_checkpoint(struct log_checkpoint *checkpoint)
+{
+    mem_free((char *)(uintptr_t)checkpoint->place.data);
+    *checkpoint = (struct log_checkpoint){0};
+}
+
+/* Writes a new file, makes it durable, and puts it in the place of the old one. */
+static int write_checkpoints(struct log_file *log, const struct log_checkpoint *checkpoints)
+{
+    struct log_disk *disk = log->disk;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    int file;
+    int r = disk->functions->remove(disk, checkpoints_new_name);
+    if (r == 0)
+        r = disk->functions->open(disk, checkpoints_new_name, true, &file);
+    if (r == 0) {
+        encode_checkpoints(checkpoints, &buf);
+        struct slice part = buf_view(&buf);
+        r = disk->functions->write(disk, file, 0, &part, 1);
+        if (r == 0)
+            r = disk->functions->sync(disk, file);
+        disk->functions->close(disk, file);
+    }
+    if (r == 0)
+        r = disk->functions->rename(disk, checkpoints_new_name, checkpoints_name);
+    if (r == 0)
+        r = disk->functions->sync_names(disk);
+    buf_deinit(&buf);
+    return r == 0 ? 0 : tl_trace(r < 0 ? r : TL_ERR_IO);
+}
+
+static int file_put_checkpoint(struct log *base, const struct log_checkpoint *checkpoint)
+{
+    struct log_file *log = file_of(base);
+    REQUIRE(is_durable(log, checkpoint->position));
+    pthread_mutex_lock(&log->sync_lock);
+    struct log_checkpoint both[2] = {*checkpoint, log->checkpoints[0]};
+    int r = write_checkpoints(log, both);
+    if (r == 0) {
+        pthread_mutex_lock(&log->lock);
+        forget_checkpoint(&log->checkpoints[1]);
+        log->checkpoints[1] = log->checkpoints[0];
+        log->checkpoints[0] = (struct log_checkpoint){
+            checkpoint->position,
+            slice_make(mem_strdup(checkpoint->place.data, checkpoint->place.len), checkpoint->place.len)};
+        pthread_mutex_unlock(&log->lock);
+    }
+    pthread_mutex_unlock(&log->sync_lock);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int file_get_checkpoint(struct log *base, unsigned back, char *buffer, struct log_checkpoint *ret_checkpoint)
+{
+    struct log_file *log = file_of(base);
+    pthread_mutex_lock(&log->lock);
+    struct log_checkpoint found = log->checkpoints[back];
+    if (found.place.len > 0)
+        memcpy(buffer, found.place.data, found.place.len);
+    pthread_mutex_unlock(&log->lock);
+    if (found.position == 0 && found.place.len == 0)
+        return LOG_NOT_FOUND;
+    *ret_checkpoint = (struct log_checkpoint){found.position, slice_make(buffer, found.place.len)};
+    return 0;
+}
+
+/* --- Opening and closing ------------------------------------------------------------------------------------------ */
+
+static void file_close(struct log *base)
+{
+    struct log_file *log = file_of(base);
+    for (size_t i = 0; i < log->segment_count; i++)
+        if (log->segments[i].file >= 0)
+            log->disk->functions->close(log->disk, log->segments[i].file);
+    if (log->durable_file >= 0)
+        log->disk->functions->close(log->disk, log->durable_file);
+    for (int i = 0; i < 2; i++)
+        forget_checkpoint(&log->checkpoints[i]);
+    mem_free(log->segments);
+    pthread_mutex_destroy(&log->lock);
+    pthread_mutex_destroy(&log->sync_lock);
+    log->disk->functions->free(log->disk);
+    mem_free(log);
+}
+
+static const struct log_functions functions = {
+    .append = file_append,
+    .sync = file_sync,
+    .head = file_head,
+    .follow = file_follow,
+    .next = file_next,
+    .unfollow = file_unfollow,
+    .trim = file_trim,
+    .put_checkpoint = file_put_checkpoint,
+    .get_checkpoint = file_get_checkpoint,
+    .seal = file_seal,
+    .close = file_close,
+};
+
+static int open_files(struct log_file *log, char **ret_reason)
+{
+    static const char damaged[] = "the log of commands: the file 'checkpoints' is damaged";
+    int r = log->disk->functions->open(log->disk, durable_name, false, &log->durable_file);
+    if (r == DISK_NO_FILE)
+        log->durable_file = -1;
+    if (r < 0)
+        return tl_trace(r);
+    r = read_checkpoints(log);
+    if (r > 0) {
+        *ret_reason = mem_strdup(damaged, sizeof damaged - 1);
+        return tl_trace(TL_ERR_CORRUPT);
+    }
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int log_file_open(struct log_disk *disk, const struct log_file_options *options, struct log **ret_log,
+                  char **ret_reason)
+{
+    struct log_file *log = mem_zalloc(sizeof *log);
+    log->log.functions = &functions;
+    log->disk = disk;
+    log->segment_bytes = options->segment_bytes == 0 ? SEGMENT_BYTES_DEFAULT : options->segment_bytes;
+    log->spares_max = options->spares_max < 64 ? options->spares_max : 64;
+    log->read_only = options->read_only;
+    log->durable_file = -1;
+    log->spare_next = 1;
+    REQUIRE(log->segment_bytes % SEGMENT_HEADER_BYTES == 0 && log->segment_bytes >= 2 * SEGMENT_HEADER_BYTES);
+    pthread_mutex_init(&log->lock, NULL);
+    pthread_mutex_init(&log->sync_lock, NULL);
+    *ret_reason = NULL;
+    int r = open_files(log, ret_reason);
+    if (r == 0)
+        r = log_file_recover(log, ret_reason);
+    if (r == 0 && log->durable_file < 0 && !log->read_only)
+        r = disk->functions->open(disk, durable_name, true, &log->durable_file);
+    if (r == 0 && !log->read_only)
+        say_durable(log, log->durable);
+    if (r < 0) {
+        log_close(&log->log);
+        return tl_trace(r);
+    }
+    *ret_log = &log->log;
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host's own log, in files; README.md, "The file log". */
+#ifndef TL_LOG_LOG_FILE_H
+#define TL_LOG_LOG_FILE_H
+
+#include "log/log.h"
+#include "log/log_disk.h"
+
+struct log_file_options {
+    uint64_t segment_bytes; /* a multiple of 512, at least 1024; 0: 16 MiB. A log that is there keeps its own. */
+    unsigned spares_max;    /* how many segments are kept for use again; others are removed */
+    bool read_only;         /* for looking: nothing is repaired, appended, trimmed */
+};
+
+/*
+ * Opens the log on a disk, or makes it.
+ * Returns: 0; TL_ERR_CORRUPT where durable bytes are damaged or gone, TL_ERR_VERSION, TL_ERR_IO, with *ret_reason saying where
+ * (mem_free). Owns: the caller, by log_close(), and the log its disk, in every case.
+ */
+int log_file_open(struct log_disk *disk, const struct log_file_options *options, struct log **ret_log,
+                  char **ret_reason) TL_MUST_USE;
+
+/* Writes spares in advance, so that no append has to. For a thread that has the time. */
+int log_file_prepare(struct log *log) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A disk in memory; see disk_sim.h. */
+#include "disk_sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+enum { FILES_MAX = 4096, NAMES_MAX = 512, CHANGES_MAX = 4096, NAME_BYTES = 48 };
+
+/* Contents: as the process sees them, and as they are on the platter. */
+struct content {
+    char *now;
+    size_t now_len;
+    size_t room;
+    char *kept;
+    size_t kept_len;
+    bool dirty;
+};
+
+struct name {
+    char text[NAME_BYTES];
+    int content; /* -1: no such name */
+};
+
+/* One of names, whole or not at all: a file gets a name, or loses it (-1), and with a rename another name goes. */
+struct change {
+    char text[NAME_BYTES];
+    int content;
+    char gone[NAME_BYTES]; /* empty: none */
+};
+
+struct names {
+    struct name items[NAMES_MAX];
+    size_t count;
+};
+
+struct disk_sim {
+    struct rng rng;
+    struct content contents[FILES_MAX];
+    size_t content_count;
+    struct names now;
+    struct names kept;
+    struct change changes[CHANGES_MAX]; /* of names, since they were synced */
+    size_t change_count;
+    uint64_t operations;
+    uint64_t dies_at;
+    bool died;
+};
+
+struct handle {
+    struct log_disk disk;
+    struct disk_sim *sim;
+};
+
+static struct disk_sim *sim_of(struct log_disk *disk)
+{
+    return ((struct handle *)disk)->sim;
+}
+
+static bool dead(struct disk_sim *sim)
+{
+    return sim->died;
+}
+
+/* Returns: whether the operation happens. */
+static bool operate(struct disk_sim *sim)
+{
+    sim->died = sim->died || sim->operations >= sim->dies_at;
+    sim->operations += !sim->died;
+    return !sim->died;
+}
+
+static struct name *find(struct names *names, const char *text)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->items[i].text, text) == 0)
+            return &names->items[i];
+    return NULL;
+}
+
+static void set_in(struct names *names, const char *text, int content)
+{
+    struct name *found = find(names, text);
+    if (found == NULL) {
+        REQUIRE(names->count < NAMES_MAX);
+        found = &names->items[names->count++];
+        snprintf(found->text, sizeof found->text, "%s", text);
+    }
+    found->content = content;
+}
+
+static int content_of(struct names *names, const char *text)
+{
+    struct name *found = find(names, text);
+    return found == NULL ? -1 : found->content;
+}
+
+static void set_name(struct disk_sim *sim, const char *text, int content)
+{
+    REQUIRE(sim->change_count < CHANGES_MAX);
+    struct change *change = &sim->changes[sim->change_count++];
+    change->gone[0] = '\0';
+    snprintf(change->text, sizeof change->text, "%s", text);
+    change->content = content;
+    set_in(&sim->now, text, content);
+}
+
+static int sim_open(struct log_disk *disk, const char *name, bool create, int *ret_file)
+{
+    struct disk_sim *sim = sim_of(disk);
+    int content = content_of(&sim->now, name);
+    if (dead(sim))
+        return TL_ERR_IO;
+    if (content < 0) {
+        if (!create)
+            return DISK_NO_FILE;
+        if (!operate(sim))
+            return TL_ERR_IO;
+        REQUIRE(sim->content_count < FILES_MAX);
+        content = (int)sim->content_count++;
+        set_name(sim, name, content);
+    }
+    *ret_file = content;
+    return 0;
+}
+
+static void sim_close(struct log_disk *disk, int file)
+{
+    REQUIRE((size_t)file < sim_of(disk)->content_count);
+}
+
+static int sim_read(struct log_disk *disk, int file, uint64_t offset, void *bytes, size_t len, size_t *ret_len)
+{
+    const struct content *content = &sim_of(disk)->contents[file];
+    size_t left = offset >= content->now_len ? 0 : content->now_len - (size_t)offset;
+    if (dead(sim_of(disk)))
+        return TL_ERR_IO;
+    *ret_len = len < left ? len : left;
+    if (*ret_len > 0)
+        memcpy(bytes, content->now + offset, *ret_len);
+    return 0;
+}
+
+static void grow(struct content *content, size_t len)
+{
+    if (len > content->room) {
+        content->now = mem_realloc(content->now, len * 2);
+        content->kept = mem_realloc(content->kept, len * 2);
+        content->room = len * 2;
+    }
+    if (len > content->now_len) {
+        memset(content->now + content->now_len, 0, len - content->now_len);
+        content->now_len = len;
+    }
+}
+
+/* A write that the machine dies in has written some of its bytes. */
+static int sim_write(struct log_disk *disk, int file, uint64_t offset, const struct slice *parts, size_t count)
+{
+    struct disk_sim *sim = sim_of(disk);
+    struct content *content = &sim->contents[file];
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++)
+        len += parts[i].len;
+    bool died = sim->died;
+    bool whole = operate(sim);
+    size_t kept = whole ? len : died ? 0 : (size_t)rng_below(&sim->rng, len + 1);
+    for (size_t i = 0; i < count && kept > 0; i++) {
+        size_t taken = parts[i].len < kept ? parts[i].len : kept;
+        grow(content, (size_t)offset + taken);
+        if (taken > 0)
+            memcpy(content->now + offset, parts[i].data, taken);
+        content->dirty = true;
+        offset += taken;
+        kept -= taken;
+    }
+    return whole ? 0 : TL_ERR_IO;
+}
+
+static int sim_size(struct log_disk *disk, int file, uint64_t *ret_size)
+{
+    *ret_size = sim_of(disk)->contents[file].now_len;
+    return dead(sim_of(disk)) ? TL_ERR_IO : 0;
+}
+
+static void keep(struct content *content)
+{
+    if (content->now_len > 0)
+        memcpy(content->kept, content->now, content->now_len);
+    content->kept_len = content->now_len;
+    content->dirty = false;
+}
+
+static int sim_sync(struct log_disk *disk, int file)
+{
+    struct disk_sim *sim = sim_of(disk);
+    if (!operate(sim))
+        return TL_ERR_IO;
+    keep(&sim->contents[file]);
+    return 0;
+}
+
+static int sim_rename(struct log_disk *disk, const char *from, const char *to)
+{
+    struct disk_sim *sim = sim_of(disk);
+    int content = content_of(&sim->now, from);
+    if (content < 0 || !operate(sim))
+        return TL_ERR_IO;
+    set_name(sim, to, content);
+    snprintf(sim->changes[sim->change_count - 1].gone, NAME_BYTES, "%s", from);
+    set_in(&sim->now, from, -1);
+    return 0;
+}
+
+static int sim_remove(struct log_disk *disk, const char *name)
+{
+    struct disk_sim *sim = sim_of(disk);
+    if (content_of(&sim->now, name) < 0)
+        return dead(sim) ? TL_ERR_IO : 0;
+    if (!operate(sim))
+        return TL_ERR_IO;
+    set_name(sim, name, -1);
+    return 0;
+}
+
+static int sim_sync_names(struct log_disk *disk)
+{
+    struct disk_sim *sim = sim_of(disk);
+    if (!operate(sim))
+        return TL_ERR_IO;
+    sim->kept = sim->now;
+    sim->change_count = 0;
+    return 0;
+}
+
+static int sim_list(struct log_disk *disk, void (*visit)(void *context, const char *name), void *context)
+{
+    struct disk_sim *sim = sim_of(disk);
+    for (size_t i = 0; i < sim->now.count; i++)
+        if (sim->now.items[i].content >= 0)
+            visit(context, sim->now.items[i].text);
+    return dead(sim) ? TL_ERR_IO : 0;
+}
+
+static int sim_random(struct log_disk *disk, void *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        ((char *)bytes)[i] = (char)rng_next(&sim_of(disk)->rng);
+    return 0;
+}
+
+static void sim_free_handle(struct log_disk *disk)
+{
+    mem_free(disk);
+}
+
+static const struct log_disk_functions functions = {
+    .open = sim_open,
+    .close = sim_close,
+    .read = sim_read,
+    .write = sim_write,
+    .size = sim_size,
+    .sync = sim_sync,
+    .rename = sim_rename,
+    .remove = sim_remove,
+    .sync_names = sim_sync_names,
+    .list = sim_list,
+    .random = sim_random,
+    .free = sim_free_handle,
+};
+
+/* --- The machine -------------------------------------------------------------------------------------------------- */
+
+struct disk_sim *disk_sim_new(uint64_t seed)
+{
+    struct disk_sim *sim = mem_zalloc(sizeof *sim);
+    rng_init(&sim->rng, seed);
+    sim->dies_at = UINT64_MAX;
+    return sim;
+}
+
+void disk_sim_free(struct disk_sim *sim)
+{
+    for (size_t i = 0; i < sim->content_count; i++) {
+        mem_free(sim->contents[i].now);
+        mem_free(sim->contents[i].kept);
+    }
+    mem_free(sim);
+}
+
+struct log_disk *disk_sim_disk(struct disk_sim *sim)
+{
+    struct handle *handle = mem_zalloc(sizeof *handle);
+    *handle = (struct handle){{&functions}, sim};
+    return &handle->disk;
+}
+
+void disk_sim_die_after(struct disk_sim *sim, uint64_t operations)
+{
+    sim->dies_at = operations == UINT64_MAX ? UINT64_MAX : sim->operations + operations;
+    sim->died = false;
+}
+
+uint64_t disk_sim_operations(const struct disk_sim *sim)
+{
+    return sim->operations;
+}
+
+/* Each sector that was written since the last sync is as before or as after. */
+static void cut_content(struct disk_sim *sim, struct content *content)
+{
+    bool longer = content->now_len > content->kept_len && rng_below(&sim->rng, 2) == 0;
+    size_t len = longer ? content->now_len : content->kept_len;
+    if (!content->dirty)
+        return;
+    for (size_t at = 0; at < content->now_len && at < len; at += DISK_SIM_SECTOR) {
+        size_t end = at + DISK_SIM_SECTOR < len ? at + DISK_SIM_SECTOR : len;
+        if (rng_below(&sim->rng, 2) == 0)
+            continue;
+        for (size_t i = at; i < end; i++)
+            content->now[i] = i < content->kept_len ? content->kept[i] : 0;
+    }
+    content->now_len = len;
+    keep(content);
+}
+
+void disk_sim_cut_power(struct disk_sim *sim)
+{
+    for (size_t i = 0; i < sim->content_count; i++)
+        cut_content(sim, &sim->contents[i]);
+    size_t done = (size_t)rng_below(&sim->rng, sim->change_count + 1);
+    for (size_t i = 0; i < done; i++) {
+        set_in(&sim->kept, sim->changes[i].text, sim->changes[i].content);
+        if (sim->changes[i].gone[0] != '\0')
+            set_in(&sim->kept, sim->changes[i].gone, -1);
+    }
+    sim->now = sim->kept;
+    sim->change_count = 0;
+    disk_sim_die_after(sim, UINT64_MAX);
+}
+
+struct disk_sim *disk_sim_copy(const struct disk_sim *sim)
+{
+    struct disk_sim *copy = mem_dup(sim, sizeof *sim);
+    for (size_t i = 0; i < copy->content_count; i++) {
+        struct content *content = &copy->contents[i];
+        if (content->room == 0)
+            continue;
+        content->now = mem_dup(content->now, content->room);
+        content->kept = mem_dup(content->kept, content->room);
+    }
+    return copy;
+}
+
+const char *disk_sim_file(struct disk_sim *sim, size_t i, char **ret_bytes, size_t *ret_len)
+{
+    for (size_t j = 0; j < sim->now.count; j++) {
+        if (sim->now.items[j].content < 0 || i-- > 0)
+            continue;
+        struct content *content = &sim->contents[sim->now.items[j].content];
+        *ret_bytes = content->now;
+        *ret_len = content->now_len;
+        return sim->now.items[j].text;
+    }
+    return NULL;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Goal: promise 6 of src/log/README.md: one appends, one syncs, two follow, on real files. */
+#include "../../lib/unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log/log_file.h"
+
+enum { LEN_MAX = 5000 };
+
+/* An entry's bytes follow from its number. */
+static struct slice entry_of(unsigned number, char *buffer)
+{
+    size_t len = number % 7 == 0 ? LEN_MAX : 1 + number * 37 % 300;
+    memset(buffer, (char)number, len);
+    return slice_make(buffer, len);
+}
+
+enum { THREADS_ENTRIES = 1000 };
+
+static void *sync_always(void *context)
+{
+    struct log_head head = {0};
+    while (head.durable < THREADS_ENTRIES) {
+        log_head(context, &head);
+        if (log_sync(context, head.appended) != 0)
+            return context;
+    }
+    return NULL;
+}
+
+static void *follow_all(void *context)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+    char buffer[LEN_MAX];
+    if (log_follow(context, 1, &cursor) != 0)
+        return context;
+    for (unsigned next = 1; next <= THREADS_ENTRIES;) {
+        int r = log_next(cursor, &entry);
+        if (r == 0 && (entry.position != next || !slice_equal(entry.bytes, entry_of(next, buffer))))
+            r = TL_ERR_CORRUPT;
+        if (r < 0)
+            return context;
+        next += r == 0;
+    }
+    log_unfollow(cursor);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    char directory[] = "/tmp/log_test.XXXXXX", command[64];
+    struct log_disk *disk;
+    struct log *log;
+    char *reason;
+    pthread_t threads[3];
+    void *failed;
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(log_disk_open(directory, &disk), 0);
+    assert_int_equal(log_file_open(disk, &(struct log_file_options){.segment_bytes = 128 << 10}, &log, &reason), 0);
+    pthread_create(&threads[0], NULL, sync_always, log);
+    pthread_create(&threads[1], NULL, follow_all, log);
+    pthread_create(&threads[2], NULL, follow_all, log);
+    for (unsigned i = 1; i <= THREADS_ENTRIES; i++) {
+        char buffer[LEN_MAX];
+        struct slice entry = entry_of(i, buffer);
+        log_position position;
+        assert_int_equal(log_append(log, &entry, 1, &position), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    log_close(log);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads)};
+    return cmocka_run_group_tests_name("log_threads", tests, NULL, NULL);
+}
