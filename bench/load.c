@@ -140,10 +140,10 @@ void load_http(struct connection *c, const char *method, const char *body, const
     va_end(arguments);
     int n;
     if (body == NULL)
-        n = snprintf(c->request, sizeof c->request, "%s %s HTTP/1.1\r\nHost: l\r\n\r\n", method, path);
+        n = snprintf(c->request, sizeof c->request, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method, path);
     else
         n = snprintf(c->request, sizeof c->request,
-                     "%s %s HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                     "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                      method, path, strlen(body), body);
     c->request_len = (size_t)n;
 }

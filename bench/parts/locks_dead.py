@@ -39,7 +39,7 @@ class Wire:
 
     def send(self, method, path, body=None):
         text = b"" if body is None else json.dumps(body).encode()
-        self.socket.sendall(("%s %s HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        self.socket.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
                              % (method, path, len(text))).encode() + text)
 
     def receive(self):

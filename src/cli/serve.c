@@ -28,6 +28,7 @@ enum {
 struct serve_options {
     const char *data;
     char *host;
+    const char **host_names; /* texts are the command line's and the environment's */
     const char *node_name;
     const char *cluster_name;
     struct store_options store;
@@ -51,6 +52,7 @@ struct server {
 
 enum {
     OPTION_HISTORY = 256,
+    OPTION_HOST_NAME,
     OPTION_CACHE,
     OPTION_WRITE_BUFFER,
     OPTION_MAX_BODY,
@@ -72,6 +74,8 @@ enum {
 static const struct argp_option options[] = {
     {"data", 'd', "DIR", 0, "Where the data is kept; made when missing (./tidelock-data)", 1},
     {"listen", 'l', "HOST:PORT", 0, "Where to listen (127.0.0.1:9200); port 0 takes a free one", 1},
+    {"host-name", OPTION_HOST_NAME, "NAME", 0,
+     "What clients may call this host, besides localhost and addresses; repeatable, or with commas between", 1},
     {"history", OPTION_HISTORY, "TIME", 0, "How far back reads may go (1h)", 2},
     {"cache", OPTION_CACHE, "SIZE", 0, "Memory for blocks of the store (64m)", 2},
     {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes not yet in files (64m)", 2},
@@ -102,6 +106,25 @@ static void set_log_level(const struct argp_state *state, const char *text)
     arguments_error(state, "--log-level: '%s' is none of debug, info, warning, error", text);
 }
 
+static void add_host_name(struct serve_options *o, const char *name)
+{
+    size_t count = o->http.host_name_count;
+    o->host_names = mem_realloc(o->host_names, (count + 1) * sizeof *o->host_names);
+    o->host_names[count] = name;
+    o->http.host_name_count = count + 1;
+}
+
+/* Letters, digits, '-', '_' and '.', as in a request's Host without its port; the names are cut apart where they stand. */
+static void add_host_names(const struct argp_state *state, struct serve_options *o, char *text)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    for (char *name = strsep(&text, ","); name != NULL; name = strsep(&text, ",")) {
+        if (*name == '\0' || name[strspn(name, allowed)] != '\0')
+            arguments_error(state, "--host-name: '%s' is no name of a host; give it as in a URL, without a port", name);
+        add_host_name(o, name);
+    }
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct serve_options *o = state->input;
@@ -111,6 +134,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         mem_free(o->host);
         arguments_address(state, text, &o->host, &o->http.port);
         break;
+    case OPTION_HOST_NAME: add_host_names(state, o, text); break;
     case OPTION_HISTORY: o->journal.history_us = arguments_duration(state, "history", text); break;
     case OPTION_CACHE: o->store.cache_bytes = arguments_size(state, "cache", text); break;
     case OPTION_WRITE_BUFFER: o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text); break;
@@ -350,6 +374,8 @@ static void defaults(struct serve_options *o, char host_name[static 65])
 static void share(struct serve_options *o)
 {
     o->http.host = o->host;
+    add_host_name(o, o->host);
+    o->http.host_names = o->host_names;
     o->store.directory = o->journal.directory = o->api.data_directory = slice_from(o->data);
     o->api.script = o->limits.script;
     o->api.body_bytes_max = o->http.body_bytes_max;
@@ -400,6 +426,7 @@ int command_serve(int argc, char **argv)
     int status = stack_run(serve, &serving);
     if (status < 0)
         log_error("cannot start a thread");
+    mem_free(o.host_names);
     mem_free(o.host);
     return status == 0 ? 0 : 1;
 }

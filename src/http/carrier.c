@@ -149,7 +149,10 @@ static void carrier_clear(struct carrier *carrier)
     carrier->mhd = NULL;
     carrier->dropped = 0;
     carrier->head_seen = carrier->handed_over = false;
+    carrier->last = false;
     carrier->refusal = NULL;
+    carrier->target = SLICE_NONE;
+    carrier->target_at = NULL;
     carrier->disconnect_told = carrier->connection_done = carrier->handler_done = false;
     carrier->stream_closed = carrier->stream_suspended = carrier->stream_broken = false;
     carrier->stream_sent = 0;

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "http/http_internal.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <time.h>
 
 enum { NO_SLOT = UINT32_MAX, SLOTS_SPARE = 64 /* libmicrohttpd counts a connection out before it tells us */ };
@@ -57,6 +59,17 @@ void connection_enter(struct connection *connection, enum phase phase, size_t by
     atomic_store_explicit(&connection->phase, phase, memory_order_release);
 }
 
+/* 127.0.0.0/8 and ::1, which no packet from outside can have. */
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address != NULL && address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (address == NULL || address->sa_family != AF_INET6)
+        return false;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET);
+}
+
 void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context)
 {
     struct connection *connection = take_slot(http);
@@ -69,6 +82,7 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     atomic_store_explicit(&connection->hung_up, false, memory_order_relaxed);
     atomic_store_explicit(&connection->drained, false, memory_order_relaxed);
+    connection->loopback = is_loopback(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
     connection->receiving = NULL;
     connection->poller = NULL;
     connection->answered_keeps = 0;

@@ -22,8 +22,10 @@ struct http_handler {
 };
 
 struct http_options {
-    const char *host;        /* name or address; an IPv6 address without its brackets */
-    uint16_t port;           /* 0: a free one */
+    const char *host;              /* name or address; an IPv6 address without its brackets */
+    uint16_t port;                 /* 0: a free one */
+    const char *const *host_names; /* what requests may call the server besides localhost and addresses */
+    size_t host_name_count;
     unsigned thread_count;   /* polling threads; 0: as many as there are processors */
     size_t body_bytes_max;   /* of one request, unpacked */
     size_t bodies_bytes_max; /* of all requests at one moment */

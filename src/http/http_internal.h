@@ -46,6 +46,7 @@ struct connection {
     int fd;                    /* -1: closed */
     uint32_t generation;
     uint32_t next_free;   /* slot, while this one is free */
+    bool loopback;        /* the peer is on this host */
     _Atomic bool hung_up; /* the peer has closed its side */
     _Atomic bool drained; /* we have closed our reading side: a hang-up says nothing */
     _Atomic int phase;
@@ -72,7 +73,10 @@ struct carrier {
     size_t charged; /* bytes counted in http->body_bytes */
     bool head_seen;
     bool handed_over;        /* the handler was called */
+    bool last;               /* the connection is closed behind the answer */
     struct problem *refusal; /* NULL, or why the server itself answers; in the exchange's arena */
+    struct slice target;     /* path and query as sent, with the authority where there is one */
+    const char *target_at;   /* where libmicrohttpd had it: to be compared with, not to be read */
 
     /* Under `lock`. */
     pthread_mutex_t lock; /* recursive: on_disconnect may respond */
@@ -172,6 +176,15 @@ void stream_close(struct exchange *exchange);
 struct MHD_Response *stream_response(struct carrier *carrier);
 /* Returns: true when the handler is done as well, and the carrier free to go. */
 bool stream_connection_done(struct carrier *carrier);
+
+/*
+ * head.c: whether the head of a request is one that everybody reads alike, from somebody who may ask. Fills in exchange.local.
+ * Returns: false when it is refused; where carrier->last is set, at once and without reading what follows.
+ */
+bool head_check(struct carrier *carrier, const char *method, const char *version) TL_MUST_USE;
+
+/* Whether libmicrohttpd itself is strict about the form of heads: 1.x. Both have one soname, so the running one is asked. */
+bool head_left_to_library(void);
 
 /* intake.c: from the wire to the handler. */
 void intake_begin(struct carrier *carrier, const char *uri);

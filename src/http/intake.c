@@ -31,7 +31,7 @@ static enum http_method method_of(struct slice name)
 /* The absolute form that proxies use: the path begins after the authority (RFC 9112, section 3.2.2). */
 static struct slice without_authority(struct slice uri)
 {
-    if (!slice_starts_with(uri, SLICE_LIT("http://")) && !slice_starts_with(uri, SLICE_LIT("https://")))
+    if (strncasecmp(uri.data, "http://", 7) != 0 && strncasecmp(uri.data, "https://", 8) != 0)
         return uri;
     struct slice rest = slice_from_offset(uri, slice_find_byte(uri, ':') + 3);
     struct slice path = slice_from_offset(rest, slice_find_byte(rest, '/'));
@@ -41,7 +41,9 @@ static struct slice without_authority(struct slice uri)
 void intake_begin(struct carrier *carrier, const char *uri)
 {
     struct exchange *exchange = &carrier->exchange;
-    struct slice all = without_authority(arena_copy(&exchange->arena, slice_from(uri)));
+    carrier->target_at = uri;
+    carrier->target = arena_copy(&exchange->arena, slice_from(uri));
+    struct slice all = without_authority(carrier->target);
     size_t mark = slice_find_byte(all, '?');
     exchange->path = (struct slice){all.data, mark};
     exchange->query = mark < all.len ? slice_from_offset(all, mark + 1) : SLICE_NONE;

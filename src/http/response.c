@@ -28,7 +28,7 @@ static void add_headers(struct carrier *carrier, struct MHD_Response *response)
     }
     for (size_t i = 0; i < exchange->header_count; i++)
         add_header(response, exchange->headers[i].name, exchange->headers[i].value.data);
-    if (atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
+    if (carrier->last || atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
         add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 

@@ -70,7 +70,7 @@ class BadInput(unittest.TestCase):
         error = self.refused(413, "PUT", "/bad/_doc/big", '{"a":"' + "x" * (MAX_BODY + 10) + '"}')
         self.assertIn(str(MAX_BODY), error["reason"])
         # A client that asks first is told before it has sent anything.
-        answer = self.server.raw(b"PUT /bad/_doc/big HTTP/1.1\r\nHost: l\r\nExpect: 100-continue\r\n"
+        answer = self.server.raw(b"PUT /bad/_doc/big HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
                                  b"Content-Length: 99999999999\r\n\r\n", timeout=5)
         self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer[:200])
 
@@ -161,9 +161,9 @@ class BadInput(unittest.TestCase):
 
     def test_broken_http(self):
         for data in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\nHost\r\n\r\n",
-                     b"PUT /bad/_doc/1 HTTP/1.1\r\nHost: l\r\nContent-Length: -1\r\n\r\n{}", b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n",
-                     b"PUT /bad/_doc/1 HTTP/1.1\r\nHost: l\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-                     b"GET / HTTP/1.1\r\nHost: l\r\n" + b"X: y\r\n" * 20000 + b"\r\n"):
+                     b"PUT /bad/_doc/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n{}", b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n",
+                     b"PUT /bad/_doc/1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                     b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 20000 + b"\r\n"):
             answer = self.server.raw(data, timeout=1)
             self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 4") or answer.startswith(b"HTTP/1.0 4")
                             or answer.startswith(b"HTTP/1.1 505"), (data[:50], answer[:200]))
@@ -171,7 +171,7 @@ class BadInput(unittest.TestCase):
     def test_cut_connections(self):
         """A body that never comes whole changes nothing."""
         for n in (0, 1, 50):
-            self.server.raw(b"PUT /cut/_doc/1 HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n"
+            self.server.raw(b"PUT /cut/_doc/1 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n"
                             + b'{"a":"' + b"x" * n, read=False)
         time.sleep(0.1)
         self.assertEqual(self.server.ask("GET", "/cut/_doc/1")[0], 404)
@@ -179,7 +179,7 @@ class BadInput(unittest.TestCase):
     def test_half_closed(self):
         """A client that has closed its sending side still gets its answer."""
         with socket.create_connection(("127.0.0.1", self.server.port), 5) as s:
-            s.sendall(b"GET /kept/_doc/1 HTTP/1.1\r\nHost: l\r\nConnection: close\r\n\r\n")
+            s.sendall(b"GET /kept/_doc/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             s.shutdown(socket.SHUT_WR)
             answer = b""
             while True:

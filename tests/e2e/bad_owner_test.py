@@ -432,7 +432,7 @@ class Vanishing(unittest.TestCase):
 
     def send(self, line, method, path, body=None, wait=True):
         data = b"" if body is None else (body if isinstance(body, str) else json.dumps(body)).encode()
-        line.sendall(("%s %s HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
+        line.sendall(("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
                       (method, path, len(data))).encode() + data)
         if not wait:
             return None

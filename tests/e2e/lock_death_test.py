@@ -27,7 +27,7 @@ LOCK = {"mode": "exclusive", "index": "fs", "id": "1"}
 
 def request_bytes(method, path, body):
     data = json.dumps(body).encode()
-    return b"%s %s HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
+    return b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
         method.encode(), path.encode(), len(data), data)
 
 
@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
 class Holder(Case):
     def attach(self, session):
         line = socket.create_connection(("127.0.0.1", self.server.port), 30)
-        line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: l\r\n\r\n" % session.encode())
+        line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
         self.read_until(line, b'"session"')
         return line
 
@@ -245,7 +245,7 @@ def vanish():
     server = Server().start()
     session = server.must("POST", "/_session", {"ttl": "2s"})["session"]
     line = socket.create_connection(("127.0.0.1", server.port), 30)
-    line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: l\r\n\r\n" % session.encode())
+    line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
     line.recv(4096)
     time.sleep(2.5)
     print("attached" if server.ask("GET", "/_session/" + session)[0] == 200 else "gone too early", end=", ")

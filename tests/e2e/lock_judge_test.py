@@ -250,7 +250,7 @@ def death_to_grant(server, fleet, number, waiter):
         time.sleep(0.005)
     body = ('{"session": "%s", "wait": "20s", "locks": [{"mode": "exclusive", "index": "judge", "id": "0"}]}' % waiter).encode()
     with socket.create_connection(("127.0.0.1", server.port), 30) as line:
-        line.sendall(b"POST /_lock HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        line.sendall(b"POST /_lock HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         while not any(lock["waiters"] for lock in server.must("GET", "/_lock")["locks"]):
             time.sleep(0.002)
         begin = time.monotonic_ns()

@@ -102,7 +102,7 @@ class Line:
 
     def send(self, method, path, body=None):
         data = b"" if body is None else json.dumps(body).encode()
-        self.socket.sendall(b"%s %s HTTP/1.1\r\nHost: l\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
+        self.socket.sendall(b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
                             (method.encode(), path.encode(), len(data), data))
 
     def receive(self):

@@ -114,6 +114,7 @@ struct box_exchange *box_exchange_new(const char *method, const char *target, co
     pthread_cond_init(&sent->wake, NULL);
     sent->stream = BUF_INIT(RESPONSE_BYTES_MAX);
     sent->exchange.ops = &box_ops;
+    sent->exchange.local = true;
     sent->exchange.arena = ARENA_INIT;
     sent->exchange.method = method_of(method);
     sent->exchange.method_name = slice_from(method);

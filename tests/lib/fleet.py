@@ -76,7 +76,7 @@ class Client:
         """Returns: a socket that is the session's life line, or None when the session is gone."""
         try:
             line = socket.create_connection(("127.0.0.1", self.port), 60)
-            line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: l\r\n\r\n" % session.encode())
+            line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
             answer = b""
             while b'"session"' not in answer and b'"error"' not in answer:
                 part = line.recv(4096)

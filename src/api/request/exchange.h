@@ -56,6 +56,7 @@ struct exchange {
     struct slice path;        /* as sent, percent escapes included, without the query */
     struct slice query;       /* after the '?', as sent; data NULL: no '?' */
     struct slice body;        /* whole; empty: none, or forgotten */
+    bool local; /* from this host itself, and neither by a browser nor through a proxy, as far as its headers tell */
     bool lone; /* the calling thread may stay with it until it is durable: nobody waits behind it */
 
     /* The response. */

@@ -12,6 +12,7 @@
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -143,6 +144,9 @@ static struct http_options options(void)
     struct http_options options = http_options_default();
     options.port = 0;
     options.thread_count = 2;
+    static const char *const names[] = {"h"};
+    options.host_names = names;
+    options.host_name_count = 1;
     options.body_bytes_max = 100000;
     return options;
 }
@@ -423,6 +427,146 @@ static void test_broken_requests(void **state)
     expect(*state, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
 }
 
+/*
+ * Heads that a proxy in front may understand in another way: each is refused with 400 and its connection closed, so that
+ * what follows it is not taken for a request. Sent in one go, and again byte by byte.
+ */
+#define HEAD(text)               \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+static const struct {
+    const char *text;
+    size_t len;
+} ambiguous[] = {
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\ncontent-length: 3\r\n\r\nabc"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX\0: y\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\0evil\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: \0y\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\0\r\nY: b\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\0Y: b\r\n\r\n"),
+    HEAD("POST /a\0b HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("POST /a\0 HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("POST\0X /a HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h@evil\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h:80:80\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost:\r\n\r\n"),
+    HEAD("POST /a HTTP/1.9\r\nHost: h\r\n\r\n"),
+    HEAD("POST  /a HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("POST /a  HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("POST /a b HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("POST /a\tb HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("PO(ST /a HTTP/1.1\r\nHost: h\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\r\n\tTransfer-Encoding: chunked\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\r\n \r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\nHost: h\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\nX: y\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nX: y\r\nHost: h\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\n\n"),
+    HEAD("POST /a HTTP/1.1\nHost: h\n\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\r\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nX: a\x1b[2J\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\n: y\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3, 3\r\n\r\nabc"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0x3\r\n\r\nabc"),
+    HEAD("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\nabc"),
+};
+
+static void test_ambiguous_heads(void **state)
+{
+    static const char next[] = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
+    for (size_t i = 0; i < sizeof ambiguous / sizeof *ambiguous * 2; i++) {
+        struct buf reply = BUF_INIT(BUF_UNLIMITED);
+        const char *text = ambiguous[i / 2].text;
+        int fd = dial(*state), on = 1;
+        assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
+        for (size_t k = 0; k < ambiguous[i / 2].len; k++)
+            if (i % 2 == 1 && send(fd, text + k, 1, MSG_NOSIGNAL) != 1)
+                break;
+        if (i % 2 == 0)
+            say(fd, text, ambiguous[i / 2].len);
+        (void)send(fd, next, sizeof next - 1, MSG_NOSIGNAL);
+        (void)hear(fd, &reply, "never said"); /* that is, until it is closed */
+        if (strncmp(reply.data, "HTTP/1.1 400 ", 13) != 0 && strncmp(reply.data, "HTTP/1.0 400 ", 13) != 0 &&
+            reply.len > 0)
+            fail_msg("head %zu: %s", i / 2, reply.data);
+        if (strstr(reply.data, "smuggled") != NULL)
+            fail_msg("head %zu, smuggled: %s", i / 2, reply.data);
+        buf_deinit(&reply);
+        close(fd);
+    }
+    expect(*state, "GET /a HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK\r\n", "GET /a [] 0");
+    expect(*state, "GET /a HTTP/1.1\r\nHost:   h:80\t \r\nX:\r\nY: \xc3\xa4\tb\r\n\r\n", "HTTP/1.1 200 OK\r\n",
+           "GET /a [] 0");
+}
+
+/* By whom the server lets itself be asked, and under which names. */
+static void test_who_asks(void **state)
+{
+    static const struct {
+        const char *headers, *status;
+    } cases[] = {
+        {"Host: h", "200"},
+        {"Host: H.:9200", "200"},
+        {"Host: localhost:9200", "200"},
+        {"Host: LocalHost.", "200"},
+        {"Host: 127.0.0.1:9200", "200"},
+        {"Host: 192.168.7.7", "200"},
+        {"Host: [::1]:9200", "200"},
+        {"Host: [::1]", "200"},
+        {"Host: evil.example", "403"},
+        {"Host: localhost.evil.example", "403"},
+        {"Host: hh", "403"},
+        {"Host: 127.1", "403"},
+        {"Host: 127.0.0.1.evil.example", "403"},
+        {"Host: [h]", "400"},
+        {"Host: [localhost]", "400"},
+        {"Host: h\r\nOrigin: http://h", "200"},
+        {"Host: h:9200\r\nOrigin: https://H:9200", "200"},
+        {"Host: h:9200\r\nOrigin: http://h", "403"},
+        {"Host: h\r\nOrigin: http://h.evil.example", "403"},
+        {"Host: h\r\nOrigin: http://evil.example", "403"},
+        {"Host: h\r\nOrigin: http://evil/h", "403"},
+        {"Host: h\r\nOrigin: null", "403"},
+        {"Host: h\r\nOrigin:", "403"},
+        {"Host: h\r\nOrigin: file://", "403"},
+        {"Host: h\r\nOrigin: http://h\r\nOrigin: http://evil", "400"},
+        {"Host: h\r\nSec-Fetch-Site: same-origin", "200"},
+        {"Host: h\r\nSec-Fetch-Site: none", "200"},
+        {"Host: h\r\nSec-Fetch-Site: cross-site", "403"},
+        {"Host: h\r\nSec-Fetch-Site: same-site", "403"},
+    };
+    static const char *const methods[] = {"GET", "POST", "OPTIONS", "DELETE"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t m = 0; m < 4; m++) {
+            char request[512], start[32];
+            snprintf(request, sizeof request, "%s /a HTTP/1.1\r\n%s\r\nConnection: close\r\n\r\n", methods[m],
+                     cases[i].headers);
+            snprintf(start, sizeof start, "HTTP/1.1 %s ", cases[i].status);
+            const char *type = *cases[i].status == '2'     ? " /a [] 0"
+                               : cases[i].status[2] == '3' ? "security_"
+                                                           : "illegal_";
+            expect(*state, request, start, type);
+        }
+    expect(*state, "GET http://evil.example/a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 403 ", "security_");
+    expect(*state, "GET HTTP://h/a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 ", "GET /a [] 0");
+}
+
 /* Half a request and the end of the connection, at once: it must not linger. */
 static void test_end_together_with_bytes(void **state)
 {
@@ -615,6 +759,8 @@ int main(void)
         cmocka_unit_test(test_bodies_together),
         with_server(test_packed_bodies),
         with_server(test_broken_requests),
+        with_server(test_ambiguous_heads),
+        with_server(test_who_asks),
         with_server(test_end_together_with_bytes),
         with_server(test_disconnect_while_waiting),
         with_server(test_disconnect_against_response),
