@@ -87,15 +87,38 @@ static bool media_is_taken(struct slice header)
            media_is(type, "application/yaml") || compatible_version(header) >= 7;
 }
 
+/* What a page may have a browser send anywhere without asking first is what a form can be sent as (or nothing). */
+static bool is_left_out(struct slice header)
+{
+    return header.data == NULL || media_is(media_type(header), "application/x-www-form-urlencoded");
+}
+
+/*
+ * 5.6 took whatever a body was said to be and looked at the bytes. So it does for programs on this host: curl's own type and
+ * none at all, for there clients were written that way; other types where a page cannot send them unasked, which POST can.
+ */
+static bool is_taken_as_before(const struct request *request, struct slice header)
+{
+    const struct exchange *exchange = request->exchange;
+    bool typed = request->route->form == FORM_TYPED;
+    struct slice type = media_type(header);
+    if (!exchange->local || (!typed && request->route->form != FORM_OWN && request->dialect != DIALECT_5))
+        return false;
+    if (is_left_out(header))
+        return true;
+    return typed && exchange->method != HTTP_POST && !media_is(type, "application/smile") &&
+           !media_is(type, "application/cbor");
+}
+
 int media_check(struct request *request)
 {
     struct exchange *exchange = request->exchange;
     struct slice header = exchange_header(exchange, "Content-Type");
-    if (request->route->form == FORM_TYPED || request->route->form == FORM_OWN)
-        return 0;
-    if (header.data != NULL && !well_formed(header))
+    bool own = request->route->form == FORM_TYPED || request->route->form == FORM_OWN;
+    if (!own && header.data != NULL && !well_formed(header))
         return refuse_malformed(request, header);
-    if (exchange->body.len == 0 || (header.data != NULL && media_is_taken(header)))
+    if (exchange->body.len == 0 || (header.data != NULL && media_is_taken(header)) ||
+        is_taken_as_before(request, header))
         return 0;
     struct slice text = arena_printf(request->arena, "Content-Type header [%.*s] is not supported", SLICE_ARG(header));
     problem_reply_text(request, request->form.compatible_8 ? 415 : 406, text, true);

@@ -244,6 +244,53 @@ static void test_media_types(void **state)
     }
 }
 
+/* What 5.6 took without a type is taken from programs on this host only, and nothing that a page can send unasked. */
+static void test_media_types_of_old(void **state)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    static const struct {
+        const char *method, *path, *type;
+        int here, elsewhere; /* status, for a program on this host and for anybody */
+    } cases[] = {
+        {"POST", "/old/file", NULL, 201, 406},
+        {"POST", "/old/file", form, 201, 406},
+        {"POST", "/old/file", "application/x-www-form-urlencoded; charset=UTF-8", 201, 406},
+        {"POST", "/old/file", "text/plain", 406, 406},
+        {"POST", "/old/file", "multipart/form-data; boundary=x", 406, 406},
+        {"POST", "/old/file", "bogus", 406, 406},
+        {"POST", "/old/file", "application/json", 201, 201},
+        {"POST", "/old/file", "application/x-ndjson", 201, 201},
+        {"POST", "/old/file", "application/smile", 406, 406},
+        {"PUT", "/old/file/1", "text/plain", 201, 406},
+        {"PUT", "/old/file/1", "application/xml", 200, 406},
+        {"PUT", "/old/file/1", "application/cbor", 406, 406},
+        {"POST", "/old/file/1/_update", "text/plain", 406, 406},
+        {"POST", "/old/file/_delete_by_query", "text/plain", 406, 406},
+        {"POST", "/_session", NULL, 201, 406},
+        {"POST", "/_session", form, 201, 406},
+        {"POST", "/_session", "text/plain", 406, 406},
+        {"POST", "/_bulk", "text/plain", 406, 406},
+        {"POST", "/_scripts/s", "text/plain", 406, 406},
+        {"PUT", "/old/_doc/1", NULL, 406, 406},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases * 2; i++) {
+        struct box_exchange *sent = box_exchange_new(cases[i / 2].method, cases[i / 2].path, "{}");
+        if (cases[i / 2].type != NULL)
+            box_exchange_header(sent, "Content-Type", cases[i / 2].type);
+        else
+            sent->sent_count = 0;
+        sent->exchange.local = i % 2 == 0;
+        int wanted = i % 2 == 0 ? cases[i / 2].here : cases[i / 2].elsewhere;
+        box_exchange_start(&box, sent);
+        box_exchange_wait(sent);
+        if (sent->exchange.status != wanted)
+            fail_msg("%s %s as %s: got %d, expected %d", cases[i / 2].method, cases[i / 2].path, cases[i / 2].type,
+                     sent->exchange.status, wanted);
+        box_exchange_free(sent);
+    }
+}
+
 /* --- Forms of replies --------------------------------------------------------------------------------------------- */
 
 static void test_forms(void **state)
@@ -406,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_eight),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_media_types),
+        cmocka_unit_test(test_media_types_of_old),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_bulk),
         cmocka_unit_test(test_large_bulk),
