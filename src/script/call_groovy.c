@@ -241,7 +241,7 @@ static bool call_entry(struct run *run, struct value *arguments, struct slice na
                        bool *ret_found)
 {
     struct text *key = value_is_map(arguments[0]) ? text_new(run, name) : NULL;
-    struct entry *entry = key == NULL ? NULL : dict_find_text((struct dict *)arguments[0].object, key);
+    struct entry *entry = key == NULL ? NULL : dict_find_text(run, (struct dict *)arguments[0].object, key);
     *ret_found = entry != NULL && value_is(entry->value, CLASS_CLOSURE);
     return !*ret_found || run_invoke(run, entry->value, arguments + 1, count, ret);
 }

@@ -218,7 +218,7 @@ static bool groovy_cast_fails(struct run *run, struct value v, type_id target)
     char own[TYPE_NAME_MAX] = "null";
     if (v.kind != VALUE_NULL)
         type_java_name(value_type(v), own);
-    struct slice shown = text_slice(run->arena, text);
+    struct slice shown = text_utf8(run, text);
     return run_throw(run, CLASS_GROOVY_CAST_EXCEPTION, "Cannot cast object '%.*s' with class '%s' to class '%s'%s%s%s",
                      SLICE_ARG(shown), own, java_of(target).text, null_primitive ? ". Try '" : "",
                      null_primitive ? java_of(type_boxed(target)).text : "", null_primitive ? "' instead" : "");
@@ -235,7 +235,7 @@ static bool text_to_number(struct run *run, struct value v, type_id target, bool
         *ret = number_cast(run, value_char(text_at(text, 0)), kind);
         return true;
     }
-    struct slice digits = text_slice(run->arena, text);
+    struct slice digits = text_utf8(run, text);
     run_charge(run, digits.len);
     double d;
     int64_t i;
@@ -276,7 +276,7 @@ static bool construct_fails(struct run *run, struct value v, type_id target)
                run, CLASS_GROOVY_CAST_EXCEPTION,
                "Cannot cast object '%.*s' with class '%s' to class '%s' due to: groovy.lang.GroovyRuntimeException: "
                "Could not find matching constructor for: %s(%.*s)",
-               SLICE_ARG(text_slice(run->arena, text)), type_java_name(value_type(v), own), java_of(target).text,
+               SLICE_ARG(text_utf8(run, text)), type_java_name(value_type(v), own), java_of(target).text,
                java_of(target).text, SLICE_ARG(types));
 }
 
@@ -370,7 +370,7 @@ static bool to_boxed(struct run *run, struct value v, type_id target, bool coerc
 static bool to_big(struct run *run, struct value v, type_id target, struct value *ret)
 {
     if (value_is(v, CLASS_STRING)) {
-        struct slice digits = text_slice(run->arena, (const struct text *)v.object);
+        struct slice digits = text_utf8(run, (const struct text *)v.object);
         struct decimal *decimal = decimal_from_slice(run, digits);
         if (decimal == NULL && target == CLASS_BIG_DECIMAL)
             return decimal_refuse(run, digits);

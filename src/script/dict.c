@@ -149,7 +149,7 @@ static bool tree_insert(struct run *run, struct dict *dict, uint32_t index, stru
 static bool same_key(struct run *run, struct value a, struct value b, bool *ret_same)
 {
     if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING)) {
-        *ret_same = text_equal((const struct text *)a.object, (const struct text *)b.object);
+        *ret_same = text_same(run, (const struct text *)a.object, (const struct text *)b.object);
         return true;
     }
     return value_equals(run, a, b, ret_same);
@@ -190,15 +190,15 @@ bool dict_find(struct run *run, struct dict *dict, struct value key, struct entr
     return value_hash(run, key, &hash) && find_hashed(run, dict, key, spread(hash), ret_entry);
 }
 
-struct entry *dict_find_text(const struct dict *dict, struct text *key)
+struct entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key)
 {
     if (dict->bucket_count == 0)
         return NULL;
-    int32_t hash = spread(text_hash(key));
+    int32_t hash = spread(text_hash_of(run, key));
     struct entry *entry = dict->buckets[(uint32_t)hash & (dict->bucket_count - 1)];
-    for (; entry != NULL; entry = entry->chain)
+    for (; entry != NULL; run_work(run, RUN_UNITS_PER_STEP), entry = entry->chain)
         if (entry->hash == hash && value_is(entry->key, CLASS_STRING) &&
-            text_equal((const struct text *)entry->key.object, key))
+            text_same(run, (const struct text *)entry->key.object, key))
             return entry;
     return NULL;
 }
@@ -206,7 +206,7 @@ struct entry *dict_find_text(const struct dict *dict, struct text *key)
 struct entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key)
 {
     struct text *text = text_new(run, slice_from(key));
-    return text == NULL ? NULL : dict_find_text(dict, text);
+    return text == NULL ? NULL : dict_find_text(run, dict, text);
 }
 
 /* Changing */

@@ -56,7 +56,7 @@ bool dict_reserve(struct run *run, struct dict *dict, size_t count);
 /* Returns: false when a key's hash or equality throws; else true and the entry or NULL. */
 bool dict_find(struct run *run, struct dict *dict, struct value key, struct entry **ret_entry);
 /* The value under a text, or NULL. Never throws. */
-struct entry *dict_find_text(const struct dict *dict, struct text *key);
+struct entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key);
 struct entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key);
 
 /* Sets; *ret_old (may be NULL) is the value before, null where there was none. */

@@ -64,7 +64,7 @@ static bool get_key(struct run *run, struct dict *dict, struct value key, struct
 {
     struct entry *entry;
     if (value_is(key, CLASS_STRING) && dict->object.class != CLASS_TREE_MAP)
-        entry = dict_find_text(dict, (struct text *)key.object);
+        entry = dict_find_text(run, dict, (struct text *)key.object);
     else if (!dict_find(run, dict, key, &entry))
         return false;
     *ret = entry == NULL ? VALUE_NONE : entry->value;
@@ -234,7 +234,7 @@ static bool pass_function(struct run *run, struct value argument, type_id wanted
     char name[TYPE_NAME_MAX], owner[TYPE_NAME_MAX];
     if (closure->kind == CLOSURE_CALLER && value_is(closure->held[1], CLASS_CLASS)) {
         type_id type = ((const struct class_object *)closure->held[1].object)->type;
-        struct slice called = text_slice(run->arena, closure->name);
+        struct slice called = text_utf8(run, closure->name);
         return method_referred(type, called, interface->count) ||
                run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
                          "function reference [%s::%.*s/%u] matching [%s, %s/%u] not found", simple_name(type, owner),
@@ -340,7 +340,7 @@ bool dispatch_by_name(struct run *run, struct value *arguments, struct slice nam
 static bool call_reference(struct run *run, const struct closure *closure, struct value *arguments, unsigned count,
                            struct value *ret)
 {
-    struct slice name = text_slice(run->arena, closure->name);
+    struct slice name = text_utf8(run, closure->name);
     struct value shifted[4] = {VALUE_NONE};
     if (count > 3)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "a reference takes at most three arguments");

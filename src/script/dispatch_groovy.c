@@ -51,8 +51,8 @@ static bool spread_fails(struct run *run, struct value self, struct value name)
     const struct throwable *thrown = run->thrown;
     if (thrown->object.class != CLASS_MISSING_PROPERTY_EXCEPTION)
         return false;
-    struct slice reason = thrown->message == NULL ? SLICE_LIT("null") : text_slice(run->arena, thrown->message);
-    struct slice field = text_slice(run->arena, (struct text *)name.object);
+    struct slice reason = thrown->message == NULL ? SLICE_LIT("null") : text_utf8(run, thrown->message);
+    struct slice field = text_utf8(run, (struct text *)name.object);
     run_charge(run, 2 * (reason.len + field.len));
     run->thrown = NULL;
     return run_throw(run, CLASS_MISSING_PROPERTY_EXCEPTION,
@@ -126,7 +126,7 @@ bool groovy_static_get(struct run *run, type_id type, struct slice name, struct 
 static bool get_object(struct run *run, struct value self, struct value name, struct value *ret)
 {
     type_id type = value_type(self);
-    struct slice field = text_slice(run->arena, (struct text *)name.object);
+    struct slice field = text_utf8(run, (struct text *)name.object);
     run_charge(run, field.len);
     if (value_is(self, CLASS_CLASS))
         return get_of_class(run, self, field, ret);
@@ -159,7 +159,7 @@ static bool get_doc(struct run *run, struct value self, struct value key, struct
 bool groovy_get(struct run *run, struct value self, struct value name, struct value *ret)
 {
     if (self.kind == VALUE_NULL) {
-        struct slice field = text_slice(run->arena, (struct text *)name.object);
+        struct slice field = text_utf8(run, (struct text *)name.object);
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot get property '%.*s' on null object",
                          SLICE_ARG(field));
     }
@@ -175,7 +175,7 @@ bool groovy_get(struct run *run, struct value self, struct value name, struct va
 bool groovy_set(struct run *run, struct value self, struct value name, struct value value)
 {
     char class_name[TYPE_NAME_MAX];
-    struct slice field = text_slice(run->arena, (struct text *)name.object);
+    struct slice field = text_utf8(run, (struct text *)name.object);
     if (self.kind == VALUE_NULL)
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot set property '%.*s' on null object",
                          SLICE_ARG(field));

@@ -149,7 +149,8 @@ static bool write_text(struct run *run, struct text *text, struct buf *out)
 {
     if (text == NULL)
         return false;
-    struct slice utf8 = text_slice(run->arena, text);
+    struct slice utf8 = text_slice(run->arena, text); /* as much again as what is written, which is bounded */
+    run_work(run, text->length);
     run_charge(run, utf8.len);
     buf_json_string(out, utf8);
     return true;
@@ -259,9 +260,8 @@ static bool write_object(struct run *run, struct value value, struct buf *out)
     }
     bool dated =
         value_is(value, CLASS_DATE) || value_is(value, CLASS_ZONED_DATE_TIME) || value_is(value, CLASS_DOC_DATE_TIME);
-    if (dated ||
-        (!run->groovy && value_is_moment(value) && !value_is(value, CLASS_ZONE_ID) &&
-         !value_is(value, CLASS_TIME_ZONE) && !value_is(value, CLASS_DURATION)))
+    if (dated || (!run->groovy && value_is_moment(value) && !value_is(value, CLASS_ZONE_ID) &&
+                  !value_is(value, CLASS_TIME_ZONE) && !value_is(value, CLASS_DURATION)))
         return write_moment(run, value, out);
     if (value_is_enumerator(value))
         return write_text(run, value_to_text(run, value), out);

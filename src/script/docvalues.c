@@ -31,7 +31,7 @@ static struct value doc_value(struct run *run, const struct script_doc_field *fi
 static bool find_field(struct run *run, const struct doc_lookup *doc, struct value name,
                        struct script_doc_field *ret_field, struct slice *ret_name)
 {
-    *ret_name = value_is(name, CLASS_STRING) ? text_slice(run->arena, (struct text *)name.object) : SLICE_LIT("null");
+    *ret_name = value_is(name, CLASS_STRING) ? text_utf8(run, (struct text *)name.object) : SLICE_LIT("null");
     run_charge(run, ret_name->len);
     return doc->function != NULL && doc->function(doc->user, *ret_name, ret_field);
 }

@@ -29,7 +29,8 @@ bool interp__truth(struct run *run, struct frame *frame, const struct node *node
 
 static bool eval_param(struct run *run, const struct node *node, struct value *ret)
 {
-    struct entry *entry = run->params == NULL ? NULL : dict_find_text(run->params, (struct text *)node->value.object);
+    struct entry *entry =
+        run->params == NULL ? NULL : dict_find_text(run, run->params, (struct text *)node->value.object);
     *ret = entry == NULL ? VALUE_NONE : entry->value;
     return eval__take(run, node, ret);
 }

@@ -87,7 +87,7 @@ static bool eval_groovy_call(struct run *run, const struct node *node, struct fr
         struct value computed;
         if (!eval__name(run, frame, node, &computed))
             return false;
-        name = text_slice(run->arena, (struct text *)computed.object);
+        name = text_utf8(run, (struct text *)computed.object);
     }
     if (node->flags & NODE_STATIC)
         return groovy_static_call(run, node->a->target, name, arguments, count, ret);

@@ -35,7 +35,7 @@ static enum flow_result arrive(struct run *run, const struct node *loop)
 {
     const struct node *jump = run->jump;
     if (loop->value.kind == VALUE_NULL ||
-        !text_equal((const struct text *)loop->value.object, (const struct text *)jump->value.object))
+        !text_same(run, (const struct text *)loop->value.object, (const struct text *)jump->value.object))
         return FLOW_LEAVE;
     run->jump = NULL;
     return jump->kind == NODE_BREAK ? FLOW_BREAK : FLOW_NEXT;

@@ -292,7 +292,7 @@ static bool write_field(struct formatter *formatter, const struct field *field, 
         if (specifier == NULL)
             return false;
         return run_throw(formatter->run, CLASS_MISSING_FORMAT_ARGUMENT_EXCEPTION, "Format specifier '%.*s'",
-                         SLICE_ARG(text_slice(formatter->run->arena, specifier)));
+                         SLICE_ARG(text_utf8(formatter->run, specifier)));
     }
     if (!write_value(formatter, field, formatter->arguments[index]))
         return false;

@@ -50,10 +50,11 @@ bool letter_is_space(uint16_t c)
            c == 0x2028 || c == 0x2029 || c == 0x205f || c == 0x3000;
 }
 
-int letter_compare_texts(const struct text *a, const struct text *b)
+int letter_compare_texts(struct run *run, const struct text *a, const struct text *b)
 {
     size_t common = a->length < b->length ? a->length : b->length;
     for (size_t i = 0; i < common; i++) {
+        run_work(run, i % RUN_UNITS_PER_STEP == 0 ? RUN_UNITS_PER_STEP : 0);
         int x = letter_lower(letter_upper(text_at(a, i))), y = letter_lower(letter_upper(text_at(b, i)));
         if (x != y)
             return x - y;

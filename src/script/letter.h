@@ -18,6 +18,6 @@ bool letter_is_digit(uint16_t c); /* 0 to 9 */
 bool letter_is_space(uint16_t c); /* Java's white space: no non-breaking space among it */
 
 /* Java's compareToIgnoreCase. */
-int letter_compare_texts(const struct text *a, const struct text *b);
+int letter_compare_texts(struct run *run, const struct text *a, const struct text *b);
 
 #endif

@@ -21,7 +21,7 @@ static bool big_new(struct run *run, struct value *a, unsigned n, struct value *
 {
     (void)n;
     NEED(1);
-    struct slice text = text_slice(run->arena, text_of(a[1]));
+    struct slice text = text_utf8(run, text_of(a[1]));
     struct big *big = big_from_digits(run, text);
     return big == NULL && run->thrown == NULL ? methods_number_parse_failed(run, a[1], 10) : give(ret, big);
 }
@@ -110,7 +110,7 @@ static bool decimal_new_from(struct run *run, struct value *a, unsigned n, struc
     NEED(1);
     if (value_number(a[1]))
         return give(ret, number_to_decimal(run, a[1]));
-    struct slice text = text_slice(run->arena, text_of(a[1]));
+    struct slice text = text_utf8(run, text_of(a[1]));
     struct decimal *decimal = decimal_from_slice(run, text);
     return decimal == NULL && run->thrown == NULL ? decimal_refuse(run, text) : give(ret, decimal);
 }

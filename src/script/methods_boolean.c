@@ -7,7 +7,7 @@
 static bool boolean_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    struct slice text = a[1].kind == VALUE_NULL ? SLICE_NONE : text_slice(run->arena, text_of(a[1]));
+    struct slice text = a[1].kind == VALUE_NULL ? SLICE_NONE : text_utf8(run, text_of(a[1]));
     run_charge(run, text.len);
     return give_boolean(ret, text.len == 4 && strncasecmp(text.data, "true", 4) == 0);
 }

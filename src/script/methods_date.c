@@ -334,8 +334,7 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return parse_iso(run, text, id, ret);
     if (source == NULL)
         return false;
-    struct reading reading = {.scan = {.text = text_slice(run->arena, source)},
-                              .civil = {.year = 1970, .month = 1, .day = 1}};
+    struct reading reading = {.scan = {.text = text_utf8(run, source)}, .civil = {.year = 1970, .month = 1, .day = 1}};
     struct scan *scan = &reading.scan;
     struct civil *civil = &reading.civil;
     if (!scan_pattern(run, &reading, formatter->pattern))
@@ -374,7 +373,7 @@ static bool parse_date(struct run *run, struct value text, const struct date_for
         return false;
     run->thrown = NULL;
     return run_throw(run, CLASS_PARSE_EXCEPTION, "Unparseable date: \"%.*s\"",
-                     SLICE_ARG(text_slice(run->arena, text_of(text))));
+                     SLICE_ARG(text_utf8(run, text_of(text))));
 }
 
 static bool step_day(struct run *run, struct value *a, int64_t days, struct value *ret)

@@ -67,7 +67,7 @@ static void count_digit(struct decimal_format *format, uint16_t c, bool part)
 static bool malformed(struct run *run, const struct text *pattern, const char *what)
 {
     return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%s in pattern \"%.*s\"", what,
-                     SLICE_ARG(text_slice(run->arena, pattern)));
+                     SLICE_ARG(text_utf8(run, pattern)));
 }
 
 /* Reads the digits of the pattern; `group` counts from 1 while a comma has been seen. */

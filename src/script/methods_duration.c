@@ -200,7 +200,7 @@ static bool duration_parse(struct run *run, struct value *a, unsigned n, struct 
     struct text *text = value_to_text(run, a[1]);
     if (text == NULL)
         return false;
-    struct scan scan = {.text = text_slice(run->arena, text)};
+    struct scan scan = {.text = text_utf8(run, text)};
     bool negative = scan_sign(&scan), any = false, timed = false;
     __int128 total = 0;
     if (!scan_letter(&scan, 'P') || !scan_part(&scan, "D", days, &total, &any))
@@ -274,7 +274,7 @@ static bool period_parse(struct run *run, struct value *a, unsigned n, struct va
     struct text *text = value_to_text(run, a[1]);
     if (text == NULL)
         return false;
-    struct scan scan = {.text = text_slice(run->arena, text)};
+    struct scan scan = {.text = text_utf8(run, text)};
     int64_t sign = scan_sign(&scan) ? -1 : 1, amounts[4] = {0}, amount;
     size_t next = 0, unit;
     int32_t fraction = 0;

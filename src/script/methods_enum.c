@@ -13,7 +13,7 @@ bool enum_of_name(struct run *run, struct value *a, unsigned n, struct value *re
             return true;
         }
     return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "No enum constant %s.%.*s", class_infos[id].java,
-                     SLICE_ARG(text_slice(run->arena, text_of(a[1]))));
+                     SLICE_ARG(text_utf8(run, text_of(a[1]))));
 }
 
 static bool enum_name(struct run *run, struct value *a, unsigned n, struct value *ret)

@@ -10,7 +10,7 @@ static bool double_parse(struct run *run, struct value *a, unsigned n, struct va
     double d;
     if (a[1].kind == VALUE_NULL)
         return run_throw_npe(run, "String.trim()");
-    struct slice text = text_slice(run->arena, text_of(a[1]));
+    struct slice text = text_utf8(run, text_of(a[1]));
     run_charge(run, text.len);
     if (number_parse_double(text, &d))
         return give_double(ret, d);

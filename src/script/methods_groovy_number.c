@@ -146,8 +146,8 @@ static bool count_to(struct run *run, struct value *a, bool down, struct value *
         struct text *from = value_to_text(run, a[0]), *to = from == NULL ? NULL : value_to_text(run, a[1]);
         return to != NULL && run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION,
                                        "The argument (%.*s) to %s() cannot be %s than the value (%.*s) it's called on.",
-                                       SLICE_ARG(text_slice(run->arena, to)), down ? "downto" : "upto",
-                                       down ? "greater" : "less", SLICE_ARG(text_slice(run->arena, from)));
+                                       SLICE_ARG(text_utf8(run, to)), down ? "downto" : "upto",
+                                       down ? "greater" : "less", SLICE_ARG(text_utf8(run, from)));
     }
     while (down ? order >= 0 : order <= 0)
         if (!run_invoke(run, a[2], &at, 1, &ignored) || !range_step(run, at, down, &at) ||
@@ -190,7 +190,7 @@ static bool step(struct run *run, struct value *a, unsigned n, struct value *ret
             struct text *text = value_to_text(run, a[i]);
             if (text == NULL)
                 return false;
-            shown[i] = text_slice(run->arena, text);
+            shown[i] = text_utf8(run, text);
         }
         return run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION, "Infinite loop in %.*s.step(%.*s, %.*s)",
                          SLICE_ARG(shown[0]), SLICE_ARG(shown[1]), SLICE_ARG(shown[2]));

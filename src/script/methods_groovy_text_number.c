@@ -4,7 +4,7 @@
 
 static struct slice trimmed(struct run *run, struct value v)
 {
-    struct slice text = text_slice(run->arena, text_of(v));
+    struct slice text = text_utf8(run, text_of(v));
     run_charge(run, text.len);
     while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
         text = slice_from_offset(text, 1);

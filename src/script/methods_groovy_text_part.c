@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groovy's methods of String that cut it, pad it, or turn it around. */
 #include "script/letter.h"
+#include "script/text_search.h"
 #include "script/methods_text.h"
 
 static bool string_reverse(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -30,12 +31,13 @@ static bool string_tokenize(struct run *run, struct value *a, unsigned n, struct
     const struct text *text = text_of(a[0]);
     struct text *delimiters = n == 0 ? text_new(run, SLICE_LIT(" \t\n\r\f")) : value_to_text(run, a[1]);
     struct seq *parts = seq_new(run, CLASS_ARRAY_LIST, 0);
+    struct text_set set;
     size_t begin = 0;
-    for (size_t i = 0; delimiters != NULL && i <= text->length; i++) {
-        bool cut = i == text->length;
-        for (size_t k = 0; !cut && k < delimiters->length; k++)
-            cut = text_at(text, i) == text_at(delimiters, k);
-        if (!cut)
+    if (delimiters == NULL || !text_set_init(&set, run, delimiters))
+        return false;
+    run_work(run, text->length);
+    for (size_t i = 0; i <= text->length; i++) {
+        if (i < text->length && !text_set_has(&set, text_at(text, i)))
             continue;
         if (i > begin) {
             struct text *part = text_substring(run, text_of(a[0]), begin, i);
@@ -44,7 +46,7 @@ static bool string_tokenize(struct run *run, struct value *a, unsigned n, struct
         }
         begin = i + 1;
     }
-    return delimiters != NULL && give(ret, parts);
+    return give(ret, parts);
 }
 
 /* As tokenize, but an array. */
@@ -121,11 +123,10 @@ static bool string_count(struct run *run, struct value *a, unsigned n, struct va
     struct text *part = text_of(a[1]);
     if (part->length == 0)
         return give_int(ret, text_of(a[0])->length + 1);
-    for (int64_t at = 0; (at = text_index(text_of(a[0]), part, at)) >= 0; at++) {
-        count++;
+    struct text_search search;
+    for (text_search_init(&search, run, text_of(a[0]), part, 0); text_search_next(&search) >= 0; count++)
         if (!run_step(run, 1))
             return false;
-    }
     return give_int(ret, count);
 }
 

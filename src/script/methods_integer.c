@@ -9,7 +9,7 @@ static bool parse_integral(struct run *run, struct value *a, unsigned n, int64_t
     int64_t i;
     if (a[1].kind == VALUE_NULL)
         return methods_number_parse_failed(run, a[1], radix);
-    struct slice text = text_slice(run->arena, text_of(a[1]));
+    struct slice text = text_utf8(run, text_of(a[1]));
     run_charge(run, text.len);
     if (radix < 2 || radix > 36 || !number_parse_i64(text, radix, min, max, &i))
         return methods_number_parse_failed(run, a[1], radix);

@@ -34,7 +34,7 @@ bool methods_number_parse_failed(struct run *run, struct value text, unsigned ra
 {
     if (text.kind == VALUE_NULL)
         return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "Cannot parse null string");
-    struct slice shown = text_slice(run->arena, text_of(text));
+    struct slice shown = text_utf8(run, text_of(text));
     if (radix != 10)
         return run_throw(run, CLASS_NUMBER_FORMAT_EXCEPTION, "For input string: \"%.*s\" under radix %u",
                          SLICE_ARG(shown), radix);

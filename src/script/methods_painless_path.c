@@ -71,7 +71,7 @@ static bool get_by_path(struct run *run, struct value *a, unsigned n, struct val
     struct text *path = text_of(a[1]);
     if (path->length == 0)
         return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Missing path");
-    part.path = text_slice(run->arena, path);
+    part.path = text_utf8(run, path);
     run_charge(run, part.path.len);
     *ret = a[0];
     for (size_t i = 0; i <= path->length; i++) {
@@ -81,7 +81,7 @@ static bool get_by_path(struct run *run, struct value *a, unsigned n, struct val
         part.name = text_substring(run, path, begin, i);
         if (part.name == NULL || !run_step(run, 1))
             return false;
-        part.shown = text_slice(run->arena, part.name);
+        part.shown = text_utf8(run, part.name);
         part.last = i == path->length;
         if (!part_take(run, &part, ret, &found))
             return false;

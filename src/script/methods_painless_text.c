@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Painless's additions to String: Base64, and splitting without a regular expression. */
 #include "script/method_args.h"
+#include "script/text_search.h"
 
 static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 static bool string_encode_base64(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    struct slice bytes = text_slice(run->arena, text_of(a[0]));
+    struct slice bytes = text_utf8(run, text_of(a[0]));
     struct text_buf out;
     text_buf_init(&out, run);
     run_charge(run, bytes.len);
@@ -29,6 +30,7 @@ static bool string_decode_base64(struct run *run, struct value *a, unsigned n, s
     uint32_t bits = 0;
     unsigned have = 0;
     bool ok = true;
+    run_work(run, (size_t)text->length * 4);
     for (size_t i = 0; i < text->length && ok; i++) {
         uint16_t c = text_at(text, i);
         const char *digit = c > 0 && c < 128 ? strchr(base64_digits, c) : NULL;
@@ -55,10 +57,14 @@ static bool string_split_on_token(struct run *run, struct value *a, unsigned n, 
     struct seq *parts = seq_new(run, CLASS_ARRAY_LIST, 0);
     size_t done = 0;
     int64_t limit = n == 2 ? a[2].i : -1;
+    struct text_search search;
+    text_search_init(&search, run, text, token, 0);
     while (token->length > 0 && (limit <= 0 || (int64_t)parts->count < limit - 1)) {
-        int64_t at = text_index(text, token, (int64_t)done);
+        int64_t at = text_search_next(&search);
         if (at < 0)
             break;
+        if ((size_t)at < done)
+            continue; /* in the token before */
         struct text *part = text_substring(run, text, done, (size_t)at);
         if (part == NULL || !run_step(run, 1) || !seq_add(run, parts, value_of(part)))
             return false;

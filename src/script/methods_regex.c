@@ -137,7 +137,7 @@ static bool matcher_named_group(struct run *run, struct value *a, unsigned n, st
 {
     (void)n;
     NEED(1);
-    struct slice wanted = text_slice(run->arena, text_of(a[1]));
+    struct slice wanted = text_utf8(run, text_of(a[1]));
     for (const struct regex_name *name = matcher_of(a[0])->pattern->names; name != NULL; name = name->next)
         if (slice_equal(name->name, wanted))
             return give_group(run, matcher_of(a[0]), name->group, ret);

@@ -713,7 +713,7 @@ static bool to_map(struct run *run, struct closure *closure, struct value *a, un
         if (entry != NULL && closure->held[2].kind == VALUE_NULL) {
             struct text *shown = value_to_text(run, key);
             return shown != NULL && run_throw(run, CLASS_ILLEGAL_STATE_EXCEPTION, "Duplicate key %.*s",
-                                              SLICE_ARG(text_slice(run->arena, shown)));
+                                              SLICE_ARG(text_utf8(run, shown)));
         }
         if (entry != NULL) {
             struct value pair[2] = {entry->value, value};

@@ -6,6 +6,7 @@
  * methods_groovy_text….c.
  */
 #include "script/methods_text.h"
+#include "script/text_search.h"
 
 #include "script/letter.h"
 
@@ -75,16 +76,14 @@ bool methods_text_index_of(struct run *run, struct value *a, unsigned n, struct 
 {
     NEED(1);
     struct text *part = value_to_text(run, a[1]);
-    return part != NULL && run_step(run, text_of(a[0])->length / 64) &&
-           give_int(ret, text_index(text_of(a[0]), part, n == 2 ? a[2].i : 0));
+    return part != NULL && give_int(ret, text_index(run, text_of(a[0]), part, n == 2 ? a[2].i : 0));
 }
 
 bool methods_text_last_index_of(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     NEED(1);
     struct text *part = value_to_text(run, a[1]);
-    return part != NULL && run_step(run, text_of(a[0])->length / 64) &&
-           give_int(ret, text_last_index(text_of(a[0]), part, n == 2 ? a[2].i : INT32_MAX));
+    return part != NULL && give_int(ret, text_last_index(run, text_of(a[0]), part, n == 2 ? a[2].i : INT32_MAX));
 }
 
 static bool string_contains(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -92,24 +91,13 @@ static bool string_contains(struct run *run, struct value *a, unsigned n, struct
     (void)n;
     NEED(1);
     struct text *part = value_to_text(run, a[1]);
-    return part != NULL && run_step(run, text_of(a[0])->length / 64) &&
-           give_boolean(ret, text_index(text_of(a[0]), part, 0) >= 0);
-}
-
-static bool matches_at(const struct text *text, const struct text *part, int64_t at)
-{
-    if (at < 0 || at + (int64_t)part->length > (int64_t)text->length)
-        return false;
-    for (size_t i = 0; i < part->length; i++)
-        if (text_at(text, (size_t)at + i) != text_at(part, i))
-            return false;
-    return true;
+    return part != NULL && give_boolean(ret, text_index(run, text_of(a[0]), part, 0) >= 0);
 }
 
 static bool string_starts_with(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     NEED(1);
-    return give_boolean(ret, matches_at(text_of(a[0]), text_of(a[1]), n == 2 ? a[2].i : 0));
+    return give_boolean(ret, text_has_at(run, text_of(a[0]), text_of(a[1]), n == 2 ? a[2].i : 0));
 }
 
 static bool string_ends_with(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -117,7 +105,7 @@ static bool string_ends_with(struct run *run, struct value *a, unsigned n, struc
     (void)n;
     NEED(1);
     const struct text *text = text_of(a[0]), *part = text_of(a[1]);
-    return give_boolean(ret, matches_at(text, part, (int64_t)text->length - part->length));
+    return give_boolean(ret, text_has_at(run, text, part, (int64_t)text->length - part->length));
 }
 
 /* Comparing */
@@ -126,20 +114,20 @@ static bool string_compare_to(struct run *run, struct value *a, unsigned n, stru
 {
     (void)n;
     NEED(1);
-    return give_int(ret, text_compare(text_of(a[0]), text_of(a[1])));
+    return give_int(ret, text_compare(run, text_of(a[0]), text_of(a[1])));
 }
 
 static bool string_compare_ignore_case(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
     NEED(1);
-    return give_int(ret, letter_compare_texts(text_of(a[0]), text_of(a[1])));
+    return give_int(ret, letter_compare_texts(run, text_of(a[0]), text_of(a[1])));
 }
 
 static bool string_equals_ignore_case(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
-    (void)run, (void)n;
-    return give_boolean(ret, a[1].kind != VALUE_NULL && letter_compare_texts(text_of(a[0]), text_of(a[1])) == 0);
+    (void)n;
+    return give_boolean(ret, a[1].kind != VALUE_NULL && letter_compare_texts(run, text_of(a[0]), text_of(a[1])) == 0);
 }
 
 static bool string_content_equals(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -147,7 +135,7 @@ static bool string_content_equals(struct run *run, struct value *a, unsigned n, 
     (void)n;
     NEED(1);
     struct text *other = value_to_text(run, a[1]);
-    return other != NULL && give_boolean(ret, text_equal(text_of(a[0]), other));
+    return other != NULL && give_boolean(ret, text_same(run, text_of(a[0]), other));
 }
 
 static bool native_ignoring_case(struct run *run, struct closure *closure, struct value *a, unsigned n,
@@ -157,7 +145,7 @@ static bool native_ignoring_case(struct run *run, struct closure *closure, struc
     for (unsigned i = 0; i < n; i++)
         if (!value_is(a[i], CLASS_STRING))
             return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "a comparison of texts takes texts");
-    return give_int(ret, letter_compare_texts(text_of(a[0]), text_of(a[1])));
+    return give_int(ret, letter_compare_texts(run, text_of(a[0]), text_of(a[1])));
 }
 
 static bool string_ignoring_case(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -180,7 +168,8 @@ static bool map_units(struct run *run, const struct text *text, uint16_t (*map)(
         else
             text_buf_unit(&out, map(c));
     }
-    return run_step(run, text->length / 64) && give(ret, text_buf_done(&out));
+    run_work(run, text->length);
+    return give(ret, text_buf_done(&out));
 }
 
 static bool string_upper(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -202,6 +191,7 @@ static bool trim(struct run *run, struct text *text, bool unicode, struct value 
         begin++;
     while (begin < end && (unicode ? letter_is_space(text_at(text, end - 1)) : text_at(text, end - 1) <= ' '))
         end--;
+    run_work(run, text->length - (end - begin));
     return give(ret, text_substring(run, text, begin, end));
 }
 
@@ -233,16 +223,15 @@ static bool string_replace(struct run *run, struct value *a, unsigned n, struct 
     if (to == NULL)
         return false;
     text_buf_init(&out, run);
+    struct text_search search;
+    text_search_init(&search, run, text, from, 0);
     size_t done = 0;
-    for (int64_t at = 0; at <= (int64_t)text->length && (at = text_index(text, from, at)) >= 0;) {
+    for (int64_t at; (at = text_search_next(&search)) >= 0;) {
+        if ((size_t)at < done)
+            continue; /* in what was replaced */
         text_buf_range(&out, text, done, (size_t)at);
         text_buf_text(&out, to);
         done = (size_t)at + from->length;
-        at = (int64_t)done + (from->length == 0);
-        if (from->length == 0 && done < text->length)
-            text_buf_unit(&out, text_at(text, done++));
-        else if (from->length == 0)
-            break;
         if (!run_step(run, 1) || out.failed)
             return false;
     }
@@ -338,7 +327,7 @@ static bool string_to_char_array(struct run *run, struct value *a, unsigned n, s
 static bool string_bytes(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    struct slice bytes = text_slice(run->arena, text_of(a[0]));
+    struct slice bytes = text_utf8(run, text_of(a[0]));
     struct array *array = array_new(run, CLASS_BYTE, (int64_t)bytes.len);
     for (size_t i = 0; array != NULL && i < bytes.len; i++)
         array->items[i] = (struct value){.kind = VALUE_BYTE, .i = (int8_t)bytes.data[i]};

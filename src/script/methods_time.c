@@ -454,7 +454,7 @@ static bool zone_of(struct run *run, struct value *a, unsigned n, struct value *
     NEED(1);
     enum class_id id = type_class(((struct class_object *)a[0].object)->type);
     struct moment *zone = moment_new(run, id, 0, 0);
-    if (!set_zone(run, zone, text_slice(run->arena, text_of(a[1]))))
+    if (!set_zone(run, zone, text_utf8(run, text_of(a[1]))))
         return false;
     zone->object.class = zone->utc_named ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET;
     return give(ret, zone);

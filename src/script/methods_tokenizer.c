@@ -5,7 +5,7 @@
 struct tokenizer {
     struct object object;
     const struct text *text;
-    const struct text *delimiters;
+    struct text_set delimiters;
     bool gives_delimiters; /* each as a word of its own */
     size_t at;
 };
@@ -17,17 +17,14 @@ static bool tokenizer_new(struct run *run, struct value *a, unsigned n, struct v
         NEED(2);
     struct tokenizer *tokenizer = run_object(run, sizeof *tokenizer, CLASS_STRING_TOKENIZER);
     tokenizer->text = text_of(a[1]);
-    tokenizer->delimiters = n > 1 ? text_of(a[2]) : text_new(run, SLICE_LIT(" \t\n\r\f"));
+    const struct text *delimiters = n > 1 ? text_of(a[2]) : text_new(run, SLICE_LIT(" \t\n\r\f"));
     tokenizer->gives_delimiters = n > 2 && a[3].i != 0;
-    return tokenizer->delimiters != NULL && give(ret, tokenizer);
+    return delimiters != NULL && text_set_init(&tokenizer->delimiters, run, delimiters) && give(ret, tokenizer);
 }
 
 static bool is_delimiter(const struct tokenizer *tokenizer, size_t at)
 {
-    for (size_t i = 0; i < tokenizer->delimiters->length; i++)
-        if (text_at(tokenizer->delimiters, i) == text_at(tokenizer->text, at))
-            return true;
-    return false;
+    return text_set_has(&tokenizer->delimiters, text_at(tokenizer->text, at));
 }
 
 /* The next word from `at` on; an empty one at the end. */
@@ -46,9 +43,10 @@ static void find_token(const struct tokenizer *tokenizer, size_t at, size_t *ret
 }
 
 /* What a walk from `begin` to `end` costs. */
-static bool pay(struct run *run, const struct tokenizer *tokenizer, size_t begin, size_t end)
+static bool pay(struct run *run, size_t begin, size_t end)
 {
-    return run_step(run, 1 + (end - begin) * (tokenizer->delimiters->length + 1) / 16);
+    run_work(run, end - begin);
+    return run_step(run, 1);
 }
 
 static bool has_more_tokens(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -57,7 +55,7 @@ static bool has_more_tokens(struct run *run, struct value *a, unsigned n, struct
     const struct tokenizer *tokenizer = (const struct tokenizer *)a[0].object;
     size_t begin, end;
     find_token(tokenizer, tokenizer->at, &begin, &end);
-    return pay(run, tokenizer, tokenizer->at, end) && give_boolean(ret, begin < end);
+    return pay(run, tokenizer->at, end) && give_boolean(ret, begin < end);
 }
 
 static bool next_token(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -66,14 +64,14 @@ static bool next_token(struct run *run, struct value *a, unsigned n, struct valu
     size_t begin, end, from = tokenizer->at;
     if (n == 1) {
         NEED(1);
-        tokenizer->delimiters = text_of(a[1]);
+        if (!text_set_init(&tokenizer->delimiters, run, text_of(a[1])))
+            return false;
     }
     find_token(tokenizer, from, &begin, &end);
     if (begin == end)
         return run_throw_null(run, CLASS_NO_SUCH_ELEMENT_EXCEPTION);
     tokenizer->at = end;
-    return pay(run, tokenizer, from, end) &&
-           give(ret, text_substring(run, (struct text *)(uintptr_t)tokenizer->text, begin, end));
+    return pay(run, from, end) && give(ret, text_substring(run, (struct text *)(uintptr_t)tokenizer->text, begin, end));
 }
 
 static bool count_tokens(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -84,7 +82,7 @@ static bool count_tokens(struct run *run, struct value *a, unsigned n, struct va
     size_t begin, end = tokenizer->at;
     for (find_token(tokenizer, end, &begin, &end); begin < end; find_token(tokenizer, end, &begin, &end))
         count++;
-    return pay(run, tokenizer, tokenizer->at, end) && give_int(ret, count);
+    return pay(run, tokenizer->at, end) && give_int(ret, count);
 }
 
 static const struct method tokenizer_methods[] = {

@@ -237,6 +237,12 @@ static bool arrays_sort(struct run *run, struct value *a, unsigned n, struct val
 {
     (void)n;
     NEED(1);
+    char name[TYPE_NAME_MAX];
+    if (!value_is_array(a[1]))
+        return run_throw(
+            run, CLASS_MISSING_METHOD_EXCEPTION,
+            "No signature of method: static java.util.Arrays.sort() is applicable for argument types: (%s)",
+            type_java_name(value_type(a[1]), name));
     struct array *array = (struct array *)a[1].object;
     return values_sort(run, array->items, array->count, VALUE_NONE) && give_nothing(ret);
 }

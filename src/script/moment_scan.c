@@ -103,7 +103,7 @@ bool check_civil(struct run *run, struct slice text, const struct civil *civil)
               check_time(run, civil->hour, civil->minute, civil->second, civil->nano);
     if (ok)
         return true;
-    struct slice why = text_slice(run->arena, run->thrown->message);
+    struct slice why = text_utf8(run, run->thrown->message);
     return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed: %.*s", SLICE_ARG(text),
                      SLICE_ARG(why));
 }
@@ -151,7 +151,7 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
     struct text *source = value_to_text(run, text);
     if (source == NULL)
         return false;
-    struct scan scan = {.text = text_slice(run->arena, source)};
+    struct scan scan = {.text = text_utf8(run, source)};
     if (id != CLASS_LOCAL_TIME)
         scan_date(&scan, &civil);
     if (id != CLASS_LOCAL_TIME && id != CLASS_LOCAL_DATE)

@@ -371,7 +371,7 @@ bool number_not_on_fractions(struct run *run, const char *method, struct value v
     struct text *shown = value_to_text(run, v);
     return shown != NULL && run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
                                       "Cannot use %s() on this number type: %s with value: %.*s", method,
-                                      type_java_name(value_type(v), name), SLICE_ARG(text_slice(run->arena, shown)));
+                                      type_java_name(value_type(v), name), SLICE_ARG(text_utf8(run, shown)));
 }
 
 bool number_binary_groovy(struct run *run, enum operator op, struct value a, struct value b, struct value *ret)

@@ -340,8 +340,8 @@ static bool cannot_compare(struct run *run, struct value a, struct value b)
     struct text *x = value_to_text(run, a), *y = x == NULL ? NULL : value_to_text(run, b);
     return y != NULL && run_throw(run, CLASS_GROOVY_RUNTIME_EXCEPTION,
                                   "Cannot compare %s with value '%.*s' and %s with value '%.*s'",
-                                  type_java_name(value_type(a), left), SLICE_ARG(text_slice(run->arena, x)),
-                                  type_java_name(value_type(b), right), SLICE_ARG(text_slice(run->arena, y)));
+                                  type_java_name(value_type(a), left), SLICE_ARG(text_utf8(run, x)),
+                                  type_java_name(value_type(b), right), SLICE_ARG(text_utf8(run, y)));
 }
 
 bool operate_order(struct run *run, struct value a, struct value b, int *ret_order)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What + - * << and the like mean in Groovy for texts, lists, maps, sets and dates. */
 #include "script/operate.h"
+#include "script/text_search.h"
 
 #include "script/builder.h"
 #include "script/function.h"
@@ -33,7 +34,7 @@ static bool missing(struct run *run, enum operator op, struct value a, struct va
         return false;
     if (b.kind != VALUE_NULL)
         type_java_name(value_type(b), right);
-    struct slice text = text_slice(run->arena, shown);
+    struct slice text = text_utf8(run, shown);
     if (a.kind == VALUE_NULL && op == OP_ADD)
         return run_throw(run, CLASS_NULL_POINTER_EXCEPTION, "Cannot execute null+%.*s", SLICE_ARG(text));
     if (a.kind == VALUE_NULL)
@@ -58,7 +59,7 @@ static bool concat(struct run *run, struct value a, struct value b, struct value
 static bool text_minus(struct run *run, struct text *text, struct value b, struct value *ret)
 {
     struct text *part = value_to_text(run, b);
-    int64_t at = part == NULL ? -1 : text_index(text, part, 0);
+    int64_t at = part == NULL ? -1 : text_index(run, text, part, 0);
     *ret = value_of(text);
     if (part == NULL || at < 0)
         return part != NULL;

@@ -36,7 +36,7 @@ static int check_bare_names(struct run *run, struct problem *ret_problem)
 {
     const struct node *missing = NULL;
     for (const struct node *node = run->script->bare; node != NULL; node = node->c)
-        if (dict_find_text(run->params, (struct text *)node->value.object) == NULL)
+        if (dict_find_text(run, run->params, (struct text *)node->value.object) == NULL)
             missing = node;
     if (missing == NULL)
         return 0;
@@ -47,6 +47,12 @@ static int check_bare_names(struct run *run, struct problem *ret_problem)
 static bool bind(struct run *run, const char *name, struct value value)
 {
     return dict_put_ascii(run, run->binding, name, value);
+}
+
+/* What overdrew a budget last, with no step after it that could have failed, fails here. */
+static bool within_bounds(struct run *run)
+{
+    return run->spent == RUN_SPENT_NOTHING || run_spent(run);
 }
 
 /* Runs the script's main function. Painless: `inputs` are its first variables; Groovy has them by name. */
@@ -64,7 +70,7 @@ static bool run_main(struct run *run, struct value *inputs, unsigned count, stru
         memcpy(frame.slots, inputs, count * sizeof *inputs);
     enum flow_result flow = interp__exec(run, &frame, main->body, ret);
     run_leave(run, main->nesting);
-    return flow != FLOW_THROW;
+    return flow != FLOW_THROW && within_bounds(run);
 }
 
 /* ctx */
@@ -135,7 +141,7 @@ static void read_meta(struct run *run, struct dict *ctx, struct script_update *u
 /* The keys of ctx that mean nothing, separated by commas. */
 static struct slice strange_keys(struct run *run, struct dict *ctx)
 {
-    static const char *const known[] = {"_source", "_index", "_type",      "_id",  "_version",
+    static const char *const known[] = {"_source",  "_index",  "_type",      "_id",  "_version",
                                         "_routing", "_parent", "_timestamp", "_ttl", "op"};
     struct slice keys = SLICE_NONE;
     for (struct entry *entry = dict_first(ctx); entry != NULL; entry = dict_next(ctx, entry)) {
@@ -145,9 +151,7 @@ static struct slice strange_keys(struct run *run, struct dict *ctx)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
             strange = strange && !slice_is(key, known[i]);
         if (strange)
-            keys = keys.data == NULL
-                       ? key
-                       : arena_printf(run->arena, "%.*s,%.*s", SLICE_ARG(keys), SLICE_ARG(key));
+            keys = keys.data == NULL ? key : arena_printf(run->arena, "%.*s,%.*s", SLICE_ARG(keys), SLICE_ARG(key));
     }
     return keys;
 }
@@ -240,7 +244,7 @@ static int write_source(struct run *run, struct dict *ctx, struct script_update 
     if (!value_is_map(source))
         return deletes && source.kind == VALUE_NULL ? 0 : unfit_source(run, source, ret_problem);
     tl_cleanup(release) struct buf out = BUF_INIT(run->limits->memory_bytes_max);
-    if (!document_write(run, source, &out) || out.overflow) {
+    if (!document_write(run, source, &out) || out.overflow || !within_bounds(run)) {
         if (run->thrown == NULL)
             run_spent(run);
         fault_plain(run, ret_problem);
@@ -343,9 +347,9 @@ static bool fit_groovy(struct run *run, struct value *result)
         if (result->kind == VALUE_BOOLEAN || result->kind == VALUE_NULL)
             return true;
         shown = value_to_text(run, *result);
-        return shown != NULL && run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION,
-                                          "Can't handle type [%.*s] in script filter",
-                                          SLICE_ARG(text_slice(run->arena, shown)));
+        return shown != NULL &&
+               run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Can't handle type [%.*s] in script filter",
+                         SLICE_ARG(text_slice(run->arena, shown)));
     case SCRIPT_FOR_NUMBER_SORT:
         if (value_number(*result))
             return true;

@@ -71,7 +71,7 @@ static size_t sort_cells(struct run *run, struct recorder *recorder, int32_t bas
         while (at < count && cells[at].column > column)
             at++;
         memmove(cells + at + 1, cells + at, (count - at) * sizeof *cells);
-        cells[at] = (struct cell){column, text_slice(run->arena, text)};
+        cells[at] = (struct cell){column, text_utf8(run, text)};
         run_charge(run, cells[at].text.len);
         count++;
     }
@@ -166,7 +166,7 @@ static bool append_values(struct run *run, struct frame *frame, const struct nod
     if (text == NULL)
         return false;
     *all = arena_printf(run->arena, "%.*s%s%.*s = %.*s", SLICE_ARG(*all), all->len == 0 ? ". Values: " : ", ",
-                        SLICE_ARG(node->text), SLICE_ARG(text_slice(run->arena, text)));
+                        SLICE_ARG(node->text), SLICE_ARG(text_utf8(run, text)));
     run_charge(run, all->len);
     return run_step(run, 1);
 }
@@ -179,8 +179,8 @@ static bool fail_with_message(struct run *run, struct frame *frame, const struct
     struct text *text = value_to_text(run, message);
     if (text == NULL)
         return false;
-    struct slice shown = text_slice(run->arena, text);
-    struct slice condition = text_slice(run->arena, (struct text *)node->value.object), values = SLICE_LIT("");
+    struct slice shown = text_utf8(run, text);
+    struct slice condition = text_utf8(run, (struct text *)node->value.object), values = SLICE_LIT("");
     if (!append_values(run, frame, node->a, &values))
         return false;
     return run_throw(run, CLASS_ASSERTION_ERROR, "%.*s. Expression: %.*s%.*s", SLICE_ARG(shown), SLICE_ARG(condition),

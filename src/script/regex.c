@@ -747,6 +747,6 @@ struct pattern *regex_new(struct run *run, struct text *source, int flags)
     struct pattern *pattern = regex_compile(run->arena, source, flags, &error, &index);
     if (pattern == NULL)
         run_throw(run, CLASS_PATTERN_SYNTAX_EXCEPTION, "%s near index %zu\n%.*s", error, index,
-                  SLICE_ARG(text_slice(run->arena, source)));
+                  SLICE_ARG(text_utf8(run, source)));
     return pattern;
 }

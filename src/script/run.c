@@ -20,8 +20,18 @@ bool run_spent(struct run *run)
         memory ? "the script needs more than %llu bytes of memory" : "the script takes more than %llu steps", bound);
 }
 
+/* What is made is written, too: work by its size, beyond pieces that their own step pays for. */
+#define BYTES_PER_UNIT 4
+
+static void work_for(struct run *run, size_t size)
+{
+    if (size > 128)
+        run_work(run, size / BYTES_PER_UNIT);
+}
+
 void run_charge(struct run *run, size_t size)
 {
+    work_for(run, size);
     if (size <= run->memory_left) {
         run->memory_left -= size;
         return;
@@ -42,6 +52,7 @@ void *run_alloc_large(struct run *run, size_t size)
 {
     if (size <= run->memory_left) {
         run->memory_left -= size;
+        work_for(run, size);
         return arena_alloc(run->arena, size);
     }
     run->spent = RUN_SPENT_MEMORY;
@@ -100,7 +111,7 @@ bool run_throw(struct run *run, enum class_id id, const char *format, ...)
     va_start(arguments, format);
     struct slice message = arena_vprintf(run->arena, format, arguments);
     va_end(arguments);
-    run_charge(run, message.len);
+    run_charge(run, message.len * 3); /* as UTF-8, and as a text */
     return run_throw_text(run, id, text_constant(run->arena, message));
 }
 

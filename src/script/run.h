@@ -90,6 +90,22 @@ static inline bool run_step(struct run *run, uint64_t n)
 }
 
 /*
+ * Counts what a function of the library looked at, as far as no element of it took a step: units of texts, digits, bytes.
+ * Never fails: a run that has no more steps ends at the next one it takes (run_step), so a single call may overdraw them.
+ */
+#define RUN_UNITS_PER_STEP 8
+static inline void run_work(struct run *run, size_t units)
+{
+    uint64_t steps = units / RUN_UNITS_PER_STEP;
+    if (__builtin_expect(run->steps_left < steps, 0)) {
+        run->steps_left = 0;
+        run->spent = run->spent == RUN_SPENT_NOTHING ? RUN_SPENT_STEPS : run->spent;
+        return;
+    }
+    run->steps_left -= steps;
+}
+
+/*
  * Guards recursion of C functions over nested values and composed functions. Returns: false, and a stack_overflow_error,
  * when too deep. The count decides; the address only in a thread with less than STACK_BYTES (base/stack.h).
  */

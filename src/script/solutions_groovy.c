@@ -28,7 +28,7 @@ bool groovy_show_arguments(struct run *run, struct value *arguments, unsigned co
         if (text == NULL)
             return false;
         bool shown = utf8_units(values) + 3 <= SHOWN_UNITS_MAX;
-        struct slice one = shown ? text_slice(run->arena, text) : SLICE_LIT("...");
+        struct slice one = shown ? text_utf8(run, text) : SLICE_LIT("...");
         run_charge(run, one.len + values.len);
         values = arena_printf(run->arena, "%.*s%s%.*s", SLICE_ARG(values), i > 0 ? ", " : "", SLICE_ARG(one));
         if (!shown)

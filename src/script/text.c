@@ -159,40 +159,31 @@ bool text_is(const struct text *text, const char *ascii)
     return memcmp(text->data.narrow, ascii, len) == 0;
 }
 
-int text_compare(const struct text *a, const struct text *b)
+bool text_same(struct run *run, const struct text *a, const struct text *b)
 {
-    size_t common = a->length < b->length ? a->length : b->length;
-    for (size_t i = 0; i < common; i++)
-        if (text_at(a, i) != text_at(b, i))
-            return (int)text_at(a, i) - (int)text_at(b, i);
-    return (int)a->length - (int)b->length;
+    if (a != b && a->length == b->length)
+        run_work(run, a->length);
+    return text_equal(a, b);
 }
 
-static bool text_matches_at(const struct text *text, const struct text *part, size_t at)
+bool text_has_at(struct run *run, const struct text *text, const struct text *part, int64_t at)
 {
-    for (size_t i = 0; i < part->length; i++)
-        if (text_at(text, at + i) != text_at(part, i))
-            return false;
-    return true;
+    if (at < 0 || at + (int64_t)part->length > (int64_t)text->length)
+        return false;
+    size_t i = 0;
+    while (i < part->length && text_at(text, (size_t)at + i) == text_at(part, i))
+        i++;
+    run_work(run, i);
+    return i == part->length;
 }
 
-int64_t text_index(const struct text *text, const struct text *part, int64_t from)
+int text_compare(struct run *run, const struct text *a, const struct text *b)
 {
-    if (from < 0)
-        from = 0;
-    for (int64_t i = from; i + (int64_t)part->length <= (int64_t)text->length; i++)
-        if (text_matches_at(text, part, (size_t)i))
-            return i;
-    return part->length == 0 && from > (int64_t)text->length ? (int64_t)text->length : -1;
-}
-
-int64_t text_last_index(const struct text *text, const struct text *part, int64_t from)
-{
-    int64_t last = (int64_t)text->length - (int64_t)part->length;
-    for (int64_t i = from < last ? from : last; i >= 0; i--)
-        if (text_matches_at(text, part, (size_t)i))
-            return i;
-    return -1;
+    size_t common = a->length < b->length ? a->length : b->length, i = 0;
+    while (i < common && text_at(a, i) == text_at(b, i))
+        i++;
+    run_work(run, i);
+    return i < common ? (int)text_at(a, i) - (int)text_at(b, i) : (int)a->length - (int)b->length;
 }
 
 struct text *text_substring(struct run *run, struct text *text, size_t begin, size_t end)
@@ -273,12 +264,38 @@ static size_t utf8_put(uint32_t c, char out[4])
 
 struct slice text_slice(struct arena *arena, const struct text *text)
 {
-    char *out = arena_alloc(arena, (size_t)text->length * 3 + 4);
+    char *out = arena_alloc(arena, (size_t)text->length * (text->wide ? 3u : 2u) + 4);
     size_t len = 0;
     for (size_t i = 0; i < text->length;)
         len += utf8_put(text_code_point(text, &i), out + len);
     out[len] = '\0';
     return slice_make(out, len);
+}
+
+struct slice text_utf8(struct run *run, const struct text *text)
+{
+    size_t size = (size_t)text->length * (text->wide ? 3u : 2u) + 4;
+    run_work(run, text->length);
+    run_charge(run, size);
+    return run->spent == RUN_SPENT_MEMORY ? SLICE_LIT("") : text_slice(run->arena, text);
+}
+
+#define SET_SMALL 8
+#define UNIT_COUNT 65536
+
+bool text_set_init(struct text_set *set, struct run *run, const struct text *units)
+{
+    *set = (struct text_set){.units = units};
+    if (units->length <= SET_SMALL)
+        return true;
+    set->bits = run_alloc_large(run, UNIT_COUNT / 8);
+    if (set->bits == NULL)
+        return false;
+    memset(set->bits, 0, UNIT_COUNT / 8);
+    for (size_t i = 0; i < units->length; i++)
+        set->bits[text_at(units, i) / 64] |= (uint64_t)1 << text_at(units, i) % 64;
+    run_work(run, units->length);
+    return true;
 }
 
 /* Under construction */

@@ -36,16 +36,40 @@ struct text *text_substring(struct run *run, struct text *text, size_t begin, si
 struct text *text_concat(struct run *run, struct text *a, struct text *b);
 
 int32_t text_hash(struct text *text);
+/* The same in a run, charged when it is not known yet. */
+static inline int32_t text_hash_of(struct run *run, struct text *text)
+{
+    if (!text->hashed)
+        run_work(run, text->length);
+    return text_hash(text);
+}
 bool text_equal(const struct text *a, const struct text *b);
 bool text_is(const struct text *text, const char *ascii);
-/* Java's compareTo. */
-int text_compare(const struct text *a, const struct text *b);
-/* Returns: the first index of `part` at or after `from`, or -1; text_last_index at or before `from`. */
-int64_t text_index(const struct text *text, const struct text *part, int64_t from);
-int64_t text_last_index(const struct text *text, const struct text *part, int64_t from);
+/* The same in a run, charged by what is compared. */
+bool text_same(struct run *run, const struct text *a, const struct text *b);
+/* Whether `part` stands in `text` at `at`, which may be any number. */
+bool text_has_at(struct run *run, const struct text *text, const struct text *part, int64_t at);
+/* Java's compareTo, charged by what is compared. Searching: text_search.h. */
+int text_compare(struct run *run, const struct text *a, const struct text *b);
 
-/* As UTF-8 in the run's arena. */
+/* Units to be looked for one by one; however many, each look takes the same. */
+struct text_set {
+    const struct text *units;
+    uint64_t *bits; /* NULL: few enough to be compared with */
+};
+bool text_set_init(struct text_set *set, struct run *run, const struct text *units);
+static inline bool text_set_has(const struct text_set *set, uint16_t unit)
+{
+    bool has = set->bits != NULL && (set->bits[unit / 64] >> unit % 64 & 1) != 0;
+    for (size_t i = 0; set->bits == NULL && !has && i < set->units->length; i++)
+        has = text_at(set->units, i) == unit;
+    return has;
+}
+
+/* As UTF-8 in an arena, for the compiler. */
 struct slice text_slice(struct arena *arena, const struct text *text);
+/* As UTF-8 in the run's arena, charged; empty when there is no memory for it, which ends the run at its next step. */
+struct slice text_utf8(struct run *run, const struct text *text);
 
 /* A text under construction. */
 struct text_buf {

@@ -109,9 +109,9 @@ static struct value unwrap_view(struct run *run, struct value v)
 static bool objects_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
 {
     if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING))
-        *ret_equal = text_equal((struct text *)a.object, (struct text *)b.object);
+        *ret_equal = text_same(run, (struct text *)a.object, (struct text *)b.object);
     else if (value_is(a, CLASS_GSTRING) && value_is(b, CLASS_GSTRING))
-        *ret_equal = text_equal(((struct gstring *)a.object)->text, ((struct gstring *)b.object)->text);
+        *ret_equal = text_same(run, ((struct gstring *)a.object)->text, ((struct gstring *)b.object)->text);
     else if (value_is_seq(a) && value_is_seq(b))
         return seqs_equal(run, (struct seq *)a.object, (struct seq *)b.object, ret_equal);
     else if (value_is_map(a) && value_is_map(b))
@@ -242,11 +242,11 @@ bool value_hash(struct run *run, struct value v, int32_t *ret_hash)
         return true;
     }
     if (v.object->class == CLASS_STRING) {
-        *ret_hash = text_hash((struct text *)v.object);
+        *ret_hash = text_hash_of(run, (struct text *)v.object);
         return true;
     }
     if (v.object->class == CLASS_GSTRING) {
-        *ret_hash = (int32_t)(37u + (uint32_t)text_hash(((struct gstring *)v.object)->text));
+        *ret_hash = (int32_t)(37u + (uint32_t)text_hash_of(run, ((struct gstring *)v.object)->text));
         return true;
     }
     if (!run_enter(run, 3))
@@ -277,7 +277,7 @@ bool value_order(struct run *run, struct value a, struct value b, int *ret_order
         return run->groovy || run_throw_npe(run, "Comparable.compareTo(Object)");
     }
     if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING))
-        *ret_order = text_compare((struct text *)a.object, (struct text *)b.object);
+        *ret_order = text_compare(run, (struct text *)a.object, (struct text *)b.object);
     else if (value_number(a) && value_number(b) && (run->groovy || value_type(a) == value_type(b)))
         *ret_order = number_compare(run, a, b);
     else if (a.kind == b.kind && (a.kind == VALUE_BOOLEAN || a.kind == VALUE_CHAR))

@@ -123,6 +123,45 @@ def row_stack_of_bodies(server):
     assert server.request("GET", "/stack/_doc/deep?pretty").status == 200
 
 
+# --- Natives: work is charged by what is looked at ---
+
+LONG = "String a = 'a'; while (a.length() < 131072) { a = a + a } String b = a + a; "
+NATIVES = [
+    LONG + "for (int i = 0; i < 900000; i++) { (b + 'x').indexOf(a + 'b') }",
+    LONG + "String c = b + 'x', d = a + 'b'; for (int i = 0; i < 900000; i++) { c.indexOf(d) }",
+    LONG + "String c = a + 'x', d = a + 'y'; for (int i = 0; i < 900000; i++) { c.equals(d) }",
+    LONG + "String c = a + 'x', d = a + 'y'; for (int i = 0; i < 900000; i++) { c.compareTo(d) }",
+    LONG + "for (int i = 0; i < 900000; i++) { b.startsWith(a) }",
+    LONG + "for (int i = 0; i < 900000; i++) { b.endsWith(a) }",
+    LONG + "for (int i = 0; i < 900000; i++) { b.contains('b') }",
+    LONG + "for (int i = 0; i < 900000; i++) { b.lastIndexOf('b' + a) }",
+    LONG + "for (int i = 0; i < 900000; i++) { try { new BigDecimal(b + b + b) } catch (Exception e) { } }",
+    LONG + "for (int i = 0; i < 900000; i++) { try { Integer.parseInt(b) } catch (Exception e) { } }",
+]
+
+
+def row_natives(server):
+    server.must("PUT", "/natives/_doc/1", {"n": 1})
+    for source in NATIVES:
+        refused(server, "/natives/_update/1", script(source), "limit_exceeded_exception")
+    sub_lists = ("List l = [1, 2, 3]; for (int i = 0; i < 100000; i++) { l = l.subList(0, 3) } int n = 0; "
+                 "for (int i = 0; i < 200000; i++) { n += l.get(i % 3) } ctx._source.n = n")
+    server.must("POST", "/natives/_update/1", script(sub_lists))
+    assert server.must("GET", "/natives/_doc/1")["_source"] == {"n": 399999}
+    status, _ = server.ask("POST", "/natives/_update/1", script("Arrays.sort([3, 1])", "groovy"))
+    assert status == 400, status
+
+
+def row_regex_of_many_ranges(server):
+    """A class of many ranges, written in the script, each time another script that is kept."""
+    ranges = "".join("%s-%s" % (chr(0x100 + 3 * i), chr(0x101 + 3 * i)) for i in range(6000))
+    for i in range(20):
+        source = "ctx._source.n = /[" + ranges + "x]*/.matcher('xxxxxxxxxxxxxxxxxxxxxxxx').matches() ? %d : -1" % i
+        status, reply = server.ask("POST", "/natives/_update/1", script(source))
+        assert status == 200, str(reply)[-600:]
+    assert server.must("GET", "/natives/_doc/1")["_source"] == {"n": 19}
+
+
 ROWS = {name[4:]: function for name, function in list(globals().items()) if name.startswith("row_")}
 
 
