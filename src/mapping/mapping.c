@@ -164,6 +164,25 @@ static yyjson_val *parse_kept(struct arena *arena, struct slice text)
     return doc.root;
 }
 
+static const struct slice *copy_texts(struct arena *arena, const struct slice *texts, size_t count)
+{
+    struct slice *copies = arena_alloc(arena, (count + 1) * sizeof *copies);
+    for (size_t i = 0; i < count; i++)
+        copies[i] = copy_text(arena, texts[i]);
+    return copies;
+}
+
+static const struct json_filter *copy_filter(struct arena *arena, const struct json_filter *filter)
+{
+    if (filter == NULL)
+        return NULL;
+    struct json_filter *copy = arena_alloc(arena, sizeof *copy);
+    *copy = *filter;
+    copy->includes = copy_texts(arena, filter->includes, filter->include_count);
+    copy->excludes = copy_texts(arena, filter->excludes, filter->exclude_count);
+    return copy;
+}
+
 static void copy_type(struct mapping *mapping, const struct type_record *from)
 {
     struct arena *arena = &mapping->arena;
@@ -181,6 +200,7 @@ static void copy_type(struct mapping *mapping, const struct type_record *from)
     record->templates = copy_text(arena, from->templates);
     record->templates_value = parse_kept(arena, record->templates);
     record->date_formats_value = parse_kept(arena, record->date_formats);
+    record->type.source_filter = copy_filter(arena, from->type.source_filter);
     struct arena scratch = ARENA_INIT;
     struct problem ignored;
     resolve_all(&(struct merge){.mapping = mapping, .record = record, .arena = &scratch, .problem = &ignored},
@@ -521,4 +541,25 @@ char mapping_path_delimiter(const struct mapping *mapping)
 const struct analyzer *mapping_analyzer(const struct mapping *mapping, struct slice name)
 {
     return analysis_find(mapping->analysis, name);
+}
+
+int mapping_shown(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
+                  struct slice *ret_shown)
+{
+    struct json_doc doc;
+    if (mapping_shows_all(type) || source.data == NULL) {
+        *ret_shown = source;
+        return 0;
+    }
+    *ret_shown = SLICE_NONE;
+    if (!type->source_enabled)
+        return 0;
+    int r = json_parse_stored(arena, source, &doc);
+    if (r != 0)
+        return tl_trace(r);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    json_filter_source(&buf, doc.root, type->source_filter, dialect);
+    *ret_shown = arena_copy(arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "mapping/field.h"
+#include "json/filter.h"
 #include "json/json.h"
 
 /* Outcomes. */
@@ -38,7 +39,8 @@ struct mapping_type {
     uint16_t number;            /* first part of its documents' keys; never reused in an index */
     struct mapping_field *root; /* a FIELD_OBJECT with an empty path */
     bool routing_required;
-    bool source_enabled; /* accepted and rendered; a source is kept all the same */
+    bool source_enabled; /* a source is kept all the same, for queries, but not shown */
+    const struct json_filter *source_filter; /* what of it is shown; NULL: all */
     bool date_detection;
     bool numeric_detection;
     bool hidden; /* only deletes have named it: its tombstones need it, and nobody sees it */
@@ -84,6 +86,27 @@ int mapping_merge_all(const struct mapping *base, yyjson_val *mappings, enum dia
  */
 int mapping_ensure_type(const struct mapping *base, struct slice type, bool hidden, enum dialect dialect,
                         struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+
+/*
+ * The same mapping under other settings: what of index.analysis and index.mapping changed, counts from now on. A field whose
+ * analyzer is another is searched by scan.
+ * Returns and Owns: as mapping_merge().
+ */
+int mapping_resettle(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+                     struct problem *ret_problem) TL_MUST_USE;
+
+/*
+ * What clients get to see of a document's source, as the mapping's `_source` says: *ret_shown is `source` itself, what its
+ * includes and excludes leave of it, in `arena`, or absent where it is not enabled. `type` NULL: all of it.
+ * Returns: 0; TL_ERR_CORRUPT for a source that is no JSON.
+ */
+int mapping_shown(const struct mapping_type *type, struct slice source, enum dialect dialect, struct arena *arena,
+                  struct slice *ret_shown) TL_MUST_USE;
+/* Returns: whether that is always the whole source. */
+static inline bool mapping_shows_all(const struct mapping_type *type)
+{
+    return type == NULL || (type->source_enabled && type->source_filter == NULL);
+}
 
 /* The catalog's form: everything, numbers included. Decoding what was encoded gives an equal mapping. */
 void mapping_encode(const struct mapping *mapping, struct buf *buf);

@@ -6,6 +6,7 @@
  * the copy is thrown away.
  */
 #include "mapping/mapping_internal.h"
+#include "json/filter.h"
 #include "json/write.h"
 
 static int merge_properties(struct merge *merge, struct mapping_field *parent, yyjson_val *properties);
@@ -431,19 +432,118 @@ static int merge_routing(struct merge *merge, yyjson_val *value, bool is_new)
     return 0;
 }
 
+/* "[a, b]", as Java shows a list of texts. */
+static struct slice list_text(struct merge *merge, const struct slice *items, size_t count)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    buf_byte(&buf, '[');
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&buf, "%s%.*s", i > 0 ? ", " : "", SLICE_ARG(items[i]));
+    buf_byte(&buf, ']');
+    struct slice text = arena_copy(merge->arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return text;
+}
+
+static int read_source_patterns(struct merge *merge, struct slice name, yyjson_val *list, const struct slice **ret_items,
+                                size_t *ret_count)
+{
+    size_t i, max;
+    yyjson_val *item;
+    if (merge->stored && !yyjson_is_arr(list))
+        return 0; /* of a time when it was not looked at */
+    if (!yyjson_is_arr(list) || yyjson_arr_size(list) > JSON_FILTER_PATTERNS_MAX)
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                               "[%.*s] of [_source] must be a list of at most %d patterns", SLICE_ARG(name),
+                               JSON_FILTER_PATTERNS_MAX);
+    struct slice *items = arena_alloc(&merge->mapping->arena, (yyjson_arr_size(list) + 1) * sizeof *items);
+    yyjson_arr_foreach (list, i, max, item) {
+        if (!yyjson_is_str(item) || json_slice(item).len > JSON_FILTER_PATTERN_BYTES_MAX)
+            return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "[%.*s] of [_source] takes texts of at most %d bytes",
+                                   SLICE_ARG(name), JSON_FILTER_PATTERN_BYTES_MAX);
+        items[i] = arena_copy(&merge->mapping->arena, json_slice(item));
+    }
+    *ret_items = items;
+    *ret_count = max;
+    return 0;
+}
+
+/* What `_source` says. Patterns are in the mapping's arena. */
+static int read_source(struct merge *merge, yyjson_val *value, bool *ret_enabled, struct json_filter *ret_filter)
+{
+    size_t i, max;
+    yyjson_val *key, *member;
+    *ret_enabled = true;
+    *ret_filter = (struct json_filter){NULL};
+    if (!yyjson_is_obj(value) && merge->dialect == DIALECT_7 && !merge->stored)
+        return mapping__refuse(merge, PROBLEM_MAPPER_PARSING, "[_source] must be an object");
+    yyjson_obj_foreach (json_object_or_empty(value), i, max, key, member) {
+        struct slice name = json_slice(key);
+        int r = 0;
+        if (slice_is(name, "enabled"))
+            (void)take_boolean(member, ret_enabled);
+        else if (slice_is(name, "includes"))
+            r = read_source_patterns(merge, name, member, &ret_filter->includes, &ret_filter->include_count);
+        else if (slice_is(name, "excludes"))
+            r = read_source_patterns(merge, name, member, &ret_filter->excludes, &ret_filter->exclude_count);
+        else if (merge->dialect == DIALECT_7 && !merge->stored)
+            r = mapping__refuse(merge, PROBLEM_MAPPER_PARSING,
+                                "unknown parameter [%.*s] on mapper [_source] of type [null]", SLICE_ARG(name));
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Appends a conflict in the words of 7.10, or of 5.6. */
+static void add_source_conflict(struct merge *merge, struct buf *conflicts, const char *name, struct slice from,
+                                struct slice to)
+{
+    if (slice_equal(from, to))
+        return;
+    if (merge->dialect == DIALECT_7)
+        buf_printf(conflicts, "\n\tCannot update parameter [%s] from [%.*s] to [%.*s]", name, SLICE_ARG(from),
+                   SLICE_ARG(to));
+    else
+        buf_printf(conflicts, "%sCannot update %s setting for [_source]", conflicts->len > 0 ? ", " : "", name);
+}
+
+/* What `_source` was when the type was made, it stays. */
+static int check_source(struct merge *merge, bool enabled, const struct json_filter *filter)
+{
+    static const struct json_filter all = {NULL};
+    const struct mapping_type *type = &merge->record->type;
+    const struct json_filter *old = type->source_filter != NULL ? type->source_filter : &all;
+    struct buf conflicts = BUF_INIT(BUF_UNLIMITED);
+    int r = 0;
+    add_source_conflict(merge, &conflicts, "enabled", type->source_enabled ? SLICE_LIT("true") : SLICE_LIT("false"),
+                        enabled ? SLICE_LIT("true") : SLICE_LIT("false"));
+    add_source_conflict(merge, &conflicts, "includes", list_text(merge, old->includes, old->include_count),
+                        list_text(merge, filter->includes, filter->include_count));
+    add_source_conflict(merge, &conflicts, "excludes", list_text(merge, old->excludes, old->exclude_count),
+                        list_text(merge, filter->excludes, filter->exclude_count));
+    if (conflicts.len > 0 && merge->dialect == DIALECT_7)
+        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Mapper for [_source] conflicts with existing mapper:%.*s",
+                            SLICE_ARG(buf_view(&conflicts)));
+    else if (conflicts.len > 0)
+        r = mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Can't merge because of conflicts: [%.*s]",
+                            SLICE_ARG(buf_view(&conflicts)));
+    buf_deinit(&conflicts);
+    return r;
+}
+
 static int merge_source(struct merge *merge, yyjson_val *value, bool is_new)
 {
-    bool enabled = true;
-    (void)take_boolean(json_get_lit(value, "enabled"), &enabled);
-    if (!is_new && enabled != merge->record->type.source_enabled)
-        return merge->dialect == DIALECT_7
-                   ? mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                                     "Mapper for [_source] conflicts with existing mapper:\n\tCannot update "
-                                     "parameter [enabled] from [%s] to [%s]",
-                                     enabled ? "false" : "true", enabled ? "true" : "false")
-                   : mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                                     "Can't merge because of conflicts: [Cannot update enabled setting for [_source]]");
+    struct json_filter *filter = arena_alloc(&merge->mapping->arena, sizeof *filter);
+    bool enabled;
+    int r = read_source(merge, value, &enabled, filter);
+    if (r != 0)
+        return r;
+    if (!is_new)
+        return check_source(merge, enabled, filter);
+    bool whole = filter->include_count == 0 && filter->exclude_count == 0;
     merge->record->type.source_enabled = enabled;
+    merge->record->type.source_filter = whole ? NULL : filter;
     bool plain = enabled && json_get_lit(value, "includes") == NULL && json_get_lit(value, "excludes") == NULL;
     merge->record->source = plain ? SLICE_NONE : keep_json(merge, value);
     return 0;

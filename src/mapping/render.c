@@ -278,25 +278,34 @@ static bool decode_types(struct mapping *mapping, yyjson_val *types, struct aren
     return true;
 }
 
+/*
+ * Makes a mapping of the encoded `root` on `empty`, which has the settings.
+ * Returns: 0; TL_ERR_CORRUPT, with *problem set where the types do not go with the settings.
+ */
+static int decode_on(const struct mapping *empty, yyjson_val *root, struct arena *arena, struct mapping **ret_mapping,
+                     struct problem *problem)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(empty);
+    struct slice path = json_slice(json_get_lit(root, "path"));
+    if (path.data != NULL)
+        mapping->path_name = arena_copy(&mapping->arena, path);
+    if (!decode_fields(mapping, json_get_lit(root, "fields")) ||
+        !decode_types(mapping, json_get_lit(root, "types"), arena, problem) ||
+        mapping__seal(mapping, arena, problem) != 0)
+        return TL_ERR_CORRUPT;
+    *ret_mapping = tl_steal(mapping);
+    return 0;
+}
+
 static int decode(struct slice bytes, struct arena *arena, struct mapping **ret_mapping)
 {
     struct json_doc doc;
     struct problem problem;
-    struct mapping *empty;
+    tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
     if (json_parse_stored(arena, bytes, &doc) != 0 ||
         mapping__new_nested(json_get_lit(doc.root, "settings"), arena, &empty, &problem) != 0)
         return TL_ERR_CORRUPT;
-    tl_cleanup(mapping_unrefp) struct mapping *mapping = mapping__copy(empty);
-    mapping_unref(empty);
-    struct slice path = json_slice(json_get_lit(doc.root, "path"));
-    if (path.data != NULL)
-        mapping->path_name = arena_copy(&mapping->arena, path);
-    if (!decode_fields(mapping, json_get_lit(doc.root, "fields")) ||
-        !decode_types(mapping, json_get_lit(doc.root, "types"), arena, &problem) ||
-        mapping__seal(mapping, arena, &problem) != 0)
-        return TL_ERR_CORRUPT;
-    *ret_mapping = tl_steal(mapping);
-    return 0;
+    return decode_on(empty, doc.root, arena, ret_mapping, &problem);
 }
 
 int mapping_decode(struct slice bytes, struct mapping **ret_mapping)
@@ -304,5 +313,79 @@ int mapping_decode(struct slice bytes, struct mapping **ret_mapping)
     struct arena arena = ARENA_INIT;
     int r = decode(bytes, &arena, ret_mapping);
     arena_deinit(&arena);
+    return r;
+}
+
+/*
+ * Other settings.
+ */
+
+/* Whether all that `old` says, `new` says too. */
+static bool says_all(yyjson_val *old, yyjson_val *new)
+{
+    size_t i, max;
+    yyjson_val *key, *value;
+    if (!yyjson_is_obj(old))
+        return yyjson_equals(old, new);
+    yyjson_obj_foreach (old, i, max, key, value)
+        if (!says_all(value, json_get(new, json_slice(key))))
+            return false;
+    return true;
+}
+
+/* Entries of what is analyzed are those of another analyzer now: hits are looked for by scan. */
+static void doubt_entries(struct mapping *mapping)
+{
+    for (size_t i = 0; i < mapping->number_count; i++) {
+        const struct mapping_field *field = mapping->numbers[i].field;
+        if (field != NULL && field->analyzer != NULL)
+            mapping->numbers[i].complete = false;
+    }
+}
+
+static int resettle(const struct mapping *base, const struct mapping *empty, struct arena *arena,
+                    struct mapping **ret_mapping, struct problem *ret_problem)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct json_doc doc, before, after;
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    mapping_encode(base, &buf);
+    struct slice text = arena_copy(arena, buf_view(&buf));
+    buf_deinit(&buf);
+    before = after = (struct json_doc){0};
+    int r = json_parse_stored(arena, text, &doc);
+    if (r == 0 && base->settings.len > 0)
+        r = json_parse_stored(arena, base->settings, &before);
+    if (r == 0 && empty->settings.len > 0)
+        r = json_parse_stored(arena, empty->settings, &after);
+    if (r != 0)
+        return tl_trace(r);
+    bool kept = says_all(json_object_or_empty(json_get_lit(before.root, "analysis")),
+                         json_get_lit(after.root, "analysis"));
+    if (!kept && base->path_name.data != NULL) {
+        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                    "the analysis of an index whose field [%.*s] places documents in a tree cannot be changed, only added to",
+                    SLICE_ARG(base->path_name));
+        return MAPPING_REFUSED;
+    }
+    if (decode_on(empty, doc.root, arena, &mapping, ret_problem) != 0)
+        return MAPPING_REFUSED;
+    if (!kept) { /* once more, so that the fields agree with their numbers */
+        doubt_entries(mapping);
+        return resettle(mapping, empty, arena, ret_mapping, ret_problem);
+    }
+    *ret_mapping = tl_steal(mapping);
+    return 0;
+}
+
+int mapping_resettle(const struct mapping *base, yyjson_val *settings, struct arena *arena, struct mapping **ret_mapping,
+                     struct problem *ret_problem)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *empty = NULL;
+    int r = mapping_new(settings, arena, &empty, ret_problem);
+    if (r == 0 && slice_equal(empty->settings, base->settings))
+        *ret_mapping = mapping_ref(base);
+    else if (r == 0)
+        r = resettle(base, empty, arena, ret_mapping, ret_problem);
     return r;
 }

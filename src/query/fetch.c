@@ -6,6 +6,7 @@
 #include "query/fetch.h"
 
 #include "mapping/date.h"
+#include "json/filter.h"
 #include "query/sort.h"
 #include "script/script.h"
 #include "json/path.h"
@@ -277,13 +278,32 @@ static void write_head(const struct fetcher *fetcher, const struct subject *subj
     }
 }
 
+/* What the mapping shows of a source, and of that what the request wants. */
+static int write_shown(const struct fetcher *fetcher, const struct mapping_type *type, struct slice source,
+                       struct buf *buf)
+{
+    struct arena arena = ARENA_INIT;
+    struct slice shown;
+    struct json_doc doc;
+    int r = mapping_shown(type, source, fetcher->context->dialect, &arena, &shown);
+    if (r == 0)
+        r = json_parse_stored(&arena, shown.data == NULL ? SLICE_LIT("{}") : shown, &doc);
+    if (r == 0)
+        json_filter_source(buf, doc.root, &fetcher->request->source, fetcher->context->dialect);
+    arena_deinit(&arena);
+    return r != 0 ? tl_trace(r) : 0;
+}
+
 static int write_source(const struct fetcher *fetcher, struct subject *subject, struct buf *buf)
 {
+    const struct mapping_type *type = mapping_type_by_number(fetcher->index->mapping, subject->type);
     buf_lit(buf, ",\"_source\":");
-    if (fetcher->source_whole) {
+    if (fetcher->source_whole && mapping_shows_all(type)) {
         buf_slice(buf, subject->doc->source);
         return 0;
     }
+    if (!mapping_shows_all(type))
+        return write_shown(fetcher, type, subject->doc->source, buf);
     yyjson_val *root = subject_root(subject);
     if (root == NULL)
         return tl_trace(subject->error);

@@ -135,7 +135,7 @@ static int read_scalar(struct bulk_parser *parser, const struct json_doc *doc, y
         item->index = text;
     } else if (slice_is(name, "_type")) {
         item->type = text;
-        if (text.len == 0)
+        if (text.len == 0 && old)
             problem_set(&action->refused, parser->request->arena, PROBLEM_ILLEGAL_ARGUMENT,
                         "name cannot be empty string");
     } else if (slice_is(name, "_id")) {
@@ -176,6 +176,8 @@ static bool is_typed(struct request *request, const struct write_item *item, yyj
     struct slice index = json_slice(json_get_lit(metadata, "_index"));
     if (item->type.len == 0 && type == NULL)
         return false;
+    if (type != NULL && json_slice(type).len == 0)
+        return request->dialect == DIALECT_5;
     return dialect_of_typed_call(request, index.len > 0 ? index : item->index,
                                  type != NULL ? json_slice(type) : item->type) == DIALECT_5;
 }
@@ -345,6 +347,23 @@ static int read_item(struct bulk_parser *parser, struct slice line)
     return 0;
 }
 
+/* What an action must name. An empty name is none to 7.10; 5.6 finds that out item by item. */
+static void validate_names(struct request *request, const struct write_item *item, const struct bulk_action *action,
+                           struct validation *validation)
+{
+    bool indexes = item->op == WRITE_INDEX || item->op == WRITE_CREATE;
+    if (item->index.data == NULL)
+        validation_add(validation, "index is missing");
+    if (item->index.data == NULL && item->type.data == NULL && request->dialect == DIALECT_5)
+        validation_add(validation, "type is missing");
+    if (item->type.data != NULL && item->type.len == 0 && !action->typed)
+        validation_add(validation, "type is missing");
+    if (item->id.data == NULL || (item->id.len == 0 && !indexes && !action->typed))
+        validation_add(validation, "id is missing");
+    if (indexes && action->pipeline.data != NULL && action->pipeline.len == 0 && !action->typed)
+        validation_add(validation, "pipeline cannot be an empty string");
+}
+
 int bulk_validate(struct request *request, const struct bulk *bulk)
 {
     struct validation validation = {.arena = request->arena};
@@ -352,12 +371,7 @@ int bulk_validate(struct request *request, const struct bulk *bulk)
         validation_add(&validation, "no requests added");
     for (size_t i = 0; i < bulk->count; i++) {
         const struct write_item *item = &bulk->items[i];
-        if (item->index.data == NULL)
-            validation_add(&validation, "index is missing");
-        if (item->index.data == NULL && item->type.data == NULL && request->dialect == DIALECT_5)
-            validation_add(&validation, "type is missing");
-        if (item->id.data == NULL)
-            validation_add(&validation, "id is missing");
+        validate_names(request, item, &bulk->actions[i], &validation);
         write_item_validate(item, bulk->actions[i].typed ? DIALECT_5 : DIALECT_7, &bulk->actions[i].asked, &validation);
     }
     return validation_end(&validation, request);

@@ -8,6 +8,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
+#include "api/documents/source_filter.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
 #include "mapping/mapping.h"
@@ -267,14 +268,35 @@ static int check_source(struct by_query *by, const struct search_hit *hit)
                                .data);
 }
 
-static int take_hit(void *user, const struct search_hit *hit)
+/* What a search would show of the source: what the mapping keeps, and of that what the call asks for. */
+static int show_source(struct batch *batch, const struct search_hit *hit, struct slice *ret_source)
+{
+    const struct by_query *by = batch->by;
+    const struct mapping_type *type = mapping_type(hit->index->mapping, hit->type);
+    const struct source_filter filter = {.fetch = true, .filter = by->call.search.source};
+    struct arena *arena = &batch->command->arena;
+    int r = mapping_shown(type, hit->source, by->call.dialect, arena, ret_source);
+    if (r != 0 || (filter.filter.include_count == 0 && filter.filter.exclude_count == 0))
+        return r;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    r = source_filter_write(&text, *ret_source, &filter, arena, by->call.dialect);
+    *ret_source = arena_copy(arena, buf_view(&text));
+    buf_deinit(&text);
+    return r;
+}
+
+static int take_hit(void *user, const struct search_hit *found)
 {
     struct batch *batch = user;
     struct by_query *by = batch->by;
+    struct search_hit shown = *found;
+    const struct search_hit *hit = &shown;
     struct write_item *item = &batch->command->write.items[batch->command->write.item_count];
     bool wanted = true;
     batch->hits++;
     int r = check_source(by, hit);
+    if (r == 0 && by->kind != BY_QUERY_DELETE)
+        r = show_source(batch, found, &shown.source);
     if (r != 0)
         return r;
     make_item(batch, item, hit);

@@ -354,8 +354,12 @@ int doc_write_found(struct request *request, const struct doc_query *query, cons
     write_numbers(request, &found->doc, buf);
     buf_lit(buf, ",\"found\":true");
     if (wants_source(query)) {
-        buf_lit(buf, ",\"_source\":");
-        r = source_filter_write(buf, found->doc.source, &query->source, request->arena, request->dialect);
+        struct slice shown;
+        r = mapping_shown(found->type, found->doc.source, request->dialect, request->arena, &shown);
+        if (r == 0 && shown.data != NULL) {
+            buf_lit(buf, ",\"_source\":");
+            r = source_filter_write(buf, shown, &query->source, request->arena, request->dialect);
+        }
     }
     if (r == 0 && query->stored_field_count > 0)
         r = write_stored_fields(request, query, found, buf);
@@ -497,10 +501,11 @@ int handle_doc_get(struct request *request)
 /* --- GET /index/_source/id ---------------------------------------------------------------------------------------- */
 
 /* 5.6 says no more than the status; 6.x, whose clients come by the same paths, says this. */
-static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found)
+static int source_missing(struct request *request, const struct doc_query *query, const struct doc_found *found,
+                          const char *what)
 {
     struct slice type = request->dialect == DIALECT_5 || query->type.len > 0 ? query->type : SLICE_LIT("_doc");
-    return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "Document not found [%.*s]/[%.*s]/[%.*s]",
+    return request_refuse(request, PROBLEM_RESOURCE_NOT_FOUND, "%s not found [%.*s]/[%.*s]/[%.*s]", what,
                           SLICE_ARG(found->index->name), SLICE_ARG(type), SLICE_ARG(query->id));
 }
 
@@ -512,10 +517,14 @@ static int source_run(struct request *request)
     if (r != 0)
         return r;
     if (!found.found)
-        return source_missing(request, query, &found);
+        return source_missing(request, query, &found, "Document");
+    struct slice shown;
     request->exchange->status = 200;
-    r = source_filter_write(&request->exchange->response, found.doc.source, &query->source, request->arena,
-                            request->dialect);
+    r = mapping_shown(found.type, found.doc.source, request->dialect, request->arena, &shown);
+    if (r == 0 && shown.data == NULL)
+        r = source_missing(request, query, &found, "Source");
+    else if (r == 0)
+        r = source_filter_write(&request->exchange->response, shown, &query->source, request->arena, request->dialect);
     doc_release(&found.doc);
     return r;
 }

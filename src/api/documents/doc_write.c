@@ -210,6 +210,8 @@ void write_item_validate(const struct write_item *item, enum dialect dialect, co
 {
     if (item->op == WRITE_CREATE && !validate_create(item, asked, dialect, validation))
         return;
+    if (item->id_generated && dialect == DIALECT_7 && (asked->version || item->version_type != VERSION_INTERNAL))
+        validation_add(validation, "an id must be provided if version type or value are set");
     if (dialect == DIALECT_7)
         validate_compare_and_set(item, asked, validation);
     else if (item->op != WRITE_UPDATE)
@@ -296,12 +298,14 @@ void write_result_problem(struct request *request, const struct write_item *item
     if (problem->type == PROBLEM_VERSION_CONFLICT && problem->reason.len == 0) {
         struct slice text = conflict_text(item, result, request->arena);
         doc_conflict_problem(request->arena, dialect, &index, type, item->id, item->routing, text.data, problem);
-    } else if (problem->type == PROBLEM_DOCUMENT_MISSING && problem->details.len == 0) {
+    } else if ((problem->type == PROBLEM_DOCUMENT_MISSING || problem->type == PROBLEM_DOCUMENT_SOURCE_MISSING) &&
+               problem->details.len == 0) {
         /* the details are those of a conflict */
+        enum problem_type missing = problem->type;
         doc_conflict_problem(request->arena, dialect, &index, type, item->id, item->routing, "", problem);
-        problem->type = PROBLEM_DOCUMENT_MISSING;
-        problem->reason =
-            arena_printf(request->arena, "[%.*s][%.*s]: document missing", SLICE_ARG(type), SLICE_ARG(item->id));
+        problem->type = missing;
+        problem->reason = arena_printf(request->arena, "[%.*s][%.*s]: document %smissing", SLICE_ARG(type),
+                                       SLICE_ARG(item->id), missing == PROBLEM_DOCUMENT_MISSING ? "" : "source ");
     }
 }
 

@@ -38,6 +38,7 @@ static int run(struct request *request, const struct catalog *catalog, const str
                             .index = index->name,
                             .type = name,
                             .old = find_old(item, seen, &comparable),
+                            .mapped = type,
                             .catalog = catalog,
                             .limits = request->api->options.script,
                             .ts = view.ts,

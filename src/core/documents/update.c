@@ -7,6 +7,7 @@
 
 #include "core/catalog/catalog.h"
 #include "json/merge.h"
+#include "mapping/mapping.h"
 #include "script/script.h"
 
 static int refuse_script(struct update *update, struct problem *cause, struct problem *ret_problem)
@@ -187,7 +188,7 @@ static int merge(struct update *update, struct problem *ret_problem)
     const struct write_update *asked = update->item->update;
     struct buf merged = BUF_INIT(BUF_UNLIMITED);
     struct json_doc base, patch;
-    int r = json_parse_stored(update->scratch, update->old->source, &base);
+    int r = json_parse_stored(update->scratch, update->shown, &base);
 
     if (r < 0)
         return tl_trace(r);
@@ -196,7 +197,7 @@ static int merge(struct update *update, struct problem *ret_problem)
         return UPDATE_REFUSED;
     bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
     update->op = changed || !asked->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
-    update->source = update->op == UPDATE_NOOP ? update->old->source : arena_copy(update->arena, buf_view(&merged));
+    update->source = update->op == UPDATE_NOOP ? update->shown : arena_copy(update->arena, buf_view(&merged));
     buf_deinit(&merged);
     return 0;
 }
@@ -217,11 +218,24 @@ static int make_new(struct update *update, struct problem *ret_problem)
     return 0;
 }
 
+/* Of a mapping without a source nothing can be made. */
+static int refuse_source_missing(struct update *update, struct problem *ret_problem)
+{
+    problem_set(ret_problem, update->arena, PROBLEM_DOCUMENT_SOURCE_MISSING, "[%.*s][%.*s]: document source missing",
+                SLICE_ARG(update->type), SLICE_ARG(update->item->id));
+    return UPDATE_REFUSED;
+}
+
 int update_run(struct update *update, struct problem *ret_problem)
 {
     if (update->old == NULL)
         return make_new(update, ret_problem);
+    int r = mapping_shown(update->mapped, update->old->source, update->dialect, update->arena, &update->shown);
+    if (r != 0)
+        return tl_trace(r);
+    if (update->shown.data == NULL)
+        return refuse_source_missing(update, ret_problem);
     if (has_script(update->item->update))
-        return run_script(update, update->old->source, ret_problem);
+        return run_script(update, update->shown, ret_problem);
     return merge(update, ret_problem);
 }

@@ -16,6 +16,7 @@
 #include "core/documents/doc.h"
 
 struct catalog;
+struct mapping_type;
 struct script_cache;
 
 /* Steps that a script of a command with many has whatever the others took: hundreds of times what people write. */
@@ -36,6 +37,7 @@ struct update {
     struct slice index; /* names, as a script sees them */
     struct slice type;
     const struct doc *old; /* NULL: the document does not exist */
+    const struct mapping_type *mapped; /* says what of the source is there to be updated; NULL: no such type yet */
     const struct catalog *catalog;
     struct script_cache *scripts; /* NULL: scripts are compiled for this run alone */
     struct script_limits limits;
@@ -44,6 +46,7 @@ struct update {
     struct arena *arena;   /* takes the new source, and the problem */
     struct arena *scratch; /* for as long as this takes */
 
+    struct slice shown;  /* the update's own: what there is of the old source */
     bool script_long;    /* out: refused for more than item->update->script_steps */
     enum update_op op;   /* out */
     struct slice source; /* out: the new source; of a noop and a delete the old one; absent where none is shown */

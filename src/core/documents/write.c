@@ -187,6 +187,7 @@ struct update writing__update(struct writing *work, const struct writing_item *a
         .item = at->item,
         .index = at->index->name,
         .type = writing__type_text(at),
+        .mapped = mapping_type(at->index->mapping, writing__type_text(at)),
         .catalog = core->catalog,
         .scripts = core->scripts,
         .limits = core->limits.script,
