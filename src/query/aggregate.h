@@ -15,21 +15,24 @@
 
 struct aggregation; /* a list of those on one level */
 struct aggregator;  /* what they have come to */
-struct search_index;
+struct binder;
+struct search_context;
 struct subject;
 
 /* Returns: 0; QUERY_REFUSED. */
 int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth,
                       struct aggregation **ret_list) TL_MUST_USE;
 
-/* Owns: the caller; aggregator_free. NULL is fine for free. */
-struct aggregator *aggregator_new(const struct aggregation *list);
+/* Checks that an index can do them. Returns: 0; QUERY_REFUSED with the binder's problem. */
+int aggregation_bind(struct binder *binder, const struct aggregation *list) TL_MUST_USE;
+
+/* Owns: the caller; aggregator_free. NULL is fine for free. The context outlives it. */
+struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list);
 void aggregator_free(struct aggregator *aggregator);
-/* Counts a document in. Returns: 0; QUERY_REFUSED with *ret_problem where there are too many buckets or a
- * field is unfit. */
+/* Counts a document in. Returns: 0; QUERY_REFUSED with *ret_problem where there are too many buckets. */
 int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
                    struct problem *ret_problem) TL_MUST_USE;
-/* Writes {"name": {…}, …}. */
+/* Writes {"name": {…}, …}, {"kind#name": …} with the context's typed_keys. */
 void aggregator_write(const struct aggregator *aggregator, struct buf *buf);
 
 #endif

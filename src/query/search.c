@@ -89,6 +89,8 @@ static int bind_part(struct search *search, struct part *part)
     if (r == 0)
         r = sort_bind(&part->binder, request, &part->keys);
     if (r == 0)
+        r = aggregation_bind(&part->binder, request->aggregations);
+    if (r == 0)
         r = fetcher_init(&part->fetcher, &part->binder, request);
     return r;
 }
@@ -159,7 +161,7 @@ static int search_begin(struct search *search)
             return r;
     }
     if (search->request->aggregations != NULL)
-        search->aggregator = aggregator_new(search->request->aggregations);
+        search->aggregator = aggregator_new(context, search->request->aggregations);
     return search->request->search_after != NULL ? read_after(search) : 0;
 }
 
@@ -670,7 +672,7 @@ static size_t page_size(const struct search_request *request)
 
 static int finish(struct search *search, int r)
 {
-    if (r == 0 && search->aggregator != NULL)
+    if (r == 0 && search->aggregator != NULL && search->part_count > 0)
         aggregator_write(search->aggregator, &search->result->aggregations);
     if (r == 0 && search->result->hits.overflow)
         r = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");

@@ -65,6 +65,7 @@ struct search_context {
     int64_t (*clock_us)(void);    /* monotonic, for `timeout`; NULL: no timeout */
     bool full_scan;               /* never use entries: for tests */
     bool short_only;              /* SEARCH_LONG instead of a search that reads many documents */
+    bool typed_keys;              /* results of aggregations are named with their kind */
     bool no_types;                /* hits have no _type, as in 8.x */
     search_compile *compile;      /* NULL: scripts are refused */
     void *compile_user;

@@ -20,6 +20,19 @@ static int refuse_text(struct binder *binder, const struct mapping_field *field)
     return QUERY_REFUSED;
 }
 
+int sort__check_doc_values(struct binder *binder, const struct mapping_field *field)
+{
+    if (field->type == FIELD_TEXT && !subject_field_flag(field, "fielddata", false))
+        return refuse_text(binder, field);
+    if (subject_field_flag(field, "doc_values", true))
+        return 0;
+    problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Can't load fielddata on [%.*s] because fielddata is unsupported on fields of type [%.*s]. Use doc values "
+                "instead.",
+                SLICE_ARG(field->path), SLICE_ARG(field->type_name));
+    return QUERY_REFUSED;
+}
+
 static enum sort_kind kind_of(const struct mapping_field *field)
 {
     switch (field_value_kind(field)) {
@@ -91,6 +104,7 @@ static bool is_metadata(struct slice field)
 static int bind_field(struct binder *binder, struct bound_key *bound)
 {
     const struct sort_key *key = bound->key;
+    int r;
     bound->field = mapping_field(binder->index->mapping, key->field);
     if (bound->field == NULL && is_metadata(key->field)) {
         bound->kind = slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
@@ -103,15 +117,8 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
     }
     if (bound->field == NULL && key->unmapped_type.len == 0)
         return bind__refuse_plain(binder, "No mapping found for [%.*s] in order to sort on", SLICE_ARG(key->field));
-    if (bound->field != NULL && bound->field->type == FIELD_TEXT && !subject_field_flag(bound->field, "fielddata", false))
-        return refuse_text(binder, bound->field);
-    if (bound->field != NULL && !subject_field_flag(bound->field, "doc_values", true)) {
-        problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "Can't load fielddata on [%.*s] because fielddata is unsupported on fields of type [%.*s]. Use doc "
-                    "values instead.",
-                    SLICE_ARG(bound->field->path), SLICE_ARG(bound->field->type_name));
-        return QUERY_REFUSED;
-    }
+    if (bound->field != NULL && (r = sort__check_doc_values(binder, bound->field)) != 0)
+        return r;
     if (bound->field != NULL && field_value_kind(bound->field) == VALUE_NONE)
         return bind__refuse_plain(binder, "can't sort on field [%.*s] of type [%.*s]", SLICE_ARG(bound->field->path),
                                   SLICE_ARG(bound->field->type_name));

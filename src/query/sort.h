@@ -36,6 +36,9 @@ struct bound_key {
     struct script *script;
 };
 
+/* Whether a field's values are at hand for sorts and aggregations. Returns: 0; QUERY_REFUSED with binder->problem. */
+int sort__check_doc_values(struct binder *binder, const struct mapping_field *field) TL_MUST_USE;
+
 /* Returns: 0; QUERY_REFUSED with binder->problem. */
 int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys) TL_MUST_USE;
 

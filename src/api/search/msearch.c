@@ -196,13 +196,13 @@ static int msearch_ready(struct request *request)
 int handle_msearch(struct request *request)
 {
     struct msearch *all = arena_zalloc(request->arena, sizeof *all);
-    bool ignored = false;
+
     int32_t number = 1;
     int r;
     request->context = all;
     if ((r = search_call_init(request, request->arena, &all->defaults)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &all->defaults.total_as_int)) != 0 ||
-        (r = request_bool(request, "typed_keys", &ignored)) != 0 ||
+        (r = request_bool(request, "typed_keys", &all->defaults.typed_keys)) != 0 ||
         (r = request_int(request, "max_concurrent_searches", &number)) != 0 || (r = read_items(request, all)) != 0 ||
         (r = request_accept(request)) != 0)
         return r;

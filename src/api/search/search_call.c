@@ -194,7 +194,7 @@ static int read_flags(struct request *request, struct search_call *call)
         (r = request_bool(request, "explain", &search->explain)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &call->total_as_int)) != 0 ||
         (r = request_bool(request, "allow_partial_search_results", &ignored)) != 0 ||
-        (r = request_bool(request, "typed_keys", &ignored)) != 0 ||
+        (r = request_bool(request, "typed_keys", &call->typed_keys)) != 0 ||
         (r = request_bool(request, "ccs_minimize_roundtrips", &ignored)) != 0)
         return r;
     if (search->explain)
@@ -542,6 +542,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .node = SLICE_LIT(API_NODE_ID),
                                             .clock_us = search_clock_us,
                                             .cancelled = searches_cancelled(call->api->searches),
+                                            .typed_keys = call->typed_keys,
                                             .compile = compile,
                                             .compile_user = call};
     call->context.index_count = 0;

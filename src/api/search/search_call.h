@@ -27,6 +27,7 @@ struct search_call {
     struct search_context context; /* by search_call_open() */
     unsigned shard_count;          /* of the indices, or those of the routing */
     bool total_as_int;             /* rest_total_hits_as_int */
+    bool typed_keys;
     bool old;                      /* search_type=scan */
 };
 
