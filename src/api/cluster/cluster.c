@@ -144,6 +144,8 @@ static void write_health(struct request *request, const struct index_set *set, c
     json_key(&writer, "number_of_data_nodes");
     json_u64(&writer, 1);
     write_numbers(&writer, health);
+    if (request->form.compatible_8)
+        buf_lit(writer.buf, ",\"unassigned_primary_shards\":0");
     buf_slice(writer.buf, SLICE_LIT(",\"delayed_unassigned_shards\":0,\"number_of_pending_tasks\":0,"
                                     "\"number_of_in_flight_fetch\":0,\"task_max_waiting_in_queue_millis\":0"));
     json_key(&writer, "active_shards_percent_as_number");
@@ -345,45 +347,7 @@ int handle_cluster_settings_put(struct request *request)
     return request_submit(request, command, settings_put_done);
 }
 
-/* --- State and nodes ---------------------------------------------------------------------------------------------- */
-
-int handle_cluster_state(struct request *request)
-{
-    struct json_writer writer;
-    struct slice metrics = request_part(request, PART_METRIC);
-    bool flag = false;
-    int r = request_bool(request, "local", &flag);
-    if (r != 0 || (r = request_bool(request, "flat_settings", &flag)) != 0 || (r = request_accept(request)) != 0)
-        return r;
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "cluster_name");
-    json_string(&writer, request->api->options.cluster_name);
-    json_key(&writer, "cluster_uuid");
-    json_string(&writer, slice_from(request->api->cluster_uuid));
-    if (names_match(metrics, SLICE_LIT("version"))) {
-        json_key(&writer, "version");
-        json_u64(&writer, journal_stable(request->api->journal));
-    }
-    if (names_match(metrics, SLICE_LIT("master_node"))) {
-        json_key(&writer, "master_node");
-        json_string(&writer, SLICE_LIT(API_NODE_ID));
-    }
-    if (names_match(metrics, SLICE_LIT("nodes"))) {
-        json_key(&writer, "nodes");
-        json_begin(&writer, '{');
-        json_key(&writer, API_NODE_ID);
-        json_begin(&writer, '{');
-        json_key(&writer, "name");
-        json_string(&writer, request->api->options.node_name);
-        json_key(&writer, "attributes");
-        json_raw(&writer, SLICE_LIT("{}"));
-        json_end(&writer, '}');
-        json_end(&writer, '}');
-    }
-    json_end(&writer, '}');
-    return REQUEST_DONE;
-}
+/* --- Nodes -------------------------------------------------------------------------------------------------------- */
 
 int handle_nodes(struct request *request)
 {

@@ -21,6 +21,27 @@ static const char version_8[] = "{\"number\":\"8.0.0\",\"build_flavor\":\"defaul
                                 "\"lucene_version\":\"9.0.0\",\"minimum_wire_compatibility_version\":\"7.17.0\","
                                 "\"minimum_index_compatibility_version\":\"7.0.0\"}";
 
+/* OpenSearch's libraries say who they are, and ask the server the same. Its 1.x said it was 7.10.2 to those of others. */
+static const char version_opensearch[] =
+    "{\"distribution\":\"opensearch\",\"number\":\"2.19.1\",\"build_type\":\"tar\","
+    "\"build_hash\":\"unknown\",\"build_date\":\"unknown\",\"build_snapshot\":false,"
+    "\"lucene_version\":\"9.12.1\","
+    "\"minimum_wire_compatibility_version\":\"7.10.0\","
+    "\"minimum_index_compatibility_version\":\"7.0.0\"}";
+
+static bool asks_as_opensearch(const struct request *request)
+{
+    struct slice agent = exchange_header(request->exchange, "User-Agent");
+    return agent.len > 0 && strcasestr(agent.data, "opensearch") != NULL;
+}
+
+static const char *version_for(const struct request *request)
+{
+    if (asks_as_opensearch(request))
+        return version_opensearch;
+    return request->form.compatible_8 ? version_8 : version_7;
+}
+
 int handle_info(struct request *request)
 {
     struct api *api = request->api;
@@ -37,7 +58,7 @@ int handle_info(struct request *request)
     json_key(&writer, "cluster_uuid");
     json_string(&writer, slice_from(api->cluster_uuid));
     json_key(&writer, "version");
-    json_raw(&writer, slice_from(request->form.compatible_8 ? version_8 : version_7));
+    json_raw(&writer, slice_from(version_for(request)));
     json_key(&writer, "tagline");
     json_string(&writer, SLICE_LIT("You Know, for Search"));
     json_key(&writer, "tidelock");

@@ -127,6 +127,8 @@ int handle_mapping_get(struct request *request)
         return r;
     bool named = request_param(request, "include_type_name").data != NULL;
     struct slice types = request_part(request, PART_TYPE);
+    if (slice_is(types, "_all") && !typed)
+        types = SLICE_NONE; /* that names none */
     if (types.len > 0 && !typed && (named || of_seven(request, &set)))
         return request_refuse(
             request, PROBLEM_ILLEGAL_ARGUMENT,

@@ -28,7 +28,6 @@ static const char *const names[] = {
     "_cluster/allocation",
     "_cluster/pending_tasks",
     "_cluster/reroute",
-    "_cluster/stats",
     "_cluster/voting_config_exclusions",
     "_component_template",
     "_dangling",

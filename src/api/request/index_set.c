@@ -57,9 +57,11 @@ static int read_flag(struct request *request, const char *name, bool *ret_value)
 int index_options_read(struct request *request, const struct catalog_options *defaults,
                        struct catalog_options *ret_options)
 {
+    bool throttled; /* there are no such indices */
     *ret_options = *defaults;
     int r = read_flag(request, "ignore_unavailable", &ret_options->ignore_unavailable);
-    if (r != 0 || (r = read_flag(request, "allow_no_indices", &ret_options->allow_no_indices)) != 0)
+    if (r != 0 || (r = read_flag(request, "ignore_throttled", &throttled)) != 0 ||
+        (r = read_flag(request, "allow_no_indices", &ret_options->allow_no_indices)) != 0)
         return r;
     return read_expand(request, ret_options);
 }

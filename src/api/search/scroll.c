@@ -13,6 +13,7 @@
 #include "query/failure.h"
 
 struct scroll_job {
+    bool other;               /* OpenSearch's form of the reply */
     struct search_keep *keep; /* entered, or not in the table yet */
     struct slice id;
     uint64_t keep_alive_us;
@@ -365,8 +366,13 @@ static int pit_ready(struct request *request)
     if (r == 0) {
         reply_begin(request, 200, &writer);
         json_begin(&writer, '{');
-        json_key(&writer, "id");
+        json_key(&writer, job->other ? "pit_id" : "id");
         json_string(&writer, keep->id);
+        if (job->other) {
+            search_write_shards(&writer, &keep->call);
+            json_key(&writer, "creation_time");
+            json_u64(&writer, request->view.ts / TL_MS);
+        }
         json_end(&writer, '}');
     } else if (r > 0) {
         search_keep_problem(request);
@@ -375,9 +381,10 @@ static int pit_ready(struct request *request)
     return r;
 }
 
-int handle_pit_open(struct request *request)
+static int open_pit(struct request *request, bool other)
 {
     struct scroll_job *job = arena_zalloc(request->arena, sizeof *job);
+    job->other = other;
     struct slice keep_alive = request_param(request, "keep_alive");
     struct lock_target *targets = NULL;
     size_t count = 0;
@@ -397,6 +404,61 @@ int handle_pit_open(struct request *request)
         return request_read(request, targets, count, pit_ready);
     search_keep_unref(request->api->searches, job->keep);
     return r;
+}
+
+int handle_pit_open(struct request *request)
+{
+    return open_pit(request, false);
+}
+
+int handle_pit_open_other(struct request *request)
+{
+    return open_pit(request, true);
+}
+
+static void write_closed(struct json_writer *writer, struct slice id, bool closed)
+{
+    json_begin(writer, '{');
+    json_key(writer, "successful");
+    json_bool(writer, closed);
+    json_key(writer, "pit_id");
+    json_string(writer, id);
+    json_end(writer, '}');
+}
+
+/* DELETE /_search/point_in_time {"pit_id": [...]}, as OpenSearch has it; without a body, of all. */
+int handle_pit_close_other(struct request *request)
+{
+    struct searches *searches = request->api->searches;
+    struct json_writer writer;
+    struct json_doc doc;
+    size_t i, max;
+    yyjson_val *id;
+    int r = request_json(request, 0, &doc);
+    if (r == 0)
+        r = request_accept(request);
+    if (r != 0)
+        return r;
+    yyjson_val *ids = json_get_lit(doc.root, "pit_id");
+    bool all = strstr(request->route->pattern, "/_all") != NULL;
+    if (!all && (!yyjson_is_arr(ids) || yyjson_arr_size(ids) == 0) && !yyjson_is_str(ids))
+        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                              "Validation Failed: 1: no pit ids specified;");
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "pits");
+    json_begin(&writer, '[');
+    if (all) {
+        search_keep_clear(searches, CONTEXT_PIT, SLICE_LIT(""));
+    } else if (yyjson_is_str(ids)) {
+        write_closed(&writer, json_slice(ids), search_keep_clear(searches, CONTEXT_PIT, json_slice(ids)) > 0);
+    } else {
+        yyjson_arr_foreach (ids, i, max, id)
+            write_closed(&writer, json_slice(id), search_keep_clear(searches, CONTEXT_PIT, json_slice(id)) > 0);
+    }
+    json_end(&writer, ']');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
 }
 
 int handle_pit_close(struct request *request)

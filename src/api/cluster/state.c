@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /_cluster/state and /_cluster/stats: what clients read of them before they work, and nothing made up: what only a cluster
+ * of Elasticsearch has is left out.
+ */
+#include "api/request/api_internal.h"
+#include "api/cluster/cluster_state.h"
+#include "api/request/handlers.h"
+#include "api/request/index_set.h"
+#include "api/request/names.h"
+#include "core/catalog/settings.h"
+
+/* --- State -------------------------------------------------------------------------------------------------------- */
+
+static void write_nodes(struct request *request, struct json_writer *writer)
+{
+    json_key(writer, "nodes");
+    json_begin(writer, '{');
+    json_key(writer, API_NODE_ID);
+    json_begin(writer, '{');
+    json_key(writer, "name");
+    json_string(writer, request->api->options.node_name);
+    json_key(writer, "transport_address");
+    json_string(writer, cluster_address(request));
+    json_key(writer, "attributes");
+    json_raw(writer, SLICE_LIT("{}"));
+    json_end(writer, '}');
+    json_end(writer, '}');
+}
+
+static void write_index(const struct catalog_index *index, bool flat, struct json_writer *writer)
+{
+    bool typed = true;
+    json_key_slice(writer, index->name);
+    json_begin(writer, '{');
+    json_key(writer, "state");
+    json_string(writer, index->closed ? SLICE_LIT("close") : SLICE_LIT("open"));
+    json_key(writer, "settings");
+    settings_render(index->settings, flat, writer->buf);
+    writer->comma = true;
+    json_key(writer, "mappings");
+    index_render_mapping(index, &typed, writer->buf);
+    writer->comma = true;
+    json_key(writer, "aliases");
+    json_begin(writer, '[');
+    for (size_t i = 0; i < index->alias_count; i++)
+        json_string(writer, index->aliases[i].name);
+    json_end(writer, ']');
+    json_end(writer, '}');
+}
+
+static void write_metadata(struct request *request, const struct index_set *set, bool flat, struct json_writer *writer)
+{
+    const struct catalog *catalog = request_catalog(request);
+    json_key(writer, "metadata");
+    json_begin(writer, '{');
+    json_key(writer, "cluster_uuid");
+    json_string(writer, slice_from(request->api->cluster_uuid));
+    json_key(writer, "templates");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < catalog_object_count(catalog, CATALOG_TEMPLATES); i++) {
+        const struct catalog_object *object = catalog_object_at(catalog, CATALOG_TEMPLATES, i);
+        json_key_slice(writer, object->name);
+        json_raw(writer, object->body);
+    }
+    json_end(writer, '}');
+    json_key(writer, "indices");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < set->count; i++)
+        write_index(set->targets[i].index, flat, writer);
+    json_end(writer, '}');
+    json_end(writer, '}');
+}
+
+static void write_shard(const struct catalog_index *index, uint32_t shard, bool primary, struct json_writer *writer)
+{
+    json_begin(writer, '{');
+    json_key(writer, "state");
+    json_string(writer, primary ? SLICE_LIT("STARTED") : SLICE_LIT("UNASSIGNED"));
+    json_key(writer, "primary");
+    json_bool(writer, primary);
+    json_key(writer, "node");
+    if (primary)
+        json_string(writer, SLICE_LIT(API_NODE_ID));
+    else
+        json_null(writer);
+    json_key(writer, "relocating_node");
+    json_null(writer);
+    json_key(writer, "shard");
+    json_u64(writer, shard);
+    json_key(writer, "index");
+    json_string(writer, index->name);
+    json_end(writer, '}');
+}
+
+static void write_routing(const struct index_set *set, struct json_writer *writer)
+{
+    json_key(writer, "routing_table");
+    json_begin(writer, '{');
+    json_key(writer, "indices");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < set->count; i++) {
+        const struct catalog_index *index = set->targets[i].index;
+        json_key_slice(writer, index->name);
+        json_begin(writer, '{');
+        json_key(writer, "shards");
+        json_begin(writer, '{');
+        for (uint32_t shard = 0; shard < index->shard_count; shard++) {
+            char name[16];
+            snprintf(name, sizeof name, "%u", shard);
+            json_key(writer, name);
+            json_begin(writer, '[');
+            for (uint32_t copy = 0; copy <= index->replica_count; copy++)
+                write_shard(index, shard, copy == 0, writer);
+            json_end(writer, ']');
+        }
+        json_end(writer, '}');
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+    json_end(writer, '}');
+}
+
+int handle_cluster_state(struct request *request)
+{
+    static const struct catalog_options options = {.allow_no_indices = true,
+                                                   .ignore_unavailable = true,
+                                                   .expand_open = true,
+                                                   .expand_closed = true,
+                                                   .expand_hidden = true,
+                                                   .allow_closed = true};
+    struct json_writer writer;
+    struct index_set set;
+    struct slice metrics = request_part(request, PART_METRIC);
+    bool local = false, flat = false;
+    int r = request_bool(request, "local", &local);
+    if (r != 0 || (r = request_bool(request, "flat_settings", &flat)) != 0 ||
+        (r = index_set_read(request, &options, &set)) != 0)
+        return r;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "cluster_uuid");
+    json_string(&writer, slice_from(request->api->cluster_uuid));
+    if (names_match(metrics, SLICE_LIT("version"))) {
+        json_key(&writer, "version");
+        json_u64(&writer, journal_stable(request->api->journal));
+    }
+    if (names_match(metrics, SLICE_LIT("master_node"))) {
+        json_key(&writer, "master_node");
+        json_string(&writer, SLICE_LIT(API_NODE_ID));
+    }
+    if (names_match(metrics, SLICE_LIT("blocks"))) {
+        json_key(&writer, "blocks");
+        json_raw(&writer, SLICE_LIT("{}"));
+    }
+    if (names_match(metrics, SLICE_LIT("nodes")))
+        write_nodes(request, &writer);
+    if (names_match(metrics, SLICE_LIT("metadata")))
+        write_metadata(request, &set, flat, &writer);
+    if (names_match(metrics, SLICE_LIT("routing_table")))
+        write_routing(&set, &writer);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+/* --- Stats -------------------------------------------------------------------------------------------------------- */
+
+static void write_indices(struct request *request, struct json_writer *writer)
+{
+    const struct catalog *catalog = request_catalog(request);
+    uint64_t shards = 0, documents = 0, bytes = 0, open = 0;
+    for (size_t i = 0; i < catalog_index_count(catalog); i++) {
+        const struct catalog_index *index = catalog_index_at(catalog, i);
+        if (index->closed)
+            continue;
+        open++;
+        shards += index->shard_count;
+        documents += catalog_index_documents(index);
+        bytes += index_store_bytes(request, index);
+    }
+    buf_printf(writer->buf,
+               "\"indices\":{\"count\":%llu,\"shards\":{\"total\":%llu,\"primaries\":%llu,\"replication\":0.0},"
+               "\"docs\":{\"count\":%llu,\"deleted\":0},\"store\":{\"size_in_bytes\":%llu,\"reserved_in_bytes\":0}}",
+               (unsigned long long)open, (unsigned long long)shards, (unsigned long long)shards,
+               (unsigned long long)documents, (unsigned long long)bytes);
+    writer->comma = true;
+}
+
+int handle_cluster_stats(struct request *request)
+{
+    struct cluster_health health = {0};
+    struct json_writer writer;
+    bool flat = false;
+    int64_t ignored = 0;
+    int r = request_bool(request, "flat_settings", &flat);
+    if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 || (r = request_accept(request)) != 0)
+        return r;
+    const struct catalog *catalog = request_catalog(request);
+    for (size_t i = 0; i < catalog_index_count(catalog); i++)
+        cluster_health_add(&health, catalog_index_at(catalog, i));
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "_nodes");
+    json_raw(&writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "cluster_uuid");
+    json_string(&writer, slice_from(request->api->cluster_uuid));
+    json_key(&writer, "timestamp");
+    json_u64(&writer, journal_stable(request->api->journal) / TL_MS);
+    json_key(&writer, "status");
+    json_string(&writer, slice_from(cluster_health_status(&health)));
+    buf_byte(writer.buf, ',');
+    write_indices(request, &writer);
+    json_key(&writer, "nodes");
+    json_raw(&writer, SLICE_LIT("{\"count\":{\"total\":1,\"coordinating_only\":0,\"data\":1,\"ingest\":1,\"master\":1,"
+                                "\"remote_cluster_client\":0},\"versions\":[\"7.10.2\"]}"));
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
