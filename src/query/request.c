@@ -52,7 +52,7 @@ static int take_int(struct query_parser *parser, yyjson_val *value, int32_t *ret
 static int take_from(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     int r = take_int(parser, value, &request->from);
-    if (r == 0 && request->from < 0)
+    if (r == 0 && (request->from < -1 || (request->from < 0 && parser->dialect == DIALECT_5)))
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
                              parser->dialect == DIALECT_7 ? "[from] parameter cannot be negative but was [%d]"
                                                           : "[from] parameter cannot be negative",
@@ -63,7 +63,7 @@ static int take_from(struct query_parser *parser, yyjson_val *value, struct sear
 static int take_size(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
     int r = take_int(parser, value, &request->size);
-    if (r == 0 && request->size < 0)
+    if (r == 0 && (request->size < -1 || (request->size < 0 && parser->dialect == DIALECT_5)))
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
                              "[size] parameter cannot be negative, found [%d]", request->size);
     return r;

@@ -208,6 +208,10 @@ static void settle_total(const struct search *search)
         search->context->dialect == DIALECT_7 && result->total > SEARCH_TOTAL_DEFAULT) {
         result->total = SEARCH_TOTAL_DEFAULT;
         result->relation = RELATION_GTE;
+    } else if (search->request->aggregations != NULL && search->request->track_total_hits > 0 &&
+               result->total > (uint64_t)search->request->track_total_hits) {
+        result->total = (uint64_t)search->request->track_total_hits; /* all were looked at, fewer are told */
+        result->relation = RELATION_GTE;
     } else if (result->total > search->count_to) {
         result->total = search->count_to;
         result->relation = RELATION_GTE;

@@ -33,6 +33,8 @@ BODIES = {"bulk": '{"index":{"_index":"i","_id":"9"}}\n{"a":1}\n', "msearch": "{
           "indices.put_mapping": '{"properties":{}}', "clear_scroll": '{"scroll_id":["x"]}', "scroll": '{"scroll_id":"x"}',
           "scripts_painless_execute": '{"script":{"source":"1"}}'}
 WITH_DOCUMENT = {"index", "create"}
+# Parameters that 7.10 takes beside q alone.
+WITH_QUERY = {"df", "analyzer", "analyze_wildcard", "default_operator", "lenient"}
 # Names of these calls or parameters are refused, and why.
 REFUSED = {
     ("get_source", "version"): "so does 7.10", ("get_source", "version_type"): "so does 7.10",
@@ -84,7 +86,8 @@ def filled(path):
 
 def check(server, name, method, path, parameter, wrong, counts):
     body = BODIES.get(name) or ('{"a":1}' if name in WITH_DOCUMENT else None)
-    status, text = server.send(method, filled(path) + "?" + parameter.replace(">", "%3E"), body)
+    also = "&q=a" if parameter.split("=")[0] in WITH_QUERY else ""
+    status, text = server.send(method, filled(path) + "?" + parameter.replace(">", "%3E") + also, body)
     counts["sent"] += 1
     if "contains unrecognized parameter" not in text:
         return

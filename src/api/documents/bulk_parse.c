@@ -233,6 +233,8 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
         struct slice closed = arena_printf(request->arena, "%.*s}", SLICE_ARG(line));
         r = json_parse(request->arena, closed, request->dialect, 0, &doc, &request->problem);
     }
+    if (r > 0 && line.data[0] == '[' && request->dialect == DIALECT_7)
+        return malformed(parser, "START_OBJECT", "START_ARRAY");
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : r;
     if (!yyjson_is_obj(doc.root))

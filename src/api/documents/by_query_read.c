@@ -289,7 +289,9 @@ static int read_reindex(struct request *request, struct by_query *by)
     size_t index, count;
     yyjson_val *key, *value;
     if (body.len == 0)
-        return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: body is missing;");
+        return by->call.dialect == DIALECT_7 ? request_refuse(request, PROBLEM_PARSE, "request body is required")
+                                             : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
+                                                              "Validation Failed: 1: body is missing;");
     int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);

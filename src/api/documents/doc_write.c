@@ -456,7 +456,7 @@ int write_result_write(struct request *request, const struct write_item *item, c
     buf_lit(buf, ",\"result\":\"");
     buf_slice(buf, slice_from(result_name(result->outcome)));
     buf_byte(buf, '"');
-    if (view->options->refreshed && result->outcome != WRITE_NOOP)
+    if (view->options->refreshed && (result->outcome != WRITE_NOOP || (view->in_bulk && view->dialect == DIALECT_7)))
         buf_lit(buf, ",\"forced_refresh\":true");
     write_copies(request, item, result, view->in_bulk, buf);
     write_numbers(result, view->dialect, buf);

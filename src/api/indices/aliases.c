@@ -14,6 +14,10 @@
 static const struct catalog_options alias_options = {
     .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
 
+/* Changes are of indices that are there. */
+static const struct catalog_options change_options = {
+    .expand_open = true, .expand_closed = true, .allow_closed = true, .refuse_aliases = true};
+
 /* --- Show --------------------------------------------------------------------------------------------------------- */
 
 static bool pattern_matches(struct slice pattern, struct slice name)
@@ -122,6 +126,7 @@ struct alias_batch {
     struct alias_action *actions;
     size_t count;
     size_t capacity;
+    struct slice missing; /* names of aliases that were to be removed and are not there, apart by commas */
 };
 
 static int add_action(struct request *request, struct alias_batch *batch, const struct alias_action *action)
@@ -155,7 +160,8 @@ int handle_alias_put(struct request *request)
     struct json_doc doc;
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
-    if (r != 0 || (r = index_set_read(request, &alias_options, &set)) != 0 || (r = request_json(request, 0, &doc)) != 0)
+    if (r != 0 || (r = index_set_read(request, &change_options, &set)) != 0 ||
+        (r = request_json(request, 0, &doc)) != 0)
         return r;
     struct slice name = request_part(request, PART_NAME);
     if (name.data == NULL)
@@ -190,10 +196,23 @@ static int remove_from_index(struct request *request, const struct catalog_index
 
 static int no_such_alias(struct request *request, struct slice names)
 {
-    int r = request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(names));
-    problem_details(&request->problem, request->arena,
-                    "\"resource.type\":\"aliases\",\"resource.id\":%.*s,\"index_uuid\":\"_na_\"",
-                    SLICE_ARG(request_quoted(request, names)));
+    struct buf text = BUF_INIT(BUF_UNLIMITED), list = BUF_INIT(BUF_UNLIMITED);
+    bool many = slice_find_byte(names, ',') < names.len;
+    buf_slice(&list, many ? SLICE_LIT("[") : SLICE_LIT(""));
+    while (names.len > 0) {
+        size_t len = slice_find_byte(names, ',');
+        buf_slice(&text, text.len > 0 ? SLICE_LIT(", ") : SLICE_LIT(""));
+        buf_slice(&text, slice_make(names.data, len));
+        buf_slice(&list, list.len > 1 ? SLICE_LIT(",") : SLICE_LIT(""));
+        buf_json_string(&list, slice_make(names.data, len));
+        names = slice_from_offset(names, len + 1);
+    }
+    buf_slice(&list, many ? SLICE_LIT("]") : SLICE_LIT(""));
+    int r = request_refuse(request, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing", SLICE_ARG(buf_view(&text)));
+    problem_details(&request->problem, request->arena, "\"resource.type\":\"aliases\",\"resource.id\":%.*s",
+                    SLICE_ARG(buf_view(&list)));
+    buf_deinit(&text);
+    buf_deinit(&list);
     return r;
 }
 
@@ -203,7 +222,7 @@ int handle_alias_delete(struct request *request)
     struct index_set set;
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
-    if (r != 0 || (r = index_set_read(request, &alias_options, &set)) != 0)
+    if (r != 0 || (r = index_set_read(request, &change_options, &set)) != 0)
         return r;
     struct slice names = request_part(request, PART_NAME);
     for (size_t i = 0; i < set.count; i++)
@@ -283,10 +302,9 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
 {
     struct catalog_target *targets;
     size_t count, before = batch->count;
-    bool must_exist = yyjson_get_bool(json_get_lit(object, "must_exist"));
     struct slice indices = names_of(request, object, SLICE_LIT("index"), SLICE_LIT("indices"));
     struct slice aliases = names_of(request, object, SLICE_LIT("alias"), SLICE_LIT("aliases"));
-    struct catalog_options options = alias_options;
+    struct catalog_options options = change_options;
     int r = check_action(request, op, indices, aliases);
     if (r != 0)
         return r;
@@ -303,9 +321,12 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
         else
             r = add_action(request, batch, &removal);
     }
-    if (r == 0 && slice_is(op, "remove") && batch->count == before &&
-        (must_exist || slice_find_byte(aliases, '*') == aliases.len))
-        return no_such_alias(request, aliases);
+    if (r == 0 && slice_is(op, "remove") && batch->count == before) {
+        batch->missing = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(batch->missing),
+                                      batch->missing.len > 0 ? "," : "", SLICE_ARG(aliases));
+        if (yyjson_get_bool(json_get_lit(object, "must_exist")))
+            return no_such_alias(request, aliases);
+    }
     return r > 0 ? REQUEST_REFUSED : r;
 }
 
@@ -331,5 +352,6 @@ int handle_aliases_post(struct request *request)
         if ((r = read_action(request, json_slice(key), yyjson_obj_iter_get_val(key), &batch)) != 0)
             return r;
     }
-    return batch.count == 0 ? reply_acknowledged(request) : submit_batch(request, &batch);
+    /* What is not there to be removed does not matter where anything else is done. */
+    return batch.count == 0 ? no_such_alias(request, batch.missing) : submit_batch(request, &batch);
 }

@@ -6,6 +6,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
+#include "api/request/place.h"
 #include "json/filter.h"
 #include "mapping/mapping.h"
 
@@ -185,7 +186,7 @@ int handle_mapping_get_field(struct request *request)
         (r = request_bool(request, "local", &flag)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
     bool named = request_param(request, "include_type_name").data != NULL;
-    reply_begin(request, 200, &writer);
+    reply_begin(request, set.count == 0 && request->dialect == DIALECT_7 ? 404 : 200, &writer);
     json_begin(&writer, '{');
     for (size_t i = 0; i < set.count; i++) {
         const struct catalog_index *index = set.targets[i].index;
@@ -228,6 +229,16 @@ static struct command *make_change(struct request *request, struct slice index, 
     return command;
 }
 
+/* A body that is no JSON is first of all no map. */
+static int wrap_no_map(struct request *request)
+{
+    struct problem *cause = arena_alloc(request->arena, sizeof *cause);
+    *cause = request->problem;
+    int r = request_refuse(request, PROBLEM_PARSE, "Failed to parse content to map");
+    request->problem.caused_by = cause;
+    return r;
+}
+
 int handle_mapping_put(struct request *request)
 {
     struct catalog_options options = {
@@ -249,8 +260,11 @@ int handle_mapping_put(struct request *request)
             "set to true.");
     change->include_type_name = change->typed;
     change->typed = change->typed || change->type.len > 0;
-    if ((r = request_json(request, 0, &doc)) != 0)
-        return r;
+    struct slice body =
+        request->dialect == DIALECT_7 ? place_first_value(request_body(request)) : request_body(request);
+    doc = (struct json_doc){NULL};
+    if (body.len > 0 && (r = json_parse(request->arena, body, request->dialect, 0, &doc, &request->problem)) != 0)
+        return r < 0 ? r : request->dialect == DIALECT_7 ? wrap_no_map(request) : REQUEST_REFUSED;
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
     if (!change->typed && yyjson_obj_size(doc.root) == 1 && json_get_lit(doc.root, "_doc") != NULL)
@@ -261,7 +275,7 @@ int handle_mapping_put(struct request *request)
     if (!change->typed && !named && request->dialect == DIALECT_5 && index_mappings_are_typed(doc.root))
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: mapping type is missing;");
-    change->body = request_body(request);
+    change->body = body;
     return index_set_submit(request, &set, make_change, change, reply_acknowledged);
 }
 

@@ -100,8 +100,7 @@ static struct command *make_change(struct request *request, struct slice index, 
 
 int handle_settings_put(struct request *request)
 {
-    static const struct catalog_options options = {
-        .expand_open = true, .expand_closed = true, .allow_no_indices = true, .allow_closed = true};
+    static const struct catalog_options options = {.expand_open = true, .expand_closed = true, .allow_closed = true};
     struct settings_change *change = arena_zalloc(request->arena, sizeof *change);
     struct index_set set;
     struct json_doc doc;

@@ -65,7 +65,7 @@ int handle_template_get(struct request *request)
         json_raw(&writer, object->body);
     }
     json_end(&writer, '}');
-    if (found == 0 && names.len > 0 && slice_find_byte(names, '*') == names.len)
+    if (found == 0 && names.len > 0 && (slice_find_byte(names, '*') == names.len || request->dialect == DIALECT_7))
         request->exchange->status = 404;
     return REQUEST_DONE;
 }

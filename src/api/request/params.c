@@ -293,6 +293,16 @@ static bool is_given(const struct params *params, struct slice name)
     return false;
 }
 
+/* The companions of `q`, which nobody looks at without it. */
+static bool only_with_query(struct slice name)
+{
+    static const char *const names[] = {"df", "analyzer", "analyze_wildcard", "default_operator", "lenient"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_is(name, names[i]))
+            return true;
+    return false;
+}
+
 /* The names of a list that may be proposed for `unknown`. */
 static size_t collect_names(const struct params *params, struct slice unknown, const char *list, struct slice *names,
                             size_t count)
@@ -302,7 +312,7 @@ static size_t collect_names(const struct params *params, struct slice unknown, c
     while (count < NAMES_MAX && next_name(&list, &name, &standing)) {
         if (standing == PROPOSED || (standing == SILENT && is_given(params, name)) ||
             (standing == OWN && (is_given(params, name) || suggest_similarity(unknown, name) > OWN_SIMILARITY_MIN)))
-            names[count++] = name;
+            names[count] = name, count += !only_with_query(name) || is_given(params, SLICE_LIT("q"));
     }
     return count;
 }
@@ -312,10 +322,17 @@ static int name_order(const void *left, const void *right)
     return slice_compare(*(const struct slice *)left, *(const struct slice *)right);
 }
 
+static bool is_known(const struct params *params, struct slice name, const char *accepted)
+{
+    if (only_with_query(name) && !is_given(params, SLICE_LIT("q")))
+        return false;
+    return lists(accepted, name, false) || lists(common_names, name, false);
+}
+
 bool params_known(const struct params *params, const char *accepted)
 {
     for (size_t i = 0; i < params->count; i++)
-        if (!lists(accepted, params->items[i].name, false) && !lists(common_names, params->items[i].name, false))
+        if (!is_known(params, params->items[i].name, accepted))
             return false;
     return true;
 }
@@ -326,7 +343,7 @@ int params_check(const struct params *params, const char *accepted, struct slice
     struct slice unknown[PARAMS_MAX], names[NAMES_MAX];
     size_t unknown_count = 0;
     for (size_t i = 0; i < params->count; i++)
-        if (!lists(accepted, params->items[i].name, false) && !lists(common_names, params->items[i].name, false))
+        if (!is_known(params, params->items[i].name, accepted))
             unknown[unknown_count++] = params->items[i].name;
     if (unknown_count == 0)
         return 0;

@@ -92,6 +92,24 @@ static int parse_count(struct request *request, struct search_call *call, struct
     return 0;
 }
 
+static char first_byte(struct slice body)
+{
+    size_t at = 0;
+    while (at < body.len &&
+           (body.data[at] == ' ' || body.data[at] == '\n' || body.data[at] == '\r' || body.data[at] == '\t'))
+        at++;
+    return at < body.len ? body.data[at] : '\0';
+}
+
+/* A list is refused where it begins, whatever is wrong in it. */
+static int refuse_list(struct request *request, struct search_call *call)
+{
+    request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT] but found [START_ARRAY]");
+    request->problem.caused_by = NULL;
+    problem_details(&request->problem, call->arena, "\"line\":1,\"col\":1");
+    return REQUEST_REFUSED;
+}
+
 int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count)
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
@@ -101,6 +119,8 @@ int search_call_body(struct request *request, struct search_call *call, struct s
     int r = json_parse(call->arena, arena_copy(call->arena, body), call->dialect, 0, doc, &request->problem);
     if (r < 0)
         return tl_trace(r);
+    if (r > 0 && call->dialect == DIALECT_7 && first_byte(body) == '[')
+        return refuse_list(request, call);
     if (r > 0)
         return count ? wrap_count(request, call, 1, 1) : REQUEST_REFUSED;
     if (count)
@@ -168,12 +188,12 @@ static int read_page(struct request *request, struct search_call *call)
         (r = request_int(request, "terminate_after", &search->terminate_after)) != 0 ||
         (r = request_time(request, "timeout", &timeout)) != 0)
         return r;
-    if (request_param(request, "from").data != NULL && search->from < 0)
+    if (request_param(request, "from").data != NULL && search->from < (call->dialect == DIALECT_7 ? -1 : 0))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               call->dialect == DIALECT_7 ? "[from] parameter cannot be negative but was [%d]"
                                                          : "[from] parameter cannot be negative",
                               search->from);
-    if (request_param(request, "size").data != NULL && search->size < 0)
+    if (request_param(request, "size").data != NULL && search->size < (call->dialect == DIALECT_7 ? -1 : 0))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[size] parameter cannot be negative, found [%d]",
                               search->size);
     if (search->terminate_after < 0)

@@ -258,21 +258,13 @@ static int add(struct core *core, const struct alias_action *action, const struc
     return set_aliases(core, index, &set, command);
 }
 
+/* One that an action before it in the same request has taken away already is gone, as was wanted. */
 static int take_away(struct core *core, const struct alias_action *action, const struct catalog_index *index,
                      struct command *command)
 {
     struct alias_set set = aliases_of(index, &core->arena);
-    struct buf quoted = BUF_INIT(BUF_UNLIMITED);
 
-    if (remove_alias(&set, action->alias))
-        return set_aliases(core, index, &set, command);
-    problem_set(&command->problem, &command->arena, PROBLEM_ALIASES_NOT_FOUND, "aliases [%.*s] missing",
-                SLICE_ARG(action->alias));
-    buf_json_string(&quoted, action->alias);
-    problem_details(&command->problem, &command->arena, "\"resource.type\":\"aliases\",\"resource.id\":%.*s",
-                    SLICE_ARG(buf_view(&quoted)));
-    buf_deinit(&quoted);
-    return ALIAS_REFUSED;
+    return remove_alias(&set, action->alias) ? set_aliases(core, index, &set, command) : 0;
 }
 
 static int act(struct core *core, const struct alias_action *action, struct command *command)

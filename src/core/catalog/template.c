@@ -154,13 +154,19 @@ int core__do_template_put(struct core *core, struct command *command)
 int core__do_template_delete(struct core *core, struct command *command)
 {
     struct slice name = command->object.name;
+    bool found = false;
 
-    if (catalog_object(core->catalog, CATALOG_TEMPLATES, name) != NULL) {
-        core__drop_object(core, CATALOG_TEMPLATES, name);
-        return 0;
+    /* From the last, since each that goes moves those behind it. */
+    for (size_t i = catalog_object_count(core->catalog, CATALOG_TEMPLATES); i > 0; i--) {
+        const struct catalog_object *object = catalog_object_at(core->catalog, CATALOG_TEMPLATES, i - 1);
+        if (!json_wildcard(name, object->name))
+            continue;
+        found = true;
+        core__drop_object(core, CATALOG_TEMPLATES, arena_copy(&command->arena, object->name));
     }
-    problem_set(&command->problem, &command->arena, PROBLEM_INDEX_TEMPLATE_MISSING, "index_template [%.*s] missing",
-                SLICE_ARG(name));
+    if (!found && !slice_is(name, "*"))
+        problem_set(&command->problem, &command->arena, PROBLEM_INDEX_TEMPLATE_MISSING, "index_template [%.*s] missing",
+                    SLICE_ARG(name));
     return 0;
 }
 
