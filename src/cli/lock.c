@@ -206,6 +206,9 @@ static int take_lock(struct client *client, const struct lock_options *o, struct
     if (status != 200)
         return complain(client, status, "cannot lock");
     held->token = yyjson_get_uint(yyjson_obj_get(client_json(client), "fencing_token"));
+    if (yyjson_get_bool(yyjson_obj_get(client_json(client), "index_missing")))
+        fprintf(stderr, "tidelock lock: there is no index [%.*s]; the lock guards one that may come to be\n",
+                (int)strcspn(o->target, ":"), o->target);
     return 0;
 }
 

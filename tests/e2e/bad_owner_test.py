@@ -262,11 +262,11 @@ class Names(Case):
             self.holds({"index": "names", "id": name}, "PUT", "/names/_doc/%s?" % urllib.parse.quote(name, safe=""), {"n": 1})
 
     def test_paths(self):
-        for path, document in (("/a", "/a/b"), ("/a/", "/a/b"), ("//a//b", "/a/b/c"), ("a", "/a/b"), ("/", "/x"), ("/%2f", "/%2f/x"),
-                               ("/.", "/./x"), ("/..", "/../x"), ("/é", "/é/x"), ("/a b", "/a b/c"), ("/\u0000", "/\u0000/x"),
-                               ("/a*", "/a*/b"), ("/deep" * 4096, "/deep" * 4096), ("/deep" * 4000, "/deep" * 4096)):
+        for path, document in (("/a", "/a/b"), ("/a/", "//a//b"), ("/a/b", "a/b//c"), ("/", "/./x"), ("/", "/x"), ("/%2f", "/%2f/x"),
+                               ("/...", "/.../x"), ("/é", "/é/x"), ("/a b", "/a b/c"), ("/\u0000", "/\u0000/x"),
+                               ("/a", "/a/../b"), ("/a", "/a/*/b"), ("/deep" * 4096, "/deep" * 4096), ("/deep" * 4000, "/deep" * 4096)):
             self.holds({"index": "fs", "path": path}, "PUT", "/fs/_doc/2?", {"path": document})
-        for path, document in (("/a", "/ab"), ("/a*", "/ab"), ("/.", "/x"), ("/a/..", "/b"), ("/%61", "/a")):
+        for path, document in (("/a", "/ab"), ("/a", "/*"), ("/a", "/../a"), ("/%61", "/a")):
             self.server.must("POST", "/_lock", {"session": self.session, "locks": [{"mode": "exclusive", "index": "fs", "path": path}]})
             self.server.must("PUT", "/fs/_doc/3?timeout=0s", {"path": document})
             self.server.must("POST", "/_unlock", {"session": self.session})

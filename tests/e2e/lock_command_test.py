@@ -38,6 +38,7 @@ class LockCase(unittest.TestCase):
     def setUp(self):
         self.server = Server().start()
         self.folder = tempfile.mkdtemp(prefix="tidelock-lock-")
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
 
     def tearDown(self):

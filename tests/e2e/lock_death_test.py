@@ -34,6 +34,7 @@ def request_bytes(method, path, body):
 class Case(unittest.TestCase):
     def setUp(self):
         self.server = Server().start()
+        self.server.must("PUT", "/fs", {"mappings": {"properties": {"path": {"type": "path"}}}})
         self.server.must("PUT", "/fs/_doc/1", {"n": 1})
         self.waiter = self.open()
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statements. RES is `everything`, an index `fs`, a subtree `fs:/clinton` or a document `fs/1`.
+ * Statements. RES is `everything`, an index or alias `fs`, a subtree `fs:/clinton`, a document `fs/1`, or one of a type
+ * `fs/file/1`, as clients of 5.x name it. In scan and find an index may be a pattern `log-*` or a list.
  *
  *     index NAME [JSON]                 open [30s]              close | kill | keepalive | expire-of SESSION
  *     drop NAME, map NAME JSON          template NAME JSON      sleep 31s, restart, crash
+ *     shut NAME, reopen NAME            alias NAME INDEX [JSON] unalias NAME INDEX      move NAME FROM TO
+ *     script NAME, unscript NAME        run NAME in T
  *     lock S|U|X RES... [wait 10s]      unlock [RES...]         bulk STATEMENT; ...     atomic STATEMENT; ...
  *     put RES JSON, add RES N, del RES, update RES JSON
  *     begin T [query] [for S] [60s]     commit T                rollback T
@@ -114,6 +117,11 @@ static void tell_stories(struct stage *stage)
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
 
+static const struct catalog_options scan_options = {
+    .ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
+
+static void print_problem(const struct problem *problem, struct buf *buf);
+
 /* The value of "v" in a source; the whole when there is none. */
 static void print_source(struct slice source, struct actor *actor, struct buf *buf)
 {
@@ -130,26 +138,29 @@ static void print_source(struct slice source, struct actor *actor, struct buf *b
     buf_printf(buf, "%ld", actor->value);
 }
 
-static void read_one(const struct view *view, const struct catalog_index *index, struct slice id, struct actor *actor,
-                     struct buf *buf)
+/* `_all` is whichever type has it. */
+static void read_one(const struct view *view, const struct catalog_index *index, const struct lock_target *target,
+                     struct actor *actor, struct buf *buf)
 {
-    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, SLICE_LIT("_doc"));
-    struct doc doc;
-    if (type == NULL || doc_get(view, index->number, type->number, id, &doc) != 0) {
-        buf_lit(buf, "nothing");
+    size_t count = index == NULL ? 0 : mapping_type_count(index->mapping);
+    for (size_t i = 0; i < count; i++) {
+        const struct mapping_type *type = mapping_type_at(index->mapping, i);
+        struct doc doc;
+        if (!slice_is(target->type, "_all") && type != mapping_type(index->mapping, target->type))
+            continue;
+        if (doc_get(view, index->number, type->number, target->id, &doc) != 0)
+            continue;
+        print_source(doc.source, actor, buf);
+        doc_release(&doc);
         return;
     }
-    print_source(doc.source, actor, buf);
-    doc_release(&doc);
+    buf_lit(buf, "nothing");
 }
 
-static void read_all(const struct view *view, const struct catalog_index *index, struct slice path, struct actor *actor,
-                     struct buf *buf)
+/* Returns: how many were read. */
+static size_t read_all(const struct view *view, const struct catalog_index *index, struct slice path,
+                       struct actor *actor, struct buf *buf)
 {
-    if (index == NULL) {
-        buf_lit(buf, "nothing");
-        return;
-    }
     struct doc_scan *scan = doc_scan_new(view, index->number, DOC_TYPE_ANY);
     uint16_t type;
     struct slice id;
@@ -161,14 +172,30 @@ static void read_all(const struct view *view, const struct catalog_index *index,
         snprintf(wanted, sizeof wanted, "\"path\":\"%.*s", SLICE_ARG(path));
         if (path.data != NULL && memmem(doc.source.data, doc.source.len, wanted, strlen(wanted)) == NULL)
             continue;
-        buf_printf(buf, "%s%.*s=", count++ == 0 ? "" : " ", SLICE_ARG(id));
+        count++;
+        buf_printf(buf, "%s%.*s=", buf->len == 0 ? "" : " ", SLICE_ARG(id));
         print_source(doc.source, actor, buf);
         sum += actor->value;
     }
-    if (count == 0)
-        buf_lit(buf, "nothing");
     actor->value = sum;
     doc_scan_free(scan);
+    return count;
+}
+
+static void read_many(const struct view *view, const struct catalog *catalog, const struct lock_target *target,
+                      struct actor *actor, struct buf *buf)
+{
+    struct arena arena = ARENA_INIT;
+    struct catalog_target *found = NULL;
+    struct problem problem;
+    size_t count = 0, read = 0;
+    if (catalog_resolve(catalog, target->index, &scan_options, DIALECT_7, &arena, &found, &count, &problem) != 0)
+        print_problem(&problem, buf);
+    for (size_t i = 0; i < count; i++)
+        read += read_all(view, found[i].index, target->path, actor, buf);
+    if (read == 0 && buf->len == 0)
+        buf_lit(buf, "nothing");
+    arena_deinit(&arena);
 }
 
 /* Does a get, scan or find in a view. */
@@ -176,11 +203,20 @@ static void read_view(struct stage *stage, struct actor *actor, const struct vie
                       const struct lock_target *target, struct buf *buf)
 {
     struct catalog *catalog = core_catalog(stage->core);
-    const struct catalog_index *index = catalog_index(catalog, target->index);
-    if (slice_is(verb, "get"))
-        read_one(view, index, target->id, actor, buf);
-    else
-        read_all(view, index, target->path, actor, buf);
+    const struct catalog_index *index = NULL;
+    struct arena arena = ARENA_INIT;
+    struct problem problem;
+    if (target->script) {
+        const struct catalog_object *script = catalog_object(catalog, CATALOG_SCRIPTS, target->index);
+        buf_slice(buf, script == NULL ? SLICE_LIT("nothing") : script->body);
+    } else if (slice_is(verb, "get")) {
+        if (catalog_find(catalog, target->index, false, DIALECT_7, &arena, &index, NULL, &problem) != 0)
+            index = NULL;
+        read_one(view, index, target, actor, buf);
+    } else {
+        read_many(view, catalog, target, actor, buf);
+    }
+    arena_deinit(&arena);
     catalog_unref(catalog);
 }
 
@@ -353,6 +389,11 @@ static struct lock_target target_of(struct slice word)
         target.path = slice_from_offset(word, colon + 1);
     else if (slash < word.len)
         target.id = slice_from_offset(word, slash + 1);
+    size_t typed = slice_find_byte(target.id, '/');
+    if (typed < target.id.len) {
+        target.type = slice_make(target.id.data, typed);
+        target.id = slice_from_offset(target.id, typed + 1);
+    }
     return target;
 }
 
@@ -468,8 +509,14 @@ static struct write_item take_item(struct command *command, struct words *words,
 {
     struct slice verb = next_word(words);
     struct lock_target target = target_of(next_word(words));
-    struct write_item item = {
-        .op = WRITE_INDEX, .index = target.index, .id = target.id, .version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY};
+    struct write_item item = {.op = WRITE_INDEX,
+                              .index = target.index,
+                              .type = target.type,
+                              .id = target.id,
+                              .version = VERSION_ANY,
+                              .if_seq_no = SEQ_NO_ANY};
+    if (target.type.len > 0)
+        command->dialect = DIALECT_5;
     if (slice_is(verb, "del"))
         item.op = WRITE_DELETE;
     else if (slice_is(verb, "create"))
@@ -523,6 +570,12 @@ static void do_read(struct stage *stage, struct actor *actor, const char *statem
     struct words words = words_in(command, statement);
     struct slice verb = next_word(&words);
     command->txn_lock.targets = take_targets(command, &words, LOCK_S, &command->txn_lock.target_count);
+    for (size_t i = 0; i < command->txn_lock.target_count; i++) {
+        struct lock_target *target = &command->txn_lock.targets[i];
+        target->script = slice_is(verb, "run");
+        if (!target->script && target->id.data == NULL && target->path.data == NULL)
+            target->expression = &scan_options;
+    }
     struct options options = take_options(&words);
     command->terms.transaction = options.transaction;
     command->terms.timeout_us = options.timeout_us;
@@ -632,6 +685,58 @@ static void do_index(struct stage *stage, struct actor *actor, const char *state
     step(stage, command);
 }
 
+/* alias NAME INDEX [JSON], unalias NAME INDEX, move NAME FROM TO. */
+static void do_alias(struct stage *stage, struct actor *actor, const char *statement)
+{
+    struct command *command = new_command(COMMAND_ALIASES_UPDATE, actor);
+    struct words words = words_in(command, statement);
+    struct slice verb = next_word(&words);
+    struct alias_action *actions = arena_zalloc(&command->arena, 2 * sizeof *actions);
+    actions[0].alias = actions[1].alias = next_word(&words);
+    actions[0].index = next_word(&words);
+    actions[0].op = slice_is(verb, "alias") ? ALIAS_ADD : ALIAS_REMOVE;
+    actions[1].op = ALIAS_ADD;
+    if (slice_is(verb, "move"))
+        actions[1].index = next_word(&words);
+    struct words ahead = words;
+    struct slice body = next_word(&ahead);
+    if (body.len > 0 && body.data[0] == '{') {
+        actions[0].body = body;
+        words = ahead;
+    }
+    command->aliases.actions = actions;
+    command->aliases.action_count = slice_is(verb, "move") ? 2 : 1;
+    struct options options = take_options(&words);
+    command->terms.session = options.session;
+    command->terms.timeout_us = options.timeout_us;
+    step(stage, command);
+}
+
+/* shut, reopen; script, unscript. */
+static void do_state(struct stage *stage, struct actor *actor, const char *statement)
+{
+    bool script = strstr(statement, "script ") != NULL;
+    bool first = statement[0] == 's';
+    struct command *command = new_command(!script ? COMMAND_INDEX_STATE
+                                          : first ? COMMAND_SCRIPT_PUT
+                                                  : COMMAND_SCRIPT_DELETE,
+                                          actor);
+    struct words words = words_in(command, statement);
+    next_word(&words);
+    struct slice name = next_word(&words);
+    if (script) {
+        command->object.name = name;
+        command->object.body = SLICE_LIT("{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.v=1\"}}");
+    } else {
+        command->index.name = name;
+        command->index.close = first;
+    }
+    struct options options = take_options(&words);
+    command->terms.session = options.session;
+    command->terms.timeout_us = options.timeout_us;
+    step(stage, command);
+}
+
 static void do_template(struct stage *stage, struct actor *actor, const char *statement)
 {
     struct command *command = new_command(COMMAND_TEMPLATE_PUT, actor);
@@ -700,10 +805,15 @@ void stage_do(struct stage *stage, size_t number, const char *statement)
     else if (slice_is(verb, "put") || slice_is(verb, "add") || slice_is(verb, "del") || slice_is(verb, "create") ||
              slice_is(verb, "update") || slice_is(verb, "bulk") || slice_is(verb, "atomic"))
         do_write(stage, actor, statement);
-    else if (slice_is(verb, "get") || slice_is(verb, "scan") || slice_is(verb, "find"))
+    else if (slice_is(verb, "get") || slice_is(verb, "scan") || slice_is(verb, "find") || slice_is(verb, "run"))
         do_read(stage, actor, statement);
     else if (slice_is(verb, "begin") || slice_is(verb, "commit") || slice_is(verb, "rollback"))
         do_txn(stage, actor, statement);
+    else if (slice_is(verb, "alias") || slice_is(verb, "unalias") || slice_is(verb, "move"))
+        do_alias(stage, actor, statement);
+    else if (slice_is(verb, "shut") || slice_is(verb, "reopen") || slice_is(verb, "script") ||
+             slice_is(verb, "unscript"))
+        do_state(stage, actor, statement);
     else if (slice_is(verb, "template"))
         do_template(stage, actor, statement);
     else if (slice_is(verb, "index") || slice_is(verb, "drop") || slice_is(verb, "map"))

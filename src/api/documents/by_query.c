@@ -269,8 +269,6 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
     if (r == 0 && by->transaction.len > 0 && by->atomic)
         r = request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                            "[atomic] is not allowed inside a transaction: what the call changes is part of that");
-    if (r == 0)
-        r = search_call_targets(request, &by->call, &targets, &count);
     if (r != 0) {
         search_keep_problem(request);
         task_discard(task);
@@ -283,6 +281,7 @@ static int begin(struct request *request, enum by_query_kind kind, const char *a
                                      SLICE_ARG(by->call.index.data != NULL ? by->call.index : SLICE_LIT("_all")),
                                      kind == BY_QUERY_REINDEX ? " to [" : "", SLICE_ARG(by->dest.index),
                                      kind == BY_QUERY_REINDEX ? "]" : "");
+    search_call_targets(request, &by->call, &targets, &count);
     return request_read(request, targets, count, by_query_ready);
 }
 

@@ -38,22 +38,6 @@ static int begin(struct by_query *by)
     return r;
 }
 
-/* The indices that are searched, shared. */
-static int add_targets(struct by_query *by, struct command *command)
-{
-    struct txn_lock_command *lock = &command->txn_lock;
-    struct search_call *call = &by->call;
-    struct catalog_target *found = NULL;
-    int r = catalog_resolve(call->catalog, call->index, &call->options, call->dialect, &by->task->arena, &found,
-                            &lock->target_count, &by->problem);
-    if (r != 0)
-        return r;
-    lock->targets = arena_zalloc(&command->arena, (lock->target_count + 1) * sizeof *lock->targets);
-    for (size_t i = 0; i < lock->target_count; i++)
-        lock->targets[i] = (struct lock_target){.mode = LOCK_S, .index = found[i].index->name};
-    return 0;
-}
-
 /* From now on the call reads what is there under its locks. */
 static void take_view(struct by_query *by, struct txn_lock_command *lock)
 {
@@ -70,9 +54,8 @@ static int lock_what_is_read(struct by_query *by)
     struct command *command = command_new(COMMAND_TXN_LOCK, by->call.dialect);
     command->terms.transaction = arena_copy(&command->arena, by->transaction);
     command->terms.timeout_us = by->options.timeout_us;
-    int r = add_targets(by, command);
-    if (r == 0)
-        r = carry_out(by, command);
+    command->txn_lock.targets = search_call_locks(&by->call, &command->arena, &command->txn_lock.target_count);
+    int r = carry_out(by, command);
     if (r == 0)
         take_view(by, &command->txn_lock);
     command_free(command);

@@ -20,7 +20,16 @@ static const char *mode_name(enum lock_mode mode)
     return mode == LOCK_X ? "exclusive" : mode == LOCK_U ? "update" : "shared";
 }
 
-static void write_target(struct json_writer *writer, const struct lock_target *target)
+/* Said only where it is so. */
+static void write_missing(struct json_writer *writer, bool index_missing)
+{
+    if (!index_missing)
+        return;
+    json_key(writer, "index_missing");
+    json_bool(writer, true);
+}
+
+static void write_target(struct json_writer *writer, const struct lock_target *target, bool index_missing)
 {
     const struct {
         const char *name;
@@ -34,6 +43,7 @@ static void write_target(struct json_writer *writer, const struct lock_target *t
             json_key(writer, members[i].name);
             json_string(writer, members[i].text);
         }
+    write_missing(writer, index_missing);
     json_end(writer, '}');
 }
 
@@ -82,10 +92,11 @@ static int lock_done(struct request *request, struct command *command)
         json_key(&writer, "queue_place");
         json_u64(&writer, lock->queue_place);
     }
+    write_missing(&writer, lock->index_missing != NULL);
     json_key(&writer, "locks");
     json_begin(&writer, '[');
     for (size_t i = 0; i < lock->target_count; i++)
-        write_target(&writer, &lock->targets[i]);
+        write_target(&writer, &lock->targets[i], lock->index_missing != NULL && lock->index_missing[i]);
     json_end(&writer, ']');
     json_end(&writer, '}');
     return REQUEST_DONE;

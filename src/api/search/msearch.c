@@ -211,8 +211,7 @@ int handle_msearch(struct request *request)
     for (size_t i = 0; request->transaction.len > 0 && i < all->count; i++) {
         struct lock_target *some;
         size_t some_count;
-        if ((r = search_call_targets(request, &all->items[i]->call, &some, &some_count)) != 0)
-            return r;
+        search_call_targets(request, &all->items[i]->call, &some, &some_count);
         struct lock_target *more = arena_alloc(request->arena, (count + some_count + 1) * sizeof *more);
         if (count > 0)
             memcpy(more, targets, count * sizeof *more);

@@ -161,10 +161,10 @@ int scroll_begin(struct request *request)
     job->keep = search_keep_new(request->api->searches, CONTEXT_SCROLL);
     job->keep->cursor = search_cursor_new();
     int r = read_begin(request, job);
-    if (r == 0)
-        r = search_call_targets(request, &job->keep->call, &targets, &count);
-    if (r == 0)
+    if (r == 0) {
+        search_call_targets(request, &job->keep->call, &targets, &count);
         return request_read(request, targets, count, scroll_ready);
+    }
     search_keep_problem(request);
     search_keep_unref(request->api->searches, job->keep);
     return r;
@@ -398,10 +398,10 @@ static int open_pit(struct request *request, bool other)
         r = search_call_init(request, &job->keep->arena, &job->keep->call);
     if (r == 0)
         r = request_accept(request);
-    if (r == 0)
-        r = search_call_targets(request, &job->keep->call, &targets, &count);
-    if (r == 0)
+    if (r == 0) {
+        search_call_targets(request, &job->keep->call, &targets, &count);
         return request_read(request, targets, count, pit_ready);
+    }
     search_keep_unref(request->api->searches, job->keep);
     return r;
 }

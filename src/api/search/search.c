@@ -131,8 +131,8 @@ static int begin_read(struct request *request, struct search_call *call, request
 {
     struct lock_target *targets;
     size_t count;
-    int r = search_call_targets(request, call, &targets, &count);
-    return r == 0 ? request_read(request, targets, count, then) : r;
+    search_call_targets(request, call, &targets, &count);
+    return request_read(request, targets, count, then);
 }
 
 int handle_search(struct request *request)
@@ -146,6 +146,11 @@ int handle_search(struct request *request)
         return r;
     if (job->call.search.pit_id.data == NULL)
         return begin_read(request, &job->call, search_ready);
+    /* It was not known, and not locked, when the point in time was opened. */
+    if (request->transaction.len > 0 && request->query == NULL && job->call.refers.count > 0)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "inside a transaction a search in a point in time can neither look up the values of a "
+                              "[terms] query nor run stored scripts: name the indices in place of the [pit]");
     return search_keep_allow(request, CONTEXT_PIT, job->call.search.pit_id, search_in_pit);
 }
 

@@ -123,6 +123,7 @@ int search_call_body(struct request *request, struct search_call *call, struct s
         return refuse_list(request, call);
     if (r > 0)
         return count ? wrap_count(request, call, 1, 1) : REQUEST_REFUSED;
+    json_refers(doc->root, call->arena, &call->refers);
     if (count)
         return parse_count(request, call, &parser, doc->root);
     return search_request_parse(&parser, doc->root, &call->search) == 0 ? 0 : REQUEST_REFUSED;
@@ -580,25 +581,27 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
     return open_queries(call, ret_problem);
 }
 
-int search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
-                        size_t *ret_count)
+struct lock_target *search_call_locks(const struct search_call *call, struct arena *arena, size_t *ret_count)
 {
-    struct catalog_target *found = NULL;
-    size_t count = 0;
+    struct lock_target *targets = arena_zalloc(arena, (call->refers.count + 1) * sizeof *targets);
+    targets[0] = (struct lock_target){.mode = LOCK_S, .index = call->index, .expression = &call->options};
+    for (size_t i = 0; i < call->refers.count; i++) {
+        const struct json_refer *refer = &call->refers.items[i];
+        targets[i + 1] =
+            refer->script ? (struct lock_target){.mode = LOCK_S, .index = refer->id, .script = true}
+                          : (struct lock_target){LOCK_S, refer->index, SLICE_NONE, refer->type, refer->id, NULL, false};
+    }
+    *ret_count = call->refers.count + 1;
+    return targets;
+}
+
+void search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
+                         size_t *ret_count)
+{
     *ret_targets = NULL;
     *ret_count = 0;
-    if (request->transaction.len == 0 || request->query != NULL) /* who reads the past takes no locks, nor is it here */
-        return 0;
-    int r = catalog_resolve(request_catalog(request), call->index, &call->options, call->dialect, request->arena,
-                            &found, &count, &request->problem);
-    if (r != 0)
-        return r > 0 ? REQUEST_REFUSED : tl_trace(r);
-    struct lock_target *targets = arena_zalloc(request->arena, (count + 1) * sizeof *targets);
-    for (size_t i = 0; i < count; i++)
-        targets[i] = (struct lock_target){.mode = LOCK_S, .index = found[i].index->name};
-    *ret_targets = targets;
-    *ret_count = count;
-    return 0;
+    if (request->transaction.len > 0 && request->query == NULL) /* who reads the past takes no locks */
+        *ret_targets = search_call_locks(call, request->arena, ret_count);
 }
 
 int search_outcome(struct request *request, int outcome)

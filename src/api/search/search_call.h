@@ -11,6 +11,7 @@
 
 #include "api/request/reply.h"
 #include "core/catalog/catalog.h"
+#include "json/refers.h"
 #include "query/search.h"
 
 struct search_call {
@@ -26,6 +27,7 @@ struct search_call {
     struct catalog *catalog;       /* the same; borrowed */
     struct search_context context; /* by search_call_open() */
     unsigned shard_count;          /* of the indices, or those of the routing */
+    struct json_refers refers;     /* what its body refers to by name, for the locks of a transaction */
     bool total_as_int;             /* rest_total_hits_as_int */
     bool typed_keys;
     bool old;                      /* search_type=scan */
@@ -52,9 +54,14 @@ int search_call_lucene(struct request *request, struct search_call *call) TL_MUS
  */
 int search_call_open(struct search_call *call, struct problem *ret_problem) TL_MUST_USE;
 
-/* Locks for a read of the call's indices inside a transaction; none outside. */
-int search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
-                        size_t *ret_count) TL_MUST_USE;
+/*
+ * What a transaction that reads by the call must lock: the indices by the expression that names them, and what the query refers
+ * to. Returns: the targets, in `arena`; what they name is the call's.
+ */
+struct lock_target *search_call_locks(const struct search_call *call, struct arena *arena, size_t *ret_count);
+/* The same of a request; none outside of a transaction. */
+void search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
+                         size_t *ret_count);
 
 /* Turns an outcome of src/query into one of a handler. */
 int search_outcome(struct request *request, int outcome);

@@ -392,28 +392,74 @@ static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct
     return 0;
 }
 
-int core__do_index_create(struct core *core, struct command *command)
+/* What the command asks for, over the templates that there are. */
+static int draft_command(struct core *core, const struct command *command, struct arena *arena,
+                         struct index_draft *draft, struct problem *problem)
 {
     const struct index_command *index = &command->index;
-    struct index_draft draft = {.name = index->name,
-                                .uuid = index->uuid,
-                                .dialect = command->dialect,
-                                .typed = command->dialect == DIALECT_5 || index->include_type_name};
-    struct arena *arena = &command->arena;
-    struct problem *problem = &command->problem;
     struct json_doc body;
     int r = parse_body(index->body, command->dialect, arena, &body, problem);
 
+    *draft = (struct index_draft){.name = index->name,
+                                  .uuid = index->uuid,
+                                  .dialect = command->dialect,
+                                  .typed = command->dialect == DIALECT_5 || index->include_type_name};
     if (r == 0)
         r = check_sections(index, command->dialect, body.root, arena, problem);
     if (r == 0)
-        r = check_free(core, &draft, arena, problem);
+        r = check_free(core, draft, arena, problem);
     if (r == 0)
-        r = template__apply(core, &draft, arena, problem);
+        r = template__apply(core, draft, arena, problem);
     if (r == 0 && command->dialect == DIALECT_5 && !has_sections(body.root))
-        r = add_bare_settings(&draft, body.root, arena, problem);
+        r = add_bare_settings(draft, body.root, arena, problem);
     else if (r == 0)
-        r = index__draft_add(core, &draft, body.root, false, arena, problem);
+        r = index__draft_add(core, draft, body.root, false, arena, problem);
+    return r;
+}
+
+static struct index_plan plan_of(const struct index_draft *draft, struct arena *arena)
+{
+    tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
+    struct index_plan plan = {.alias_count = draft->aliases.count};
+    struct problem problem;
+
+    plan.aliases = arena_alloc(arena, (plan.alias_count + 1) * sizeof(*plan.aliases));
+    for (size_t i = 0; i < plan.alias_count; i++)
+        plan.aliases[i] = arena_copy(arena, draft->aliases.items[i].name);
+    if (make_mapping(draft, arena, &mapping, &problem) == 0)
+        plan.tree = mapping_path_field(mapping) != NULL;
+    return plan;
+}
+
+struct index_plan index__plan(struct core *core, const struct command *command)
+{
+    struct index_draft draft;
+    struct problem problem;
+
+    if (draft_command(core, command, &core->arena, &draft, &problem) != 0)
+        return (struct index_plan){0};
+    return plan_of(&draft, &core->arena);
+}
+
+struct index_plan index__plan_auto(struct core *core, struct slice name, struct slice type, enum dialect dialect)
+{
+    struct index_draft draft = {.name = name, .dialect = dialect, .typed = dialect == DIALECT_5, .document_type = type};
+    struct problem problem;
+
+    if (catalog_check_index_name(name, dialect, &core->arena, &problem) != 0 ||
+        template__apply(core, &draft, &core->arena, &problem) != 0)
+        return (struct index_plan){0};
+    return plan_of(&draft, &core->arena);
+}
+
+int core__do_index_create(struct core *core, struct command *command)
+{
+    const struct index_command *index = &command->index;
+    struct index_draft draft;
+    struct arena *arena = &command->arena;
+    struct problem *problem = &command->problem;
+    int r = draft_command(core, command, arena, &draft, problem);
+
     if (r == 0)
         r = create_index(core, &draft, arena, problem);
     if (r == 0)

@@ -5,6 +5,7 @@
 
 #include "core/catalog/alias.h"
 
+struct command;
 struct core;
 
 enum { INDEX_REFUSED = 1 };
@@ -31,6 +32,17 @@ int index__auto_create(struct core *core, struct slice name, struct slice type, 
  */
 int index__auto_mapping(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                         struct arena *arena, struct mapping **ret_mapping, struct problem *ret_problem) TL_MUST_USE;
+
+/* What a new index will be, for the locks of who makes it. */
+struct index_plan {
+    bool tree;             /* its documents lie in directories */
+    struct slice *aliases; /* in the core's arena */
+    size_t alias_count;
+};
+
+/* Of the index that a document would make, or an INDEX_CREATE. One that will be refused has no plan: all zero. */
+struct index_plan index__plan_auto(struct core *core, struct slice name, struct slice type, enum dialect dialect);
+struct index_plan index__plan(struct core *core, const struct command *command);
 
 /*
  * Gives an index another mapping in the open unit. One without types becomes what the first call that brings some is: a

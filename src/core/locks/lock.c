@@ -213,17 +213,25 @@ static void changed(struct lock_table *table, const struct lock_hold *hold, bool
         table->hooks.changed(table->hooks.context, hold, gone);
 }
 
-/* Takes or strengthens a lock on a resource, without the marks above. Returns: the mode before. */
-static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hold, enum lock_mode mode)
+static void count_lock(const struct lock_hold *hold, bool in)
 {
-    struct lock_owner *owner = hold->owner;
+    size_t *count = hold->aside ? &hold->owner->aside_count : &hold->owner->lock_count;
+    *count = in ? *count + 1 : *count - 1;
+}
+
+/* Takes or strengthens a lock on a resource, without the marks above. Returns: the mode before. */
+static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hold, enum lock_mode mode, bool aside)
+{
     enum lock_mode before = hold->mode;
+    if (before != LOCK_NONE)
+        count_lock(hold, false);
+    hold->aside = aside && (before == LOCK_NONE || hold->aside);
+    count_lock(hold, true);
     if (before >= mode)
         return before;
     if (before == LOCK_NONE) {
         hold->number = ++table->last_lock;
         hold->since = table->ts;
-        owner->lock_count++;
         table->lock_count++;
     }
     hold->mode = (uint8_t)mode;
@@ -232,10 +240,10 @@ static enum lock_mode lock_raise(struct lock_table *table, struct lock_hold *hol
 }
 
 static struct lock_hold *lock_take(struct lock_table *table, struct lock_owner *owner, struct resource *resource,
-                                   enum lock_mode mode)
+                                   enum lock_mode mode, bool aside)
 {
     struct lock_hold *hold = hold_open(table, owner, resource);
-    enum lock_mode before = lock_raise(table, hold, mode);
+    enum lock_mode before = lock_raise(table, hold, mode, aside);
     if (before < mode && resource->parent != NULL)
         marks_change(table, owner, resource->parent, before, mode);
     return hold;
@@ -249,7 +257,8 @@ static void lock_drop(struct lock_table *table, struct lock_hold *hold)
     changed(table, hold, true);
     hold->mode = LOCK_NONE;
     hold->number = 0;
-    owner->lock_count--;
+    count_lock(hold, false);
+    hold->aside = false;
     table->lock_count--;
     hold_update(table, hold);
     if (resource->parent != NULL)
@@ -324,7 +333,7 @@ struct lock_request *lock_request_new(struct lock_table *table, struct lock_owne
     struct resource_trail trail = RESOURCE_TRAIL_INIT;
     for (size_t i = 0; i < want_count; i++)
         request->wants[i] = (struct lock_wanted){resource_open(&table->resources, &wants[i].on, &trail), wants[i].mode,
-                                                 wants[i].within};
+                                                 wants[i].within, wants[i].aside};
     return request;
 }
 
@@ -390,7 +399,10 @@ static bool holds_lock(const struct lock_table *table, const struct lock_owner *
     return hold != NULL && hold->mode != LOCK_NONE;
 }
 
-/* Whether something that is wanted lies under a lock of an owner (NULL: nobody). Each resource is looked at once. */
+/*
+ * Whether something that is wanted lies under a lock of an owner (NULL: nobody). Each resource is looked at once. Who keeps a name
+ * does not thereby stand ahead of others for what it means.
+ */
 static bool lies_under(const struct lock_request *request, const struct lock_owner *owner)
 {
     struct resource_table *resources = &request->table->resources;
@@ -400,7 +412,7 @@ static bool lies_under(const struct lock_request *request, const struct lock_own
     for (size_t i = 0; i < request->want_count; i++) {
         struct resource *at = request->wants[i].resource;
         for (; at != NULL && resource_see(resources, at, LOCK_BIT_X); at = at->parent)
-            if (holds_lock(request->table, owner, at))
+            if (!resource_is_name(at) && holds_lock(request->table, owner, at))
                 return true;
     }
     return false;
@@ -437,13 +449,14 @@ static void grant_lock(const struct lock_request *request, const struct lock_wan
 {
     struct lock_table *table = request->table;
     struct lock_hold *hold = hold_open(table, request->owner, want->resource);
-    enum lock_mode before = lock_raise(table, hold, want->mode);
+    bool was_aside = hold->aside;
+    enum lock_mode before = lock_raise(table, hold, want->mode, want->aside);
     struct resource *above = want->resource->parent;
     if (before == LOCK_NONE && above != NULL && want->mode == marking->mode)
         marking_add(marking, above, 1);
     else if (before < want->mode && above != NULL)
         marks_change(table, request->owner, above, before, want->mode);
-    if (before < want->mode || hold->token != request->token) {
+    if (before < want->mode || hold->token != request->token || hold->aside != was_aside) {
         hold->token = request->token;
         changed(table, hold, false);
     }
@@ -517,6 +530,8 @@ struct lock_request *lock_table_next_victim(struct lock_table *table)
 
 static struct resource *find_resource(const struct lock_table *table, const struct resource_name *name)
 {
+    if (name->space != RESOURCE_SPACE_TREE)
+        return resource_of_name(&table->resources, name->space, name->index);
     if (name->index.len == 0)
         return table->resources.root;
     struct resource *at = resource_index(&table->resources, name->index);
@@ -557,6 +572,18 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
     return true;
 }
 
+void lock_request_undo(struct lock_request *request, tl_ts since)
+{
+    REQUIRE(request->state == LOCK_STATE_GRANTED);
+    struct lock_table *table = request->table;
+    for (size_t i = 0; i < request->want_count; i++) {
+        struct lock_hold *hold = lock__hold_find(table, request->owner, request->wants[i].resource);
+        if (hold != NULL && hold->mode != LOCK_NONE && hold->since == since)
+            lock_drop(table, hold);
+    }
+    lock__queue_settle(table);
+}
+
 /* The buckets of resources lie anywhere in memory. Has those of a hold some places behind fetched meanwhile. */
 static void fetch_behind(const struct lock_table *table, const struct list *holds, const struct list *link)
 {
@@ -573,8 +600,10 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     list_for_each(link, &owner->holds)
     {
         struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (hold->mode != LOCK_NONE)
-            changed(table, hold, true);
+        if (hold->mode == LOCK_NONE)
+            continue;
+        changed(table, hold, true);
+        table->lock_count--;
     }
     while (!list_empty(&owner->holds)) {
         struct lock_hold *hold = list_entry(owner->holds.next, struct lock_hold, of_owner);
@@ -582,8 +611,7 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         hold_set_bits(table, hold, 0);
         hold_free(table, hold);
     }
-    owner->lock_count = 0;
-    table->lock_count -= count;
+    owner->lock_count = owner->aside_count = 0;
     lock__queue_settle(table);
     return count;
 }
@@ -621,14 +649,24 @@ static bool directories_free(const struct lock_table *table, const struct lock_o
     return true;
 }
 
+static bool name_free(const struct lock_table *table, const struct lock_owner *session, const struct lock_want *want)
+{
+    const struct resource *all = resource_of_name(&table->resources, want->on.space, SLICE_NONE);
+    const struct resource *name = resource_of_name(&table->resources, want->on.space, want->on.index);
+    return (all == NULL || bit_free(table, session, all, lock__mark_bit(want->mode))) &&
+           (name == NULL || bit_free(table, session, name, lock__own_bit(want->mode)));
+}
+
 bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want)
 {
     if (lock_table_idle(table))
         return true;
-    REQUIRE(want->on.index.len > 0 && (want->within || want->on.id.data != NULL));
+    REQUIRE(want->on.index.len > 0);
     enum lock_bit mark = lock__mark_bit(want->mode);
     if (!bit_free(table, session, table->resources.root, mark))
         return false;
+    if (want->on.space != RESOURCE_SPACE_TREE)
+        return name_free(table, session, want);
     const struct resource *index = resource_index(&table->resources, want->on.index);
     if (index == NULL)
         return true;
@@ -638,6 +676,8 @@ bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, c
         return false;
     if (want->within)
         return true;
+    if (want->on.id.data == NULL)
+        return bit_free(table, session, index, lock__own_bit(want->mode));
     const struct resource *document = resource_document(&table->resources, index, want->on.type, want->on.id);
     return document == NULL || bit_free(table, session, document, lock__own_bit(want->mode));
 }
@@ -660,11 +700,14 @@ bool lock_table_covers(const struct lock_table *table, const struct lock_owner *
     const struct resource *at = table->resources.root;
     struct resource_path walk = resource_path(want->on.path);
     struct slice segment;
-    if (owner == NULL || owner->lock_count == 0)
+    if (owner == NULL || list_empty(&owner->holds))
         return false;
+    if (want->on.space != RESOURCE_SPACE_TREE &&
+        holds_at(table, owner, resource_of_name(&table->resources, want->on.space, SLICE_NONE), want->mode))
+        return true;
     if (holds_at(table, owner, at, want->mode) || holds_at(table, owner, find_resource(table, &want->on), want->mode))
         return true;
-    at = resource_index(&table->resources, want->on.index);
+    at = want->on.space != RESOURCE_SPACE_TREE ? NULL : resource_index(&table->resources, want->on.index);
     while (at != NULL && !holds_at(table, owner, at, want->mode)) {
         bool more = want->on.path.data != NULL && resource_path_next(&walk, &segment);
         at = more ? resource_child(&table->resources, at, segment) : NULL;
@@ -676,13 +719,44 @@ void lock_table_restore(struct lock_table *table, struct lock_owner *owner, cons
                         uint64_t number, tl_ts since, tl_ts token)
 {
     struct resource *resource = resource_open(&table->resources, &want->on, &RESOURCE_TRAIL_INIT);
-    struct lock_hold *hold = lock_take(table, owner, resource, want->mode);
+    struct lock_hold *hold = lock_take(table, owner, resource, want->mode, want->aside);
     hold->number = number;
     hold->since = since;
     hold->token = token;
     if (number > table->last_lock)
         table->last_lock = number;
     resource_unref(&table->resources, resource);
+}
+
+bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want)
+{
+    return holds_at(table, owner, find_resource(table, &want->on), want->mode);
+}
+
+bool lock_table_held_against(const struct lock_table *table, const struct lock_owner *owner,
+                             const struct lock_owner *session, const struct lock_want *want)
+{
+    const struct resource *root = table->resources.root;
+    const struct resource *all = resource_of_name(&table->resources, want->on.space, SLICE_NONE);
+    const struct resource *name =
+        all == NULL ? NULL : resource_of_name(&table->resources, want->on.space, want->on.index);
+    uint8_t mark = lock__conflicts[lock__mark_bit(want->mode)];
+    uint8_t own = lock__conflicts[lock__own_bit(want->mode)];
+    return lock__held_against(table, owner, session, root, mark) ||
+           (all != NULL && lock__held_against(table, owner, session, all, all == name ? own : mark)) ||
+           (name != NULL && lock__held_against(table, owner, session, name, own));
+}
+
+bool lock_table_in_index(const struct lock_table *table, const struct lock_owner *owner, struct slice index)
+{
+    const struct resource *resource = resource_index(&table->resources, index);
+    return resource != NULL && lock__hold_find(table, owner, resource) != NULL;
+}
+
+bool lock_table_has_directories(const struct lock_table *table, struct slice index)
+{
+    const struct resource *resource = resource_index(&table->resources, index);
+    return resource != NULL && resource_child(&table->resources, resource, SLICE_LIT("/")) != NULL;
 }
 
 /* Returns: the requests that touch a document's own resource, each once; mem_free. They leave the queue. */
@@ -755,14 +829,24 @@ static struct lock_owner *token_at(const struct resource *resource, tl_ts token)
     return NULL;
 }
 
+/* The same of a document under any of its names: by its type, or by none. */
+static struct lock_owner *token_at_document(const struct resource_table *table, const struct resource *index,
+                                            const struct resource_name *name, tl_ts token)
+{
+    struct lock_owner *owner = NULL;
+    const struct resource *at = resource_with_id(table, index, name->id, NULL);
+    for (; at != NULL && owner == NULL; at = resource_with_id(table, index, name->id, at))
+        if (at->type_len == 0 || name->type.len == 0 || slice_equal(resource_type(at), name->type))
+            owner = token_at(at, token);
+    return owner;
+}
+
 bool lock_table_token(const struct lock_table *table, tl_ts token, const struct resource_name *name,
                       struct lock_owner **ret_owner)
 {
     struct lock_owner *owner = token_at(table->resources.root, token);
     struct resource *at = name->index.len == 0 ? NULL : resource_index(&table->resources, name->index);
-    const struct resource *document = NULL;
-    if (at != NULL && name->id.data != NULL)
-        document = resource_document(&table->resources, at, name->type, name->id);
+    const struct resource *index = at;
     struct resource_path walk = resource_path(name->path);
     struct slice segment;
     while (owner == NULL && at != NULL) {
@@ -770,8 +854,8 @@ bool lock_table_token(const struct lock_table *table, tl_ts token, const struct 
         bool more = name->path.data != NULL && resource_path_next(&walk, &segment);
         at = more ? resource_child(&table->resources, at, segment) : NULL;
     }
-    if (owner == NULL && document != NULL)
-        owner = token_at(document, token);
+    if (owner == NULL && index != NULL && name->id.data != NULL)
+        owner = token_at_document(&table->resources, index, name, token);
     if (owner != NULL && ret_owner != NULL)
         *ret_owner = owner;
     return owner != NULL;

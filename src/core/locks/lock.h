@@ -23,7 +23,8 @@ struct lock_owner {
     struct list holds;          /* struct lock_hold by `of_owner`, oldest first */
     struct list requests;       /* its waiting requests, by `of_owner` */
     struct list ward_requests;  /* those of owners whose session it is, by `of_session` */
-    size_t lock_count;          /* holds with a mode */
+    size_t lock_count;          /* holds with a mode that are not aside */
+    size_t aside_count;         /* those that are */
     bool one_shot;              /* a write of its own: sent to the end of the queue rather than ended */
     void *user;
 };
@@ -42,15 +43,20 @@ struct lock_hold {
     uint32_t below[3];             /* the owner's locks below: S, U, X; invariant 2 */
     uint8_t mode;                  /* enum lock_mode; LOCK_NONE: marks only */
     uint8_t bits;                  /* set of enum lock_bit */
+    bool aside;                    /* a lock that goes with others: it is counted nowhere */
 };
 
 enum lock_state { LOCK_STATE_NEW, LOCK_STATE_WAITING, LOCK_STATE_GRANTED, LOCK_STATE_DEADLOCKED, LOCK_STATE_COUNT };
 
-/* What is asked for. With `within`: a place for something in `on` which is not there yet, only marks, no lock. */
+/*
+ * What is asked for. With `within`: a place for something in `on` which is not there yet, only marks, no lock. With `aside`: it
+ * goes with another that is asked for, such as the name by which that was found.
+ */
 struct lock_want {
     struct resource_name on;
     enum lock_mode mode;
     bool within;
+    bool aside;
 };
 
 /* One step of a circle: who waits for whom, over what. */
@@ -131,6 +137,11 @@ TL_DEFINE_FREEP(struct lock_request, lock_request_free)
 enum { LOCK_GRANTED = 0, LOCK_WAITS = 1, LOCK_CONFLICT = 2, LOCK_DEADLOCK = 3 };
 int lock_request_start(struct lock_request *request, bool wait) TL_MUST_USE;
 
+/* Gives back the locks of a granted request that its owner has had since `since` only. */
+void lock_request_undo(struct lock_request *request, tl_ts since);
+/* Returns: how many wants it has. */
+size_t lock_request_want_count(const struct lock_request *request);
+
 enum lock_state lock_request_state(const struct lock_request *request);
 void *lock_request_user(const struct lock_request *request);
 struct lock_owner *lock_request_owner(const struct lock_request *request);
@@ -139,7 +150,7 @@ tl_ts lock_request_token(const struct lock_request *request);
 bool lock_request_upgrade(const struct lock_request *request);
 /* Returns: how many requests stand ahead of a waiting one on the resource where most do. */
 size_t lock_request_ahead(const struct lock_request *request);
-/* The resource and mode of one of its wants; false past the last. Marks for a place are left out. */
+/* The resource and mode of one of its wants; false past the last. Marks for a place, and what is aside, are left out. */
 bool lock_request_want(const struct lock_request *request, size_t *position, const struct resource **ret_resource,
                        enum lock_mode *ret_mode);
 
@@ -162,7 +173,7 @@ struct lock_request *lock_table_next_victim(struct lock_table *table);
 
 /* Releases one lock. Returns: false when the owner does not hold it. */
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name);
-/* Releases all. Returns: how many locks they were. */
+/* Releases all. Returns: how many locks they were, those aside not counted. */
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
 
 /* --- Beside requests ---------------------------------------------------------------------------------------------- */
@@ -182,6 +193,16 @@ bool lock_table_covers(const struct lock_table *table, const struct lock_owner *
 /* Puts a lock back as it was before a restart. */
 void lock_table_restore(struct lock_table *table, struct lock_owner *owner, const struct lock_want *want,
                         uint64_t number, tl_ts since, tl_ts token);
+
+/* Returns: whether somebody else than an owner (NULL: nobody) and a session (the same) holds what a want for a name conflicts with. */
+bool lock_table_held_against(const struct lock_table *table, const struct lock_owner *owner,
+                             const struct lock_owner *session, const struct lock_want *want);
+/* Returns: whether an owner holds a lock on a want's very resource, at least as strong as its mode. */
+bool lock_table_holds(const struct lock_table *table, const struct lock_owner *owner, const struct lock_want *want);
+/* Returns: whether an owner has anything, a lock or a mark, in an index or on it. */
+bool lock_table_in_index(const struct lock_table *table, const struct lock_owner *owner, struct slice index);
+/* The same of whoever: whether directories of an index are locked or awaited. */
+bool lock_table_has_directories(const struct lock_table *table, struct slice index);
 
 /* Returns: whether a document is in the table and lies where `place` says. */
 bool lock_table_lies(const struct lock_table *table, const struct resource_name *place);

@@ -27,6 +27,7 @@ struct lock_wanted {
     struct resource *resource; /* a reference */
     enum lock_mode mode;
     bool within;
+    bool aside;
 };
 
 struct lock_request {

@@ -32,6 +32,11 @@ tl_ts lock_request_token(const struct lock_request *request)
     return request->token;
 }
 
+size_t lock_request_want_count(const struct lock_request *request)
+{
+    return request->want_count;
+}
+
 bool lock_request_upgrade(const struct lock_request *request)
 {
     return request->upgrade;
@@ -42,7 +47,7 @@ bool lock_request_want(const struct lock_request *request, size_t *position, con
 {
     while (*position < request->want_count) {
         const struct lock_wanted *want = &request->wants[(*position)++];
-        if (want->within)
+        if (want->within || want->aside)
             continue;
         *ret_resource = want->resource;
         *ret_mode = want->mode;

@@ -46,11 +46,10 @@ struct key {
     struct slice name;
 };
 
+/* Documents of all types that have one id are neighbours. */
 static uint32_t hash_key(const struct key *key)
 {
     uint64_t hash = slice_hash(key->name) ^ (key->home->number * 0x9e3779b97f4a7c15u);
-    if (key->type.len > 0)
-        hash ^= slice_hash(key->type) * 3;
     hash = (hash ^ (uint64_t)key->kind) * 0xff51afd7ed558ccdu;
     return (uint32_t)(hash ^ (hash >> 32));
 }
@@ -214,9 +213,25 @@ static struct resource *open_place(struct resource_table *table, struct resource
     return path.data == NULL ? index : open_directories(table, index, path, trail);
 }
 
+static struct slice space_name(enum resource_space space)
+{
+    return space == RESOURCE_SPACE_NAMES ? SLICE_LIT("names") : SLICE_LIT("scripts");
+}
+
+static struct resource *open_name(struct resource_table *table, const struct resource_name *name)
+{
+    struct resource *all = intern(
+        table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(name->space)}, table->root);
+    if (name->index.len == 0)
+        return resource_ref(all);
+    return resource_ref(intern(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name->index}, all));
+}
+
 struct resource *resource_open(struct resource_table *table, const struct resource_name *name,
                                struct resource_trail *trail)
 {
+    if (name->space != RESOURCE_SPACE_TREE)
+        return open_name(table, name);
     if (name->index.len == 0)
         return resource_ref(table->root);
     struct resource *index =
@@ -265,6 +280,23 @@ struct resource *resource_document(const struct resource_table *table, const str
 struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name)
 {
     return look(table, &(struct key){parent, RESOURCE_DIRECTORY, SLICE_NONE, name});
+}
+
+struct resource *resource_of_name(const struct resource_table *table, enum resource_space space, struct slice name)
+{
+    struct resource *all = look(table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(space)});
+    return all == NULL || name.len == 0 ? all : look(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name});
+}
+
+struct resource *resource_with_id(const struct resource_table *table, const struct resource *index, struct slice id,
+                                  const struct resource *after)
+{
+    uint32_t hash = hash_key(&(struct key){index, RESOURCE_DOCUMENT, SLICE_NONE, id});
+    struct resource *at = after != NULL ? after->chain : table->buckets[hash & (table->bucket_count - 1)];
+    for (; at != NULL; at = at->chain)
+        if (at->hash == hash && is_key(at, &(struct key){index, RESOURCE_DOCUMENT, resource_type(at), id}, hash))
+            return at;
+    return NULL;
 }
 
 void resource_move(struct resource_table *table, struct resource *document, struct slice path)
@@ -359,8 +391,17 @@ static struct slice path_of(const struct resource *directory, struct arena *aren
 struct resource_name resource_name(const struct resource *resource, struct arena *arena)
 {
     struct resource_name name = {0};
+    if (resource_is_name(resource)) {
+        const struct resource *all = resource->kind == RESOURCE_NAMES ? resource : resource->parent;
+        name.space = slice_equal(slice_make(all->name, all->name_len), space_name(RESOURCE_SPACE_NAMES))
+                         ? RESOURCE_SPACE_NAMES
+                         : RESOURCE_SPACE_SCRIPTS;
+        if (resource != all)
+            name.index = slice_make(resource->name, resource->name_len);
+        return name;
+    }
     if (resource->kind == RESOURCE_DOCUMENT) {
-        name.type = (struct slice){resource->name, resource->type_len};
+        name.type = resource_type(resource);
         name.id = (struct slice){resource->name + resource->type_len, resource->name_len - resource->type_len};
         resource = resource->parent;
     }
@@ -374,8 +415,23 @@ struct resource_name resource_name(const struct resource *resource, struct arena
     return name;
 }
 
+static void print_of_space(const struct resource_name *name, struct buf *buf)
+{
+    bool scripts = name->space == RESOURCE_SPACE_SCRIPTS;
+    if (name->index.len == 0) {
+        buf_slice(buf, scripts ? SLICE_LIT("the stored scripts") : SLICE_LIT("the names of indices"));
+        return;
+    }
+    buf_slice(buf, scripts ? SLICE_LIT("the script ") : SLICE_LIT("the name "));
+    buf_in_line(buf, name->index);
+}
+
 static void print_name(const struct resource_name *name, struct buf *buf)
 {
+    if (name->space != RESOURCE_SPACE_TREE) {
+        print_of_space(name, buf);
+        return;
+    }
     if (name->index.len == 0) {
         buf_lit(buf, "everything");
         return;

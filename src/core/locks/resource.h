@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of things that can be locked: everything, indices, directories, documents. README-locks.md, "Resources".
+ * The tree of things that can be locked: everything, indices, directories, documents; beside the indices, what names mean.
+ * README-locks.md, "Resources" and "Names".
  *
  * A resource exists while somebody holds or awaits it or something below it (invariant 8). It keeps what the lock
  * table needs to decide at one node: how many holds have each bit, who holds, who waits.
@@ -19,14 +20,28 @@
 /* What a hold or a request puts on a resource. The order matters: intention + 3 is the mode it announces. */
 enum lock_bit { LOCK_BIT_IS, LOCK_BIT_IU, LOCK_BIT_IX, LOCK_BIT_S, LOCK_BIT_U, LOCK_BIT_X, LOCK_BIT_COUNT };
 
-enum resource_kind { RESOURCE_ALL, RESOURCE_INDEX, RESOURCE_DIRECTORY, RESOURCE_DOCUMENT };
+enum resource_kind {
+    RESOURCE_ALL,
+    RESOURCE_INDEX,
+    RESOURCE_DIRECTORY,
+    RESOURCE_DOCUMENT,
+    RESOURCE_NAMES, /* all names of indices, or of stored scripts */
+    RESOURCE_NAME
+};
 
-/* Names a resource. index empty: everything; path data NULL: no directory; id data NULL: no document. */
+/* What a resource is about: what is stored, or what a name means. */
+enum resource_space { RESOURCE_SPACE_TREE, RESOURCE_SPACE_NAMES, RESOURCE_SPACE_SCRIPTS, RESOURCE_SPACE_COUNT };
+
+/*
+ * Names a resource. index empty: everything, or all names of the space; path data NULL: no directory; id data NULL: no
+ * document. In the space of names or of scripts `index` is the name, and nothing else is set.
+ */
 struct resource_name {
     struct slice index;
     struct slice path; /* of a document: where it lies */
     struct slice type;
     struct slice id;
+    enum resource_space space;
 };
 
 struct lock_queue;
@@ -105,6 +120,23 @@ struct resource *resource_index(const struct resource_table *table, struct slice
 struct resource *resource_document(const struct resource_table *table, const struct resource *index, struct slice type,
                                    struct slice id);
 struct resource *resource_child(const struct resource_table *table, const struct resource *parent, struct slice name);
+/* A name, or with an empty one all of its space. */
+struct resource *resource_of_name(const struct resource_table *table, enum resource_space space, struct slice name);
+/* Walks over the documents of all types that have an id. `after` NULL: from the first. */
+struct resource *resource_with_id(const struct resource_table *table, const struct resource *index, struct slice id,
+                                  const struct resource *after);
+
+/* Returns: the type of a document. */
+static inline struct slice resource_type(const struct resource *document)
+{
+    return (struct slice){document->name, document->type_len};
+}
+
+/* Returns: whether a resource is what names mean, all or one. */
+static inline bool resource_is_name(const struct resource *resource)
+{
+    return resource->kind == RESOURCE_NAMES || resource->kind == RESOURCE_NAME;
+}
 
 /*
  * The segments of a path: "/" first, then the names between its slashes; starts at resource_path().
@@ -138,7 +170,7 @@ int resource_compare(const struct resource *a, const struct resource *b);
 /* The parts of a name; path and what else must be put together live in `arena`. */
 struct resource_name resource_name(const struct resource *resource, struct arena *arena);
 
-/* "everything", "fs", "fs:/clinton", "fs/1", "fs/type/1": how stories and messages call it. */
+/* "everything", "fs", "fs:/clinton", "fs/1", "fs/type/1", "the name a": how stories and messages call it. */
 void resource_print(const struct resource *resource, struct buf *buf);
 
 #endif

@@ -28,9 +28,8 @@ struct admission {
     struct txn *txn;
     struct wait *wait; /* NULL: it has not asked for a lock */
     struct write_targets targets;
-    size_t target_next;      /* where the next item that runs finds its target, as a rule */
-    struct lock_want *wants; /* two a target at most, in core->arena */
-    size_t want_count;
+    size_t target_next; /* where the next item that runs finds its target, as a rule */
+    struct wants wants;
 };
 
 static struct write_command *write_of(const struct admission *at)
@@ -66,20 +65,14 @@ static bool find_parties(struct admission *at)
 
 /* --- What it needs ------------------------------------------------------------------------------------------------ */
 
-/* The document where it lies now, whatever becomes of the write. */
-static struct resource_name name_of(const struct write_target *target)
+/* X on the document, a place where it will lie when that is elsewhere, and the names that it needs. */
+static struct wants wants_of(const struct admission *at, const struct write_target *target)
 {
-    return (struct resource_name){target->index, target->old_path, target->type, target->id};
-}
-
-/* X on the document, and a place where it will lie when that is elsewhere. Returns: how many wants. */
-static size_t wants_of(const struct write_target *target, struct lock_want *wants)
-{
-    wants[0] = (struct lock_want){name_of(target), LOCK_X, false};
-    if (target->new_path.data == NULL || slice_equal(target->new_path, target->old_path))
-        return 1;
-    wants[1] = (struct lock_want){{target->index, target->new_path, SLICE_NONE, SLICE_NONE}, LOCK_X, true};
-    return 2;
+    struct wants wants = {0};
+    names__of_write(at->core, &write_of(at)->items[target->item], target, at->command->dialect, at->txn, &wants);
+    if (at->txn == NULL)
+        names__drop_free(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &wants);
+    return wants;
 }
 
 /* Checks the fencing token for one document. */
@@ -97,6 +90,17 @@ static bool is_left(const struct admission *at, size_t item)
     return at->wait == NULL || at->wait->left == NULL || at->wait->left[item];
 }
 
+/* Whether it would make an index whose aliases are names that its own session has locked. */
+static bool changes_own_names(struct admission *at, const struct write_target *target)
+{
+    struct problem *problem = &write_of(at)->results[target->item].problem;
+    if (at->session == NULL || catalog_index(at->core->catalog, target->index) != NULL)
+        return false;
+    struct wants wants = {0};
+    names__of_write(at->core, &write_of(at)->items[target->item], target, at->command->dialect, NULL, &wants);
+    return names__own(at->core, at->session, &wants, &at->command->arena, problem);
+}
+
 /* Finds what the items that are left will change; of those with a stale token it is not asked. */
 static int find_targets(struct admission *at)
 {
@@ -108,21 +112,25 @@ static int find_targets(struct admission *at)
         const struct write_target *target = &at->targets.items[i];
         if (!is_left(at, target->item) || target->index.len == 0)
             continue;
-        if (!token_holds(at, target))
+        if (!token_holds(at, target) || changes_own_names(at, target))
             continue;
         at->targets.items[kept++] = *target;
     }
     at->targets.count = kept;
-    at->wants = arena_alloc(&at->core->arena, (kept * 2 + 1) * sizeof *at->wants);
     return 0;
 }
 
 static void collect_wants(struct admission *at, const bool *blocked)
 {
-    at->want_count = 0;
-    for (size_t i = 0; i < at->targets.count; i++)
+    const struct write_command *write = write_of(at);
+    at->wants = (struct wants){0};
+    for (size_t i = 0; i < at->targets.count; i++) {
+        const struct write_target *target = &at->targets.items[i];
         if (blocked == NULL || blocked[i])
-            at->want_count += wants_of(&at->targets.items[i], at->wants + at->want_count);
+            names__of_write(at->core, &write->items[target->item], target, at->command->dialect, at->txn, &at->wants);
+    }
+    if (at->txn == NULL)
+        names__drop_free(at->core, at->wait == NULL ? NULL : at->wait->owner, at->session, &at->wants);
 }
 
 /* --- Running ------------------------------------------------------------------------------------------------------ */
@@ -146,8 +154,8 @@ static int move_documents(struct admission *at, const bool *chosen)
         }
         if (path.data == target->old_path.data || slice_equal(path, target->old_path))
             continue;
-        struct resource_name name = name_of(target);
-        lock_table_move(locks, &name, path);
+        struct resource_name name = names__written(at->core, target);
+        names__move(at->core, &name, path);
     }
     return 0;
 }
@@ -250,14 +258,12 @@ static void fail_item(struct admission *at, size_t item, struct wait *wait)
                       problem);
 }
 
-/* Names a document in a set. Returns: the key, good until the next call. */
+/* Names a document in a set, and others that have its id with it: of some it is not known whether they are one. Returns: the key, good until the next call. */
 static struct slice document_key(const struct write_target *target, struct buf *buf)
 {
     buf_clear(buf);
     buf_varint(buf, target->index.len);
     buf_slice(buf, target->index);
-    buf_varint(buf, target->type.len);
-    buf_slice(buf, target->type);
     buf_slice(buf, target->id);
     return buf_view(buf);
 }
@@ -266,11 +272,12 @@ static struct slice document_key(const struct write_target *target, struct buf *
 
 static bool target_free(struct admission *at, const struct write_target *target)
 {
-    struct lock_want wants[2];
-    size_t count = wants_of(target, wants);
     struct lock_owner *session = at->session == NULL ? NULL : &at->session->party.owner;
-    for (size_t i = 0; i < count; i++)
-        if (!lock_table_free_for(&at->core->owners->locks, session, &wants[i]))
+    if (lock_table_idle(&at->core->owners->locks))
+        return true;
+    struct wants wants = wants_of(at, target);
+    for (size_t i = 0; i < wants.count; i++)
+        if (!lock_table_free_for(&at->core->owners->locks, session, &wants.items[i]))
             return false;
     return true;
 }
@@ -377,11 +384,11 @@ static int finish_without(struct admission *at, struct wait *wait, const bool *b
 static int take_each(struct admission *at)
 {
     for (size_t i = 0; i < at->targets.count; i++) {
-        struct lock_want wants[2];
         size_t item = at->targets.items[i].item;
         if (!is_left(at, item))
             continue;
-        if (wait__ask(at->core, at->wait, wants, wants_of(&at->targets.items[i], wants), false) == LOCK_CONFLICT)
+        struct wants wants = wants_of(at, &at->targets.items[i]);
+        if (wait__ask(at->core, at->wait, wants.items, wants.count, false) == LOCK_CONFLICT)
             fail_item(at, item, at->wait);
     }
     return finish(at, at->core->ts);
@@ -392,7 +399,7 @@ static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
 {
     struct core *core = at->core;
     bool full = deadline > core->ts && wait__full(core);
-    switch (wait__ask(core, at->wait, at->wants, at->want_count, deadline > core->ts && !full)) {
+    switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, deadline > core->ts && !full)) {
     case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
         wait__park(core, at->wait, deadline);
@@ -441,7 +448,8 @@ static int ask_in_txn(struct admission *at, tl_ts deadline)
     if (at->targets.count == 0)
         return finish(at, deadline);
     collect_wants(at, NULL);
-    if (at->txn->party.owner.lock_count + at->targets.count > core->limits.locks_per_session_max) {
+    if (at->txn->party.owner.lock_count + at->txn->party.owner.aside_count + wants__lock_count(&at->wants) >
+        core->limits.locks_per_session_max) {
         problem_set(&at->command->problem, &at->command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
                     "a transaction holds at most [%zu] locks", core->limits.locks_per_session_max);
         forget_wait(at);
@@ -450,7 +458,7 @@ static int ask_in_txn(struct admission *at, tl_ts deadline)
     }
     if (at->wait == NULL)
         at->wait = wait__new(core, at->command, &at->txn->party.owner, NULL, at->txn);
-    switch (wait__ask(core, at->wait, at->wants, at->want_count, may_wait)) {
+    switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, may_wait)) {
     case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
         wait__park(core, at->wait, deadline);

@@ -11,40 +11,25 @@
 #include "core/owners/owners_internal.h"
 #include "mapping/mapping.h"
 
-struct change {
-    struct lock_want *wants; /* in the core's arena */
-    size_t want_count;
-};
-
-/* A name that is none is refused by the handler. */
-static void want(struct change *change, struct slice index, bool whole)
+static struct wants change_of(struct core *core, const struct command *command)
 {
-    if (index.len == 0)
-        return;
-    change->wants[change->want_count++] = (struct lock_want){{.index = index}, LOCK_X, !whole};
+    struct wants wants = {0};
+    names__of_change(core, command, &wants);
+    return wants;
 }
 
-static struct change change_of(struct core *core, const struct command *command)
+/* Whether a want is of an index that it changes, and not of what goes with that. */
+static bool is_index(const struct lock_want *want)
 {
-    const struct index_command *index = &command->index;
-    const struct aliases_command *aliases = &command->aliases;
-    size_t count = command->type == COMMAND_ALIASES_UPDATE ? aliases->action_count : 1;
-    struct change change = {.wants = arena_alloc(&core->arena, (count + 1) * sizeof *change.wants)};
-    if (command->type == COMMAND_ALIASES_UPDATE) {
-        for (size_t i = 0; i < count; i++)
-            want(&change, aliases->actions[i].index, aliases->actions[i].op == ALIAS_REMOVE_INDEX);
-        return change;
-    }
-    want(&change, index->name, command_is(command->type, COMMAND_WHOLE_INDEX));
-    return change;
+    return want->on.space == RESOURCE_SPACE_TREE && !want->aside;
 }
 
 /* Whether its token, if it names one, is that of a lock on all that it changes. */
-static bool token_holds(const struct core *core, const struct change *change, struct command *command,
+static bool token_holds(const struct core *core, const struct wants *wants, struct command *command,
                         struct session **session)
 {
-    for (size_t i = 0; i < change->want_count; i++)
-        if (!terms__cover(core, command, &change->wants[i].on, session, &command->problem))
+    for (size_t i = 0; i < wants->count; i++)
+        if (is_index(&wants->items[i]) && !terms__cover(core, command, &wants->items[i].on, session, &command->problem))
             return false;
     return true;
 }
@@ -75,65 +60,96 @@ static int move_documents(struct core *core, struct slice index)
 }
 
 /* A handler that refuses takes back its whole unit, so that must hold nothing else. */
-static int run(struct core *core, struct command *command, struct change *change)
+static int run(struct core *core, struct command *command, struct wants *wants)
 {
     if (core__changed(core)) {
         int r = core__commit(core);
         if (r < 0)
             return tl_trace(r);
         core__begin(core, core->last_ts + 1);
-        *change = change_of(core, command);
+        *wants = change_of(core, command);
     }
-    bool *trees = arena_alloc(&core->arena, change->want_count + 1);
-    for (size_t i = 0; i < change->want_count; i++)
-        trees[i] = is_tree(core, change->wants[i].on.index);
+    bool *trees = arena_zalloc(&core->arena, wants->count + 1);
+    for (size_t i = 0; i < wants->count; i++)
+        trees[i] = is_index(&wants->items[i]) && is_tree(core, wants->items[i].on.index);
     int r = core__handle(core, command);
-    for (size_t i = 0; r == 0 && i < change->want_count; i++)
-        if (trees[i] != is_tree(core, change->wants[i].on.index))
-            r = move_documents(core, change->wants[i].on.index);
+    for (size_t i = 0; r == 0 && i < wants->count; i++)
+        if (is_index(&wants->items[i]) && trees[i] != is_tree(core, wants->items[i].on.index))
+            r = move_documents(core, wants->items[i].on.index);
     return r;
 }
 
 /* It may not wait, or not any more. */
-static void explain_conflict(struct core *core, struct wait *wait)
+static void explain_conflict(struct core *core, struct wait *wait, tl_ts until)
 {
     struct command *command = wait->command;
-    if (command->terms.timeout_us > 0)
+    if (until > core->ts)
         wait__explain_full(core, &command->arena, &command->problem);
     else
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
 }
 
-int owners__change(struct core *core, struct command *command)
+/* Asks for what it changes. Returns: 0 it is done, or refused, and the wait is free; CORE_WAITS; fatal codes. */
+static int ask(struct core *core, struct wait *wait, struct wants *wants, tl_ts until)
 {
-    struct change change = change_of(core, command);
-    uint64_t timeout_us = command->terms.timeout_us;
-    struct session *session;
+    struct command *command = wait->command;
     int r = 0;
-    if (!terms__session(core, command, &session) || !token_holds(core, &change, command, &session))
-        return 0;
-    if (!owners__any(core) || change.want_count == 0)
-        return core__handle(core, command);
-    bool may_wait = timeout_us > 0 && !wait__full(core);
-    struct wait *wait = wait__new(core, command, NULL, session, NULL);
-    switch (wait__ask(core, wait, change.wants, change.want_count, may_wait)) {
-    case LOCK_GRANTED: r = run(core, command, &change); break;
-    case LOCK_WAITS: wait__park(core, wait, deadline_after(core, timeout_us)); return CORE_WAITS;
-    case LOCK_CONFLICT: explain_conflict(core, wait); break;
+    names__drop_free(core, wait->owner, wait->session, wants);
+    if (wants->count == 0) {
+        r = run(core, command, wants);
+        wait__free(core, wait);
+        return r;
+    }
+    switch (wait__ask(core, wait, wants->items, wants->count, until > core->ts && !wait__full(core))) {
+    case LOCK_GRANTED: r = run(core, command, wants); break;
+    case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
+    case LOCK_CONFLICT: explain_conflict(core, wait, until); break;
     default: /* LOCK_DEADLOCK */ command->problem = *wait__cause(wait); break;
     }
     wait__free(core, wait);
     return r;
 }
 
+int owners__change(struct core *core, struct command *command)
+{
+    struct session *session;
+    if (!owners__any(core) && command->terms.session.len == 0 && command->terms.fencing_token == 0)
+        return core__handle(core, command);
+    struct wants wants = change_of(core, command);
+    if (!terms__session(core, command, &session) || !token_holds(core, &wants, command, &session) ||
+        names__own(core, session, &wants, &command->arena, &command->problem))
+        return 0;
+    if (!owners__any(core) || wants.count == 0)
+        return core__handle(core, command);
+    struct wait *wait = wait__new(core, command, NULL, session, NULL);
+    return ask(core, wait, &wants, deadline_after(core, command->terms.timeout_us));
+}
+
+/* Whether what was granted is all that it changes as things are now. */
+static bool is_granted(const struct core *core, const struct wait *wait, const struct wants *wants)
+{
+    for (size_t i = 0; i < wants->count; i++)
+        if (!wants->items[i].within && !lock_table_holds(&core->owners->locks, wait->owner, &wants->items[i]))
+            return false;
+    return true;
+}
+
+/* It begins anew: a token may have gone meanwhile, and names may mean more. */
 static int resume(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
-    struct change change = change_of(core, command);
+    struct wants wants = change_of(core, command);
     struct session *session = wait->session;
     int r = 0;
-    if (token_holds(core, &change, command, &session)) /* it may have gone meanwhile */
-        r = run(core, command, &change);
+    if (token_holds(core, &wants, command, &session) &&
+        !names__own(core, session, &wants, &command->arena, &command->problem)) {
+        names__drop_free(core, wait->owner, session, &wants);
+        if (!is_granted(core, wait, &wants)) {
+            lock_release_all(&core->owners->locks, wait->owner);
+            return ask(core, wait, &wants, wait->until);
+        }
+        r = run(core, command, &wants);
+    }
     wait__free(core, wait);
     return r;
 }

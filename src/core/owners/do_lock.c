@@ -1,91 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands LOCK and UNLOCK, and what lock targets mean. */
+/* The commands LOCK, UNLOCK and TXN_LOCK; names.c knows what they name. */
 #include "core/owners/owners_internal.h"
-
-#define LOCK_TARGETS_MAX 100000
-#define LOCK_PATH_BYTES_MAX 65536
-#define LOCK_NAME_BYTES_MAX 512
-
-/* --- Targets ------------------------------------------------------------------------------------------------------ */
-
-/* What a client may name. Returns: 1 with *ret_problem when it may not. */
-static int check_target(const struct lock_target *target, struct arena *arena, struct problem *ret_problem)
-{
-    const char *wrong = NULL;
-    if (target->mode != LOCK_S && target->mode != LOCK_U && target->mode != LOCK_X)
-        wrong = "a lock's mode must be one of [shared], [update], [exclusive]";
-    else if (target->index.len == 0 && (target->path.data != NULL || target->id.data != NULL))
-        wrong = "a lock on a path or a document must name its [index]";
-    else if (target->id.data != NULL && target->id.len == 0)
-        wrong = "a document's [id] must not be empty";
-    else if (target->id.len > LOCK_NAME_BYTES_MAX || target->index.len > LOCK_NAME_BYTES_MAX ||
-             target->type.len > LOCK_NAME_BYTES_MAX)
-        wrong = "the names of index, type and document are at most [512] bytes long";
-    else if (target->path.len > LOCK_PATH_BYTES_MAX || !resource_path_fits(target->path))
-        wrong = "a path is at most [65536] bytes long and [4096] levels deep";
-    if (wrong == NULL)
-        return 0;
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s", wrong);
-    return 1;
-}
-
-/*
- * An alias stands for its index. What is neither an index nor an alias is locked by its name: it may come to be. A pattern or a
- * list never will, so that a lock on it would keep nobody out.
- */
-static int find_index(struct core *core, struct slice name, struct arena *arena, const struct catalog_index **ret_index,
-                      struct problem *ret_problem)
-{
-    const struct catalog_alias *alias;
-    *ret_index = catalog_index(core->catalog, name);
-    if (*ret_index != NULL)
-        return 0;
-    if (!catalog_has_alias(core->catalog, name))
-        return catalog_check_index_name(name, DIALECT_7, arena, ret_problem);
-    return catalog_find(core->catalog, name, true, DIALECT_7, arena, ret_index, &alias, ret_problem);
-}
-
-static int name_document(struct core *core, const struct lock_target *target, const struct catalog_index *index,
-                         const struct overlay *overlay, struct lock_want *want)
-{
-    struct slice wanted = target->type.len > 0 ? target->type : SLICE_LIT("_doc");
-    const struct mapping_type *type = index == NULL ? NULL : mapping_type(index->mapping, wanted);
-    want->on.id = target->id;
-    want->on.type = type == NULL ? wanted : arena_copy(&core->arena, type->name);
-    want->on.path = SLICE_NONE;
-    return type == NULL ? 0 : write__place(core, overlay, want->on.index, want->on.type, want->on.id, &want->on.path);
-}
-
-/*
- * Finds what lock targets mean: the concrete index, the stored type, where a document lies now.
- * Returns: 0; 1 with *ret_problem in `arena`; fatal codes. What *ret_wants points to lives in core->arena.
- */
-static int find_wants(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
-                      struct arena *arena, struct lock_want **ret_wants, struct problem *ret_problem)
-{
-    if (count > LOCK_TARGETS_MAX) {
-        problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a request names at most [%d] locks",
-                    LOCK_TARGETS_MAX);
-        return 1;
-    }
-    struct lock_want *wants = arena_zalloc(&core->arena, (count + 1) * sizeof *wants);
-    for (size_t i = 0; i < count; i++) {
-        const struct lock_target *target = &targets[i];
-        const struct catalog_index *index = NULL;
-        if (check_target(target, arena, ret_problem) != 0)
-            return 1;
-        if (target->index.len > 0 && find_index(core, target->index, arena, &index, ret_problem) != 0)
-            return 1;
-        wants[i].mode = target->mode;
-        wants[i].on.index = index != NULL ? arena_copy(&core->arena, index->name) : target->index;
-        wants[i].on.path = target->path;
-        int r = target->id.data == NULL ? 0 : name_document(core, target, index, overlay, &wants[i]);
-        if (r < 0)
-            return tl_trace(r);
-    }
-    *ret_wants = wants;
-    return 0;
-}
 
 /* --- LOCK --------------------------------------------------------------------------------------------------------- */
 
@@ -118,14 +33,30 @@ static bool find_asker(struct core *core, struct command *command, struct asker 
 static bool within_limits(struct core *core, struct command *command, const struct lock_owner *owner, size_t more)
 {
     size_t most = core->limits.locks_per_session_max;
-    if (owner->lock_count + more > most)
+    if (owner->lock_count + owner->aside_count + more > most)
         problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "a session holds at most [%zu] locks",
                     most);
     return command->problem.type == PROBLEM_NONE;
 }
 
+/* Which of its locks are on what is not there, if any. */
+static bool *find_missing(const struct core *core, struct command *command)
+{
+    const struct lock_command *lock = &command->lock;
+    bool *missing = NULL;
+    for (size_t i = 0; i < lock->target_count; i++) {
+        if (!names__missing(core, lock->targets[i].index))
+            continue;
+        if (missing == NULL)
+            missing = arena_zalloc(&command->arena, lock->target_count * sizeof *missing);
+        missing[i] = true;
+    }
+    return missing;
+}
+
 static void granted_now(struct core *core, struct command *command, struct wait *wait)
 {
+    command->lock.index_missing = find_missing(core, command);
     command->lock.fencing_token = lock_request_token(wait->request);
     command->lock.waited_us = core->ts - wait->since;
     command->lock.queue_place = wait->place;
@@ -164,25 +95,37 @@ static int ask(struct core *core, struct wait *wait, const struct lock_want *wan
     }
 }
 
+/* Asks, until `wait_us` from now, for what the targets mean now. Returns: as ask(). */
+static int ask_by_name(struct core *core, struct wait *wait, uint64_t wait_us, bool *ret_granted)
+{
+    struct command *command = wait->command;
+    const struct lock_command *lock = &command->lock;
+    const struct overlay *overlay = wait->txn == NULL ? NULL : wait->txn->overlay;
+    struct wants wants;
+    int r = names__of_locks(core, lock->targets, lock->target_count, overlay, true, &command->arena, &wants,
+                            &command->problem);
+    *ret_granted = false;
+    if (r != 0 || !within_limits(core, command, wait->owner, wants.count)) {
+        wait__free(core, wait);
+        return r < 0 ? tl_trace(r) : 0;
+    }
+    wait->names_epoch = core->names_epoch;
+    return ask(core, wait, wants.items, wants.count, wait_us, ret_granted);
+}
+
 int core__do_lock(struct core *core, struct command *command)
 {
-    struct lock_command *lock = &command->lock;
     struct asker asker;
-    struct lock_want *wants;
     bool granted;
     if (!find_asker(core, command, &asker))
         return 0;
-    if (lock->target_count == 0) {
+    if (command->lock.target_count == 0) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "a lock request must name at least one lock in [locks]");
         return 0;
     }
-    const struct overlay *overlay = asker.txn == NULL ? NULL : asker.txn->overlay;
-    int r = find_wants(core, lock->targets, lock->target_count, overlay, &command->arena, &wants, &command->problem);
-    if (r != 0 || !within_limits(core, command, asker.owner, lock->target_count))
-        return r < 0 ? tl_trace(r) : 0;
     struct wait *wait = wait__new(core, command, asker.owner, asker.session, asker.txn);
-    r = ask(core, wait, wants, lock->target_count, command->terms.timeout_us, &granted);
+    int r = ask_by_name(core, wait, command->terms.timeout_us, &granted);
     if (granted) {
         granted_now(core, command, wait);
         wait__free(core, wait);
@@ -190,13 +133,54 @@ int core__do_lock(struct core *core, struct command *command)
     return r;
 }
 
-/* Nothing is left to compute: it is done in the unit that granted it. */
+/* Whether what was granted is what the targets mean now. */
+static int still_meant(struct core *core, struct wait *wait, bool *ret_meant)
+{
+    struct command *command = wait->command;
+    const struct lock_command *lock = &command->lock;
+    const struct overlay *overlay = wait->txn == NULL ? NULL : wait->txn->overlay;
+    struct problem problem;
+    struct wants wants;
+    int r = names__of_locks(core, lock->targets, lock->target_count, overlay, true, &command->arena, &wants, &problem);
+    *ret_meant = r == 0 && wants.count == lock_request_want_count(wait->request);
+    for (size_t i = 0; r == 0 && i < wants.count; i++)
+        *ret_meant &= lock_table_holds(&core->owners->locks, wait->owner, &wants.items[i]);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* Nothing is left to do, unless names have come to mean something else: it is over in the unit that granted it. */
 static void granted_later(struct core *core, struct wait *wait)
 {
     struct command *command = wait->command;
+    bool meant = true;
+    if (wait->names_epoch != core->names_epoch && (still_meant(core, wait, &meant) < 0 || !meant)) {
+        wait->granted = core->ts;
+        wait__ready(core, wait);
+        return;
+    }
     granted_now(core, command, wait);
     wait__free(core, wait);
     core__complete(core, command);
+}
+
+/* Names have changed while it waited. What they no longer mean is given back, and what they mean is asked for. */
+static int resume_lock(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    bool meant, granted;
+    int r = still_meant(core, wait, &meant);
+    if (r < 0)
+        return r;
+    if (!meant) {
+        lock_request_undo(wait->request, wait->granted);
+        uint64_t left_us = wait->until > core->ts ? wait->until - core->ts : 0;
+        r = ask_by_name(core, wait, left_us, &granted);
+        if (!granted)
+            return r;
+    }
+    granted_now(core, command, wait);
+    wait__free(core, wait);
+    return 0;
 }
 
 static int timed_out(struct core *core, struct wait *wait)
@@ -206,15 +190,28 @@ static int timed_out(struct core *core, struct wait *wait)
     return wait__timed_out(core, wait);
 }
 
-const struct turns lock__turns = {granted_later, NULL, timed_out, wait__gives_way};
+const struct turns lock__turns = {granted_later, resume_lock, timed_out, wait__gives_way};
 
 /* --- UNLOCK ------------------------------------------------------------------------------------------------------- */
+
+/* Releases what one target names. Returns: 0 with whether it was anything; 1 with the command's problem; fatal codes. */
+static int release(struct core *core, struct command *command, struct session *session,
+                   const struct lock_target *target, bool *ret_released)
+{
+    struct wants wants;
+    int r = names__of_locks(core, target, 1, NULL, false, &command->arena, &wants, &command->problem);
+    *ret_released = false;
+    for (size_t i = 0; r == 0 && i < wants.count; i++)
+        if (wants.items[i].on.space == RESOURCE_SPACE_TREE)
+            *ret_released |= lock_release(&core->owners->locks, &session->party.owner, &wants.items[i].on);
+    return r < 0 ? tl_trace(r) : r;
+}
 
 int core__do_unlock(struct core *core, struct command *command)
 {
     struct lock_command *lock = &command->lock;
-    struct lock_table *locks = &core->owners->locks;
-    struct lock_want *wants;
+    bool released;
+    int r = 0;
     if (command->terms.transaction.len > 0) {
         problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "a transaction keeps its locks until it ends");
@@ -224,42 +221,53 @@ int core__do_unlock(struct core *core, struct command *command)
     if (session == NULL)
         return 0;
     if (lock->target_count == 0) {
-        lock->released = lock_release_all(locks, &session->party.owner);
+        lock->released = lock_release_all(&core->owners->locks, &session->party.owner);
         return 0;
     }
-    int r = find_wants(core, lock->targets, lock->target_count, NULL, &command->arena, &wants, &command->problem);
-    if (r != 0)
-        return r < 0 ? tl_trace(r) : 0;
-    for (size_t i = 0; i < lock->target_count; i++)
-        lock->released += lock_release(locks, &session->party.owner, &wants[i].on);
-    return 0;
+    /* One that names what cannot be locked is refused before anything is given back. */
+    struct wants all;
+    r = names__of_locks(core, lock->targets, lock->target_count, NULL, false, &command->arena, &all, &command->problem);
+    for (size_t i = 0; r == 0 && i < lock->target_count; i++) {
+        r = release(core, command, session, &lock->targets[i], &released);
+        lock->released += released;
+    }
+    if (r == 0)
+        names__forget_unused(core, &session->party.owner);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- TXN_LOCK ----------------------------------------------------------------------------------------------------- */
 
-int core__do_txn_lock(struct core *core, struct command *command)
+/* What was granted already is not asked for again. */
+static void drop_held(const struct core *core, const struct lock_owner *owner, struct wants *wants)
 {
-    struct txn_lock_command *lock = &command->txn_lock;
-    struct lock_want *wants;
-    bool granted;
-    struct txn *txn =
-        txn__find(core, command->terms.transaction, command->terms.session, &command->arena, &command->problem);
-    if (txn == NULL)
-        return 0;
-    struct wait *wait = wait__new(core, command, &txn->party.owner, NULL, txn);
-    if (txn->mode == TXN_QUERY || lock->target_count == 0) {
-        txn__locked(core, wait);
-        wait__free(core, wait);
-        return 0;
-    }
-    int r =
-        find_wants(core, lock->targets, lock->target_count, txn->overlay, &command->arena, &wants, &command->problem);
-    if (r != 0 || !within_limits(core, command, wait->owner, lock->target_count)) {
+    size_t kept = 0;
+    for (size_t i = 0; i < wants->count; i++)
+        if (!lock_table_holds(&core->owners->locks, owner, &wants->items[i]))
+            wants->items[kept++] = wants->items[i];
+    wants->count = kept;
+}
+
+/* Asks for what the names mean now and the transaction has not yet. Returns: 0 it is decided; CORE_WAITS; fatal codes. */
+static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
+{
+    struct command *command = wait->command;
+    const struct txn_lock_command *lock = &command->txn_lock;
+    struct txn *txn = wait->txn;
+    struct wants wants = {0};
+    bool granted = true;
+    int r = txn->mode == TXN_QUERY
+                ? 0
+                : names__of_reads(core, lock->targets, lock->target_count, command->dialect, txn, &wants);
+    if (r == 0 && wait->request != NULL)
+        drop_held(core, wait->owner, &wants);
+    if (r < 0 || !within_limits(core, command, wait->owner, wants.count)) {
         wait__free(core, wait);
         txn__touch(core, txn);
         return r < 0 ? tl_trace(r) : 0;
     }
-    r = ask(core, wait, wants, lock->target_count, command->terms.timeout_us, &granted);
+    if (wants.count > 0)
+        r = ask(core, wait, wants.items, wants.count, wait_us, &granted);
     if (granted) {
         txn__locked(core, wait);
         wait__free(core, wait);
@@ -267,11 +275,19 @@ int core__do_txn_lock(struct core *core, struct command *command)
     return r;
 }
 
-static int resume_locked(struct core *core, struct wait *wait)
+int core__do_txn_lock(struct core *core, struct command *command)
 {
-    txn__locked(core, wait);
-    wait__free(core, wait);
-    return 0;
+    struct txn *txn =
+        txn__find(core, command->terms.transaction, command->terms.session, &command->arena, &command->problem);
+    if (txn == NULL)
+        return 0;
+    return ask_to_read(core, wait__new(core, command, &txn->party.owner, NULL, txn), command->terms.timeout_us);
 }
 
-const struct turns txn_lock__turns = {wait__ready, resume_locked, wait__timed_out, wait__gives_way};
+/* While it waited, names may have come to mean more. */
+static int resume_reading(struct core *core, struct wait *wait)
+{
+    return ask_to_read(core, wait, wait->until > core->ts ? wait->until - core->ts : 0);
+}
+
+const struct turns txn_lock__turns = {wait__ready, resume_reading, wait__timed_out, wait__gives_way};

@@ -31,6 +31,8 @@ static void text(struct buf *buf, const char *name, struct slice value)
 static bool resource_wanted(const struct status_command *status, const struct resource *resource, struct arena *arena)
 {
     struct resource_name name = resource_name(resource, arena);
+    if (name.space != RESOURCE_SPACE_TREE)
+        return status->path.data == NULL;
     if (status->index.len > 0 && name.index.len > 0 && !slice_equal(name.index, status->index))
         return false;
     if (status->path.data == NULL || name.path.data == NULL)
@@ -145,7 +147,7 @@ static void write_own_locks(const struct lock_owner *owner, struct buf *buf)
     list_for_each(link, &owner->holds)
     {
         const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (hold->mode == LOCK_NONE)
+        if (hold->mode == LOCK_NONE || hold->aside)
             continue;
         next_of(&list);
         buf_byte(buf, '{');

@@ -171,19 +171,6 @@ static const char *end_text(enum session_end how)
     return "";
 }
 
-/* Locks on documents, in core->arena. */
-struct wants {
-    struct lock_want *items;
-    size_t count;
-    size_t capacity;
-};
-
-static void add_want(struct core *core, struct wants *wants, const struct lock_want *want)
-{
-    wants->items = arena_grow(&core->arena, wants->items, wants->count, &wants->capacity, sizeof *wants->items);
-    wants->items[wants->count++] = *want;
-}
-
 /* What a session leaves behind, as it goes. */
 struct leaving {
     struct core *core;
@@ -206,9 +193,8 @@ static bool spare(void *context, uint32_t index_number, uint16_t type_number, st
     if (lock_table_idle(&core->owners->locks) ||
         write__place(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path) < 0)
         return false;
-    bool spared = !lock_table_covers(&core->owners->locks, leaving->owner, &want) &&
-                  !lock_table_free_for(&core->owners->locks, leaving->owner, &want);
-    add_want(core, spared ? &leaving->spared : &leaving->gone, &want);
+    bool spared = !names__free_for(core, leaving->owner, &want.on);
+    wants__add(core, spared ? &leaving->spared : &leaving->gone, &want);
     return spared;
 }
 
@@ -217,7 +203,7 @@ static int end_lease(struct leaving *leaving, struct slice id)
 {
     int r = write__end_lease(leaving->core, id, spare, leaving);
     for (size_t i = 0; r >= 0 && i < leaving->gone.count; i++)
-        lock_table_move(&leaving->core->owners->locks, &leaving->gone.items[i].on, SLICE_NONE);
+        names__move(leaving->core, &leaving->gone.items[i].on, SLICE_NONE);
     return r;
 }
 
@@ -228,7 +214,8 @@ static void wait_for_spared(struct core *core, struct slice id, const struct lea
         struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
         wait->lease = mem_strdup(id.data, id.len);
         wait->lease_len = id.len;
-        int outcome = wait__ask(core, wait, &leaving->spared.items[i], 1, true);
+        struct wants wants = names__of_document(core, &leaving->spared.items[i].on);
+        int outcome = wait__ask(core, wait, wants.items, wants.count, true);
         wait__park(core, wait, TL_TS_MAX);
         if (outcome == LOCK_GRANTED)
             wait__ready(core, wait);

@@ -3,7 +3,7 @@
  * Sessions and their locks in the store, in SPACE_SYSTEM:
  *
  *   'S', id                                  session: number (varint), ttl, created, name, actions
- *   'L', lock number, session number (u64be) lock: mode, since, token, index, path, type, id
+ *   'L', lock number, session number (u64be) lock: mode, what and how (LOCK_RECORD_...), since, token, index, path, type, id
  *
  * Numbers rise with the age of sessions and of grants, and come back as they were. The lock's comes first, so that what is
  * granted and released most lies together at the end of RocksDB's table in memory, where inserting is cheap. Where a locked
@@ -61,11 +61,15 @@ void session__drop_record(struct core *core, const struct session *session)
     buf_deinit(&key);
 }
 
+/* The first byte of a lock's record: its mode, in which space it is, whether it is aside. */
+enum { LOCK_RECORD_MODE = 3, LOCK_RECORD_SPACE_SHIFT = 2, LOCK_RECORD_SPACE = 3, LOCK_RECORD_ASIDE = 16 };
+
 static void encode_lock(struct buf *value, const struct lock_hold *hold)
 {
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(hold->resource, &arena);
-    buf_byte(value, (char)hold->mode);
+    buf_byte(value, (char)(hold->mode | (unsigned)name.space << LOCK_RECORD_SPACE_SHIFT |
+                           (hold->aside ? LOCK_RECORD_ASIDE : 0)));
     buf_varint(value, hold->since);
     buf_varint(value, hold->token);
     action_put_slice(value, name.index);
@@ -173,8 +177,11 @@ static int load_lock(struct loading *work, struct slice key, struct slice value)
         !action_take_slice(&value, &want.on.type) || !action_take_slice(&value, &want.on.id))
         return tl_trace(TL_ERR_CORRUPT);
     struct session *session = session_numbered(work, number);
-    want.mode = (enum lock_mode)mode.data[0];
-    if (session == NULL || want.mode <= LOCK_NONE || want.mode >= LOCK_MODE_COUNT)
+    want.mode = (enum lock_mode)(mode.data[0] & LOCK_RECORD_MODE);
+    want.on.space = (enum resource_space)(mode.data[0] >> LOCK_RECORD_SPACE_SHIFT & LOCK_RECORD_SPACE);
+    want.aside = (mode.data[0] & LOCK_RECORD_ASIDE) != 0;
+    if (session == NULL || want.mode == LOCK_NONE || want.on.space >= RESOURCE_SPACE_COUNT ||
+        mode.data[0] >= 2 * LOCK_RECORD_ASIDE)
         return tl_trace(TL_ERR_CORRUPT);
     if (want.on.id.data != NULL) {
         int r = write__place(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path);

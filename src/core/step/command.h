@@ -16,6 +16,7 @@
 #include "json/dialect.h"
 #include "script/script.h"
 
+struct catalog_options;
 struct overlay;
 struct json_doc;
 
@@ -214,6 +215,10 @@ struct lock_target {
     struct slice path; /* data NULL: none */
     struct slice type; /* of a document, where types are used; empty: the index's own */
     struct slice id;   /* data NULL: none */
+
+    /* Of a read in a transaction only. */
+    const struct catalog_options *expression; /* `index` is an expression, to be resolved with these; NULL: one name */
+    bool script;                              /* `index` is the name of a stored script */
 };
 
 struct lock_command {
@@ -222,7 +227,9 @@ struct lock_command {
     tl_ts fencing_token; /* out */
     uint64_t waited_us;  /* out */
     size_t queue_place;  /* out: how many requests were ahead when it began to wait */
-    size_t released;     /* out, UNLOCK */
+    bool *
+        index_missing; /* out, LOCK: of each target, whether there is nothing by the name of its index; NULL: none is so */
+    size_t released; /* out, UNLOCK */
 };
 
 enum txn_mode { TXN_UPDATE, TXN_QUERY };

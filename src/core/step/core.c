@@ -269,6 +269,7 @@ void core__abandon(struct core *core)
 void core__put_index(struct core *core, const struct catalog_index_spec *spec)
 {
     catalog__put_index(&core->catalog, spec, core->batch);
+    core->names_epoch++;
     core->catalog_changed = true;
 }
 
@@ -281,6 +282,7 @@ void core__put_mapping(struct core *core, uint32_t number, const struct mapping 
 void core__drop_index(struct core *core, uint32_t number)
 {
     catalog__drop_index(&core->catalog, number, core->batch);
+    core->names_epoch++;
     core->catalog_changed = true;
 }
 

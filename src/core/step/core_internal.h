@@ -46,7 +46,8 @@ struct core {
     struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
     struct catalog *catalog_before; /* of its beginning, for core__abandon() */
     bool catalog_changed;
-    struct list spent; /* commands of the core's own, whose memory `pending` points into */
+    uint64_t names_epoch; /* counts changes of what names mean: indices and aliases that came and went */
+    struct list spent;    /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
     bool grouping;               /* between core_group_begin() and core_group_end() */

@@ -115,7 +115,12 @@ void story_resource_json(const struct resource *resource, struct buf *buf)
 {
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
-    if (name.index.len > 0)
+    bool scripts = name.space == RESOURCE_SPACE_SCRIPTS;
+    if (name.space != RESOURCE_SPACE_TREE && name.index.len == 0)
+        member(buf, scripts ? "scripts" : "names", SLICE_LIT("*"));
+    else if (name.space != RESOURCE_SPACE_TREE)
+        member(buf, scripts ? "script" : "name", name.index);
+    else if (name.index.len > 0)
         member(buf, "index", name.index);
     if (name.path.data != NULL) {
         buf_byte(buf, ',');

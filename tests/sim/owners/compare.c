@@ -358,6 +358,7 @@ static void print_thing(struct om_thing thing, char *text, size_t size)
     switch (thing.kind) {
     case OM_ALL: snprintf(text, size, "everything"); break;
     case OM_INDEX: snprintf(text, size, "%s", index); break;
+    case OM_NAME: snprintf(text, size, "the name %s", index); break;
     case OM_DIR: snprintf(text, size, "%s:%s", index, gen_dir_names[thing.number]); break;
     default: snprintf(text, size, "%s/%d", index, thing.number); break;
     }

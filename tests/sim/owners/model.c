@@ -212,7 +212,7 @@ void om_settle(struct om *model, struct om_step *step)
 }
 
 static void resume_leftover(struct om *model, struct om_step *step, int slot);
-static void finish_change(struct om *model, struct om_step *step, int slot);
+static void resume_change(struct om *model, struct om_step *step, int slot);
 
 static void resume_one(struct om *model, struct om_step *step, int slot)
 {
@@ -221,9 +221,9 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
     if (wait->op == NULL)
         resume_leftover(model, step, slot);
     else if (wait->op->kind == OP_READ)
-        om_txn_read_granted(model, step, slot);
+        om_txn_read_resume(model, step, slot);
     else if (wait->op->kind != OP_WRITE)
-        finish_change(model, step, slot);
+        resume_change(model, step, slot);
     else
         om_write_resume(model, step, slot);
 }
@@ -417,7 +417,12 @@ static void lock_command(struct om *model, struct om_step *step, const struct om
 {
     int txn, owner = asker(model, op, &txn, &done->problem);
 
-    if (owner >= 0 && om_lock_count(model, owner) + op->count > model->limits.locks)
+    for (int i = 0; owner >= 0 && i < op->count; i++) {
+        const struct om_index *index = &model->indices[op->wants[i].on.index];
+        if (op->wants[i].on.kind == OM_DIR && index->there && !index->mapped)
+            done->problem = OM_ILLEGAL; /* no document can lie there */
+    }
+    if (done->problem == OM_FINE && om_lock_count(model, owner) + op->count > model->limits.locks)
         done->problem = OM_LIMIT;
     if (done->problem != OM_FINE) {
         om_complete(model, step, done);
@@ -693,25 +698,58 @@ static void finish_change(struct om *model, struct om_step *step, int slot)
     om_complete(model, step, &done);
 }
 
+/* X on the index, or a place in it; and X on a name that it changes, when that is held. */
+static int change_wants(const struct om *model, int slot, struct om_want *wants)
+{
+    const struct om_wait *wait = &model->waits[slot];
+    const struct om_op *op = wait->op;
+    int session = om_session_slot(model, wait->session);
+    bool named = op->kind == OP_DELETE_INDEX || (op->kind == OP_CREATE_INDEX && !model->indices[op->index].there);
+
+    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X, op->kind != OP_DELETE_INDEX};
+    wants[1] = (struct om_want){{OM_NAME, op->index, 0}, OM_X, false};
+    return named && om_held_against(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &wants[1]) ? 2
+                                                                                                                 : 1;
+}
+
+static void ask_change(struct om *model, struct om_step *step, int slot, uint64_t deadline)
+{
+    struct om_done done = model->waits[slot].done;
+    struct om_want wants[2];
+    int count = change_wants(model, slot, wants);
+    bool may_wait = deadline > model->ts && om_waiting_count(model) < model->limits.waiters;
+
+    switch (om_ask(model, step, slot, wants, count, may_wait)) {
+    case OM_YES: finish_change(model, step, slot); return;
+    case OM_WAIT: om_wait_park(model, slot, deadline); return;
+    case OM_NO: done.problem = deadline > model->ts ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
+    case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
+    }
+    om_wait_free(model, step, slot);
+    om_complete(model, step, &done);
+}
+
+/* It was granted: a name may have come to be held meanwhile. Then it begins anew. */
+static void resume_change(struct om *model, struct om_step *step, int slot)
+{
+    struct om_want wants[2];
+
+    if (change_wants(model, slot, wants) == 1) {
+        finish_change(model, step, slot);
+        return;
+    }
+    om_release_all(model, step, model->waits[slot].owner);
+    ask_change(model, step, slot, model->waits[slot].until);
+}
+
 static void change_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
 {
-    bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
-    struct om_want want = {{OM_INDEX, op->index, 0}, OM_X, op->kind != OP_DELETE_INDEX};
-
     if (op->session != 0 && om_session_slot(model, op->session) < 0) {
         done->problem = OM_SESSION_MISSING;
         om_complete(model, step, done);
         return;
     }
-    int slot = om_wait_new(model, step, done, -1, op->session, -1);
-    switch (om_ask(model, step, slot, &want, 1, may_wait)) {
-    case OM_YES: finish_change(model, step, slot); return;
-    case OM_WAIT: om_wait_park(model, slot, om_after(model, op->us)); return;
-    case OM_NO: done->problem = op->us > 0 ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
-    case OM_CIRCLE: done->problem = OM_DEADLOCK; break;
-    }
-    om_wait_free(model, step, slot);
-    om_complete(model, step, done);
+    ask_change(model, step, om_wait_new(model, step, done, -1, op->session, -1), om_after(model, op->us));
 }
 
 /* --- The step ----------------------------------------------------------------------------------------------------- */

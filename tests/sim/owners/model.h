@@ -33,7 +33,7 @@ enum {
     OM_WAITS = 32,
     OM_OWNERS = OM_SESSIONS + OM_TXNS + OM_WAITS,
     OM_ITEMS = 4,
-    OM_WANTS = 2 * OM_ITEMS,
+    OM_WANTS = 3 * OM_ITEMS,
     OM_LOCKS = 256,
     OM_ENDED = 64, /* transactions whose outcome is remembered */
     OM_DONE = 64,  /* commands completed by one step */
@@ -46,7 +46,7 @@ enum {
 
 /* --- Things, locks ------------------------------------------------------------------------------------------------ */
 
-enum om_kind { OM_ALL, OM_INDEX, OM_DIR, OM_DOC };
+enum om_kind { OM_ALL, OM_INDEX, OM_DIR, OM_DOC, OM_NAME /* what the name of an index means */ };
 enum om_mode { OM_FREE, OM_S, OM_U, OM_X };
 
 struct om_thing {

@@ -60,6 +60,7 @@ void om_drop_index(struct om *model, struct om_step *step);
 
 void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op);
 void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op);
+void om_txn_read_resume(struct om *model, struct om_step *step, int wait);
 void om_txn_read_granted(struct om *model, struct om_step *step, int wait);
 void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *op);
 void om_txn_rollback(struct om *model, struct om_step *step, const struct om_op *op);

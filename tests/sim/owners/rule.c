@@ -48,6 +48,8 @@ bool om_covers(const struct om *model, struct om_thing above, struct om_thing th
 {
     if (above.kind == OM_ALL)
         return true;
+    if (above.kind == OM_NAME || thing.kind == OM_NAME)
+        return om_same(above, thing);
     if (thing.kind == OM_ALL || above.index != thing.index)
         return false;
     if (above.kind == OM_INDEX)
@@ -114,7 +116,7 @@ static bool is_upgrade(const struct om *model, const struct om_wait *r)
 {
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
-        if (lock->what.within || !passes(model, r->owner, lock->owner))
+        if (lock->what.within || lock->what.on.kind == OM_NAME || !passes(model, r->owner, lock->owner))
             continue;
         for (int j = 0; j < r->want_count; j++)
             if (om_covers(model, lock->what.on, r->wants[j].on))
@@ -156,6 +158,16 @@ bool om_free_for(const struct om *model, int session, const struct om_want *want
     return true;
 }
 
+bool om_held_against(const struct om *model, int owner, int session, const struct om_want *want)
+{
+    for (int i = 0; i < model->lock_count; i++) {
+        const struct om_lock *lock = &model->locks[i];
+        if (lock->owner != owner && lock->owner != session && om_against(model, want, &lock->what))
+            return true;
+    }
+    return false;
+}
+
 bool om_has(const struct om *model, int owner, const struct om_want *want)
 {
     for (int i = 0; i < model->lock_count; i++) {
@@ -188,6 +200,16 @@ static struct om_lock *lock_on(struct om *model, int owner, struct om_thing on)
         if (model->locks[i].owner == owner && !model->locks[i].what.within && om_same(model->locks[i].what.on, on))
             return &model->locks[i];
     return NULL;
+}
+
+bool om_holds(const struct om *model, int owner, const struct om_want *want)
+{
+    for (int i = 0; i < model->lock_count; i++) {
+        const struct om_lock *lock = &model->locks[i];
+        if (lock->owner == owner && !lock->what.within && om_same(lock->what.on, want->on))
+            return lock->what.mode >= want->mode;
+    }
+    return false;
 }
 
 /*

@@ -34,6 +34,10 @@ bool om_against(const struct om *model, const struct om_want *a, const struct om
 
 /* Whether nothing is held or awaited by anybody but `session` against a want. The short path of writes. */
 bool om_free_for(const struct om *model, int session, const struct om_want *want);
+/* Whether somebody whom neither an owner (-1: none) nor a session passes holds what stands against a want. */
+bool om_held_against(const struct om *model, int owner, int session, const struct om_want *want);
+/* Whether an owner holds a lock at least as strong on this very thing. */
+bool om_holds(const struct om *model, int owner, const struct om_want *want);
 /* Whether an owner holds something at least as strong on a thing or above it. */
 bool om_has(const struct om *model, int owner, const struct om_want *want);
 /* Returns: the owner of a lock with this token on a document or above the place where it lies; -1: none. */

@@ -118,6 +118,32 @@ static void tell_read(struct om *model, struct om_step *step, int slot, struct o
     om_complete(model, step, done);
 }
 
+/*
+ * What a read locks that its transaction has not: what it names; of an index that is not there, its name besides. A name that is kept is
+ * not asked for again, and what was granted is not.
+ */
+static int read_wants(const struct om *model, const struct om_op *op, int owner, bool again, struct om_want *wants)
+{
+    int count = 0;
+
+    for (int i = 0; i < op->count; i++) {
+        const struct om_want *want = &op->wants[i], name = {{OM_NAME, want->on.index, 0}, OM_S, false};
+        if (want->on.kind != OM_ALL && !model->indices[want->on.index].there && !om_has(model, owner, &name))
+            wants[count++] = name;
+        if (!again || !om_holds(model, owner, want))
+            wants[count++] = *want;
+    }
+    return count;
+}
+
+static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64_t deadline);
+
+/* What was missing may have come to be meanwhile. */
+void om_txn_read_resume(struct om *model, struct om_step *step, int wait)
+{
+    ask_to_read(model, step, wait, model->waits[wait].until);
+}
+
 void om_txn_read_granted(struct om *model, struct om_step *step, int wait)
 {
     struct om_done done = model->waits[wait].done;
@@ -136,20 +162,32 @@ void om_txn_read(struct om *model, struct om_step *step, const struct om_op *op)
         tell_read(model, step, slot, &done);
         return;
     }
-    if (slot >= 0 && om_lock_count(model, om_txn_owner(slot)) + op->count > model->limits.locks) {
-        done.problem = OM_LIMIT;
-        om_txn_touch(model, slot);
-    }
     if (done.problem != OM_FINE) {
         om_complete(model, step, &done);
         return;
     }
-    bool may_wait = op->us > 0 && om_waiting_count(model) < model->limits.waiters;
-    int wait = om_wait_new(model, step, &done, om_txn_owner(slot), 0, slot);
-    switch (om_ask(model, step, wait, op->wants, op->count, may_wait)) {
+    ask_to_read(model, step, om_wait_new(model, step, &done, om_txn_owner(slot), 0, slot), om_after(model, op->us));
+}
+
+static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64_t deadline)
+{
+    struct om_done done = model->waits[wait].done;
+    int slot = model->waits[wait].txn;
+    struct om_want wants[2 * OM_ITEMS];
+    int count = read_wants(model, done.op, om_txn_owner(slot), model->waits[wait].parked, wants);
+    bool may_wait = deadline > model->ts && om_waiting_count(model) < model->limits.waiters;
+
+    if (om_lock_count(model, om_txn_owner(slot)) + count > model->limits.locks) {
+        done.problem = OM_LIMIT;
+        om_wait_free(model, step, wait);
+        om_txn_touch(model, slot);
+        om_complete(model, step, &done);
+        return;
+    }
+    switch (count == 0 ? OM_YES : om_ask(model, step, wait, wants, count, may_wait)) {
     case OM_YES: om_txn_read_granted(model, step, wait); return;
-    case OM_WAIT: om_wait_park(model, wait, om_after(model, op->us)); return;
-    case OM_NO: done.problem = op->us > 0 ? OM_LIMIT : OM_LOCK_CONFLICT; break;
+    case OM_WAIT: om_wait_park(model, wait, deadline); return;
+    case OM_NO: done.problem = deadline > model->ts ? OM_LIMIT : OM_LOCK_CONFLICT; break;
     case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, wait);

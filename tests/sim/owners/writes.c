@@ -321,16 +321,33 @@ static int old_place(const struct work *at, const struct om_item *item)
     return place_of(at->model, item->index, seen(at, item->index, item->doc));
 }
 
-/* X on the document, and a place where it will lie when that is elsewhere. */
+/*
+ * X on the document, a place where it will lie when that is elsewhere, and X on the name of the index that it makes. Who keeps nothing
+ * waits for a name only when it is held.
+ */
 static int wants_of(const struct work *at, const struct om_item *item, struct om_want *wants)
 {
-    int old = old_place(at, item), place = new_place(at, item);
+    const struct om_want name = {{OM_NAME, item->index, 0}, OM_X, false};
+    int old = old_place(at, item), place = new_place(at, item), count = 0;
+    int session = om_session_slot(at->model, at->session);
 
-    wants[0] = (struct om_want){doc_of(item), OM_X, false};
-    if (place < 0 || place == old)
-        return 1;
-    wants[1] = (struct om_want){{OM_DIR, item->index, (int8_t)place}, OM_X, true};
-    return 2;
+    wants[count++] = (struct om_want){doc_of(item), OM_X, false};
+    if (place >= 0 && place != old)
+        wants[count++] = (struct om_want){{OM_DIR, item->index, (int8_t)place}, OM_X, true};
+    if (!at->model->indices[item->index].there && item->action != OM_DELETE &&
+        (at->txn >= 0 || om_held_against(at->model, at->wait < 0 ? -1 : at->model->waits[at->wait].owner,
+                                         session < 0 ? -1 : om_session_owner(session), &name)))
+        wants[count++] = name;
+    return count;
+}
+
+static int lock_count(const struct om_want *wants, int count)
+{
+    int locks = 0;
+
+    for (int i = 0; i < count; i++)
+        locks += !wants[i].within;
+    return locks;
 }
 
 static bool is_left(const struct work *at, int item)
@@ -420,7 +437,7 @@ static enum om_end finish_without(struct work *at, enum om_problem problem, cons
 static enum om_end take_each(struct work *at)
 {
     for (int i = 0; i < at->target_count; i++) {
-        struct om_want wants[2];
+        struct om_want wants[3];
         int item = at->targets[i];
         if (!is_left(at, item))
             continue;
@@ -466,7 +483,7 @@ static int find_blocked(struct work *at, bool *blocked)
 
     for (int i = 0; i < at->target_count; i++) {
         const struct om_item *item = &at->op->items[at->targets[i]];
-        struct om_want wants[2];
+        struct om_want wants[3];
         int want_count = wants_of(at, item, wants);
         blocked[i] = false;
         for (int j = 0; j < i; j++)
@@ -521,7 +538,8 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
 
     if (at->target_count == 0)
         return finish(at, deadline);
-    if (om_lock_count(model, owner) + at->target_count > model->limits.locks) {
+    int count = collect_wants(at, NULL, wants);
+    if (om_lock_count(model, owner) + lock_count(wants, count) > model->limits.locks) {
         at->done.problem = OM_TOO_LARGE;
         complete(at);
         om_txn_touch(model, txn);
@@ -529,7 +547,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     }
     if (at->wait < 0)
         at->wait = om_wait_new(model, at->step, &at->done, owner, 0, txn);
-    switch (om_ask(model, at->step, at->wait, wants, collect_wants(at, NULL, wants), may_wait)) {
+    switch (om_ask(model, at->step, at->wait, wants, count, may_wait)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
     case OM_NO: return take_each(at);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a query refers to; see refers.h. */
+#include "json/refers.h"
+
+#include "json/json.h"
+#include "json/write.h"
+
+void json_refers_add(struct json_refers *refers, struct arena *arena, const struct json_refer *refer)
+{
+    refers->items = arena_grow(arena, refers->items, refers->count, &refers->capacity, sizeof *refers->items);
+    refers->items[refers->count++] = *refer;
+}
+
+/* A text, or what is no text as it is written. */
+static struct slice text_of(yyjson_val *object, const char *name, struct arena *arena)
+{
+    yyjson_val *value = json_get(object, slice_from(name));
+    if (value == NULL || yyjson_is_obj(value) || yyjson_is_arr(value) || yyjson_is_null(value))
+        return SLICE_NONE;
+    if (yyjson_is_str(value))
+        return json_slice(value);
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    json_write(&text, value, DIALECT_7);
+    struct slice kept = arena_copy(arena, buf_view(&text));
+    buf_deinit(&text);
+    return kept;
+}
+
+static bool names_script(struct slice key)
+{
+    return key.len >= 6 && slice_is(slice_from_offset(key, key.len - 6), "script");
+}
+
+static void look_at(struct slice key, yyjson_val *object, struct arena *arena, struct json_refers *refers)
+{
+    struct slice id = text_of(object, "id", arena);
+    struct slice stored = text_of(object, "stored", arena);
+    struct slice index = text_of(object, "index", arena);
+    if (index.data != NULL && id.data != NULL && json_get_lit(object, "path") != NULL)
+        json_refers_add(refers, arena, &(struct json_refer){false, index, text_of(object, "type", arena), id});
+    if (names_script(key) && (id.data != NULL || stored.data != NULL))
+        json_refers_add(refers, arena, &(struct json_refer){.script = true, .id = stored.data != NULL ? stored : id});
+}
+
+static void walk(struct slice key, yyjson_val *value, struct arena *arena, struct json_refers *refers)
+{
+    size_t i, max;
+    yyjson_val *name, *item;
+    if (yyjson_is_arr(value)) {
+        yyjson_arr_foreach (value, i, max, item)
+            walk(key, item, arena, refers);
+    } else if (yyjson_is_obj(value)) {
+        look_at(key, value, arena, refers);
+        yyjson_obj_foreach (value, i, max, name, item)
+            walk(json_slice(name), item, arena, refers);
+    }
+}
+
+void json_refers(yyjson_val *value, struct arena *arena, struct json_refers *refers)
+{
+    walk(SLICE_NONE, value, arena, refers);
+}
