@@ -65,6 +65,9 @@ struct write_targets {
 int write__targets(struct core *core, const struct command *command, const struct overlay *overlay,
                    struct write_targets *ret_targets) TL_MUST_USE;
 
+/* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
+bool write__makes_index(const struct write_item *item, enum dialect dialect);
+
 /*
  * Finds where a document lies in the tree, as the unit or the overlay has it; data NULL: nowhere, or it does not exist.
  * Returns: 0 with the path in the core's arena; fatal codes.

@@ -12,10 +12,9 @@
 
 /* --- Index, type, routing ----------------------------------------------------------------------------------------- */
 
-/* Whether an item whose index is missing makes it: all but a delete of 7.x without a version of the client's own. */
-static bool makes_index(const struct writing *work, const struct write_item *item)
+bool write__makes_index(const struct write_item *item, enum dialect dialect)
 {
-    return item->op != WRITE_DELETE || work->run->dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
+    return item->op != WRITE_DELETE || dialect == DIALECT_5 || item->version_type != VERSION_INTERNAL;
 }
 
 static bool auto_create_allowed(struct core *core)
@@ -51,7 +50,7 @@ static int find_index(struct writing *work, struct writing_item *at)
 
     if (item->require_alias && !catalog_has_alias(core->catalog, item->index))
         return fail_no_alias(work, at);
-    if (missing && makes_index(work, item) && auto_create_allowed(core) &&
+    if (missing && write__makes_index(item, work->run->dialect) && auto_create_allowed(core) &&
         index__auto_create(core, item->index, item->type, work->run->dialect, work->run->arena, problem) != 0)
         return WRITE_ITEM_FAILED;
     if (catalog_find(core->catalog, item->index, true, work->run->dialect, work->run->arena, &at->index, &at->alias,

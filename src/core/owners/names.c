@@ -487,7 +487,7 @@ void names__of_write(struct core *core, const struct write_item *item, const str
     if (target->new_path.data != NULL && !slice_equal(target->new_path, target->old_path))
         wants__add(core, wants, &(struct lock_want){{.index = target->index, .path = target->new_path}, LOCK_X, true});
     add_guards(core, &name, !many, LOCK_X, wants);
-    if (index == NULL && item->op != WRITE_DELETE) {
+    if (index == NULL && write__makes_index(item, dialect)) {
         struct index_plan plan = index__plan_auto(core, target->index, item->type, dialect);
         add_creation(core, target->index, &plan, wants);
         if (txn != NULL)
