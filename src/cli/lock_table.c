@@ -109,12 +109,30 @@ static const char *text_of(yyjson_val *object, const char *key)
     return yyjson_get_str(yyjson_obj_get(object, key));
 }
 
+/* What names mean is locked, too. Returns: whether it is that. */
+static bool print_name(yyjson_val *lock, struct buf *to)
+{
+    if (text_of(lock, "names") != NULL)
+        buf_lit(to, "all names");
+    else if (text_of(lock, "name") != NULL)
+        buf_printf(to, "name %s", text_of(lock, "name"));
+    else if (text_of(lock, "scripts") != NULL)
+        buf_lit(to, "all scripts");
+    else if (text_of(lock, "script") != NULL)
+        buf_printf(to, "script %s", text_of(lock, "script"));
+    else
+        return false;
+    return true;
+}
+
 static void print_lock(yyjson_val *lock, struct buf *to)
 {
     const char *index = text_of(lock, "index");
     const char *id = text_of(lock, "id");
     const char *path = text_of(lock, "path");
     const char *type = text_of(lock, "type");
+    if (print_name(lock, to))
+        return;
     buf_printf(to, "%s", index != NULL ? index : "/");
     if (type != NULL && id != NULL)
         buf_printf(to, "/%s", type);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a query, or the body of a search, refers to by name: documents that terms queries take their values from, and stored scripts. Found by
- * shape, wherever it stands: an object with [index], [id] and [path] is a lookup, one with [id] or [stored] under a key that ends in
- * "script" is a script. So it may find more than will be read, and never less.
+ * What a query, or the body of a search, refers to by name: documents that terms queries take their values from, and stored
+ * scripts. Found by shape, wherever it stands: an object with [index], [id] and [path] is a lookup, one with [id] or [stored]
+ * under a key that ends in "script" is a script. So it may find more than will be read, and never less.
  */
 #ifndef TL_JSON_REFERS_H
 #define TL_JSON_REFERS_H

@@ -225,7 +225,7 @@ int handle_stories(struct request *request)
 }
 
 static const struct cat_column lock_columns[] = {
-    {"index", "i", "index, empty for the lock on everything", false, false},
+    {"index", "i", "index, empty for the lock on everything; name:a and script:s for what these mean", false, false},
     {"path", "p", "directory", false, false},
     {"id", "d", "document", false, false},
     {"mode", "m", "shared, update or exclusive", false, false},
@@ -245,6 +245,18 @@ static struct slice owner_text(struct request *request, yyjson_val *owner)
     return json_slice(json_get_lit(owner, "session"));
 }
 
+/* Of what names mean: "name:a", "names:*"; no index is called so. */
+static struct cat_cell index_cell(struct request *request, yyjson_val *lock)
+{
+    static const char *const spaces[] = {"name", "names", "script", "scripts"};
+    for (size_t i = 0; i < COUNT_OF(spaces); i++) {
+        yyjson_val *name = json_get(lock, slice_from(spaces[i]));
+        if (name != NULL)
+            return cat_text(arena_printf(request->arena, "%s:%.*s", spaces[i], SLICE_ARG(json_slice(name))));
+    }
+    return status_cell(request, lock, "index");
+}
+
 static void add_lock_rows(struct request *request, yyjson_val *lock, yyjson_val *owners, const char *state,
                           struct cat_table *table)
 {
@@ -252,7 +264,7 @@ static void add_lock_rows(struct request *request, yyjson_val *lock, yyjson_val 
     yyjson_val *owner;
     yyjson_arr_foreach (owners, i, count, owner) {
         struct cat_cell *row = cat_table_row(table, request->arena);
-        row[0] = status_cell(request, lock, "index");
+        row[0] = index_cell(request, lock);
         row[1] = status_cell(request, lock, "path");
         row[2] = status_cell(request, lock, "id");
         row[3] = status_cell(request, owner, "mode");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What names mean, for their locks: README-locks.md, "Names" and "What can be named". Everything here is computed in the step that asks, from the
- * catalog as it is then, and nothing is kept: who has waited computes it again.
+ * What names mean, for their locks: README-locks.md, "Names" and "What can be named". Everything here is computed in the step
+ * that asks, from the catalog as it is then, and nothing is kept: who has waited computes it again.
  */
 #include "base/check.h"
 #include "core/catalog/catalog_internal.h"

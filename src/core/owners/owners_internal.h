@@ -239,13 +239,16 @@ size_t wants__lock_count(const struct wants *wants);
 /* Whether a name is neither an index nor an alias. */
 bool names__missing(const struct core *core, struct slice name);
 /*
- * Finds what lock targets mean: indices with the aliases that named them, and documents under all their names, where they lie now. `strict`: a
- * directory in an index without a path field is refused.
+ * Finds what lock targets mean: indices with the aliases that named them, and documents under all their names, where they lie
+ * now. `strict`: a directory in an index without a path field is refused.
  * Returns: 0; 1 with *ret_problem in `arena`; fatal codes.
  */
 int names__of_locks(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
                     bool strict, struct arena *arena, struct wants *ret_wants, struct problem *ret_problem) TL_MUST_USE;
-/* Finds what a read of a transaction must lock and has not. What names come to nothing is left to the read. Returns: 0; fatal codes. */
+/*
+ * Finds what a read of a transaction must lock and has not. Of names that come to nothing the read itself will tell.
+ * Returns: 0; fatal codes.
+ */
 int names__of_reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
                     const struct txn *txn, struct wants *ret_wants) TL_MUST_USE;
 /* Adds what an item of a write must lock: its document, the place where it will lie, the index that it makes. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: what docs/locking.md says of names holds in whatever order things come: indices and aliases are made, moved, closed, blocked and removed, types
- * appear, beside and inside of transactions and under sessions' locks.
- * Method: one seed drives a core over a twin store, with commands that wait, deadlocks, time-outs and restarts. A plain model keeps
- * what is committed: names, aliases, documents, scripts. It does not foresee who waits; it judges what was let through:
+ * Goal: what docs/locking.md says of names holds in whatever order things come: indices and aliases are made, moved, closed,
+ * blocked and removed, types appear, beside and inside of transactions and under sessions' locks.
+ * Method: one seed drives a core over a twin store, with commands that wait, deadlocks, time-outs and restarts. A plain model
+ * keeps what is committed: names, aliases, documents, scripts. It does not foresee who waits; it judges what was let through:
  *
- * - *Witness.* When a transaction commits, everything that it read is read again from the model as of that moment, through its own writes. Each
- *   answer must be the one that it got: a search by a pattern or an alias, a get of whichever type, a stored script.
- * - *Binding.* A write that was done lies under no lock of another session. An index that was removed, closed or made had none in the way.
- * - *Names.* A name by which a session holds a lock means what it meant at the grant; no two sessions hold what is the same and does
- *   not go together.
+ * - *Witness.* When a transaction commits, everything that it read is read again from the model as of that moment, through its
+ *   own writes. Each answer must be the one that it got: a search by a pattern or an alias, a get of whichever type, a script.
+ * - *Binding.* A write that was done lies under no lock of another session. An index that was removed, closed or made had none
+ *   in the way.
+ * - *Names.* A name by which a session holds a lock means what it meant at the grant; no two sessions hold what is the same and
+ *   does not go together.
  * - *Nothing left.* When all sessions and transactions have ended, nothing waits and nothing is locked. The state that is
  *   loaded after a restart is that of before.
  *
