@@ -139,7 +139,7 @@ int lock_request_start(struct lock_request *request, bool wait) TL_MUST_USE;
 
 /* Gives back the locks of a granted request that its owner has had since `since` only. */
 void lock_request_undo(struct lock_request *request, tl_ts since);
-/* Returns: how many wants it has. */
+/* Returns: how many wants it has, names left out. */
 size_t lock_request_want_count(const struct lock_request *request);
 
 enum lock_state lock_request_state(const struct lock_request *request);

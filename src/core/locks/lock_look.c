@@ -34,7 +34,10 @@ tl_ts lock_request_token(const struct lock_request *request)
 
 size_t lock_request_want_count(const struct lock_request *request)
 {
-    return request->want_count;
+    size_t count = 0;
+    for (size_t i = 0; i < request->want_count; i++)
+        count += !resource_is_name(request->wants[i].resource);
+    return count;
 }
 
 bool lock_request_upgrade(const struct lock_request *request)

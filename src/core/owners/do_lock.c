@@ -105,6 +105,8 @@ static int ask_by_name(struct core *core, struct wait *wait, uint64_t wait_us, b
     int r = names__of_locks(core, lock->targets, lock->target_count, overlay, true, &command->arena, &wants,
                             &command->problem);
     *ret_granted = false;
+    if (r == 0)
+        names__drop_kept(core, wait->owner, &wants);
     if (r != 0 || !within_limits(core, command, wait->owner, wants.count)) {
         wait__free(core, wait);
         return r < 0 ? tl_trace(r) : 0;
@@ -142,9 +144,13 @@ static int still_meant(struct core *core, struct wait *wait, bool *ret_meant)
     struct problem problem;
     struct wants wants;
     int r = names__of_locks(core, lock->targets, lock->target_count, overlay, true, &command->arena, &wants, &problem);
-    *ret_meant = r == 0 && wants.count == lock_request_want_count(wait->request);
-    for (size_t i = 0; r == 0 && i < wants.count; i++)
+    size_t count = 0;
+    *ret_meant = r == 0;
+    for (size_t i = 0; r == 0 && i < wants.count; i++) {
         *ret_meant &= lock_table_holds(&core->owners->locks, wait->owner, &wants.items[i]);
+        count += wants.items[i].on.space == RESOURCE_SPACE_TREE;
+    }
+    *ret_meant &= count == lock_request_want_count(wait->request);
     return r < 0 ? tl_trace(r) : 0;
 }
 

@@ -424,16 +424,10 @@ int names__of_reads(struct core *core, const struct lock_target *targets, size_t
                     const struct txn *txn, struct wants *ret_wants)
 {
     struct wants wants = {0};
-    size_t kept = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
         r = add_read(core, &targets[i], dialect, txn->overlay, &wants);
-    /* A name that is kept already is kept: who waits to change it must not be waited for. */
-    for (size_t i = 0; i < wants.count; i++)
-        if (wants.items[i].on.space == RESOURCE_SPACE_TREE ||
-            !lock_table_covers(&core->owners->locks, &txn->party.owner, &wants.items[i]))
-            wants.items[kept++] = wants.items[i];
-    wants.count = kept;
+    names__drop_kept(core, &txn->party.owner, &wants);
     *ret_wants = wants;
     return r < 0 ? tl_trace(r) : 0;
 }
@@ -590,6 +584,22 @@ void names__of_change(struct core *core, const struct command *command, struct w
     }
     if (command->type == COMMAND_INDEX_DELETE)
         add_removal(core, name, wants);
+}
+
+/* Whether it has the name itself, or all names: a lock on everything may go before what it covers. */
+static bool keeps(const struct core *core, const struct lock_owner *owner, const struct lock_want *name)
+{
+    const struct lock_want all = {{.space = name->on.space}, name->mode};
+    return lock_table_holds(&core->owners->locks, owner, name) || lock_table_holds(&core->owners->locks, owner, &all);
+}
+
+void names__drop_kept(struct core *core, const struct lock_owner *owner, struct wants *wants)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < wants->count; i++)
+        if (wants->items[i].on.space == RESOURCE_SPACE_TREE || !keeps(core, owner, &wants->items[i]))
+            wants->items[kept++] = wants->items[i];
+    wants->count = kept;
 }
 
 /* --- Names that are free ------------------------------------------------------------------------------------------ */

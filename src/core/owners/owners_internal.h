@@ -271,6 +271,8 @@ void names__move(struct core *core, const struct resource_name *name, struct sli
  */
 void names__drop_free(struct core *core, const struct lock_owner *owner, const struct session *session,
                       struct wants *wants);
+/* Leaves out names that an owner keeps already: who waits to change one must not be waited for. */
+void names__drop_kept(struct core *core, const struct lock_owner *owner, struct wants *wants);
 /* Returns: what a change of a document, by its stored type, must lock. */
 struct wants names__of_document(struct core *core, const struct resource_name *document);
 /* Returns: whether a document could be changed at once by what an owner has, or for it. */
