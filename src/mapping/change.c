@@ -98,6 +98,8 @@ static int finish(const struct mapping *base, struct mapping **mapping, struct a
                   struct mapping **ret_mapping, struct problem *problem)
 {
     int r = mapping__seal(*mapping, arena, problem);
+    if (r == 0)
+        r = mapping__check_references(*mapping, arena, problem);
     if (r != 0)
         return r;
     struct buf before = BUF_INIT(BUF_UNLIMITED);

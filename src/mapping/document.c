@@ -469,12 +469,22 @@ static int walk_array(struct walk *walk, struct mapping_field *field, yyjson_val
     return 0;
 }
 
+static int refuse_alias(struct walk *walk, const struct mapping_field *field)
+{
+    struct problem *cause = arena_zalloc(walk->arena, sizeof *cause);
+    problem_set(cause, walk->arena, PROBLEM_ILLEGAL_ARGUMENT, "Cannot write to a field alias [%.*s].",
+                SLICE_ARG(field->path));
+    return refuse_because(walk, cause, "failed to parse");
+}
+
 /* `shown_name` is what errors call it: the member's name, "null" inside of arrays. */
 static int walk_value(struct walk *walk, struct mapping_field *field, yyjson_val *value, struct slice shown_name)
 {
     bool is_object = field__is_object(field);
     if (is_object && !field->enabled)
         return 0;
+    if (field->type == FIELD_STORED && slice_is(field->type_name, "alias") && !unsafe_yyjson_is_null(value))
+        return refuse_alias(walk, field);
     if (unsafe_yyjson_is_arr(value))
         return field->type == FIELD_STORED ? 0 : walk_array(walk, field, value);
     if (!is_object)

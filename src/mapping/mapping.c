@@ -449,6 +449,71 @@ int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *
 }
 
 /*
+ * What fields of a mapping say of one another, for mappings that come from clients: those that are stored may be of a time when
+ * nobody looked.
+ */
+static int refuse_reference(struct sealing *sealing, const struct mapping_field *field, struct slice path,
+                            const char *reason)
+{
+    problem_set(sealing->problem, sealing->arena, PROBLEM_MAPPER_PARSING,
+                "Invalid [path] value [%.*s] for field alias [%.*s]: %s", SLICE_ARG(path), SLICE_ARG(field->path),
+                reason);
+    return MAPPING_REFUSED;
+}
+
+static struct slice unquoted(struct slice json)
+{
+    bool quoted = json.len >= 2 && json.data[0] == '"';
+    return quoted ? slice_make(json.data + 1, json.len - 2) : json;
+}
+
+static int check_alias(struct sealing *sealing, const struct mapping_field *field)
+{
+    struct slice path = unquoted(field__parameter(field, "path"));
+    if (path.data == NULL) {
+        problem_set(sealing->problem, sealing->arena, PROBLEM_MAPPER_PARSING,
+                    "The [path] property must be specified for field [%.*s].", SLICE_ARG(field->path));
+        return MAPPING_REFUSED;
+    }
+    const struct mapping_field *target = map_get(&sealing->mapping->by_path, path);
+    if (slice_equal(path, field->path))
+        return refuse_reference(sealing, field, path, "an alias cannot refer to itself.");
+    if (target != NULL && slice_is(target->type_name, "alias"))
+        return refuse_reference(sealing, field, path, "an alias cannot refer to another alias.");
+    if (target == NULL || field__is_object(target))
+        return refuse_reference(sealing, field, path, "an alias must refer to an existing field in the mappings.");
+    return 0;
+}
+
+static int check_copies(struct sealing *sealing, const struct mapping_field *field)
+{
+    for (size_t i = 0; i < field->copy_to_count; i++) {
+        const struct mapping_field *target = map_get(&sealing->mapping->by_path, field->copy_to[i]);
+        if (target != NULL && field__is_object(target))
+            return refuse_seal(sealing, "Cannot copy to field [%.*s] since it is mapped as an object",
+                               SLICE_ARG(field->copy_to[i]));
+    }
+    return 0;
+}
+
+static int check_below(struct sealing *sealing, const struct mapping_field *field)
+{
+    int r = slice_is(field->type_name, "alias") ? check_alias(sealing, field) : check_copies(sealing, field);
+    for (size_t i = 0; i < field->child_count && r == 0; i++)
+        r = check_below(sealing, field->children[i]);
+    return r;
+}
+
+int mapping__check_references(struct mapping *mapping, struct arena *arena, struct problem *ret_problem)
+{
+    struct sealing sealing = {mapping, arena, ret_problem, 0};
+    int r = 0;
+    for (size_t i = 0; i < mapping->type_count && r == 0; i++)
+        r = check_below(&sealing, mapping->types[i]->type.root);
+    return r;
+}
+
+/*
  * Looking into a mapping.
  */
 const struct mapping_type *mapping_type(const struct mapping *mapping, struct slice name)

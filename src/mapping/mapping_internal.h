@@ -83,6 +83,8 @@ int mapping__new_nested(yyjson_val *settings, struct arena *arena, struct mappin
  * Returns: 0, MAPPING_REFUSED.
  */
 int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+/* Checks what fields of a sealed mapping say of one another. Returns: 0, MAPPING_REFUSED. */
+int mapping__check_references(struct mapping *mapping, struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 /*
  * Finds the fields that the entries of another field find, and takes theirs away.
  * Requires: fields are numbered, and agree with their numbers on being complete.

@@ -325,7 +325,9 @@ static int bind_bool(struct binder *binder, const struct query *query, struct ma
         return r;
     bool required = query->boolean.must.count > 0 || query->boolean.filter.count > 0;
     matcher->boolean.minimum = !required && query->boolean.should.count > 0;
-    if (query->boolean.minimum_should_match.len > 0) {
+    bool negative =
+        !required && query->boolean.should.count == 0; /* then nothing is there that the minimum could be of */
+    if (query->boolean.minimum_should_match.len > 0 && !negative) {
         r = bind__minimum(binder, query->boolean.minimum_should_match, query->boolean.should.count,
                           &matcher->boolean.minimum);
         if (r == 0 && matcher->boolean.minimum == 0 && !required && query->boolean.should.count > 0)

@@ -207,8 +207,8 @@ static int make_new(struct update *update, struct problem *ret_problem)
     const struct write_update *asked = update->item->update;
     struct slice source = asked->upsert;
 
-    if (source.data == NULL && asked->doc_as_upsert)
-        source = asked->doc;
+    if (asked->doc_as_upsert && asked->doc.data != NULL)
+        source = asked->doc; /* also where there is an upsert */
     if (source.data == NULL)
         return UPDATE_MISSING; /* with scripted_upsert, too: the script is given the upsert */
     if (asked->scripted_upsert && has_script(asked))
