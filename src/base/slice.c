@@ -2,6 +2,12 @@
 /* Slices; see slice.h. */
 #include "base/slice.h"
 
+#include <math.h>
+#include <stdlib.h>
+
+/* All digits of any double, and some zeros. */
+enum { NUMBER_BYTES_MAX = 1200 };
+
 bool slice_to_u64(struct slice text, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -27,6 +33,45 @@ bool slice_to_i64(struct slice text, int64_t *ret_value)
     if (magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))
         return false;
     *ret_value = negative ? (int64_t)((uint64_t)0 - magnitude) : (int64_t)magnitude;
+    return true;
+}
+
+static size_t digits_at(struct slice text, size_t at)
+{
+    size_t count = 0;
+    while (at + count < text.len && text.data[at + count] >= '0' && text.data[at + count] <= '9')
+        count++;
+    return count;
+}
+
+static bool is_decimal(struct slice text)
+{
+    size_t at = text.len > 0 && (text.data[0] == '-' || text.data[0] == '+');
+    size_t whole = digits_at(text, at), fraction = 0;
+    at += whole;
+    if (at < text.len && text.data[at] == '.')
+        at += 1 + (fraction = digits_at(text, at + 1));
+    if (whole + fraction == 0)
+        return false;
+    if (at < text.len && (text.data[at] | 0x20) == 'e') {
+        at += 1 + (at + 1 < text.len && (text.data[at + 1] == '-' || text.data[at + 1] == '+'));
+        size_t exponent = digits_at(text, at);
+        at = exponent > 0 ? at + exponent : text.len + 1;
+    }
+    return at == text.len;
+}
+
+bool slice_to_double(struct slice text, double *ret_value)
+{
+    char copy[NUMBER_BYTES_MAX + 1];
+    if (text.len > NUMBER_BYTES_MAX || !is_decimal(text))
+        return false;
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    double value = strtod(copy, NULL);
+    if (!isfinite(value))
+        return false;
+    *ret_value = value;
     return true;
 }
 

@@ -86,6 +86,12 @@ bool slice_to_u64(struct slice text, uint64_t *ret_value);
 /* The same with an optional sign. */
 bool slice_to_i64(struct slice text, int64_t *ret_value);
 
+/*
+ * Returns: true when the whole is a finite number in decimal ("-1.5", "3.", ".5", "1e-3") that a double can be near, and not
+ * "NaN", "inf" or "0x1p3", which strtod() takes, too.
+ */
+bool slice_to_double(struct slice text, double *ret_value);
+
 /* Returns: the length of the valid UTF-8 prefix; text.len when all of it is valid (RFC 3629). */
 size_t slice_utf8_valid_prefix(struct slice text);
 

@@ -252,6 +252,10 @@ void arguments_parse(const struct argp *argp, int argc, char **argv, unsigned fl
 
 /* --- Values ------------------------------------------------------------------------------------------------------------ */
 
+/* A hundred years, and a size that can be added to another: nothing overflows that is reckoned with them. */
+#define DURATION_US_MAX (UINT64_C(36500) * 86400 * TL_SECOND)
+#define SIZE_BYTES_MAX (UINT64_C(1) << 60)
+
 struct unit {
     const char *name;
     uint64_t factor;
@@ -284,6 +288,8 @@ uint64_t arguments_duration(const struct argp_state *state, const char *option, 
     uint64_t value = 0;
     if (strcmp(text, "0") != 0 && !with_unit(text, units, &value))
         arguments_error(state, "--%s: '%s' is no duration; write it as 500ms, 10s, 5m, 1h or 1d", option, text);
+    if (value > DURATION_US_MAX)
+        arguments_error(state, "--%s: '%s' is longer than 36500d, the longest that a duration may be", option, text);
     return value;
 }
 
@@ -303,7 +309,7 @@ size_t arguments_size(const struct argp_state *state, const char *option, const 
         {NULL, 1},
     };
     uint64_t value = 0;
-    if (!with_unit(text, units, &value))
+    if (!with_unit(text, units, &value) || value > SIZE_BYTES_MAX)
         arguments_error(state, "--%s: '%s' is no size; write it as 4096, 64k, 100m or 1g", option, text);
     return (size_t)value;
 }

@@ -47,6 +47,8 @@ struct server {
     struct http *http;
 };
 
+/* A smaller one would have no room for a session. */
+#define BODY_BYTES_MIN ((size_t)1 << 10)
 /* What the smallest documents take. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
 
@@ -139,7 +141,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_CACHE: o->store.cache_bytes = arguments_size(state, "cache", text); break;
     case OPTION_WRITE_BUFFER: o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text); break;
     case OPTION_RESERVE: o->journal.reserve_bytes = arguments_size(state, "reserve", text); break;
-    case OPTION_MAX_BODY: o->http.body_bytes_max = arguments_size(state, "max-body", text); break;
+    case OPTION_MAX_BODY:
+        o->http.body_bytes_max = arguments_size(state, "max-body", text);
+        if (o->http.body_bytes_max < BODY_BYTES_MIN)
+            arguments_error(state, "--max-body: at least 1k");
+        break;
     case OPTION_MAX_CONNECTIONS:
         o->http.connections_max = (unsigned)arguments_number(state, "max-connections", text, 1, 1000000);
         break;
@@ -159,7 +165,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_IDLE_TIMEOUT: o->http.idle_us = arguments_duration(state, "idle-timeout", text); break;
     case OPTION_THREADS: o->http.thread_count = (unsigned)arguments_number(state, "threads", text, 1, 256); break;
-    case OPTION_WORKERS: o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, 256); break;
+    case OPTION_WORKERS: o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, API_WORKERS_MAX); break;
     case OPTION_GRACE: o->grace_us = arguments_duration(state, "grace", text); break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;

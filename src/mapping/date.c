@@ -40,8 +40,10 @@ bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number
 {
     int64_t number = 0;
     int count = 0;
-    while (count < max && (size_t)count < text->len && text->data[count] >= '0' && text->data[count] <= '9')
-        number = number * 10 + (text->data[count++] - '0');
+    while (count < max && (size_t)count < text->len && text->data[count] >= '0' && text->data[count] <= '9') {
+        int digit = text->data[count++] - '0';
+        number = number > (DATE_NUMBER_MAX - digit) / 10 ? DATE_NUMBER_MAX : number * 10 + digit;
+    }
     if (count < min)
         return false;
     *text = slice_from_offset(*text, (size_t)count);

@@ -176,13 +176,12 @@ static bool take_pattern_year(struct slice *text, int count, struct date_fields 
 
 static bool take_millis(struct slice *text, int count, int *ret_millis)
 {
-    int64_t number;
-    if (!date__take_digits(text, count, count, &number))
+    int64_t number, finer;
+    int digits = count < 3 ? count : 3;
+    if (!date__take_digits(text, digits, digits, &number) || !date__take_digits(text, count - digits, count - digits, &finer))
         return false;
-    for (; count < 3; count++)
+    for (; digits < 3; digits++)
         number *= 10;
-    for (; count > 3; count--)
-        number /= 10;
     *ret_millis = (int)number;
     return true;
 }

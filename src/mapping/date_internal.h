@@ -40,8 +40,11 @@ struct date_format {
     size_t count;
 };
 
+/* What more digits than any date has amount to. */
+#define DATE_NUMBER_MAX INT64_C(999999999999999999)
+
 /*
- * Reads `count` to `max` digits off the front.
+ * Reads `min` to `max` digits off the front; a number beyond DATE_NUMBER_MAX is DATE_NUMBER_MAX, which is out of every range.
  * Returns: false where there are fewer.
  */
 bool date__take_digits(struct slice *text, int min, int max, int64_t *ret_number);

@@ -132,9 +132,8 @@ static int canonical(struct merge *merge, struct mapping_field *field, const str
         buf_u64(buf, count);
         return 0;
     case FLOAT: {
-        char *end;
-        double number = strtod(text.data, &end);
-        if (text.len == 0 || *end != '\0')
+        double number;
+        if (!slice_to_double(text, &number))
             return mapping__refuse(merge, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
         json_write_double(buf, number);
         return 0;
@@ -412,7 +411,9 @@ static int resolve_scaling(struct merge *merge, struct mapping_field *field)
     if (factor.data == NULL)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
                                "Field [%.*s] misses required parameter [scaling_factor]", SLICE_ARG(field->name));
-    field->scaling_factor = strtod(factor.data, NULL);
+    field->scaling_factor = 0;
+    if (factor.data[0] != '"')
+        (void)slice_to_double(factor, &field->scaling_factor);
     if (!(field->scaling_factor > 0) || factor.data[0] == '"')
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
                                "[scaling_factor] must be a positive number, got [%.*s]", SLICE_ARG(shown(factor)));

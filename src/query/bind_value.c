@@ -44,10 +44,7 @@ static int check_searchable(struct binder *binder, const struct mapping_field *f
 /* A scalar as a number. Returns: false for texts that are none. */
 static bool scalar_number(struct binder *binder, yyjson_val *scalar, double *ret_number)
 {
-    struct slice text = arena_copy(binder->arena, query__scalar_text(binder->arena, scalar));
-    char *end;
-    *ret_number = strtod(text.data, &end);
-    return text.len > 0 && *end == '\0' && !yyjson_is_bool(scalar);
+    return !yyjson_is_bool(scalar) && slice_to_double(query__scalar_text(binder->arena, scalar), ret_number);
 }
 
 static int refuse_value(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar,
@@ -383,9 +380,11 @@ static unsigned edits_of(struct slice fuzziness, struct slice text)
     for (size_t i = 0; i < text.len; i++)
         characters += ((unsigned char)text.data[i] & 0xc0) != 0x80;
     if (fuzziness.len == 0 || (fuzziness.len >= 4 && strncasecmp(fuzziness.data, "auto", 4) == 0)) {
-        unsigned low = 3, high = 6;
-        if (fuzziness.len > 5)
-            sscanf(fuzziness.data + 4, ":%u,%u", &low, &high);
+        uint64_t low = 3, high = 6;
+        struct slice bounds = slice_from_offset(fuzziness, 5); /* behind "AUTO:" */
+        size_t comma = slice_find_byte(bounds, ',');
+        (void)slice_to_u64(slice_make(bounds.data, comma), &low);
+        (void)slice_to_u64(slice_from_offset(bounds, comma + 1), &high);
         return characters < low ? 0 : characters < high ? 1 : 2;
     }
     unsigned edits = (unsigned)(fuzziness.data[0] - '0');

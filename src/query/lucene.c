@@ -203,7 +203,9 @@ static double take_number(struct lucene *p, double missing)
     size_t len = 0;
     while (p->at < p->text.len && len < sizeof digits - 1 && strchr("0123456789.", p->text.data[p->at]) != NULL)
         digits[len++] = p->text.data[p->at++];
-    return len > 0 ? strtod(digits, NULL) : missing;
+    double number = missing; /* stays where it is ".", say */
+    (void)slice_to_double(slice_make(digits, len), &number);
+    return number;
 }
 
 struct lucene_term {

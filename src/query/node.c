@@ -106,12 +106,8 @@ struct query_field query__field_boost(struct slice text)
     size_t caret = slice_find_byte(text, '^');
     struct query_field field = {.name = {text.data, caret}, .boost = 1.0};
     if (caret < text.len) {
-        char number[32] = "";
-        size_t len = text.len - caret - 1;
-        memcpy(number, text.data + caret + 1, len < sizeof number - 1 ? len : sizeof number - 1);
-        char *end;
-        double boost = strtod(number, &end);
-        if (end != number && isfinite(boost))
+        double boost;
+        if (slice_to_double(slice_from_offset(text, caret + 1), &boost))
             field.boost = boost;
     }
     return field;

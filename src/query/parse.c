@@ -89,9 +89,8 @@ int query__refuse_around(struct query_parser *parser, const char *name, struct s
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number)
 {
     struct slice text = query__scalar_text(parser->arena, value);
-    char *end;
-    double number = strtod(arena_copy(parser->arena, text).data, &end);
-    if (yyjson_is_ctn(value) || text.len == 0 || *end != '\0')
+    double number;
+    if (yyjson_is_ctn(value) || !slice_to_double(text, &number))
         return query__refuse(parser, value, false, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
                              SLICE_ARG(text));
     *ret_number = number;

@@ -78,11 +78,14 @@ static int take_timeout(struct query_parser *parser, yyjson_val *value, struct s
     } units[] = {{"nanos", 0},    {"micros", 1},     {"ms", 1000},      {"s", 1000000},
                  {"m", 60000000}, {"h", 3600000000}, {"d", 86400000000}};
     struct slice text = arena_copy(parser->arena, query__scalar_text(parser->arena, value));
-    char *end;
-    long long number = strtoll(text.data, &end, 10);
+    size_t digits = 0;
+    uint64_t number;
+    while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
+        digits++;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (end != text.data && strcmp(end, units[i].unit) == 0 && number >= 0 && number < 1000000) {
-            request->timeout_us = number * units[i].us;
+        if (slice_is(slice_from_offset(text, digits), units[i].unit) &&
+            slice_to_u64(slice_make(text.data, digits), &number) && number < 1000000) {
+            request->timeout_us = (int64_t)number * units[i].us;
             return 0;
         }
     }

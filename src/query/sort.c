@@ -75,9 +75,21 @@ static void set_missing_address(struct binder *binder, struct bound_key *bound)
         bound->has_missing = false;
 }
 
+/* "12", and "12.9" as 12. */
+static bool take_whole(struct slice text, int64_t *ret_number)
+{
+    double number;
+    if (slice_to_i64(text, ret_number))
+        return true;
+    if (!slice_to_double(text, &number) || !(number > -9.2e18 && number < 9.2e18))
+        return false;
+    *ret_number = (int64_t)number;
+    return true;
+}
+
 static int set_missing(struct binder *binder, struct bound_key *bound)
 {
-    char *end = NULL;
+    bool ok = true;
     struct slice text = arena_copy(binder->arena, query__scalar_text(binder->arena, bound->key->missing));
     bound->has_missing = true;
     bound->missing.kind = bound->kind;
@@ -86,10 +98,10 @@ static int set_missing(struct binder *binder, struct bound_key *bound)
     else if (bound->kind == SORT_BYTES)
         bound->missing.bytes = text;
     else if (bound->kind == SORT_F64)
-        bound->missing.f64 = strtod(text.data, &end);
+        ok = slice_to_double(text, &bound->missing.f64);
     else
-        bound->missing.i64 = strtoll(text.data, &end, 10);
-    if (end == NULL || end != text.data || yyjson_is_bool(bound->key->missing))
+        ok = take_whole(text, &bound->missing.i64);
+    if (ok || yyjson_is_bool(bound->key->missing))
         return 0;
     problem_set(binder->problem, binder->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
     return QUERY_REFUSED;

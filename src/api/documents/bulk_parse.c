@@ -79,12 +79,10 @@ static struct slice scalar_text(struct request *request, const struct json_doc *
 }
 
 /* "1.9" is 1 for Java's parser. */
-static bool fraction_to_i64(struct arena *arena, struct slice text, int64_t *ret_value)
+static bool fraction_to_i64(struct slice text, int64_t *ret_value)
 {
-    char *end;
-    struct slice copy = arena_copy(arena, text);
-    double number = strtod(copy.data, &end);
-    if (copy.len == 0 || *end != '\0' || !(number > -9.2e18 && number < 9.2e18))
+    double number;
+    if (!slice_to_double(text, &number) || !(number > -9.2e18 && number < 9.2e18))
         return false;
     *ret_value = (int64_t)number;
     return true;
@@ -94,7 +92,7 @@ static int read_number(struct bulk_parser *parser, struct slice name, struct sli
                        struct bulk_action *action)
 {
     int64_t value;
-    if (!slice_to_i64(text, &value) && !fraction_to_i64(parser->request->arena, text, &value))
+    if (!slice_to_i64(text, &value) && !fraction_to_i64(text, &value))
         return request_refuse(parser->request, action->typed ? PROBLEM_NUMBER_FORMAT : PROBLEM_ILLEGAL_ARGUMENT,
                               "For input string: \"%.*s\"", SLICE_ARG(text));
     if (slice_is(name, "if_seq_no")) {

@@ -11,13 +11,15 @@
 
 struct api;
 
+#define API_WORKERS_MAX 256
+
 struct api_options {
     struct slice cluster_name; /* default "tidelock" */
     struct slice node_name;
     struct slice data_directory; /* for DATA/scripts; empty: no file scripts */
     size_t body_bytes_max;       /* for texts; src/http enforces it. Default 100 MiB */
     struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */
-    unsigned worker_count;       /* threads for long reads (search, scroll, by-query), default 2 */
+    unsigned worker_count;       /* threads for long reads (search, scroll, by-query), to API_WORKERS_MAX; default 2 */
 };
 
 /* Returns: 0 or a fatal code. Owns: the caller; api_close(). `journal` and `store` outlive it. */

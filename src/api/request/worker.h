@@ -7,7 +7,7 @@
 
 #include "api/request/request.h"
 
-#define WORKERS_MAX 64
+#define WORKERS_MAX API_WORKERS_MAX
 
 struct workers;
 

@@ -90,9 +90,14 @@ static uint64_t folder_signature(const char *folder, char *const *names, size_t 
 static bool read_file(const char *folder, const char *name, struct arena *arena, struct slice *ret_text)
 {
     struct slice path = arena_printf(arena, "%s/%s", folder, name);
-    int file = open(path.data, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would have nobody to write to it */
     if (file < 0)
         return false;
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+        close(file);
+        return false;
+    }
     char *bytes = arena_alloc(arena, FILE_SCRIPT_BYTES_MAX + 1);
     size_t len = 0;
     ssize_t got;
@@ -126,7 +131,7 @@ static struct command *make_command(struct file_scripts *scripts, char *const *n
         struct file_script *item = &items[kept];
         if (!split_name(arena_copy(&command->arena, slice_from(names[i])), &item->name, &item->lang) ||
             !read_file(scripts->folder, names[i], &command->arena, &item->source)) {
-            log_warning("file scripts: %s/%s cannot be read or is larger than %zu bytes", scripts->folder, names[i],
+            log_warning("file scripts: %s/%s cannot be read, is no file, or is larger than %zu bytes", scripts->folder, names[i],
                         FILE_SCRIPT_BYTES_MAX);
             continue;
         }

@@ -212,12 +212,10 @@ static int count_ready(struct request *request)
 static int read_min_score(struct request *request, double *ret_score)
 {
     struct slice text = request_param(request, "min_score");
-    char *end;
     *ret_score = NAN;
     if (text.data == NULL)
         return 0;
-    *ret_score = strtod(arena_copy(request->arena, text).data, &end);
-    if (text.len == 0 || *end != '\0')
+    if (!slice_to_double(text, ret_score))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "Failed to parse float parameter [min_score] with value [%.*s]", SLICE_ARG(text));
     return 0;

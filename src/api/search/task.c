@@ -651,13 +651,13 @@ int handle_task_cancel(struct request *request)
 int task_read_rate(struct request *request, double *ret_rate)
 {
     struct slice text = request_param(request, "requests_per_second");
-    char *end;
+    double rate;
     if (text.data == NULL)
         return 0;
-    double rate = strtod(arena_copy(request->arena, text).data, &end);
-    if (text.len > 0 && *end == '\0' && rate == -1)
+    bool ok = slice_to_double(text, &rate);
+    if (ok && rate == -1)
         rate = INFINITY;
-    else if (text.len == 0 || *end != '\0' || !(rate > 0))
+    else if (!ok || !(rate > 0))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.");
     *ret_rate = rate;
