@@ -105,16 +105,56 @@ static void json_escape(struct buf *buf, unsigned char c)
     }
 }
 
+/* Beyond ASCII: C1, marks and turns of direction, what takes no room, ends of lines and of paragraphs. */
+static bool is_obeyed(uint32_t c)
+{
+    return (c >= 0x80 && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x180e || (c >= 0x200b && c <= 0x200f) ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
+           (c >= 0xe0000 && c <= 0xe007f);
+}
+
+size_t buf_glyph(struct slice text, size_t at, bool *ret_harmless)
+{
+    unsigned char c = (unsigned char)text.data[at];
+    size_t len = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    *ret_harmless = false;
+    if (len == 1) {
+        *ret_harmless = c >= 0x20 && c != 0x7f;
+        return 1;
+    }
+    if (len > text.len - at || slice_utf8_valid_prefix((struct slice){text.data + at, len}) != len) {
+        *ret_harmless = c > 0x9f; /* below, it is C1 to a terminal that knows no UTF-8 */
+        return 1;
+    }
+    uint32_t point = c & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++)
+        point = point << 6 | ((unsigned char)text.data[at + i] & 0x3f);
+    *ret_harmless = !is_obeyed(point);
+    return len;
+}
+
+static void spell_out(struct buf *buf, unsigned char c)
+{
+    static const char names[] = "abtnvfr"; /* from 7 on */
+    if (c >= 7 && c <= 13)
+        buf_printf(buf, "\\%c", names[c - 7]);
+    else
+        buf_printf(buf, "\\%03o", c);
+}
+
 void buf_in_line(struct buf *buf, struct slice text)
 {
-    char *to = buf_reserve(buf, text.len);
-    if (to == NULL)
-        return;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        to[i] = c < 0x20 || c == 0x7f ? '?' : text.data[i];
+    bool harmless;
+    size_t len;
+    for (size_t at = 0; at < text.len; at += len) {
+        len = buf_glyph(text, at, &harmless);
+        if (harmless && text.data[at] == '\\')
+            buf_lit(buf, "\\\\");
+        else if (harmless)
+            buf_append(buf, text.data + at, len);
+        for (size_t i = 0; !harmless && i < len; i++)
+            spell_out(buf, (unsigned char)text.data[at + i]);
     }
-    buf->len += text.len;
 }
 
 void buf_json_string(struct buf *buf, struct slice text)

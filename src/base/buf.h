@@ -57,8 +57,14 @@ static inline void buf_byte(struct buf *buf, char byte)
  */
 void buf_json_string(struct buf *buf, struct slice text);
 
-/* A client's text within a line of ours: control characters become '?', so that it stays one line. */
+/*
+ * A client's text within a line of ours, so that it stays one line that no terminal obeys: control characters, those that turn the
+ * direction of writing or take no room, and C1 are written as `ls -b` does (\n, \033), a \ as two.
+ */
 void buf_in_line(struct buf *buf, struct slice text);
+
+/* Returns: the bytes of the character at `at`; *ret_harmless whether it can be shown as it is. */
+size_t buf_glyph(struct slice text, size_t at, bool *ret_harmless);
 
 static inline struct slice buf_view(const struct buf *buf)
 {

@@ -2,6 +2,8 @@
 /* The log; see log.h. */
 #include "base/log.h"
 
+#include "base/buf.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -35,9 +37,13 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(arguments);
     if (text > 0)
         len += (size_t)text < sizeof line - len - 1 ? (size_t)text : sizeof line - len - 2;
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-            line[i] = '?'; /* of a name: no line of the log is a client's, and no terminal obeys one */
+    bool harmless;
+    size_t bytes;
+    for (size_t i = 0; i < len; i += bytes) {
+        bytes = buf_glyph((struct slice){line, len}, i, &harmless);
+        if (!harmless)
+            memset(line + i, '?', bytes); /* of a name: no line of the log is a client's, and no terminal obeys one */
+    }
     line[len++] = '\n';
     fwrite(line, 1, len, stderr);
 }

@@ -13,6 +13,7 @@
 #include "api/request/suggest.h"
 #include "base/alloc.h"
 #include "base/types.h"
+#include "cli/shown.h"
 
 static void variable_name(const char *option, char *to, size_t room)
 {
@@ -216,9 +217,11 @@ void arguments_error(const struct argp_state *state, const char *format, ...)
     va_list values;
     va_start(values, format);
     fprintf(stderr, "%s: ", state->name);
-    vfprintf(stderr, format, values);
-    fputc('\n', stderr);
+    char *text = NULL;
+    if (vasprintf(&text, format, values) >= 0)
+        fprintf(stderr, "%s\n", shown_line(slice_from(text)));
     va_end(values);
+    free(text);
     argp_state_help(state, stderr, ARGP_HELP_SEE);
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/shown.h"
 #include "cli/inspect.h"
 #include "core/step/core.h"
 
@@ -32,7 +33,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static int complain(const char *what, int code, char *reason)
 {
-    printf("%s: %s\n", what, reason != NULL ? reason : error_text(code));
+    printf("%s: %s\n", shown(what), reason != NULL ? reason : error_text(code));
     mem_free(reason);
     return 1;
 }
@@ -45,7 +46,7 @@ static int check_indices(struct inspection *inspection, const struct catalog *ca
         int r = inspect_index(inspection, index);
         if (r != 0)
             return r;
-        printf("index %.*s: %" PRIu64 " documents\n", SLICE_ARG(index->name), inspection->documents - before);
+        printf("index %s: %" PRIu64 " documents\n", shown_slice(index->name), inspection->documents - before);
     }
     return 0;
 }

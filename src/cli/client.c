@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "cli/shown.h"
 
 enum { REPLY_BYTES_MAX = 1 << 30 };
 
@@ -103,10 +104,10 @@ yyjson_val *client_json(const struct client *client)
 const char *client_error(const struct client *client, long status)
 {
     if (status == 0)
-        return client->error[0] != '\0' ? client->error : "no reply";
+        return client->error[0] != '\0' ? shown(client->error) : "no reply";
     yyjson_val *error = yyjson_obj_get(client_json(client), "error");
     const char *reason = yyjson_get_str(yyjson_is_str(error) ? error : yyjson_obj_get(error, "reason"));
-    return reason != NULL ? reason : "the server refused without a reason";
+    return reason != NULL ? shown(reason) : "the server refused without a reason";
 }
 
 void client_escape(struct buf *to, struct slice text)

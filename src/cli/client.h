@@ -31,7 +31,7 @@ void client_deinit(struct client *client);
 long client_request(struct client *client, const char *method, const char *path, struct slice body,
                     uint64_t timeout_us) TL_MUST_USE;
 
-/* Returns: why the last request had no reply, or what its error reply says; lives until the next one. */
+/* Returns: why the last request had no reply, or what its error reply says; as it can be shown (shown.h). */
 const char *client_error(const struct client *client, long status);
 
 /* Returns: the JSON of the last reply; NULL: none. */

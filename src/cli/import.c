@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/shown.h"
 #include "cli/file_doc.h"
 #include "cli/loader.h"
 #include "cli/progress.h"
@@ -148,7 +149,7 @@ static int load(const struct import_options *o, struct loader *loader, struct pr
     file_doc_maker_init(&maker, &doc_options);
     while (r == 0 && walk != NULL && (entry = fts_read(walk)) != NULL) {
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
-            fprintf(stderr, "tidelock import: %s: %s\n", entry->fts_path, strerror(entry->fts_errno));
+            fprintf(stderr, "tidelock import: %s: %s\n", shown(entry->fts_path), strerror(entry->fts_errno));
             ++*ret_unreadable;
         }
         if (entry->fts_info == FTS_DP || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS ||
@@ -219,7 +220,7 @@ static void report(const struct import_options *o, const struct loader *loader, 
            (unsigned long long)counts->present, (unsigned long long)counts->failed, seconds,
            seconds > 0 ? (double)counts->sent / seconds : 0);
     if (loader_error(loader) != NULL)
-        fprintf(stderr, "tidelock import: %s\n", loader_error(loader));
+        fprintf(stderr, "tidelock import: %s\n", shown(loader_error(loader)));
 }
 
 int command_import(int argc, char **argv)
@@ -234,7 +235,7 @@ int command_import(int argc, char **argv)
     arguments_parse(&argp, argc, argv, 0, &o);
     tl_cleanup(mem_freep) char *directory = realpath(o.directory, NULL);
     if (directory == NULL) {
-        fprintf(stderr, "tidelock import: %s: %s\n", o.directory, strerror(errno));
+        fprintf(stderr, "tidelock import: %s: %s\n", shown(o.directory), strerror(errno));
         return 1;
     }
     o.directory = directory;

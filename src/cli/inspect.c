@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "cli/shown.h"
 #include "core/documents/doc.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
@@ -50,9 +51,11 @@ void inspect_fault(struct inspection *inspection, const char *format, ...)
     inspection->faults_told++;
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(inspection->report, format, arguments);
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) >= 0)
+        fprintf(inspection->report, "%s\n", shown_line(slice_from(text)));
     va_end(arguments);
-    fputc('\n', inspection->report);
+    free(text);
 }
 
 static void note_seq_no(struct index_inspection *in, int64_t seq_no)

@@ -19,6 +19,7 @@
 #include "cli/child.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/shown.h"
 #include "cli/lifeline.h"
 
 /* What is left of the lease, as a part of it, when things are done. */
@@ -184,8 +185,8 @@ static void tell_holders(yyjson_val *error)
         const char *name = yyjson_get_str(yyjson_obj_get(holder, "name"));
         const char *session = yyjson_get_str(yyjson_obj_get(holder, "session"));
         const char *mode = yyjson_get_str(yyjson_obj_get(holder, "mode"));
-        fprintf(stderr, "  held by %s (session %s, %s)\n", name != NULL ? name : "an unnamed session",
-                session != NULL ? session : "?", mode != NULL ? mode : "?");
+        fprintf(stderr, "  held by %s (session %s, %s)\n", name != NULL ? shown(name) : "an unnamed session",
+                session != NULL ? shown(session) : "?", mode != NULL ? shown(mode) : "?");
     }
 }
 
@@ -343,7 +344,7 @@ static int run(struct client *client, struct lifeline *line, char **command)
     int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     int failed = fd < 0 ? 1 : child_start(&job.child, command);
     if (failed != 0) {
-        fprintf(stderr, "tidelock lock: cannot start %s: %s\n", command[0], strerror(failed));
+        fprintf(stderr, "tidelock lock: cannot start %s: %s\n", shown(command[0]), strerror(failed));
         return EXIT_FAILED;
     }
     while (!job.child.ended) {

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/types.h"
+#include "cli/shown.h"
 
 enum column { LOCK, MODE, STATE, OWNER, SINCE, WAITS_FOR, COLUMN_COUNT };
 
@@ -189,9 +190,9 @@ static void print_waits_for(yyjson_val *lock, yyjson_val *waiter, struct buf *to
 
 static char *cell_of(struct buf *text)
 {
-    size_t len;
-    buf_byte(text, '\0');
-    return buf_detach(text, &len);
+    const char *harmless = shown_slice(buf_view(text));
+    buf_deinit(text);
+    return mem_strdup(harmless, strlen(harmless));
 }
 
 static void add_row(struct table *table, yyjson_val *lock, size_t number, yyjson_val *owner, bool waiting)

@@ -10,6 +10,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/lock_table.h"
+#include "cli/shown.h"
 
 enum { OPTION_URL = 256, OPTION_INTERVAL };
 enum { INTERVAL_US_MIN = 100 * 1000 };
@@ -76,11 +77,15 @@ static void write_path(struct buf *to, const struct locks_options *o, bool termi
 static void print_plain(struct client *client, struct buf *to)
 {
     struct slice table = buf_view(&client->body);
-    size_t titles = slice_find_byte(table, '\n');
-    if (titles + 1 >= table.len)
+    if (slice_find_byte(table, '\n') + 1 >= table.len) {
         buf_lit(to, "nobody holds or awaits a lock\n");
-    else
-        buf_slice(to, table);
+        return;
+    }
+    for (; table.len > 0;) {
+        size_t len = slice_find_byte(table, '\n');
+        buf_printf(to, "%s\n", shown_line(slice_make(table.data, len)));
+        table = slice_from_offset(table, len + 1);
+    }
 }
 
 /* Over what is there, line by line, so that it does not flicker. */

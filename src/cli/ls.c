@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/shown.h"
 
 enum { OPTION_URL = 256, OPTION_TIMESTAMP, PAGE = 1000 };
 
@@ -92,10 +93,10 @@ static void print_doc(const struct ls_options *o, yyjson_val *source, struct sli
         const char *mode = yyjson_get_str(yyjson_obj_get(source, "mode"));
         const char *owner = yyjson_get_str(yyjson_obj_get(source, "owner"));
         const char *mtime = yyjson_get_str(yyjson_obj_get(source, "mtime"));
-        printf("%4s %-10s %12lld %-20s ", mode != NULL ? mode : "?", owner != NULL ? owner : "?",
-               (long long)yyjson_get_sint(yyjson_obj_get(source, "size")), mtime != NULL ? mtime : "?");
+        printf("%4s %-10s %12lld %-20s ", mode != NULL ? shown(mode) : "?", owner != NULL ? shown(owner) : "?",
+               (long long)yyjson_get_sint(yyjson_obj_get(source, "size")), mtime != NULL ? shown(mtime) : "?");
     }
-    printf("%.*s%s\n", SLICE_ARG(name), directory ? "/" : "");
+    printf("%s%s\n", shown_slice(name), directory ? "/" : "");
 }
 
 /*
@@ -166,7 +167,7 @@ int command_ls(int argc, char **argv)
     client_init(&client, o.url);
     int status = list(&o, &client, &printed);
     if (status == 0 && printed == 0) {
-        fprintf(stderr, "tidelock ls: nothing in '%s' lies below '%.*s/'\n", o.index, SLICE_ARG(o.path));
+        fprintf(stderr, "tidelock ls: nothing in '%s' lies below '%s/'\n", shown(o.index), shown_slice(o.path));
         status = 1;
     }
     client_deinit(&client);

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/shown.h"
 #include "cli/lock_table.h"
 
 enum { OPTION_URL = 256 };
@@ -35,18 +36,18 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static const char *text_of(yyjson_val *object, const char *key)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(object, key));
-    return text != NULL ? text : "?";
+    return text != NULL ? shown(text) : "?";
 }
 
 static bool show_server(struct client *client, const char *url)
 {
     long status = client_request(client, "GET", "/", SLICE_NONE, 10 * TL_SECOND);
     if (status != 200) {
-        fprintf(stderr, "tidelock status: %s: %s\n", url, client_error(client, status));
+        fprintf(stderr, "tidelock status: %s: %s\n", shown(url), client_error(client, status));
         return false;
     }
     yyjson_val *root = client_json(client);
-    printf("%s at %s, cluster %s\n", text_of(root, "name"), url, text_of(root, "cluster_name"));
+    printf("%s at %s, cluster %s\n", text_of(root, "name"), shown(url), text_of(root, "cluster_name"));
     status = client_request(client, "GET", "/_timestamp", SLICE_NONE, 10 * TL_SECOND);
     root = client_json(client);
     if (status == 200)
@@ -54,6 +55,16 @@ static bool show_server(struct client *client, const char *url)
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "timestamp")),
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "oldest")));
     return true;
+}
+
+/* A line at a time: the server spells out what is in its cells, and what answers here need not be ours. */
+static void print_lines(struct slice lines)
+{
+    for (; lines.len > 0;) {
+        size_t len = slice_find_byte(lines, '\n');
+        puts(shown_line(slice_make(lines.data, len)));
+        lines = slice_from_offset(lines, len + 1);
+    }
 }
 
 /* A table of the server's, under a title; one that has no rows is a word. */
@@ -66,7 +77,7 @@ static void show_table(struct client *client, const char *title, const char *pat
     bool empty = end == NULL || end + 1 == client->body.data + client->body.len;
     printf("\n%s%s\n", title, empty ? ": none" : "");
     if (!empty)
-        printf("%.*s", (int)client->body.len, client->body.data);
+        print_lines(buf_view(&client->body));
 }
 
 /* On a terminal as `tidelock locks` shows them. */

@@ -116,6 +116,20 @@ static struct slice cell_text(struct request *request, const struct cat_cell *ce
     return SLICE_NONE;
 }
 
+/* Names are what a client has called things; a line feed in one makes no row, and no terminal obeys one. */
+static struct slice cell_shown(struct request *request, const struct cat_cell *cell)
+{
+    struct slice text = cell_text(request, cell);
+    bool harmless = true;
+    for (size_t at = 0; harmless && at < text.len;)
+        at += buf_glyph(text, at, &harmless);
+    if (harmless)
+        return text;
+    tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    buf_in_line(&buf, text);
+    return arena_copy(request->arena, buf_view(&buf));
+}
+
 /* Characters, not bytes. */
 static size_t text_width(struct slice text)
 {
@@ -201,23 +215,13 @@ static void pad(struct buf *buf, size_t spaces)
         buf_byte(buf, ' ');
 }
 
-/* Names are what a client has called things; a line feed in one makes no row, and no terminal obeys one. */
-static void write_harmless(struct buf *buf, struct slice text)
-{
-    size_t from = buf->len;
-    buf_slice(buf, text);
-    for (; from < buf->len; from++)
-        if ((unsigned char)buf->data[from] < ' ' || buf->data[from] == 0x7f)
-            buf->data[from] = '?';
-}
-
 static void write_cell(struct buf *buf, struct slice text, size_t width, bool right, bool last)
 {
     size_t have = text_width(text);
     size_t spaces = have < width ? width - have : 0;
     if (right)
         pad(buf, spaces);
-    write_harmless(buf, text);
+    buf_slice(buf, text);
     if (!right && !last)
         pad(buf, spaces);
     buf_byte(buf, last ? '\n' : ' ');
@@ -230,7 +234,7 @@ static void write_text(struct request *request, const struct cat_table *table, c
     for (size_t k = 0; k < count; k++) {
         shown[k].width = titles ? text_width(shown[k].title) : 0;
         for (size_t i = 0; i < table->row_count; i++) {
-            size_t width = text_width(cell_text(request, rows[i] + shown[k].index));
+            size_t width = text_width(cell_shown(request, rows[i] + shown[k].index));
             shown[k].width = width > shown[k].width ? width : shown[k].width;
         }
     }
@@ -240,7 +244,7 @@ static void write_text(struct request *request, const struct cat_table *table, c
         buf_byte(buf, '\n'); /* a row of no columns */
     for (size_t i = 0; i < table->row_count; i++)
         for (size_t k = 0; k < count; k++)
-            write_cell(buf, cell_text(request, rows[i] + shown[k].index), shown[k].width,
+            write_cell(buf, cell_shown(request, rows[i] + shown[k].index), shown[k].width,
                        table->columns[shown[k].index].right, k + 1 == count);
 }
 

@@ -99,6 +99,16 @@ static void slices_parse_numbers(void **state)
     assert_true(slice_to_i64(SLICE_LIT("-9223372036854775808"), &i) && i == INT64_MIN);
     assert_false(slice_to_i64(SLICE_LIT("9223372036854775808"), &i));
     assert_false(slice_to_i64(SLICE_LIT("-"), &i));
+    double d = 7;
+    assert_true(slice_to_double(SLICE_LIT("-1.5e2"), &d) && d == -150);
+    assert_true(slice_to_double(SLICE_LIT("3."), &d) && d == 3);
+    assert_true(slice_to_double(SLICE_LIT(".5"), &d) && d == 0.5);
+    assert_true(slice_to_double(SLICE_LIT("+00012"), &d) && d == 12);
+    static const char *const none[] = {"", "-", ".", "e1", "1e", "1e+", "NaN", "nan", "inf", "Infinity", "0x10", "1e999", " 1", "1 ", "1x", "1..2"};
+    for (size_t k = 0; k < sizeof none / sizeof *none; k++)
+        if (slice_to_double(slice_from(none[k]), &d))
+            fail_msg("'%s' was read as a number", none[k]);
+    assert_true(d == 12);
 }
 
 static void slices_check_utf8(void **state)
@@ -221,10 +231,17 @@ static void a_text_in_a_line_stays_in_it(void **state)
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     (void)state;
 
-    buf_in_line(&buf, SLICE_LIT("a\nb\0\x7f\xc3\xa4"));
-    assert_slice_equal(buf_view(&buf), "a?b??\xc3\xa4");
+    buf_in_line(&buf, SLICE_LIT("a\nb\0\x7f\xc3\xa4 \\"));
+    assert_slice_equal(buf_view(&buf), "a\\nb\\000\\177\xc3\xa4 \\\\");
+    buf_clear(&buf);
     buf_in_line(&buf, SLICE_NONE);
-    assert_int_equal(buf.len, 7);
+    assert_int_equal(buf.len, 0);
+    /* ESC, the one-byte CSI of C1, right-to-left override, isolate, zero width space, a byte that is no UTF-8, a cut character */
+    buf_in_line(&buf, SLICE_LIT("\x1b[31m\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8b\x9b\xe2\x82"));
+    assert_slice_equal(buf_view(&buf), "\\033[31m\\302\\233\\342\\200\\256\\342\\201\\246\\342\\200\\213\\233\xe2\\202");
+    buf_clear(&buf);
+    buf_in_line(&buf, SLICE_LIT("\xe2\x82\xac \xf0\x9f\x94\x92"));
+    assert_slice_equal(buf_view(&buf), "\xe2\x82\xac \xf0\x9f\x94\x92");
     buf_deinit(&buf);
 }
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts of others on a terminal: names of files, of sessions and of indices, reasons of errors. What a terminal would obey
+ * (escape sequences, directions of writing, line breaks) is spelled out, as `ls -b` does: \033, \n, \\.
+ */
+#ifndef TL_CLI_SHOWN_H
+#define TL_CLI_SHOWN_H
+
+#include "base/slice.h"
+
+/* Returns: the text as it can be shown; lives until the eighth call after this one. NULL gives NULL. */
+const char *shown(const char *text);
+const char *shown_slice(struct slice text);
+/* The same for a line that is put together already, whose \ stay as they are. */
+const char *shown_line(struct slice line);
+
+#endif
