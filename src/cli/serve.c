@@ -59,6 +59,7 @@ enum {
     OPTION_WRITE_BUFFER,
     OPTION_MAX_BODY,
     OPTION_MAX_CONNECTIONS,
+    OPTION_MAX_CONNECTIONS_PER_ADDRESS,
     OPTION_MAX_SESSIONS,
     OPTION_SCRIPT_STEPS,
     OPTION_SCRIPT_MEMORY,
@@ -84,6 +85,8 @@ static const struct argp_option options[] = {
     {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes below this much free disk space (256m)", 2},
     {"max-body", OPTION_MAX_BODY, "SIZE", 0, "Of one request (100m)", 3},
     {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Open at once (16384)", 3},
+    {"max-connections-per-address", OPTION_MAX_CONNECTIONS_PER_ADDRESS, "N", 0,
+     "Open at once from one address (half of all; no limit for loopback)", 3},
     {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
     {"script-steps", OPTION_SCRIPT_STEPS, "N", 0, "Statements, turns and calls of a script's run (5000000)", 3},
     {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (64m)", 3},
@@ -148,6 +151,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_MAX_CONNECTIONS:
         o->http.connections_max = (unsigned)arguments_number(state, "max-connections", text, 1, 1000000);
+        break;
+    case OPTION_MAX_CONNECTIONS_PER_ADDRESS:
+        o->http.address_connections_max =
+            (unsigned)arguments_number(state, "max-connections-per-address", text, 1, 1000000);
         break;
     case OPTION_MAX_SESSIONS:
         o->limits.sessions_max = arguments_number(state, "max-sessions", text, 1, 10000000);

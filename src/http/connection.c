@@ -7,8 +7,6 @@
 #include "base/log.h"
 #include "http/http_internal.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <time.h>
 
 enum { NO_SLOT = UINT32_MAX, SLOTS_SPARE = 64 /* libmicrohttpd counts a connection out before it tells us */ };
@@ -24,7 +22,7 @@ void connection_table_init(struct http *http)
 {
     http->slot_count = http->options.connections_max + SLOTS_SPARE;
     http->connections = mem_zalloc(http->slot_count * sizeof *http->connections);
-    http->first_free = NO_SLOT;
+    http->first_free = http->first_expected = NO_SLOT;
 }
 
 void connection_table_deinit(struct http *http)
@@ -59,39 +57,59 @@ void connection_enter(struct connection *connection, enum phase phase, size_t by
     atomic_store_explicit(&connection->phase, phase, memory_order_release);
 }
 
-/* 127.0.0.0/8 and ::1, which no packet from outside can have. */
-static bool is_loopback(const struct sockaddr *address)
-{
-    if (address != NULL && address->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    if (address == NULL || address->sa_family != AF_INET6)
-        return false;
-    const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
-    return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET);
-}
-
-void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context)
+bool connection_expect(struct http *http, int fd, const struct sockaddr *address)
 {
     struct connection *connection = take_slot(http);
-    *socket_context = connection;
-    if (connection != NULL)
-        atomic_fetch_add(&http->connection_count, 1);
-    atomic_fetch_sub(&http->arriving, 1);
     if (connection == NULL)
-        return;
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+        return false;
+    connection->loopback = crowd_address(address, &connection->address);
+    atomic_store_explicit(&connection->leaving, false, memory_order_relaxed);
     atomic_store_explicit(&connection->hung_up, false, memory_order_relaxed);
     atomic_store_explicit(&connection->drained, false, memory_order_relaxed);
-    connection->loopback = is_loopback(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
     connection->receiving = NULL;
     connection->poller = NULL;
     connection->answered_keeps = 0;
     pthread_mutex_lock(&connection->lock);
-    connection->fd = info->connect_fd;
+    connection->fd = fd;
     connection->generation++;
     pthread_mutex_unlock(&connection->lock);
     connection_enter(connection, PHASE_IDLE, 0);
-    if (watch_add(http, (uint32_t)(connection - http->connections)) != 0)
+    atomic_fetch_add(&http->connection_count, 1);
+    pthread_mutex_lock(&http->table_lock);
+    connection->next_free = http->first_expected;
+    http->first_expected = (uint32_t)(connection - http->connections);
+    pthread_mutex_unlock(&http->table_lock);
+    return true;
+}
+
+/* Takes the connection with the socket out of the chain of those that are expected. NULL: it is not there. */
+static struct connection *take_expected(struct http *http, int fd)
+{
+    struct connection *connection = NULL;
+    pthread_mutex_lock(&http->table_lock);
+    for (uint32_t *at = &http->first_expected; *at != NO_SLOT; at = &http->connections[*at].next_free)
+        if (http->connections[*at].fd == fd) {
+            connection = &http->connections[*at];
+            *at = connection->next_free;
+            break;
+        }
+    pthread_mutex_unlock(&http->table_lock);
+    return connection;
+}
+
+void connection_unexpect(struct http *http, int fd)
+{
+    struct connection *connection = take_expected(http, fd);
+    if (connection != NULL)
+        connection_closed(connection);
+}
+
+void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *connection = take_expected(http, info->connect_fd);
+    *socket_context = connection;
+    if (connection != NULL && watch_add(http, (uint32_t)(connection - http->connections)) != 0)
         log_warning("cannot watch a connection; if it breaks, waiting requests of it will not be told");
 }
 
@@ -107,11 +125,15 @@ void connection_closed(struct connection *connection)
     connection->generation++;
     pthread_mutex_unlock(&connection->lock);
 
+    if (atomic_exchange(&connection->leaving, false))
+        atomic_fetch_sub(&http->leaving_count, 1);
     pthread_mutex_lock(&http->table_lock);
     connection->next_free = http->first_free;
     http->first_free = (uint32_t)(connection - http->connections);
     pthread_mutex_unlock(&http->table_lock);
     atomic_fetch_sub(&http->connection_count, 1);
+    if (!atomic_load(&http->accepting))
+        watch_wake(http); /* there is room again */
 }
 
 void connection_set_carrier(struct connection *connection, struct carrier *carrier)

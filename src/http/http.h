@@ -31,6 +31,7 @@ struct http_options {
     size_t bodies_bytes_max; /* of all requests at one moment */
     size_t stream_bytes_max; /* written to a stream and not yet read by its client */
     unsigned connections_max;
+    unsigned address_connections_max; /* of one address; 0: half of all, and any number of loopback's */
     uint64_t idle_us;          /* a connection may stay open between requests */
     uint64_t head_us;          /* from the first byte of a request to the end of its header */
     uint64_t stall_us;         /* grace for a body or a response, beyond which it must move by... */

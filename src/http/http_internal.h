@@ -9,6 +9,7 @@
 #include "http/http.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -45,8 +46,10 @@ struct connection {
     uint64_t answered_keeps;   /* polling thread's: poller->keeps when it was answered last */
     int fd;                    /* -1: closed */
     uint32_t generation;
-    uint32_t next_free;   /* slot, while this one is free */
-    bool loopback;        /* the peer is on this host */
+    uint32_t next_free;   /* slot, while this one is free, or expected */
+    struct in6_addr address; /* the peer's, IPv4 mapped */
+    bool loopback;           /* the peer is on this host */
+    _Atomic bool leaving;    /* it has been ended to make room, and counts no more */
     _Atomic bool hung_up; /* the peer has closed its side */
     _Atomic bool drained; /* we have closed our reading side: a hang-up says nothing */
     _Atomic int phase;
@@ -99,7 +102,7 @@ struct http {
     struct MHD_Daemon *daemon;
     pthread_mutex_t listen_lock;
     int listener;   /* -1 once given up; under listen_lock */
-    bool accepting; /* the watcher looks at the listener; false while there are as many connections as may be */
+    _Atomic bool accepting; /* the watcher looks at the listener; false while there are as many connections as may be */
     uint16_t port;
 
     _Atomic bool refusing;
@@ -124,8 +127,9 @@ struct http {
     uint32_t slot_count;
     uint32_t slots_used; /* slots that ever had a tenant */
     uint32_t first_free;
+    uint32_t first_expected; /* chain of those that were accepted and not yet taken up by their polling threads */
     _Atomic size_t connection_count;
-    _Atomic size_t arriving; /* connections accepted and not yet taken up by their polling thread */
+    _Atomic size_t leaving_count; /* of them, those that are `leaving` */
 
     int watch_epoll;
     int watch_wake; /* eventfd */
@@ -136,6 +140,10 @@ struct http {
 /* connection.c: the table of connections. */
 void connection_table_init(struct http *http);
 void connection_table_deinit(struct http *http);
+/* Gives the socket that was accepted from `address` its place in the table. Returns: false when there is none. The watcher's. */
+bool connection_expect(struct http *http, int fd, const struct sockaddr *address);
+/* libmicrohttpd did not take it, and has closed it. */
+void connection_unexpect(struct http *http, int fd);
 void connection_opened(struct http *http, struct MHD_Connection *mhd, void **socket_context);
 void connection_closed(struct connection *connection);
 void connection_enter(struct connection *connection, enum phase phase, size_t bytes);
@@ -155,6 +163,8 @@ uint64_t poller_clock_ns(void);
 
 /* watch.c: hang-ups and time limits. */
 int watch_start(struct http *http) TL_MUST_USE;
+/* Has the watcher look whether there is room for those that wait at the listener. */
+void watch_wake(struct http *http);
 /* Ends the watcher's thread; connections can still be opened and closed. */
 void watch_end(struct http *http);
 /* The same, and gives back its descriptors: the polling threads must be gone. */
@@ -203,6 +213,15 @@ void intake_drop_body(struct carrier *carrier);
 /* response.c */
 enum MHD_Result response_queue(struct carrier *carrier);
 void response_refuse(struct carrier *carrier);
+
+/* crowd.c: who gets a place when there are few left. */
+enum crowd_answer { CROWD_COME, CROWD_REFUSED };
+/* Whether there is a place for one more, or a connection that could be ended for it. The watcher's. */
+bool crowd_has_room(const struct http *http);
+/* Makes room for one from the address, which may end another connection. The watcher's. */
+enum crowd_answer crowd_admit(struct http *http, const struct sockaddr *address);
+/* The address as IPv6. Returns: whether it is loopback's. */
+bool crowd_address(const struct sockaddr *address, struct in6_addr *ret_address);
 
 /* listen.c: the listening socket, and what comes in by it. */
 int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, char **ret_reason) TL_MUST_USE;

@@ -20,6 +20,10 @@
 
 enum { BACKLOG = 4096 };
 
+#define REFUSED                                                                             \
+    "as many connections are open as may be, and none of them is idle (--max-connections, " \
+    "--max-connections-per-address); close some, or try again later"
+
 static int fail(char **ret_reason, const char *host, uint16_t port, const char *why)
 {
     if (ret_reason != NULL && asprintf(ret_reason, "cannot listen on %s:%u: %s", host, port, why) < 0)
@@ -97,9 +101,29 @@ static int set_accepting(struct http *http, bool accepting)
     return epoll_ctl(http->watch_epoll, EPOLL_CTL_MOD, http->listener, &event) == 0 ? 0 : TL_ERR_IO;
 }
 
-static bool has_room(const struct http *http)
+/* With a word why, as far as it goes without waiting. */
+static void refuse(int fd)
 {
-    return atomic_load(&http->arriving) + atomic_load(&http->connection_count) < http->options.connections_max;
+    static const char body[] =
+        "{\"error\":{\"root_cause\":[{\"type\":\"limit_exceeded_exception\",\"reason\":\"" REFUSED "\"}],\"type\":"
+        "\"limit_exceeded_exception\",\"reason\":\"" REFUSED "\"},\"status\":429}";
+    char text[1024];
+    int len = snprintf(text, sizeof text,
+                       "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json; charset=UTF-8\r\nConnection: "
+                       "close\r\nContent-Length: %zu\r\n\r\n%s",
+                       sizeof body - 1, body);
+    (void)!send(fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)shutdown(fd, SHUT_WR);
+    close(fd);
+}
+
+/* Hands a connection that was accepted to a polling thread, or refuses it. */
+static void take_in(struct http *http, int fd, const struct sockaddr *address, socklen_t len)
+{
+    if (crowd_admit(http, address) != CROWD_COME || !connection_expect(http, fd, address))
+        refuse(fd);
+    else if (MHD_add_connection(http->daemon, fd, address, len) != MHD_YES) /* it has closed it */
+        connection_unexpect(http, fd);
 }
 
 /* Requires: listen_lock. Returns: whether there may be more. */
@@ -109,9 +133,7 @@ static bool accept_one(struct http *http)
     socklen_t len = sizeof address;
     int fd = accept4(http->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-        atomic_fetch_add(&http->arriving, 1);
-        if (MHD_add_connection(http->daemon, fd, (struct sockaddr *)&address, len) != MHD_YES) /* it has closed it */
-            atomic_fetch_sub(&http->arriving, 1);
+        take_in(http, fd, (struct sockaddr *)&address, len);
         return true;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -137,7 +159,7 @@ void listen_accept(struct http *http)
     pthread_mutex_lock(&http->listen_lock);
     bool more = http->listener >= 0;
     for (int i = 0; more && i < AT_ONCE; i++) {
-        more = has_room(http);
+        more = crowd_has_room(http);
         if (!more)
             (void)set_accepting(http, false);
         else
@@ -149,7 +171,7 @@ void listen_accept(struct http *http)
 void listen_again(struct http *http)
 {
     pthread_mutex_lock(&http->listen_lock);
-    if (http->listener >= 0 && !http->accepting && has_room(http))
+    if (http->listener >= 0 && !http->accepting && crowd_has_room(http))
         (void)set_accepting(http, true);
     pthread_mutex_unlock(&http->listen_lock);
 }

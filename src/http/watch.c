@@ -160,16 +160,33 @@ static void warn_when_full(struct http *http, bool *warned)
 {
     bool full = atomic_load(&http->connection_count) >= http->options.connections_max;
     if (full && !*warned)
-        log_warning("%u connections are open, the limit (--max-connections); further ones wait",
-                    http->options.connections_max);
+        log_warning(
+            "%u connections are open, the limit (--max-connections); the idlest make room, and where there are none "
+            "further ones wait",
+            http->options.connections_max);
     *warned = full;
+}
+
+void watch_wake(struct http *http)
+{
+    ssize_t written = write(http->watch_wake, &(uint64_t){1}, sizeof(uint64_t));
+    INSIST(written == sizeof(uint64_t));
+}
+
+static void woken(struct http *http)
+{
+    uint64_t times;
+    (void)!read(http->watch_wake, &times, sizeof times);
+    listen_again(http);
 }
 
 static void take_event(struct http *http, uint64_t name)
 {
     if (name == WATCH_LISTENER)
         listen_accept(http);
-    else if (name != WATCH_WAKE)
+    else if (name == WATCH_WAKE)
+        woken(http);
+    else
         hang_up(http, name);
 }
 
@@ -215,8 +232,7 @@ void watch_end(struct http *http)
     if (!http->watching)
         return;
     atomic_store(&http->stopping, true);
-    ssize_t written = write(http->watch_wake, &(uint64_t){1}, sizeof(uint64_t));
-    INSIST(written == sizeof(uint64_t));
+    watch_wake(http);
     pthread_join(http->watcher, NULL);
     http->watching = false;
 }
