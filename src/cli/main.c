@@ -7,6 +7,7 @@
 #include "api/request/suggest.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/shown.h"
 
 static const struct {
     const char *name;
@@ -68,7 +69,7 @@ static const char *meant(const char *name)
 static int unknown(const char *name)
 {
     const char *nearest = meant(name);
-    fprintf(stderr, "tidelock: there is no command '%s'", name);
+    fprintf(stderr, "tidelock: there is no command '%s'", shown(name));
     if (nearest != NULL)
         fprintf(stderr, "; did you mean '%s'?", nearest);
     fprintf(stderr, "\n\n");

@@ -16,6 +16,7 @@
 #include "base/stack.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/private_dir.h"
 #include "http/http.h"
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"debug", "info", "warning", "error"};
@@ -270,6 +271,7 @@ static int server_open(struct server *server, struct serve_options *o)
     int r = store_open_rocks(&o->store, &server->store, &reason);
     if (r != 0)
         return complain(r, o->data, reason);
+    private_dir_tighten(o->data);
     if ((r = core_open(server->store, &o->limits, &server->core)) != 0)
         return complain(r, "cannot read the state", NULL);
     if ((r = journal_open_local(server->core, server->store, &o->journal, &server->journal)) != 0)
@@ -429,6 +431,7 @@ int command_serve(int argc, char **argv)
     sigset_t signals = stop_signals();
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    private_dir_begin();
     raise_file_limit();
     fit_connections(&o.http);
     tune_allocator();

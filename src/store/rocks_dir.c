@@ -64,7 +64,7 @@ static int is_vacant(const char *path, char **ret_reason)
 /* Writes FORMAT under another name first: it is there whole or not at all. */
 static int create_format(const char *new_path, const char *path, char **ret_reason)
 {
-    int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail_errno(ret_reason, "create", new_path);
     char text[FORMAT_BYTES_MAX];
@@ -94,7 +94,7 @@ int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
 /* Opens the directory, making it where that is wanted, and locks it. */
 static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
-    if (!read_only && mkdir(dir->path, 0777) != 0 && errno != EEXIST)
+    if (!read_only && mkdir(dir->path, 0700) != 0 && errno != EEXIST)
         return fail_errno(ret_reason, "create the data directory", dir->path);
     dir->lock_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir->lock_fd < 0)
@@ -153,7 +153,7 @@ static int missing_format(struct rocks_dir *dir, bool read_only, char **ret_reas
 static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO has nothing to tell */
     if (fd < 0 && errno == ENOENT)
         return missing_format(dir, read_only, ret_reason);
     if (fd < 0)
@@ -171,7 +171,7 @@ static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
 static int open_synced(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "SYNCED");
-    dir->synced_fd = open(path, read_only ? O_RDONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    dir->synced_fd = open(path, read_only ? O_RDONLY | O_CLOEXEC | O_NONBLOCK : O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     return dir->synced_fd < 0 && !read_only ? fail_errno(ret_reason, "open", path) : 0;
 }
 
