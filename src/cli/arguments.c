@@ -148,7 +148,10 @@ static bool check_option(const struct argp *argp, const char *program, const cha
     }
     struct slice name = slice_make(word + 2, strcspn(word + 2, "="));
     option = find_option(argp, name);
-    if (option == NULL && !is_for_argp(argp, name))
+    /* What other programs call an option is not the beginning of another one's name: --host is not --host-name. */
+    const struct argp_option *theirs = find_synonym(argp, name);
+    bool exact = option != NULL && strlen(option->name) == name.len;
+    if (!exact && ((theirs != NULL && theirs != option) || (option == NULL && !is_for_argp(argp, name))))
         refuse_option(argp, program, name);
     return option != NULL && option->arg != NULL && name.data[name.len] == '\0';
 }

@@ -48,8 +48,6 @@ struct server {
     struct http *http;
 };
 
-/* A smaller one would have no room for a session. */
-#define BODY_BYTES_MIN ((size_t)1 << 10)
 /* What the smallest documents take. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
 
@@ -147,8 +145,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_RESERVE: o->journal.reserve_bytes = arguments_size(state, "reserve", text); break;
     case OPTION_MAX_BODY:
         o->http.body_bytes_max = arguments_size(state, "max-body", text);
-        if (o->http.body_bytes_max < BODY_BYTES_MIN)
-            arguments_error(state, "--max-body: at least 1k");
+        if (o->http.body_bytes_max == 0)
+            arguments_error(state, "--max-body: at least 1 byte");
         break;
     case OPTION_MAX_CONNECTIONS:
         o->http.connections_max = (unsigned)arguments_number(state, "max-connections", text, 1, 1000000);

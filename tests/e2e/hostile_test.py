@@ -7,12 +7,17 @@ answered, that nobody's data has changed, and that the server answers others mea
 """
 import json
 import os
+import shutil
 import socket
+import stat
+import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from server import PROGRAM, Server  # noqa: E402
 
 
 def head_of(method, path, headers=(), body=b"", host="localhost"):
@@ -203,6 +208,271 @@ class Ambiguous(Hostile):
                     pass
                 self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 400 "), answer)
         self.assertEqual(self.server.ask("HEAD", "/smuggled")[0], 404)
+
+
+class Crowds(unittest.TestCase):
+    """Connections that ask nothing: they make room for those who do."""
+
+    def dial(self, server, source="127.0.0.1"):
+        return socket.create_connection(("127.0.0.1", server.port), 10, source_address=(source, 0))
+
+    def answered(self, server, source="127.0.0.1"):
+        with self.dial(server, source) as s:
+            s.settimeout(10)
+            s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return Reply(s.recv(65536)).status
+
+    def is_open(self, s):
+        s.setblocking(False)
+        try:
+            return s.recv(1) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def test_idle_ones_make_room(self):
+        with Server("--max-connections", "200") as server:
+            session = server.must("POST", "/_session", {"ttl": "1h", "name": "attached"})["session"]
+            line = self.dial(server)
+            line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
+            self.assertIn(b" 200 ", line.recv(65536))
+            crowd = [self.dial(server) for _ in range(400)]
+            for _ in range(20):
+                begin = time.monotonic()
+                self.assertEqual(self.answered(server), 200)
+                self.assertLess(time.monotonic() - begin, 10)
+            deadline = time.monotonic() + 20
+            while sum(map(self.is_open, crowd)) > 200 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertLessEqual(sum(map(self.is_open, crowd)), 200)
+            self.assertTrue(self.is_open(line), "an attached session keeps its place")
+            server.hang_up()  # which was the idlest of all, and is gone
+            self.assertEqual(server.ask("GET", "/_session/" + session)[0], 200)
+            for s in crowd:
+                s.close()
+            line.close()
+
+    def test_one_address(self):
+        with Server("--max-connections", "200", "--max-connections-per-address", "20") as server:
+            others = [self.dial(server, "127.0.0.2") for _ in range(10)]
+            crowd = [self.dial(server) for _ in range(100)]
+            self.assertEqual(self.answered(server), 200)
+            deadline = time.monotonic() + 20
+            while sum(map(self.is_open, crowd)) > 20 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertLessEqual(sum(map(self.is_open, crowd)), 20)
+            self.assertEqual(sum(map(self.is_open, others)), 10, "the limit is each address's own")
+            for s in crowd + others:
+                s.close()
+
+    def test_busy_ones_stay(self):
+        """Nobody is ended who waits for an answer; one too many is told."""
+        with Server("--max-connections", "200", "--max-connections-per-address", "5") as server:
+            holder = server.must("POST", "/_session", {"ttl": "1h"})["session"]
+            server.must("POST", "/_lock", {"session": holder, "locks": [{"mode": "exclusive", "index": "i"}]})
+            server.hang_up()
+            waiting = []
+            for _ in range(5):
+                s = self.dial(server)
+                s.sendall(head_of("PUT", "/i/_doc/1?timeout=60s", ["Content-Type: application/json"], b"{}"))
+                waiting.append(s)
+            deadline = time.monotonic() + 20
+            while True:
+                with self.dial(server) as s:
+                    answer = s.recv(65536)
+                    if answer or time.monotonic() > deadline:
+                        break
+            reply = Reply(answer)
+            self.assertEqual(reply.status, 429, answer)
+            self.assertIn("--max-connections-per-address", reply.json()["error"]["reason"])
+            self.assertTrue(all(map(self.is_open, waiting)))
+            with self.dial(server, "127.0.0.3") as s:
+                s.sendall(head_of("POST", "/_unlock", ["Content-Type: application/json"], json.dumps({"session": holder}).encode()))
+                self.assertEqual(Reply(s.recv(65536)).status, 200)
+            for s in waiting:
+                s.setblocking(True)
+                s.settimeout(20)
+                self.assertIn(Reply(s.recv(65536)).status, (200, 201))
+                s.close()
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.data = tempfile.mkdtemp(prefix="tidelock-hostile-")
+        os.chmod(self.data, 0o755)
+
+    def tearDown(self):
+        shutil.rmtree(self.data, ignore_errors=True)
+        for path in (self.data + ".log", self.data + "-new.log"):
+            if os.path.exists(path):
+                os.unlink(path)
+        shutil.rmtree(self.data + "-new", ignore_errors=True)
+
+    def modes(self, top):
+        found = {stat.S_IMODE(os.stat(top).st_mode): [top]}
+        for folder, folders, files in os.walk(top):
+            for name in folders + files:
+                path = os.path.join(folder, name)
+                found.setdefault(stat.S_IMODE(os.stat(path).st_mode), []).append(path)
+        return found
+
+    def test_only_the_owner_reads(self):
+        old = os.umask(0)
+        try:
+            with Server(data=self.data + "-new") as server:
+                server.must("PUT", "/i/_doc/1", {"a": 1})
+                self.assertEqual(set(self.modes(server.data)), {0o700, 0o600})
+        finally:
+            os.umask(old)
+
+    def test_what_was_open_is_closed(self):
+        with Server(data=self.data) as server:
+            server.must("PUT", "/i/_doc/1", {"a": 1})
+        for mode, paths in self.modes(self.data).items():
+            for path in paths:
+                os.chmod(path, 0o755 if mode & 0o100 else 0o644)
+        with Server(data=self.data) as server:
+            self.assertEqual(set(self.modes(self.data)), {0o700, 0o600})
+            self.assertIn("is its owner's alone now", server.errors())
+            self.assertEqual(server.ask("GET", "/i/_doc/1")[0], 200)
+
+    def test_no_files_for_scripts(self):
+        """A FIFO, a folder, a device, a socket with the name of a script: passed over; the others are there."""
+        scripts = os.path.join(self.data, "scripts")
+        os.mkdir(scripts)
+        os.mkfifo(os.path.join(scripts, "fifo.groovy"))
+        os.mkdir(os.path.join(scripts, "folder.groovy"))
+        os.symlink("/dev/zero", os.path.join(scripts, "zero.painless"))
+        os.symlink(os.path.join(scripts, "fifo.groovy"), os.path.join(scripts, "link.groovy"))
+        with open(os.path.join(scripts, "good.groovy"), "w", encoding="utf-8") as file:
+            file.write("ctx._source.a = 7")
+        with Server(data=self.data) as server:
+            server.must("PUT", "/i/t/1", {"a": 1})
+            server.must("POST", "/i/t/1/_update", {"script": {"lang": "groovy", "file": "good"}})
+            self.assertEqual(server.must("GET", "/i/t/1")["_source"]["a"], 7)
+            self.assertIn("fifo.groovy cannot be read", server.errors())
+
+    def test_fifos_among_the_data(self):
+        os.mkfifo(os.path.join(self.data, "FORMAT"))
+        run = subprocess.run([PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("FORMAT", run.stderr)
+
+
+class Options(unittest.TestCase):
+    """Every number and size an option may have is in its range, or refused with the range; none ends the program."""
+
+    NUMBERS = ("max-connections", "max-connections-per-address", "max-sessions", "script-steps", "script-depth", "threads", "workers")
+    SIZES = ("cache", "write-buffer", "reserve", "max-body", "script-memory")
+    TIMES = ("history", "idle-timeout", "grace")
+
+    def serve(self, option, value):
+        data = tempfile.mkdtemp(prefix="tidelock-hostile-")
+        try:
+            run = subprocess.Popen([PROGRAM, "serve", "--data", data, "--listen", "127.0.0.1:0", "--%s=%s" % (option, value)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            line = run.stdout.readline()
+            if line:
+                run.terminate()
+            _, errors = run.communicate(timeout=60)
+            return bool(line), run.returncode, errors
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+
+    def test_refused(self):
+        for values, options in ((("-1", "0", "1x", "1e3", "NaN", "99999999999999999999", "4294967297"), self.NUMBERS),
+                                (("-1", "1x", "NaN", "16777216t", "99999999999999999999"), self.SIZES),
+                                (("-1s", "1", "1e3s", "NaN", "213503982334601d", "36501d"), self.TIMES)):
+            for option in options:
+                for value in values:
+                    with self.subTest(option=option, value=value):
+                        ready, status, errors = self.serve(option, value)
+                        self.assertFalse(ready)
+                        self.assertEqual(status, 64, errors)
+                        self.assertIn("--" + option, errors)
+
+    def test_extremes(self):
+        for option, value in (("workers", "65"), ("workers", "256"), ("threads", "256"), ("max-connections", "1"), ("max-body", "1k"),
+                              ("cache", "0"), ("write-buffer", "1"), ("history", "0"), ("history", "36500d"), ("idle-timeout", "36500d"),
+                              ("script-depth", "1000"), ("max-connections-per-address", "1000000")):
+            with self.subTest(option=option, value=value):
+                ready, status, errors = self.serve(option, value)
+                self.assertTrue(ready, errors)
+                self.assertEqual(status, 0, errors)
+
+
+class Numbers(Hostile):
+    def test_what_is_no_number(self):
+        self.server.must("PUT", "/n/_doc/1", {"a": 1, "d": "2020-01-01"})
+        for word in ("NaN", "nan", "Infinity", "-inf", "0x10", "1e999", "", " 5"):
+            for body in ({"size": word}, {"from": word}, {"min_score": word}, {"terminate_after": word},
+                         {"query": {"match_all": {"boost": word}}}, {"query": {"bool": {"boost": word, "must": []}}},
+                         {"query": {"function_score": {"weight": word}}}, {"query": {"term": {"a": word}}},
+                         {"sort": [{"a": {"missing": word}}]}, {"aggs": {"t": {"terms": {"field": "a", "size": word}}}}):
+                if word == "" and "term" in body.get("query", {}):
+                    continue
+                status, reply = self.server.ask("POST", "/n/_search", body)
+                self.assertEqual(status, 400, (body, reply))
+            for query in ("size", "from"):
+                status, reply = self.server.ask("GET", "/n/_search?%s=%s" % (query, word.replace(" ", "%20")))
+                self.assertEqual(status, 400, (query, word, reply))
+        self.alive()
+
+    def test_dates_of_many_digits(self):
+        """Each component, as often as a format may have it, with as many digits."""
+        for i, letter in enumerate("yuMdDHhkKmsS"):
+            for count in (3, 10, 19, 25, 60):
+                name = "/dates-%d-%d" % (i, count)
+                mapping = {"mappings": {"properties": {"d": {"type": "date", "format": letter * count}}}}
+                status, reply = self.server.ask("PUT", name, mapping)
+                if status == 400:
+                    continue
+                self.assertEqual(status, 200, reply)
+                for digit in "19":
+                    status, reply = self.server.ask("PUT", name + "/_doc/1", {"d": digit * count})
+                    self.assertIn(status, (200, 201, 400), reply)
+                self.server.ask("POST", name + "/_search", {"query": {"range": {"d": {"gte": "9" * count + "||+999999y"}}}})
+                self.server.must("DELETE", name)
+        self.alive()
+
+
+class Terminals(Hostile):
+    """Names that a terminal would obey: ESC, a CSI of C1, marks that turn the direction of writing, line breaks."""
+
+    EVIL = "e\x1b[2Jv\x9bil\u202etxt\u2066\n\u200b\\"
+    SHOWN = r"e\033[2Jv\302\233il\342\200\256txt\342\201\246\n\342\200\213\\"
+
+    def tool(self, *arguments):
+        run = subprocess.run([PROGRAM, *arguments], capture_output=True, timeout=60, env=dict(os.environ, TIDELOCK_URL=self.server.url))
+        return run.returncode, (run.stdout + run.stderr).decode("utf-8")
+
+    def harmless(self, text):
+        self.assertEqual([c for c in text if (ord(c) < 32 and c != "\n") or 0x7f <= ord(c) < 0xa0 or c in "\u202e\u2066\u200b"], [], text)
+        return text
+
+    def test_all_commands(self):
+        self.server.must("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        self.server.must("PUT", "/tree/_doc/1", {"path": "/" + self.EVIL, "name": self.EVIL, "owner": self.EVIL, "mode": self.EVIL, "type": "file"})
+        session = self.server.must("POST", "/_session", {"ttl": "1h", "name": self.EVIL})["session"]
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "tree", "path": "/" + self.EVIL}]})
+        self.addCleanup(self.server.ask, "DELETE", "/_session/" + session)
+        for arguments in (("ls", "tree"), ("ls", "--full", "tree:/"), ("locks",), ("status",)):
+            status, text = self.tool(*arguments)
+            self.harmless(text)
+            if status == 0:
+                self.assertIn(self.SHOWN, text, arguments)
+        status, text = self.tool("lock", "tree", "--wait", "0s", "--", "true")
+        self.assertEqual(status, 75, text)
+        self.assertIn("held by " + self.SHOWN, self.harmless(text))
+        for arguments in (("ls", self.EVIL), ("lock", self.EVIL, "--", "true"), ("ls", "tree:/nothing" + self.EVIL), (self.EVIL,)):
+            status, text = self.tool(*arguments)
+            self.harmless(text)
+        for path in ("/_cat/locks?v", "/_cat/sessions?v"):
+            response = self.server.request("GET", path)
+            self.harmless(response.body.decode("utf-8"))
+        self.server.must("DELETE", "/_session/%s?force=true" % session)
+        self.harmless(self.server.errors())
 
 
 if __name__ == "__main__":
