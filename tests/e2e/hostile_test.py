@@ -266,6 +266,15 @@ class Crowds(unittest.TestCase):
             for s in crowd + others:
                 s.close()
 
+    def waiters(self, server):
+        """How many wait for locks, asked from another address."""
+        with self.dial(server, "127.0.0.3") as s:
+            s.sendall(head_of("GET", "/_lock", ["Connection: close"]))
+            answer = b""
+            while part := s.recv(65536):
+                answer += part
+        return sum(len(lock["waiters"]) for lock in Reply(answer).json()["locks"])
+
     def test_busy_ones_stay(self):
         """Nobody is ended who waits for an answer; one too many is told."""
         with Server("--max-connections", "200", "--max-connections-per-address", "5") as server:
@@ -277,12 +286,12 @@ class Crowds(unittest.TestCase):
                 s = self.dial(server)
                 s.sendall(head_of("PUT", "/i/_doc/1?timeout=60s", ["Content-Type: application/json"], b"{}"))
                 waiting.append(s)
-            deadline = time.monotonic() + 20
-            while True:
-                with self.dial(server) as s:
-                    answer = s.recv(65536)
-                    if answer or time.monotonic() > deadline:
-                        break
+            deadline = time.monotonic() + 60
+            while self.waiters(server) < 5:
+                self.assertLess(time.monotonic(), deadline, "all wait for the lock")
+                time.sleep(0.05)
+            with self.dial(server) as s:
+                answer = s.recv(65536)
             reply = Reply(answer)
             self.assertEqual(reply.status, 429, answer)
             self.assertIn("--max-connections-per-address", reply.json()["error"]["reason"])
