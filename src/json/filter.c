@@ -177,26 +177,40 @@ void json_filter_source(struct buf *buf, yyjson_val *source, const struct json_f
  * `filter_path`. What is left of a pattern at some depth is a tail of it; the tails alive at one depth are a
  * stretch of one stack, with no tail twice, so the work at each name is at most the length of the patterns.
  */
+struct tail {
+    struct slice text;
+    size_t place; /* of its start, counted through all patterns */
+};
+
 struct path_filter {
     struct buf *out;
-    struct slice *tails;
+    struct tail *tails;
     size_t count;
     size_t capacity;
+    uint64_t *marks; /* by place: the name at which the tail was pushed last */
+    uint64_t names;  /* met so far */
     bool exclude;
     enum dialect dialect;
 };
 
-static void push_tail(struct path_filter *f, size_t begin, struct slice tail)
+/* Returns: false when this name has the tail already. */
+static bool push_tail(struct path_filter *f, struct tail tail)
 {
-    for (size_t i = begin; i < f->count; i++) {
-        if (f->tails[i].data == tail.data && f->tails[i].len == tail.len)
-            return;
-    }
+    if (f->marks[tail.place] == f->names)
+        return false;
+    f->marks[tail.place] = f->names;
     if (f->count == f->capacity) {
         f->capacity = f->capacity == 0 ? 32 : f->capacity * 2;
         f->tails = mem_realloc(f->tails, f->capacity * sizeof *f->tails);
     }
     f->tails[f->count++] = tail;
+    return true;
+}
+
+static struct tail tail_from(struct tail tail, size_t offset)
+{
+    struct slice text = slice_from_offset(tail.text, offset);
+    return (struct tail){text, tail.place + (tail.text.len - text.len)};
 }
 
 /* The first name of a tail; a dot behind a backslash is part of it. */
@@ -210,19 +224,24 @@ static struct slice first_name(struct slice tail)
 }
 
 /* Moves one tail over a name. Returns: whether the pattern ends here: all of the value is meant. */
-static bool step_tail(struct path_filter *f, size_t begin, struct slice tail, struct slice name)
+static bool step_tail(struct path_filter *f, struct tail tail, struct slice name)
 {
-    struct slice first = first_name(tail);
-    struct slice rest = slice_from_offset(tail, first.len + 1);
-    if (slice_is(first, "**")) {
-        push_tail(f, begin, tail);
-        return rest.len == 0 || step_tail(f, begin, rest, name);
+    struct slice first = first_name(tail.text);
+    struct tail rest = tail_from(tail, first.len + 1);
+    while (slice_is(first, "**")) { /* it may take the name, and may take nothing */
+        if (rest.text.len == 0)
+            return true;
+        if (!push_tail(f, tail))
+            return false; /* what is behind it has been looked at, too */
+        tail = rest;
+        first = first_name(tail.text);
+        rest = tail_from(tail, first.len + 1);
     }
     if (!json_wildcard(first, name))
         return false;
-    if (rest.len == 0 || slice_is(rest, "**"))
+    if (rest.text.len == 0 || slice_is(rest.text, "**"))
         return true;
-    push_tail(f, begin, rest);
+    (void)push_tail(f, rest);
     return false;
 }
 
@@ -235,8 +254,9 @@ static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_va
     size_t before = f->out->len;
     size_t own = f->count;
     bool whole = false;
+    f->names++;
     for (size_t i = begin; i < end && !whole; i++)
-        whole = step_tail(f, own, f->tails[i], json_slice(key));
+        whole = step_tail(f, f->tails[i], json_slice(key));
     bool untouched = f->count == own;
     bool written = false;
     if (f->exclude ? !whole : whole || !untouched) {
@@ -291,11 +311,17 @@ static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t b
 static void run_path_filter(struct buf *buf, yyjson_val *value, const struct slice *patterns, size_t count,
                             bool exclude, enum dialect dialect)
 {
-    struct path_filter f = {.out = buf, .exclude = exclude, .dialect = dialect};
+    struct path_filter f = {.out = buf, .exclude = exclude, .dialect = dialect, .names = 1};
+    size_t places = 0;
+    for (size_t i = 0; i < count; i++)
+        places += patterns[i].len + 1;
+    f.marks = mem_zalloc(places * sizeof *f.marks);
+    places = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_exclude = patterns[i].len > 0 && patterns[i].data[0] == '-';
         if (is_exclude == exclude)
-            push_tail(&f, 0, slice_from_offset(patterns[i], exclude));
+            (void)push_tail(&f, (struct tail){slice_from_offset(patterns[i], exclude), places});
+        places += patterns[i].len + 1;
     }
     bool scalar = !yyjson_is_obj(value) && !yyjson_is_arr(value);
     size_t before = buf->len;
@@ -306,6 +332,7 @@ static void run_path_filter(struct buf *buf, yyjson_val *value, const struct sli
         buf_lit(buf, "{}");
     }
     mem_free(f.tails);
+    mem_free(f.marks);
 }
 
 static bool has_kind(const struct slice *patterns, size_t count, bool exclude)

@@ -368,8 +368,17 @@ static int add_to_bucket(const struct aggregator *aggregator, const struct aggre
     return bucket->below != NULL ? aggregator_add(bucket->below, subject, arena, ret_problem) : 0;
 }
 
-static bool seen_before(const struct value *values, size_t at)
+/* Which values of a document came before, so that each counts once: compared while they are few, then by hashing. */
+#define SEEN_FEW 16
+
+static bool seen_before(struct map *seen, const struct value *values, size_t count, size_t at)
 {
+    if (count > SEEN_FEW) {
+        bool before = map_get(seen, value_bytes(&values[at])) != NULL;
+        if (!before)
+            map_put(seen, value_bytes(&values[at]), seen);
+        return before;
+    }
     for (size_t i = 0; i < at; i++) {
         if (value_compare(&values[i], &values[at]) == 0)
             return true;
@@ -402,22 +411,22 @@ static int add_values(const struct aggregator *aggregator, const struct aggregat
     size_t count = field == NULL ? own_value(subject, own_field(aggregation->field), &own)
                                  : subject_field(subject, field, &values);
     bool buckets = aggregation->kind == AGGREGATION_TERMS || aggregation->kind == AGGREGATION_CARDINALITY;
-    for (size_t i = 0; i < count; i++) {
-        bool again = (buckets || values[i].kind == VALUE_BYTES) && seen_before(values, i);
-        if (again)
+    struct map seen = MAP_INIT;
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0 && account_take(subject->account, 20); i++) {
+        bool once = buckets || values[i].kind == VALUE_BYTES;
+        if (once && seen_before(&seen, values, count, i))
             continue;
         double number = number_of(field, &values[i]);
         metric->values++;
         metric->sum += number;
         metric->low = number < metric->low ? number : metric->low;
         metric->high = number > metric->high ? number : metric->high;
-        if (!buckets)
-            continue;
-        int r = add_to_bucket(aggregator, aggregation, metric, field, &values[i], subject, arena, ret_problem);
-        if (r != 0)
-            return r;
+        if (buckets)
+            r = add_to_bucket(aggregator, aggregation, metric, field, &values[i], subject, arena, ret_problem);
     }
-    return 0;
+    map_deinit(&seen);
+    return r;
 }
 
 int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,

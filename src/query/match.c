@@ -148,7 +148,8 @@ static bool match_pattern(const struct matcher *matcher, struct subject *subject
     struct value *values = NULL;
     size_t count = subject_field(subject, matcher->field, &values);
     for (size_t i = 0; i < count; i++) {
-        if (values[i].kind == VALUE_BYTES && matcher->pattern.fits(matcher->pattern.pattern, values[i].bytes))
+        if (values[i].kind == VALUE_BYTES &&
+            matcher->pattern.fits(matcher->pattern.pattern, values[i].bytes, subject->account))
             return true;
     }
     return false;

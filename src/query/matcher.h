@@ -8,6 +8,7 @@
 #ifndef TL_QUERY_MATCHER_H
 #define TL_QUERY_MATCHER_H
 
+#include "base/account.h"
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
 #include "query/node.h"
@@ -87,7 +88,7 @@ struct matcher {
         } range; /* RANGE, SEQ_NO */
         struct {
             const struct pattern *pattern;
-            bool (*fits)(const struct pattern *pattern, struct slice text);
+            bool (*fits)(const struct pattern *pattern, struct slice text, struct account *account);
             struct slice prefix; /* what every value that fits begins with */
         } pattern;
         struct {
@@ -134,6 +135,7 @@ struct subject {
     int error;                     /* fatal, of parsing the source */
     struct problem *problem;       /* of a script that failed; in `problems` */
     struct arena *problems;
+    struct account *account; /* of the search; NULL: none */
 };
 
 /* The values of one field, read once a document. */
@@ -218,10 +220,11 @@ struct query *lucene_parse_simple(struct arena *arena, const struct query *query
 /* --- Patterns ---------------------------------------------------------------------------------------------
  */
 
-bool pattern_wildcard(const struct pattern *pattern, struct slice text);
-bool pattern_prefix(const struct pattern *pattern, struct slice text);
-bool pattern_fuzzy(const struct pattern *pattern, struct slice text);
-bool pattern_regexp(const struct pattern *pattern, struct slice text);
+/* Each draws on the account, which may be NULL; once that is over the result means nothing. */
+bool pattern_wildcard(const struct pattern *pattern, struct slice text, struct account *account);
+bool pattern_prefix(const struct pattern *pattern, struct slice text, struct account *account);
+bool pattern_fuzzy(const struct pattern *pattern, struct slice text, struct account *account);
+bool pattern_regexp(const struct pattern *pattern, struct slice text, struct account *account);
 /* `case_insensitive` folds ASCII letters. */
 const struct pattern *pattern_new(struct arena *arena, struct slice text, bool case_insensitive);
 const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, unsigned edits, unsigned prefix_length,

@@ -56,8 +56,9 @@ const struct pattern *pattern_new_fuzzy(struct arena *arena, struct slice text, 
     return pattern;
 }
 
-bool pattern_prefix(const struct pattern *pattern, struct slice text)
+bool pattern_prefix(const struct pattern *pattern, struct slice text, struct account *account)
 {
+    (void)account_take(account, pattern->text.len / 16);
     if (!pattern->case_insensitive)
         return slice_starts_with(text, pattern->text);
     size_t i = 0, j = 0;
@@ -68,12 +69,47 @@ bool pattern_prefix(const struct pattern *pattern, struct slice text)
     return true;
 }
 
-/* '*' any characters, '?' one, '\' takes the next one as it is. Greedy with one place to come back to. */
-bool pattern_wildcard(const struct pattern *pattern, struct slice text)
+/* Pieces between stars that stand for themselves are found by memmem, which is linear whatever they are. */
+static bool literal_wildcard(struct slice pattern, struct slice text)
 {
+    size_t star = slice_find_byte(pattern, '*');
+    struct slice head = slice_make(pattern.data, star);
+    if (!slice_starts_with(text, head) || star == pattern.len)
+        return text.len == head.len && slice_starts_with(text, head);
+    text = slice_from_offset(text, head.len);
+    for (;;) {
+        pattern = slice_from_offset(pattern, star + 1);
+        star = slice_find_byte(pattern, '*');
+        struct slice piece = slice_make(pattern.data, star);
+        if (star == pattern.len) /* the last one stands at the end */
+            return piece.len <= text.len &&
+                   (piece.len == 0 || memcmp(text.data + text.len - piece.len, piece.data, piece.len) == 0);
+        const char *at = piece.len == 0 ? text.data : memmem(text.data, text.len, piece.data, piece.len);
+        if (at == NULL)
+            return false;
+        text = slice_from_offset(text, (size_t)(at - text.data) + piece.len);
+    }
+}
+
+static bool is_literal(const struct pattern *pattern)
+{
+    struct slice text = pattern->text;
+    return !pattern->case_insensitive && memchr(text.data, '?', text.len) == NULL &&
+           memchr(text.data, '\\', text.len) == NULL;
+}
+
+/* '*' any characters, '?' one, '\' takes the next one as it is. Greedy with one place to come back to. */
+bool pattern_wildcard(const struct pattern *pattern, struct slice text, struct account *account)
+{
+    if (text.len > 0 && pattern->text.len > 0 && is_literal(pattern)) {
+        (void)account_take(account, (text.len + pattern->text.len) / 4);
+        return literal_wildcard(pattern->text, text);
+    }
     struct slice p = pattern->text;
     size_t i = 0, j = 0, star = SIZE_MAX, star_text = 0;
     while (j < text.len) {
+        if (!account_take(account, 4))
+            return false;
         size_t p_next = i, t_next = j;
         bool literal = false;
         uint32_t want = i < p.len ? next_point(p, &p_next) : 0;
@@ -155,7 +191,7 @@ static unsigned distance(const uint32_t *a, size_t a_count, const uint32_t *b, s
     return rows[a_count % 3][b_count];
 }
 
-bool pattern_fuzzy(const struct pattern *pattern, struct slice text)
+bool pattern_fuzzy(const struct pattern *pattern, struct slice text, struct account *account)
 {
     uint32_t a[FUZZY_POINTS_MAX], b[FUZZY_POINTS_MAX];
     if (pattern->text.len > FUZZY_POINTS_MAX || text.len > FUZZY_POINTS_MAX * 4u)
@@ -165,6 +201,7 @@ bool pattern_fuzzy(const struct pattern *pattern, struct slice text)
         if (i >= b_count || a[i] != b[i])
             return false;
     }
+    (void)account_take(account, a_count * b_count);
     size_t apart = a_count > b_count ? a_count - b_count : b_count - a_count;
     return apart <= pattern->edits &&
            distance(a, a_count, b, b_count, pattern->transpositions, pattern->edits) <= pattern->edits;

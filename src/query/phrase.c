@@ -7,6 +7,8 @@
  */
 #include "query/phrase.h"
 
+#include "base/account.h"
+#include "base/stack.h"
 #include "mapping/analysis.h"
 #include "json/path.h"
 
@@ -46,8 +48,9 @@ static bool take_value(void *context, yyjson_val *leaf)
     return text->count < PHRASE_TOKENS_MAX;
 }
 
-static bool token_fits(const struct matcher *matcher, size_t place, struct slice token)
+static bool token_fits(struct account *account, const struct matcher *matcher, size_t place, struct slice token)
 {
+    (void)account_take(account, 1 + token.len / 16);
     bool prefix = matcher->phrase.last_is_prefix && place + 1 == matcher->phrase.count;
     return prefix ? slice_starts_with(token, matcher->phrase.tokens[place])
                   : slice_equal(token, matcher->phrase.tokens[place]);
@@ -59,13 +62,17 @@ static bool place_from(const struct matcher *matcher, const struct phrase_text *
 {
     if (place == matcher->phrase.count)
         return true;
+    if (stack_short()) /* a phrase of very many words, all of which fit where they are tried */
+        return false;
     int64_t slop = matcher->phrase.slop;
     for (size_t i = 0; i < text->count; i++) {
+        if (!account_take(text->subject->account, 1))
+            return false;
         int64_t shift = (int64_t)text->items[i].position - start - (int64_t)matcher->phrase.positions[place];
         if (shift < -slop || shift > slop || ++*steps > PHRASE_TOKENS_MAX)
             continue;
         int64_t lower = shift < low ? shift : low, upper = shift > high ? shift : high;
-        if (upper - lower <= slop && token_fits(matcher, place, text->items[i].text) &&
+        if (upper - lower <= slop && token_fits(text->subject->account, matcher, place, text->items[i].text) &&
             place_from(matcher, text, place + 1, start, lower, upper, steps))
             return true;
     }
@@ -77,10 +84,13 @@ static bool exact_at(const struct matcher *matcher, const struct phrase_text *te
     size_t i = first;
     for (size_t place = 1; place < matcher->phrase.count; place++) {
         uint32_t wanted = text->items[first].position + matcher->phrase.positions[place];
+        if (!account_take(text->subject->account, 2))
+            return false;
         while (i < text->count && text->items[i].position < wanted)
             i++;
         size_t j = i;
-        while (j < text->count && text->items[j].position == wanted && !token_fits(matcher, place, text->items[j].text))
+        while (j < text->count && text->items[j].position == wanted &&
+               !token_fits(text->subject->account, matcher, place, text->items[j].text))
             j++;
         if (j >= text->count || text->items[j].position != wanted)
             return false;
@@ -97,8 +107,8 @@ size_t phrase_frequency(const struct matcher *matcher, struct subject *subject, 
     json_path_each(root, subject_source_path(matcher->field), take_value, &text);
     size_t frequency = 0;
     unsigned steps = 0;
-    for (size_t i = 0; i < text.count; i++) {
-        if (!token_fits(matcher, 0, text.items[i].text))
+    for (size_t i = 0; i < text.count && account_take(subject->account, 1); i++) {
+        if (!token_fits(subject->account, matcher, 0, text.items[i].text))
             continue;
         frequency += matcher->phrase.slop == 0 ? exact_at(matcher, &text, i)
                                                : place_from(matcher, &text, 1, text.items[i].position, 0, 0, &steps);

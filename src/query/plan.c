@@ -279,7 +279,7 @@ struct fitting {
 static bool fit_token(void *context, const struct analysis_token *token)
 {
     struct fitting *fitting = context;
-    fitting->fits = fitting->pattern->pattern.fits(fitting->pattern->pattern.pattern, token->text);
+    fitting->fits = fitting->pattern->pattern.fits(fitting->pattern->pattern.pattern, token->text, NULL);
     return !fitting->fits;
 }
 

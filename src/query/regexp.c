@@ -383,7 +383,7 @@ static bool accepts(const struct state *state, uint32_t point)
            (state->kind == STATE_CLASS && in_class(state, point));
 }
 
-bool pattern_regexp(const struct pattern *pattern, struct slice text)
+bool pattern_regexp(const struct pattern *pattern, struct slice text, struct account *account)
 {
     struct regexp_run run;
     struct state_set sets[2], *now = &sets[0], *then = &sets[1];
@@ -395,6 +395,8 @@ bool pattern_regexp(const struct pattern *pattern, struct slice text)
     for (size_t at = 0; at < text.len && now->count > 0;) {
         uint32_t point = pattern__point(text, &at);
         run.turn++;
+        if (!account_take(account, 4 + now->count))
+            return false;
         then->count = 0;
         for (size_t i = 0; i < now->count; i++) {
             const struct state *state = &pattern->regexp->states[now->items[i]];

@@ -51,6 +51,7 @@ struct search {
     uint64_t ordinal;    /* of the next match, for _doc */
     uint64_t count_to;   /* the total is wanted up to this */
     size_t steps;
+    struct account account; /* of all that looks at documents */
     bool scored;
 };
 
@@ -125,6 +126,7 @@ static int begin_part(struct search *search, struct part *part, const struct sea
     if (r != 0)
         return tl_trace(r);
     subject_init(&part->subject, index, search->context->arena);
+    part->subject.account = &search->account;
     part->begun = true;
     if (search->request->terminate_after > 0)
         part->collected = arena_zalloc(search->context->arena, (index->shard_count + 1) * sizeof(uint32_t));
@@ -147,9 +149,19 @@ static int read_after(struct search *search)
     return SEARCH_REFUSED;
 }
 
+static void account_open(struct search *search)
+{
+    const struct search_context *context = search->context;
+    search->account = (struct account){.flags = {context->cancelled, context->abandoned},
+                                       .steps_max = context->short_only ? SEARCH_SHORT_STEPS : 0};
+}
+
 static int search_begin(struct search *search)
 {
     const struct search_context *context = search->context;
+    account_open(search);
+    if (context->short_only && search->request->script_field_count > 0)
+        return SEARCH_LONG;
     search->scored = wants_scores(search->request);
     search->parts = arena_zalloc(context->arena, (context->index_count + 1) * sizeof *search->parts);
     search->part_count = context->index_count;
@@ -246,10 +258,16 @@ static bool out_of_time(struct search *search)
     return search->result->timed_out;
 }
 
-static bool is_cancelled(const struct search *search)
+/* How the account of a search ends it: what it found in this document may be wrong. */
+static int account_outcome(const struct search *search)
 {
-    return search->steps % CHECK_EVERY == 0 && search->context->cancelled != NULL &&
-           atomic_load_explicit(search->context->cancelled, memory_order_relaxed);
+    return search->account.stopped ? SEARCH_CANCELLED : search->account.spent ? SEARCH_LONG : 0;
+}
+
+/* What reading a document costs: to find, to parse, to walk. */
+static uint64_t reading_steps(const struct subject *subject)
+{
+    return 500 + subject->doc->source.len;
 }
 
 /* terminate_after counts each shard on its own. Returns: whether the document is beyond what is wanted of its
@@ -283,10 +301,7 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
     *ret_error = 0;
     if (out_of_time(search))
         return STEP_STOP;
-    if (is_cancelled(search)) {
-        *ret_error = SEARCH_CANCELLED;
-        return STEP_STOP;
-    }
+    (void)account_take(&search->account, reading_steps(subject));
     bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
                  in_slice(search->request, part) && matcher_match(part->matcher, subject, ret_score);
     if (taken) {
@@ -303,6 +318,10 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
     float ignored;
     if (taken && part->post_filter != NULL)
         taken = matcher_match(part->post_filter, subject, &ignored);
+    if (account_over(&search->account)) {
+        *ret_error = account_outcome(search);
+        return STEP_STOP;
+    }
     if (subject->error != 0 || subject->problem != NULL) {
         *ret_error = subject_failure(search, part);
         return STEP_STOP;
@@ -676,6 +695,8 @@ static size_t page_size(const struct search_request *request)
 
 static int finish(struct search *search, int r)
 {
+    if (r >= 0 && account_over(&search->account))
+        r = account_outcome(search);
     if (r == 0 && search->aggregator != NULL && search->part_count > 0)
         aggregator_write(search->aggregator, &search->result->aggregations);
     if (r == 0 && search->result->hits.overflow)

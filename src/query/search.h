@@ -24,9 +24,10 @@ struct query_script;
 #define SEARCH_WINDOW_MAX 10000    /* from + size; index.max_result_window */
 #define SEARCH_TOTAL_DEFAULT 10000 /* track_total_hits of 7.x */
 #define SEARCH_INDICES_MAX 10000
-#define SEARCH_SORT_BYTES_MAX (256u << 20) /* sort values held at once */
-#define SEARCH_SHORT_DOCUMENTS 1000        /* what a short search may read at most */
-#define SEARCH_CURSOR_WINDOW 100000        /* hits of a sorted cursor found in one pass */
+#define SEARCH_SORT_BYTES_MAX (256u << 20)     /* sort values held at once */
+#define SEARCH_SHORT_DOCUMENTS 1000            /* what a short search may read at most */
+#define SEARCH_SHORT_STEPS ((uint64_t)4 << 20) /* and take of an account: some ms (base/account.h) */
+#define SEARCH_CURSOR_WINDOW 100000            /* hits of a sorted cursor found in one pass */
 #define SEARCH_RESPONSE_BYTES_MAX (2ul << 30)
 #define SEARCH_SCRIPT_FIELDS_MAX 32    /* index.max_script_fields */
 #define SEARCH_DOCVALUE_FIELDS_MAX 100 /* index.max_docvalue_fields_search */
@@ -62,9 +63,10 @@ struct search_context {
     int64_t now_ms;               /* for date math */
     struct slice node;            /* a node id, for failed shards */
     const atomic_bool *cancelled; /* NULL: cannot be cancelled */
+    const atomic_bool *abandoned; /* the same, of the one who asked: nobody waits any more; NULL: cannot be known */
     int64_t (*clock_us)(void);    /* monotonic, for `timeout`; NULL: no timeout */
     bool full_scan;               /* never use entries: for tests */
-    bool short_only;              /* SEARCH_LONG instead of a search that reads many documents */
+    bool short_only;              /* SEARCH_LONG instead of a search that takes long: reads much, or runs scripts */
     bool typed_keys;              /* results of aggregations are named with their kind */
     bool no_types;                /* hits have no _type, as in 8.x */
     search_compile *compile;      /* NULL: scripts are refused */

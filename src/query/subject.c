@@ -164,8 +164,14 @@ int subject_run_script(struct subject *subject, const struct script *script, str
     struct problem problem;
     *ret_value = (struct script_value){
         .params = params, .source = subject->doc->source, .doc = doc_lookup, .doc_user = subject, .score = score};
+    if (subject->account != NULL && subject->account->steps_max != 0) {
+        subject->account->spent =
+            true; /* what is to be short runs no scripts: a single one may take a tenth of a second */
+        return SCRIPT_FAILED;
+    }
     (void)subject_root(subject); /* so that the arena is known to be in use */
     int r = script_run_value(script, NULL, &subject->arena, ret_value, &problem);
+    (void)account_take(subject->account, ret_value->steps * 16);
     if (r > 0 && subject->problem == NULL) {
         subject->problem = arena_alloc(subject->problems, sizeof problem);
         problem_copy(subject->problem, &problem, subject->problems);

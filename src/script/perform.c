@@ -380,23 +380,31 @@ static int finish_value(struct run *run, struct value result, struct script_valu
     return 0;
 }
 
+static int run_value(struct run *run, struct script_value *value, struct problem *ret_problem)
+{
+    const struct script *script = run->script;
+    struct value inputs[3], result;
+    run->params = document_read(run, value->params);
+    if (run->params == NULL || !give_inputs(run, value, inputs)) {
+        fault_run(run, ret_problem);
+        return SCRIPT_FAILED;
+    }
+    if (script->bare_names && check_bare_names(run, ret_problem) != 0)
+        return SCRIPT_FAILED;
+    if (!run_main(run, inputs, script->context == SCRIPT_FOR_TEST ? 1 : 3, &result)) {
+        fault_run(run, ret_problem);
+        return SCRIPT_FAILED;
+    }
+    return finish_value(run, result, value, ret_problem);
+}
+
 int script_run_value(const struct script *script, const struct script_limits *limits, struct arena *arena,
                      struct script_value *value, struct problem *ret_problem)
 {
     REQUIRE(script->context != SCRIPT_FOR_UPDATE && script->context != SCRIPT_FOR_ANY);
     struct run run;
-    struct value inputs[3], result;
     run_init(&run, script, limits, arena);
-    run.params = document_read(&run, value->params);
-    if (run.params == NULL || !give_inputs(&run, value, inputs)) {
-        fault_run(&run, ret_problem);
-        return SCRIPT_FAILED;
-    }
-    if (script->bare_names && check_bare_names(&run, ret_problem) != 0)
-        return SCRIPT_FAILED;
-    if (!run_main(&run, inputs, script->context == SCRIPT_FOR_TEST ? 1 : 3, &result)) {
-        fault_run(&run, ret_problem);
-        return SCRIPT_FAILED;
-    }
-    return finish_value(&run, result, value, ret_problem);
+    int r = run_value(&run, value, ret_problem);
+    value->steps = run.limits->steps_max - run.steps_left;
+    return r;
 }

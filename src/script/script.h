@@ -93,10 +93,10 @@ static inline void script_unrefp(struct script **script)
 
 /* Which ctx a script that updates finds. Each key below is there, with null where the slice is absent. */
 enum script_ctx {
-    SCRIPT_CTX_UPDATE,       /* _index _type _id _version _routing _now _source op */
-    SCRIPT_CTX_UPDATE_TYPED, /* the same and _parent, as before 6.0 */
-    SCRIPT_CTX_UPSERT,       /* _source, op = create, _now */
-    SCRIPT_CTX_BY_QUERY,     /* _index _type _id _version _routing _source op: _update_by_query, _reindex */
+    SCRIPT_CTX_UPDATE,         /* _index _type _id _version _routing _now _source op */
+    SCRIPT_CTX_UPDATE_TYPED,   /* the same and _parent, as before 6.0 */
+    SCRIPT_CTX_UPSERT,         /* _source, op = create, _now */
+    SCRIPT_CTX_BY_QUERY,       /* _index _type _id _version _routing _source op: _update_by_query, _reindex */
     SCRIPT_CTX_BY_QUERY_TYPED, /* the same and _parent _timestamp _ttl, as before 6.0 */
     SCRIPT_CTX_COUNT
 };
@@ -180,6 +180,7 @@ struct script_value {
     double score;
 
     /* out, in the arena */
+    uint64_t steps;       /* that the run took; always set */
     struct slice json;    /* the value as JSON; absent for what has no such form (SCRIPT_FOR_TEST) */
     bool boolean;         /* FILTER */
     double number;        /* NUMBER_SORT, SCORE */

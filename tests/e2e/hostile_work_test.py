@@ -162,6 +162,76 @@ def row_regex_of_many_ranges(server):
     assert server.must("GET", "/natives/_doc/1")["_source"] == {"n": 19}
 
 
+# --- Searches: an account is drawn on inside of one document, too ---
+
+def row_terms_of_one_document(server):
+    """65,000 values: each is counted once, and found by hashing."""
+    server.must("PUT", "/terms", {"mappings": {"properties": {"v": {"type": "long"}}}})
+    server.must("PUT", "/terms/_doc/1", {"v": list(range(9000)) + list(range(9000)) + [7] * 50000})
+    for field in ("terms", "cardinality"):
+        server.must("POST", "/terms/_search", {"size": 0, "aggs": {"a": {field: {"field": "v"}}}})
+    found = server.must("POST", "/terms/_search", {"size": 0, "aggs": {"a": {"terms": {"field": "v"}}}})
+    assert [bucket["doc_count"] for bucket in found["aggregations"]["a"]["buckets"]] == [1] * 10, found
+
+
+def row_wildcard(server):
+    server.must("PUT", "/wild", {"mappings": {"properties": {"k": {"type": "keyword"}}}})
+    server.must("PUT", "/wild/_doc/1", {"k": "a" * 400000})
+    for pattern in ("*" + "a" * 200000 + "b", "*" + "a*" * 5000 + "b", "*" + "a" * 5000 + "b*"):
+        found = server.must("POST", "/wild/_search", {"query": {"wildcard": {"k": pattern}}})
+        assert found["hits"]["total"]["value"] == 0
+    found = server.must("POST", "/wild/_search", {"query": {"wildcard": {"k": "*" + "a" * 200000 + "*a"}}})
+    assert found["hits"]["total"]["value"] == 1, found["hits"]["total"]
+
+
+def row_filter_path(server):
+    server.must("PUT", "/paths/_doc/1", {"a": {"b": {"c": {"d": {"e": [{"f%d" % i: {"g": {"h": i}}} for i in range(300)]}}}}})
+    for path in ("**." * 1300 + "x", "**.*." * 700 + "x", "**.a.b." * 500 + "x"):
+        server.request("GET", "/paths/_search?filter_path=" + path)
+    found = server.must("GET", "/paths/_doc/1?filter_path=" + "**." * 1000 + "f7.**.h")
+    assert found == {"_source": {"a": {"b": {"c": {"d": {"e": [{"f7": {"g": {"h": 7}}}]}}}}}}, str(found)[:300]
+
+
+def row_match_phrase(server):
+    server.must("PUT", "/phrase/_doc/1", {"t": "a " * 20000})
+    for slop in (0, 3):
+        query = {"match_phrase": {"t": {"query": "a " * 8000 + "b", "slop": slop}}}
+        server.request("POST", "/phrase/_search", {"query": query})
+    found = server.must("POST", "/phrase/_search", {"query": {"match_phrase": {"t": "a " * 900}}})
+    assert found["hits"]["total"]["value"] == 1, found
+
+
+SLOW = {"query": {"bool": {"filter": {"script": {"script": {"source": "int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n > 0"}}}}}}
+
+
+def fill(server, index, count):
+    lines = "".join('{"index":{"_id":"%d"}}\n{"n":%d}\n' % (i, i) for i in range(count))
+    server.must("POST", "/%s/_bulk" % index, lines, {"Content-Type": "application/x-ndjson"})
+
+
+def leave_behind(server, index):
+    """Sends a search that takes long, and hangs up."""
+    body = json.dumps(SLOW).encode()
+    s = socket.create_connection(("127.0.0.1", server.port), 10)
+    s.sendall(b"POST /%s/_search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
+              (index.encode(), len(body)) + body)
+    return s
+
+
+def row_abandoned_searches(server):
+    """Scripts over 900 documents, from clients that leave: the workers are free again soon."""
+    fill(server, "slow", 900)
+    for _ in range(4):
+        s = leave_behind(server, "slow")
+        time.sleep(0.3)
+        s.close()
+    begin = time.monotonic()
+    small = {"query": {"script": {"script": {"source": "doc['n'].value == 7"}}}}
+    fill(server, "quick", 20)
+    assert server.must("POST", "/quick/_search", small)["hits"]["total"]["value"] == 1
+    assert time.monotonic() - begin < 30, "the workers were not free for %.1f s" % (time.monotonic() - begin)
+
+
 ROWS = {name[4:]: function for name, function in list(globals().items()) if name.startswith("row_")}
 
 
@@ -180,12 +250,22 @@ def run(server, name, patience):
     assert neighbour.count > 0 and neighbour.longest < patience, "%s: the neighbour waited %.1f s" % (name, neighbour.longest)
 
 
+def stop_while_at_work(server):
+    """SIGTERM ends it although searches are at work, once their grace is over."""
+    with leave_behind(server, "slow"), leave_behind(server, "slow"):
+        time.sleep(0.3)
+        begin = time.monotonic()
+        assert server.stop() == 0
+        print("%-28s %5.1f s" % ("stop", time.monotonic() - begin))
+        assert time.monotonic() - begin < 30, "the stop took %.1f s" % (time.monotonic() - begin)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--patience", type=float, default=5, help="what the neighbour may have to wait, on a busy machine")
     parser.add_argument("rows", nargs="*", default=list(ROWS))
     args = parser.parse_args()
-    server = Server()
+    server = Server("--grace=1s")
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (SMALL_STACK_BYTES, hard))
     try:
@@ -195,6 +275,8 @@ def main():
     try:
         for name in args.rows:
             run(server, name, args.patience)
+        if "abandoned_searches" in args.rows:
+            stop_while_at_work(server)
     finally:
         server.close()
 

@@ -111,7 +111,7 @@ static void check_regexp(struct arena *arena, struct slice text)
     const struct pattern *pattern = pattern_new_regexp(arena, text, false, &reason);
     MUST((pattern == NULL) == (reason.data != NULL));
     if (pattern != NULL)
-        pattern_regexp(pattern, text);
+        pattern_regexp(pattern, text, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

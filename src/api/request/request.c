@@ -333,6 +333,7 @@ static void request_disconnected(struct exchange *exchange)
 {
     struct request *request = exchange->api_context;
     uint64_t number = 0;
+    atomic_store(&request->abandoned, true);
     for (bool waits = true; waits && number == 0; sched_yield()) {
         pthread_mutex_lock(&request->api->waiting_lock);
         waits = request->waiting != NULL;
@@ -410,6 +411,7 @@ int request_submit_all(struct request *request, struct command *command, request
 int request_work(struct request *request, request_handler *then)
 {
     request->next = then;
+    request->exchange->on_disconnect = request_disconnected;
     workers_add(request->api->workers, request);
     return REQUEST_PENDING;
 }

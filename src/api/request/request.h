@@ -65,6 +65,7 @@ struct request {
 
     request_handler *next;   /* where a worker or the gate goes on */
     struct list link;        /* in the queue of the workers or of the gate */
+    atomic_bool abandoned;   /* the connection broke while it was worked at: nobody waits for the answer */
     struct command *waiting; /* the command it waits for, for on_disconnect; guarded by the api's lock */
     void *context;           /* the handler's */
 };

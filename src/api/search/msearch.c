@@ -123,6 +123,7 @@ static int run_item(struct request *request, struct msearch_item *item, struct s
     item->call.catalog = request->catalog;
     int r = search_call_open(&item->call, &request->problem);
     item->call.context.no_types = request->form.compatible_8;
+    item->call.context.abandoned = &request->abandoned;
     if (r == 0)
         r = search_run(&item->call.context, &item->call.search, result, &request->problem);
     return r == 0 ? 0 : search_outcome(request, r);

@@ -41,6 +41,7 @@ static int run(struct request *request, bool short_only)
     struct search_job *job = request->context;
     struct search_result result;
     job->call.context.short_only = short_only;
+    job->call.context.abandoned = &request->abandoned;
     int r = search_run(&job->call.context, &job->call.search, &result, &request->problem);
     if (r == 0)
         reply_search(request, job, &result);
@@ -185,6 +186,7 @@ static int run_count(struct request *request, bool short_only)
     uint64_t count = 0;
     bool early = false;
     job->call.context.short_only = short_only;
+    job->call.context.abandoned = &request->abandoned;
     int r = search_count(&job->call.context, job->call.search.query, (uint64_t)job->terminate_after, job->min_score,
                          &count, &early, &request->problem);
     return r == 0 ? reply_count(request, job, count, early) : r;

@@ -50,7 +50,7 @@ static void test_wildcards(void **state)
     for (size_t i = 0; i < sizeof wildcards / sizeof *wildcards; i++) {
         struct arena arena = ARENA_INIT;
         const struct pattern *pattern = pattern_new(&arena, slice_from(wildcards[i].pattern), false);
-        if (pattern_wildcard(pattern, slice_from(wildcards[i].text)) != wildcards[i].fits)
+        if (pattern_wildcard(pattern, slice_from(wildcards[i].text), NULL) != wildcards[i].fits)
             fail_msg("%s on %s", wildcards[i].pattern, wildcards[i].text);
         arena_deinit(&arena);
     }
@@ -65,7 +65,7 @@ static void test_regexps(void **state)
         const struct pattern *pattern = pattern_new_regexp(&arena, slice_from(regexps[i].pattern), false, &reason);
         if (pattern == NULL)
             fail_msg("%s: %.*s", regexps[i].pattern, SLICE_ARG(reason));
-        if (pattern_regexp(pattern, slice_from(regexps[i].text)) != regexps[i].fits)
+        if (pattern_regexp(pattern, slice_from(regexps[i].text), NULL) != regexps[i].fits)
             fail_msg("%s on %s", regexps[i].pattern, regexps[i].text);
         arena_deinit(&arena);
     }
@@ -110,7 +110,7 @@ static void test_fuzzy(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct arena arena = ARENA_INIT;
         const struct pattern *pattern = pattern_new_fuzzy(&arena, slice_from(rows[i].term), rows[i].edits, 0, true);
-        if (pattern_fuzzy(pattern, slice_from(rows[i].text)) != rows[i].fits)
+        if (pattern_fuzzy(pattern, slice_from(rows[i].text), NULL) != rows[i].fits)
             fail_msg("%s ~%u %s", rows[i].term, rows[i].edits, rows[i].text);
         arena_deinit(&arena);
     }
