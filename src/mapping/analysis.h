@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "json/json.h"
 
-#define ANALYSIS_TOKEN_CHARACTERS_MAX 255 /* max_token_length of the standard tokenizer: longer ones are split */
+#define ANALYSIS_PATH_BYTES_MAX ((size_t)32766) /* of a token of path_hierarchy: of a term of Lucene */
+#define ANALYSIS_TOKEN_CHARACTERS_MAX 255       /* max_token_length of the standard tokenizer: longer ones are split */
 
 enum {
     ANALYSIS_REFUSED = 1, /* settings nobody can follow: the problem says which */

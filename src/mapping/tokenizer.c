@@ -145,18 +145,26 @@ static bool run_runs(struct output *out, bool letters)
     }
 }
 
-/* A piece of a path with the delimiter replaced. All of them stand at one position. */
-static bool put_path(struct output *out, const struct tokenizer *tokenizer, struct arena *arena, size_t start,
-                     size_t end)
+/* The text with the delimiter replaced, once for all pieces: together they may be as long as its square. */
+static const char *replaced(const struct tokenizer *tokenizer, struct slice text, struct arena *arena)
 {
-    struct slice piece = slice_make(out->text.data + start, end - start);
-    if (tokenizer->replacement != tokenizer->delimiter) {
-        char *copy = arena_alloc(arena, piece.len);
-        for (size_t i = 0; i < piece.len; i++)
-            copy[i] = piece.data[i] == tokenizer->delimiter ? tokenizer->replacement : piece.data[i];
-        piece.data = copy;
-    }
-    struct analysis_token token = {piece, 0, (uint32_t)start, (uint32_t)end};
+    if (tokenizer->replacement == tokenizer->delimiter)
+        return text.data;
+    char *copy = arena_alloc(arena, text.len);
+    for (size_t i = 0; i < text.len; i++)
+        copy[i] = text.data[i] == tokenizer->delimiter ? tokenizer->replacement : text.data[i];
+    return copy;
+}
+
+/*
+ * A piece of a path, of the text as it is shown. All of them stand at one position. One that is longer than any term of
+ * Lucene is none: all pieces of a text are as long as its square.
+ */
+static bool put_path(struct output *out, const char *shown, size_t start, size_t end)
+{
+    if (end - start > ANALYSIS_PATH_BYTES_MAX)
+        return true;
+    struct analysis_token token = {slice_make(shown + start, end - start), 0, (uint32_t)start, (uint32_t)end};
     return out->visit(out->context, &token);
 }
 
@@ -169,12 +177,13 @@ static size_t next_delimiter(struct slice text, char delimiter, size_t at)
 /* "/a/b/c": "/a", "/a/b", "/a/b/c"; each step skipped takes a name off the front. */
 static bool run_path(struct output *out, const struct tokenizer *tokenizer, struct arena *arena)
 {
+    const char *shown = replaced(tokenizer, out->text, arena);
     size_t start = 0;
     for (size_t i = 0; i < tokenizer->skip; i++)
         start = start < out->text.len ? next_delimiter(out->text, tokenizer->delimiter, start + 1) : start;
     for (size_t end = start; end < out->text.len;) {
         end = next_delimiter(out->text, tokenizer->delimiter, end + 1);
-        if (!put_path(out, tokenizer, arena, start, end))
+        if (!put_path(out, shown, start, end))
             return false;
     }
     return true;
@@ -183,6 +192,7 @@ static bool run_path(struct output *out, const struct tokenizer *tokenizer, stru
 /* "/a/b/c": "/a/b/c", "a/b/c", "b/c", "c"; each step skipped takes a name off the end. */
 static bool run_path_reversed(struct output *out, const struct tokenizer *tokenizer, struct arena *arena)
 {
+    const char *shown = replaced(tokenizer, out->text, arena);
     size_t end = out->text.len;
     for (size_t i = 0; i < tokenizer->skip && end > 0; i++) {
         end -= out->text.data[end - 1] == tokenizer->delimiter;
@@ -190,7 +200,7 @@ static bool run_path_reversed(struct output *out, const struct tokenizer *tokeni
             end--;
     }
     for (size_t start = 0; start < end; start = next_delimiter(out->text, tokenizer->delimiter, start) + 1) {
-        if (!put_path(out, tokenizer, arena, start, end))
+        if (!put_path(out, shown, start, end))
             return false;
     }
     return true;

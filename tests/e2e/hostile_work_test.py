@@ -192,6 +192,18 @@ def row_filter_path(server):
     assert found == {"_source": {"a": {"b": {"c": {"d": {"e": [{"f7": {"g": {"h": 7}}}]}}}}}}, str(found)[:300]
 
 
+def row_paths_of_pieces(server):
+    """path_hierarchy with reverse and replacement: the pieces of a text of 1 MB are as long as its square, and more are copied."""
+    tokenizer = {"type": "path_hierarchy", "reverse": True, "replacement": "-"}
+    analysis = {"analyzer": {"p": {"tokenizer": "q", "filter": ["lowercase"]}}, "tokenizer": {"q": tokenizer}}
+    server.must("PUT", "/pieces", {"settings": {"analysis": analysis},
+                                   "mappings": {"properties": {"p": {"type": "text", "analyzer": "p"}}}})
+    server.must("PUT", "/pieces/_doc/1", {"p": "/a" * 500000})
+    server.must("PUT", "/pieces/_doc/2", {"p": "/A/B/C"})
+    found = server.must("POST", "/pieces/_search", {"query": {"term": {"p": "b-c"}}})
+    assert [hit["_id"] for hit in found["hits"]["hits"]] == ["2"], found
+
+
 def row_match_phrase(server):
     server.must("PUT", "/phrase/_doc/1", {"t": "a " * 20000})
     for slop in (0, 3):
