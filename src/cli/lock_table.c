@@ -149,6 +149,11 @@ static void print_owner(yyjson_val *owner, struct buf *to)
     const char *session = text_of(owner, "session");
     const char *name = text_of(owner, "name") != NULL ? text_of(owner, "name") : session;
     yyjson_val *write = yyjson_obj_get(owner, "write");
+    const char *left_by = text_of(owner, "left_by");
+    if (left_by != NULL) {
+        buf_printf(to, "left by %s", name != NULL ? name : left_by);
+        return;
+    }
     if (write != NULL)
         buf_printf(to, "write %llu", (unsigned long long)yyjson_get_uint(write));
     if (transaction != NULL)

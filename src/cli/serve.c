@@ -60,6 +60,7 @@ enum {
     OPTION_MAX_CONNECTIONS,
     OPTION_MAX_CONNECTIONS_PER_ADDRESS,
     OPTION_MAX_SESSIONS,
+    OPTION_MAX_EPHEMERAL,
     OPTION_SCRIPT_STEPS,
     OPTION_SCRIPT_MEMORY,
     OPTION_SCRIPT_DEPTH,
@@ -87,6 +88,7 @@ static const struct argp_option options[] = {
     {"max-connections-per-address", OPTION_MAX_CONNECTIONS_PER_ADDRESS, "N", 0,
      "Open at once from one address (half of all; no limit for loopback)", 3},
     {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
+    {"max-ephemeral", OPTION_MAX_EPHEMERAL, "N", 0, "Documents that live with one session (10000)", 3},
     {"script-steps", OPTION_SCRIPT_STEPS, "N", 0, "Statements, turns and calls of a script's run (5000000)", 3},
     {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (64m)", 3},
     {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Of a script's calls (256)", 3},
@@ -157,6 +159,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_MAX_SESSIONS:
         o->limits.sessions_max = arguments_number(state, "max-sessions", text, 1, 10000000);
+        break;
+    case OPTION_MAX_EPHEMERAL:
+        o->limits.ephemeral_max = arguments_number(state, "max-ephemeral", text, 1, 10000000);
         break;
     case OPTION_SCRIPT_STEPS:
         o->limits.script.steps_max = arguments_number(state, "script-steps", text, 1000, 1000000000);

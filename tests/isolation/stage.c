@@ -7,6 +7,7 @@
  *     drop NAME, map NAME JSON          template NAME JSON      sleep 31s, restart, crash
  *     shut NAME, reopen NAME            alias NAME INDEX [JSON] unalias NAME INDEX      move NAME FROM TO
  *     script NAME, unscript NAME        run NAME in T
+ *     set NAME JSON
  *     lock S|U|X RES... [wait 10s]      unlock [RES...]         bulk STATEMENT; ...     atomic STATEMENT; ...
  *     put RES JSON, add RES N, del RES, update RES JSON
  *     begin T [query] [for S] [60s]     commit T                rollback T
@@ -618,7 +619,9 @@ static void do_txn(struct stage *stage, struct actor *actor, const char *stateme
     step(stage, command);
 }
 
-/* leave JSON: index it as document `left` of fs when the session dies; said with open. */
+enum { ACTIONS_MAX = 4 };
+
+/* leave RES JSON: what is to be indexed when the session dies; said with open, several times if need be. */
 static void do_session(struct stage *stage, struct actor *actor, const char *statement)
 {
     static const struct {
@@ -637,19 +640,19 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
         struct session_command *session = &command->session;
         session->id = slice_from(actor->name);
         session->ttl_us = 30 * TL_SECOND;
+        session->on_expire = arena_zalloc(&command->arena, ACTIONS_MAX * sizeof *session->on_expire);
         session->force = strcmp(verbs[i].verb, "kill") == 0;
         session->attachment = (uint64_t)(actor - stage->actors) + 1;
         struct slice word;
         while ((word = next_word(&words)).len > 0) {
             if (slice_is(word, "leave")) {
-                session->on_expire = arena_zalloc(&command->arena, sizeof *session->on_expire);
-                session->on_expire_count = 1;
-                session->on_expire[0] =
-                    (struct write_item){.op = WRITE_INDEX, .version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY};
+                struct write_item *item = &session->on_expire[session->on_expire_count++];
+                INSIST(session->on_expire_count <= ACTIONS_MAX);
+                *item = (struct write_item){.op = WRITE_INDEX, .version = VERSION_ANY, .if_seq_no = SEQ_NO_ANY};
                 struct lock_target target = target_of(next_word(&words));
-                session->on_expire[0].index = target.index;
-                session->on_expire[0].id = target.id;
-                session->on_expire[0].source = next_word(&words);
+                item->index = target.index;
+                item->id = target.id;
+                item->source = next_word(&words);
             } else if (word.data[0] >= '0' && word.data[0] <= '9') {
                 session->ttl_us = duration(word);
             } else {
@@ -665,9 +668,11 @@ static void do_session(struct stage *stage, struct actor *actor, const char *sta
 /* index, drop, map: what is not a setting of the stage may have options. */
 static void do_index(struct stage *stage, struct actor *actor, const char *statement)
 {
-    enum command_type type = statement[0] == 'd'   ? COMMAND_INDEX_DELETE
-                             : statement[0] == 'm' ? COMMAND_MAPPING_PUT
-                                                   : COMMAND_INDEX_CREATE;
+    enum command_type type = statement[0] == 'd'                          ? COMMAND_INDEX_DELETE
+                             : statement[0] == 'm'                        ? COMMAND_MAPPING_PUT
+                             : strncmp(statement, "set ", 4) == 0         ? COMMAND_SETTINGS_PUT
+                             : statement[0] == 's' || statement[0] == 'r' ? COMMAND_INDEX_STATE
+                                                                          : COMMAND_INDEX_CREATE;
     struct command *command = new_command(type, actor);
     struct words words = words_in(command, statement);
     next_word(&words);
@@ -682,6 +687,7 @@ static void do_index(struct stage *stage, struct actor *actor, const char *state
     struct options options = take_options(&words);
     command->terms.session = options.session;
     command->terms.timeout_us = options.timeout_us;
+    command->index.close = statement[0] == 's';
     step(stage, command);
 }
 
@@ -816,7 +822,7 @@ void stage_do(struct stage *stage, size_t number, const char *statement)
         do_state(stage, actor, statement);
     else if (slice_is(verb, "template"))
         do_template(stage, actor, statement);
-    else if (slice_is(verb, "index") || slice_is(verb, "drop") || slice_is(verb, "map"))
+    else if (slice_is(verb, "index") || slice_is(verb, "drop") || slice_is(verb, "map") || slice_is(verb, "set"))
         do_index(stage, actor, statement);
     else if (slice_is(verb, "sleep"))
         do_sleep(stage, actor, statement);

@@ -72,6 +72,7 @@ struct actor {
     int session; /* -1: none */
     uint64_t born;
     bool alive;
+    bool first; /* it is what an ended session left */
 };
 
 struct sim {
@@ -151,9 +152,15 @@ static bool passes(const struct sim *sim, int asker, int holder)
     return asker == holder || sim->actors[asker].session == holder;
 }
 
-static bool is_ahead(const struct model_request *a, const struct model_request *b)
+static int rank(const struct sim *sim, const struct model_request *request)
 {
-    return a->upgrade != b->upgrade ? a->upgrade : a->arrival < b->arrival;
+    return sim->actors[request->owner].first ? 0 : request->upgrade ? 1 : 2;
+}
+
+static bool is_ahead(const struct sim *sim, const struct model_request *a, const struct model_request *b)
+{
+    int x = rank(sim, a), y = rank(sim, b);
+    return x != y ? x < y : a->arrival < b->arrival;
 }
 
 static bool request_against_lock(const struct sim *sim, const struct model_request *request,
@@ -181,14 +188,28 @@ static bool request_against_request(const struct sim *sim, const struct model_re
     return false;
 }
 
+/* Whether a request waits for what somebody holds whom `asker` passes: then it is no obstacle to him. */
+static bool waits_behind(const struct sim *sim, const struct model_request *request, int asker)
+{
+    for (size_t i = 0; i < sim->lock_count; i++)
+        if (passes(sim, asker, sim->locks[i].owner) && request_against_lock(sim, request, &sim->locks[i]))
+            return true;
+    return false;
+}
+
+/* Whether q stands in the way of r by its place in the queue. */
+static bool stands_before(const struct sim *sim, const struct model_request *q, const struct model_request *r)
+{
+    return q != r && is_ahead(sim, q, r) && request_against_request(sim, r, q) && !waits_behind(sim, q, r->owner);
+}
+
 static bool model_grantable(const struct sim *sim, const struct model_request *request)
 {
     for (size_t i = 0; i < sim->lock_count; i++)
         if (request_against_lock(sim, request, &sim->locks[i]))
             return false;
     for (size_t i = 0; i < sim->waiting_count; i++)
-        if (sim->waiting[i] != request && is_ahead(sim->waiting[i], request) &&
-            request_against_request(sim, request, sim->waiting[i]))
+        if (stands_before(sim, sim->waiting[i], request))
             return false;
     return true;
 }
@@ -273,7 +294,7 @@ static bool model_settle_one(struct sim *sim)
 {
     struct model_request *best = NULL;
     for (size_t i = 0; i < sim->waiting_count; i++)
-        if ((best == NULL || is_ahead(sim->waiting[i], best)) && model_grantable(sim, sim->waiting[i]))
+        if ((best == NULL || is_ahead(sim, sim->waiting[i], best)) && model_grantable(sim, sim->waiting[i]))
             best = sim->waiting[i];
     if (best == NULL)
         return false;
@@ -300,14 +321,18 @@ static void model_catch_up(struct sim *sim)
 
 /* --- Circles ------------------------------------------------------------------------------------------------------ */
 
-/* Whether r depends on q: q is ahead and conflicts, or q's owner or its session holds what conflicts. */
+/*
+ * Whether r depends on q: q is ahead and in the way, or what conflicts with r is held by q's owner, its session, or a ward of
+ * q's owner, whom only his client ends: so r may depend on itself.
+ */
 static bool depends(const struct sim *sim, const struct model_request *r, const struct model_request *q)
 {
-    if (is_ahead(q, r) && request_against_request(sim, r, q))
+    if (stands_before(sim, q, r))
         return true;
     for (size_t i = 0; i < sim->lock_count; i++) {
         int holder = sim->locks[i].owner;
-        if ((q->owner == holder || sim->actors[q->owner].session == holder) &&
+        if ((q->owner == holder || sim->actors[q->owner].session == holder ||
+             (holder < OWNERS && sim->actors[holder].session == q->owner)) &&
             request_against_lock(sim, r, &sim->locks[i]))
             return true;
     }
@@ -324,7 +349,7 @@ static bool model_has_circle(const struct sim *sim)
         for (size_t i = 0; i < sim->waiting_count; i++) {
             bool free = !gone[i];
             for (size_t j = 0; free && j < sim->waiting_count; j++)
-                free = i == j || gone[j] || !depends(sim, sim->waiting[i], sim->waiting[j]);
+                free = gone[j] || !depends(sim, sim->waiting[i], sim->waiting[j]);
             if (free) {
                 gone[i] = true;
                 left--;
@@ -341,11 +366,12 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     struct sim *sim = context;
     struct model_request *ended = lock_request_user(victim);
     model_catch_up(sim);
+    CHECK(sim, !sim->actors[ended->owner].first);
     for (size_t i = 0; i < count; i++) {
         const struct model_request *from = lock_request_user(steps[i].request);
         const struct model_request *to = lock_request_user(steps[(i + 1) % count].request);
         CHECK(sim, model_is_waiting(sim, from) && depends(sim, from, to));
-        CHECK(sim, sim->actors[from->owner].born <= sim->actors[ended->owner].born);
+        CHECK(sim, sim->actors[from->owner].first || sim->actors[from->owner].born <= sim->actors[ended->owner].born);
     }
     if (requeued) {
         CHECK(sim, ended->owner >= OWNERS);
@@ -394,6 +420,7 @@ static void actor_start(struct sim *sim, int actor, int session)
     *a = (struct actor){.session = session, .born = ++sim->last_born, .alive = true};
     lock_owner_init(&sim->table, &a->owner, session < 0 ? NULL : &sim->actors[session].owner, a);
     a->owner.one_shot = actor >= OWNERS;
+    a->first = a->owner.first = actor >= OWNERS && session < 0 && roll(sim, 4) == 0;
 }
 
 static void actor_end(struct sim *sim, int actor)
@@ -502,6 +529,24 @@ static void make_real(struct sim *sim, struct model_request *request)
         lock_request_new(&sim->table, &sim->actors[request->owner].owner, wants, request->want_count, request);
 }
 
+/* Who asks whoever waits is told of what others hold and what ended sessions left, and of nothing else. */
+static void check_unheld_for(struct sim *sim, const struct model_request *request)
+{
+    int session = sim->actors[request->owner].session;
+    bool unheld = true, held = false;
+    for (size_t i = 0; i < request->want_count; i++) {
+        struct lock_want want = {name_of(sim, request->wants[i].on), request->wants[i].mode, request->wants[i].within};
+        unheld = unheld && lock_table_unheld_for(&sim->table, session < 0 ? NULL : &sim->actors[session].owner, &want);
+    }
+    for (size_t i = 0; i < sim->lock_count; i++)
+        held = held || request_against_lock(sim, request, &sim->locks[i]);
+    for (size_t i = 0; i < sim->waiting_count; i++)
+        held = held ||
+               (sim->actors[sim->waiting[i]->owner].first && request_against_request(sim, request, sim->waiting[i]) &&
+                (session < 0 || !waits_behind(sim, sim->waiting[i], session)));
+    CHECK(sim, unheld == !held);
+}
+
 /* The short path must agree with the rule. */
 static void check_free_for(struct sim *sim, const struct model_request *request)
 {
@@ -514,6 +559,7 @@ static void check_free_for(struct sim *sim, const struct model_request *request)
     }
     /* It may say no where a waiting request of its own session, or one behind an upgrade, is all there is. */
     CHECK(sim, !free || model_grantable(sim, request));
+    check_unheld_for(sim, request);
 }
 
 static void end_refused(struct sim *sim, struct model_request *request)
@@ -537,6 +583,8 @@ static void start(struct sim *sim, struct model_request *request, bool wait)
     else if (wait)
         sim->waiting[sim->waiting_count++] = request;
     int outcome = lock_request_start(request->real, wait);
+    if (grantable) /* what was in the way of its own is so no more */
+        model_settle(sim);
     CHECK(sim, grantable == (outcome == LOCK_GRANTED) || (outcome == LOCK_GRANTED && sim->ended_count > 0) ||
                    (outcome == LOCK_GRANTED && wait));
     if (outcome == LOCK_CONFLICT) {
@@ -647,7 +695,7 @@ static void step_time(struct sim *sim)
         for (size_t i = 0; i < sim->waiting_count; i++) {
             struct model_request *request = sim->waiting[i];
             if (request->deadline <= sim->ts && (due == NULL || request->deadline < due->deadline ||
-                                                 (request->deadline == due->deadline && is_ahead(request, due))))
+                                                 (request->deadline == due->deadline && is_ahead(sim, request, due))))
                 due = request;
         }
         if (due == NULL)

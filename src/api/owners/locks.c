@@ -230,7 +230,7 @@ static const struct cat_column lock_columns[] = {
     {"id", "d", "document", false, false},
     {"mode", "m", "shared, update or exclusive", false, false},
     {"state", "st", "held or waiting", false, false},
-    {"owner", "o", "session, transaction or write", false, false},
+    {"owner", "o", "session, transaction or write, or what an ended session left", false, false},
     {"name", "n", "name of the session", false, false},
     {"since", "t", "held or waiting since", false, false},
     {"fencing_token", "ft", "token of the grant", true, false},
@@ -238,6 +238,8 @@ static const struct cat_column lock_columns[] = {
 
 static struct slice owner_text(struct request *request, yyjson_val *owner)
 {
+    if (json_get_lit(owner, "left_by") != NULL)
+        return arena_printf(request->arena, "left by %.*s", SLICE_ARG(json_slice(json_get_lit(owner, "left_by"))));
     if (json_get_lit(owner, "write") != NULL)
         return arena_printf(request->arena, "write %" PRIu64, yyjson_get_uint(json_get_lit(owner, "write")));
     if (json_get_lit(owner, "transaction") != NULL)

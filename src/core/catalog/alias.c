@@ -278,7 +278,7 @@ static int act(struct core *core, const struct alias_action *action, struct comm
     switch (action->op) {
     case ALIAS_ADD: return add(core, action, index, command);
     case ALIAS_REMOVE: return take_away(core, action, index, command);
-    case ALIAS_REMOVE_INDEX: index__delete(core, index); return 0;
+    case ALIAS_REMOVE_INDEX: return index__delete(core, index);
     }
     return 0;
 }
@@ -287,12 +287,13 @@ static int act(struct core *core, const struct alias_action *action, struct comm
 static int act_all(struct core *core, struct command *command)
 {
     const struct aliases_command *aliases = &command->aliases;
+    int r;
 
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < aliases->action_count; i++)
             if ((aliases->actions[i].op == ALIAS_REMOVE_INDEX) == (pass == 0) &&
-                act(core, &aliases->actions[i], command) != 0)
-                return ALIAS_REFUSED;
+                (r = act(core, &aliases->actions[i], command)) != 0)
+                return r;
     for (size_t i = 0; i < aliases->action_count; i++) {
         const struct catalog_index *index = catalog_index(core->catalog, aliases->actions[i].index);
         if (index != NULL && alias__check_write_index(core->catalog, index, &command->arena, &command->problem) != 0)
@@ -303,7 +304,11 @@ static int act_all(struct core *core, struct command *command)
 
 int core__do_aliases_update(struct core *core, struct command *command)
 {
-    if (act_all(core, command) != 0)
+    int r = act_all(core, command);
+
+    if (r < 0)
+        return tl_trace(r);
+    if (r != 0)
         core__abandon(core);
     return 0;
 }

@@ -99,6 +99,10 @@ enum { CATALOG_REFUSED = 1 /* *ret_problem says why */ };
  * Returns: 0; CATALOG_REFUSED with index_not_found_exception, index_closed_exception or
  *          illegal_argument_exception.
  */
+int catalog_find_any(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
+                     struct arena *arena, const struct catalog_index **ret_index,
+                     const struct catalog_alias **ret_alias,
+                     struct problem *ret_problem) TL_MUST_USE; /* closed ones, too */
 int catalog_find(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
                  struct arena *arena, const struct catalog_index **ret_index, const struct catalog_alias **ret_alias,
                  struct problem *ret_problem) TL_MUST_USE;

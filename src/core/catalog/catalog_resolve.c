@@ -94,9 +94,9 @@ static int find_by_alias(const struct catalog *catalog, struct slice name, bool 
     return 0;
 }
 
-int catalog_find(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
-                 struct arena *arena, const struct catalog_index **ret_index, const struct catalog_alias **ret_alias,
-                 struct problem *ret_problem)
+int catalog_find_any(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
+                     struct arena *arena, const struct catalog_index **ret_index,
+                     const struct catalog_alias **ret_alias, struct problem *ret_problem)
 {
     const struct catalog_index *index = catalog_index(catalog, name);
     const struct catalog_alias *alias = NULL;
@@ -107,6 +107,22 @@ int catalog_find(const struct catalog *catalog, struct slice name, bool writing,
             return r;
         alias = catalog_index_alias(index, name);
     }
+    *ret_index = index;
+    if (ret_alias != NULL)
+        *ret_alias = alias;
+    return 0;
+}
+
+int catalog_find(const struct catalog *catalog, struct slice name, bool writing, enum dialect dialect,
+                 struct arena *arena, const struct catalog_index **ret_index, const struct catalog_alias **ret_alias,
+                 struct problem *ret_problem)
+{
+    const struct catalog_index *index;
+    const struct catalog_alias *alias;
+    int r = catalog_find_any(catalog, name, writing, dialect, arena, &index, &alias, ret_problem);
+
+    if (r != 0)
+        return r;
     if (index->closed) {
         catalog_problem_closed(arena, index, dialect, ret_problem);
         return CATALOG_REFUSED;

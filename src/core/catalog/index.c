@@ -469,12 +469,13 @@ int core__do_index_create(struct core *core, struct command *command)
     return 0;
 }
 
-void index__delete(struct core *core, const struct catalog_index *index)
+int index__delete(struct core *core, const struct catalog_index *index)
 {
     uint32_t number = index->number;
 
     maintain__mark_index(core, number);
     core__drop_index(core, number);
+    return owners__forget_index(core, number);
 }
 
 /* Returns: the index that a command names, or NULL with the problem set. */
@@ -491,9 +492,7 @@ int core__do_index_delete(struct core *core, struct command *command)
 {
     const struct catalog_index *index = named_index(core, command);
 
-    if (index != NULL)
-        index__delete(core, index);
-    return 0;
+    return index == NULL ? 0 : index__delete(core, index);
 }
 
 int core__do_index_state(struct core *core, struct command *command)

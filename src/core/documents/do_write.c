@@ -83,6 +83,7 @@ int core__run_write(struct core *core, struct command *command, const bool *chos
         .items = write->items,
         .count = write->item_count,
         .atomic = write->atomic,
+        .cleanup = write->cleanup,
         .last = chosen == NULL,
         .overlay = overlay,
         .ahead = how->ahead,

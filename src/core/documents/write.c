@@ -66,10 +66,14 @@ static void mark_lease(struct writing *work, const struct writing_item *at, cons
     struct slice before = at->state.live ? at->old.lease : SLICE_NONE;
     struct slice after = doc->deleted ? SLICE_NONE : doc->lease;
 
-    if (before.data != NULL && !slice_equal(before, after))
-        lease__unmark(&work->sink, before, at->key);
+    bool same = before.data != NULL && slice_equal(before, after);
+
+    if (same && work->sink.overlay == NULL)
+        return; /* it is marked */
+    if (before.data != NULL && !same)
+        lease__unmark(work->core, &work->sink, before, at->key);
     if (after.data != NULL)
-        lease__mark(&work->sink, after, at->key);
+        lease__mark(work->core, &work->sink, after, at->key);
 }
 
 /* Lets later items of the unit see the document. */

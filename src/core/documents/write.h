@@ -91,6 +91,7 @@ struct write_run {
     const struct write_item *items;
     size_t count;
     bool atomic;
+    bool cleanup;                        /* neither a block nor a closed index stops it */
     bool last;                           /* nothing else reads documents in the unit after it */
     struct overlay *overlay;             /* of the transaction; NULL: the unit's batch */
     struct ahead *ahead;                 /* takes a transaction's chunk entries; NULL outside of one */
@@ -113,11 +114,13 @@ struct write_run {
 int write__run(struct core *core, struct write_run *run, bool *ret_failed) TL_MUST_USE;
 
 /*
- * Deletes every document that lives with a session, in the open unit. `spare` (may be NULL) says which to leave alone for
- * now; they stay marked.
+ * Removes documents that live with a session, at most `max`, in the open unit, which must not have marked any itself, nor have removed
+ * some before. `keep` is asked of each; what it returns true for it has taken over.
+ * Returns: 0 with whether there are more, and how many were removed, added to *removed; fatal codes.
  */
-typedef bool write_spare(void *context, uint32_t index, uint16_t type, struct slice id);
-int write__end_lease(struct core *core, struct slice session, write_spare *spare, void *context) TL_MUST_USE;
+typedef bool lease_keep(void *context, const struct write_item *removal);
+int lease__end_some(struct core *core, struct slice session, size_t max, lease_keep *keep, void *context,
+                    size_t *removed, bool *ret_more) TL_MUST_USE;
 
 /*
  * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes. The batch

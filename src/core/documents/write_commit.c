@@ -82,14 +82,25 @@ static void commit_count(struct committing *work, uint32_t index, uint16_t type,
         counter__add(counters, counters__of(counters, index), type, (int64_t)delta);
 }
 
+static void commit_mark(struct committing *work, struct slice key, struct slice value, struct slice document)
+{
+    int r = value.data != NULL && !index_exists(work, document) ? 0 : lease__commit(work->core, key, value);
+
+    if (r < 0)
+        work->r = tl_trace(r);
+}
+
 static void commit_system(void *context, struct slice key, struct slice value)
 {
     struct committing *work = context;
+    struct slice session, document;
     uint32_t index;
     uint16_t type;
 
     if (counter_key_parse(key, &index, &type))
         commit_count(work, index, type, value);
+    else if (lease__parse(key, &session, &document))
+        commit_mark(work, key, value, document);
     else if (value.data == NULL)
         store_batch_delete(work->core->batch, SPACE_SYSTEM, key);
     else

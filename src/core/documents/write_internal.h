@@ -127,13 +127,22 @@ struct update writing__update(struct writing *work, const struct writing_item *a
 
 /* --- lease.c ------------------------------------------------------------------------------------------------------ */
 
-/* Keeps the marks of ephemeral documents: SPACE_SYSTEM, 'e', session (varint length and bytes), document key. */
-void lease__mark(const struct change_sink *sink, struct slice session, struct slice key);
-void lease__unmark(const struct change_sink *sink, struct slice session, struct slice key);
+/*
+ * Keeps the marks of ephemeral documents: SPACE_SYSTEM, 'e', session (varint length and bytes), document key. How many a session has
+ * is counted with it (owners__count_lease()); in an overlay they count when it is committed.
+ */
+void lease__mark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key);
+void lease__unmark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key);
+/* Takes the key of a mark apart. Returns: false for any other key. */
+bool lease__parse(struct slice key, struct slice *ret_session, struct slice *ret_document);
+/* Moves a mark, or with `value` without data its end, from a transaction's overlay into the unit. */
+int lease__commit(struct core *core, struct slice key, struct slice value) TL_MUST_USE;
+/* Removes the marks of one index that a session has. */
+int lease__forget_index(struct core *core, struct slice session, uint32_t index) TL_MUST_USE;
+/* Visits all marks, a session's after each other. */
+int lease__each(struct core *core, void (*visit)(void *context, struct slice session), void *context) TL_MUST_USE;
 
 /* Returns: 0 and the next session after `after` with marked documents, in `arena`; STORE_NOT_FOUND; fatal codes. */
 int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session) TL_MUST_USE;
-/* How many documents are marked for a session. */
-int lease__count(struct core *core, struct slice session, size_t *ret_count) TL_MUST_USE;
 
 #endif

@@ -53,9 +53,15 @@ static int find_index(struct writing *work, struct writing_item *at)
     if (missing && write__makes_index(item, work->run->dialect) && auto_create_allowed(core) &&
         index__auto_create(core, item->index, item->type, work->run->dialect, work->run->arena, problem) != 0)
         return WRITE_ITEM_FAILED;
-    if (catalog_find(core->catalog, item->index, true, work->run->dialect, work->run->arena, &at->index, &at->alias,
-                     problem) != 0)
+    if (catalog_find_any(core->catalog, item->index, true, work->run->dialect, work->run->arena, &at->index, &at->alias,
+                         problem) != 0)
         return WRITE_ITEM_FAILED;
+    if (work->run->cleanup)
+        return 0;
+    if (at->index->closed) {
+        catalog_problem_closed(work->run->arena, at->index, work->run->dialect, problem);
+        return WRITE_ITEM_FAILED;
+    }
     if (at->index->write_block != NULL) {
         problem_set(problem, work->run->arena, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];",
                     SLICE_ARG(at->index->name), at->index->write_block);
@@ -346,6 +352,25 @@ static int check_place(struct writing *work, struct writing_item *at, const stru
     return WRITE_ITEM_FAILED;
 }
 
+static int check_lease(struct writing *work, struct writing_item *at)
+{
+    if (at->item->lease.len == 0)
+        return 0;
+    return owners__check_lease(work->core, at->item->lease, work->run->arena, &at->result->problem) == 0
+               ? 0
+               : WRITE_ITEM_FAILED;
+}
+
+/* Whether the session may have one more, if it is one more. */
+static int check_lease_count(struct writing *work, struct writing_item *at, struct slice lease)
+{
+    if (lease.data == NULL || (at->state.live && slice_equal(at->old.lease, lease)))
+        return 0;
+    return owners__check_lease_count(work->core, lease, 1, work->run->arena, &at->result->problem) == 0
+               ? 0
+               : WRITE_ITEM_FAILED;
+}
+
 /* Puts a parsed source in place of what is there. */
 static int put(struct writing *work, struct writing_item *at, const struct document *document, struct slice source,
                struct slice lease)
@@ -353,6 +378,8 @@ static int put(struct writing *work, struct writing_item *at, const struct docum
     struct doc doc = {.routing = at->routing, .lease = lease, .source = source};
     int r = check_place(work, at, document);
 
+    if (r == 0)
+        r = check_lease_count(work, at, lease);
     if (r == 0)
         r = take_version(work, at, &doc);
     if (r == 0)
@@ -372,15 +399,6 @@ static int check_limits(struct writing *work, struct writing_item *at, struct sl
                 "the document has %zu bytes, more than the limit of %zu", source.len,
                 work->core->limits.document_bytes_max);
     return WRITE_ITEM_FAILED;
-}
-
-static int check_lease(struct writing *work, struct writing_item *at)
-{
-    if (at->item->lease.len == 0)
-        return 0;
-    return owners__check_lease(work->core, at->item->lease, work->run->arena, &at->result->problem) == 0
-               ? 0
-               : WRITE_ITEM_FAILED;
 }
 
 static int run_index(struct writing *work, struct writing_item *at)
@@ -452,6 +470,11 @@ static int run_delete(struct writing *work, struct writing_item *at)
         return miss_document(work, at); /* no document has such an id */
     if (r == 0)
         r = writing__load(work, at);
+    if (r == 0 && at->item->left_by.len > 0 &&
+        (!at->state.live || !slice_equal(at->old.lease, at->item->left_by))) { /* it is somebody else's by now */
+        at->result->outcome = WRITE_NOOP;
+        return 0;
+    }
     if (r == 0 && at->has_old && !routing_leads_there(at))
         return miss_document(work, at);
     if (r == 0)

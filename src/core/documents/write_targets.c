@@ -155,7 +155,8 @@ static int find_target(struct targeting *targeting, const struct write_item *ite
         return WRITE_ITEM_FAILED;
     if (catalog_index(core->catalog, item->index) == NULL && !catalog_has_alias(core->catalog, item->index))
         return find_first_path(targeting, &at, target); /* yet to be made */
-    if (catalog_find(core->catalog, item->index, true, dialect, &core->arena, &at.index, &alias, &problem) != 0)
+    if (catalog_find_any(core->catalog, item->index, true, dialect, &core->arena, &at.index, &alias, &problem) != 0 ||
+        (at.index->closed && !targeting->run.cleanup))
         return WRITE_ITEM_FAILED;
     target->index = at.index->name;
     at.type = mapping_type(at.index->mapping, item->type);
@@ -180,7 +181,7 @@ static struct targeting targeting_of(struct core *core, const struct command *co
                  .view = core__view(core, overlay),
                  .committed = core__view(core, NULL),
                  .script_steps = update_steps_shared(&core->limits.script)},
-        .run = {.items = write->items, .count = write->item_count},
+        .run = {.items = write->items, .count = write->item_count, .cleanup = write->cleanup},
         .dialect = command->dialect,
     };
 }

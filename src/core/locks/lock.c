@@ -312,11 +312,23 @@ void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct 
     list_init(&owner->holds);
     list_init(&owner->requests);
     list_init(&owner->ward_requests);
+    if (session != NULL)
+        session->ward_count++;
 }
 
 void lock_owner_deinit(struct lock_owner *owner)
 {
     REQUIRE(list_empty(&owner->holds) && list_empty(&owner->requests) && list_empty(&owner->ward_requests));
+    lock_owner_leave_session(owner);
+}
+
+void lock_owner_leave_session(struct lock_owner *owner)
+{
+    if (owner->session == NULL)
+        return;
+    REQUIRE(owner->session->ward_count > 0 && list_empty(&owner->requests));
+    owner->session->ward_count--;
+    owner->session = NULL;
 }
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
@@ -568,6 +580,7 @@ bool lock_release(struct lock_table *table, struct lock_owner *owner, const stru
     if (hold == NULL || hold->mode == LOCK_NONE)
         return false;
     lock_drop(table, hold);
+    lock__queue_check_waits(table, owner); /* who waited behind it may be in the owner's way now */
     lock__queue_settle(table);
     return true;
 }
@@ -612,80 +625,114 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
         hold_free(table, hold);
     }
     owner->lock_count = owner->aside_count = 0;
+    lock__queue_check_waits(table, owner);
     lock__queue_settle(table);
     return count;
 }
 
 /* --- Beside requests ---------------------------------------------------------------------------------------------- */
 
-/* Whether a bit could be put on a resource at once: nothing held against it, nothing awaited. */
-static bool bit_free(const struct lock_table *table, const struct lock_owner *session, const struct resource *resource,
-                     enum lock_bit bit)
+/* For whom it is asked whether something is free. */
+struct asking {
+    const struct lock_table *table;
+    const struct lock_owner *session; /* NULL: nobody's */
+    bool whoever_waits;               /* only what is held counts, and what ended sessions left */
+};
+
+/* Whether somebody waits for a bit of `mask` on a resource, and not for what the session holds. */
+static bool awaited_against(const struct asking *asking, const struct resource *resource, uint8_t mask)
 {
-    uint8_t mask = lock__conflicts[bit];
-    if (lock__held_against(table, NULL, session, resource, mask))
+    const struct lock_queue *queue = resource->queue;
+    if (queue == NULL)
         return false;
-    if (resource->queue == NULL)
-        return true;
-    for (size_t other = 0; other < LOCK_BIT_COUNT; other++)
-        if ((mask >> other & 1) != 0 && resource->queue->counts[other] > 0)
-            return false;
-    return true;
+    for (size_t bit = 0; bit < LOCK_BIT_COUNT; bit++) {
+        if ((mask >> bit & 1) == 0 || queue->counts[bit] == 0)
+            continue;
+        list_for_each(link, &queue->waiting[bit])
+        {
+            const struct lock_request *request = list_entry(link, struct lock_entry, link)->request;
+            if (asking->whoever_waits && !request->owner->first) /* those stand first */
+                break;
+            if (asking->session == NULL || !lock__waits_behind(request, NULL, asking->session))
+                return true;
+        }
+    }
+    return false;
 }
 
-static bool directories_free(const struct lock_table *table, const struct lock_owner *session,
-                             const struct resource *index, struct slice path, enum lock_bit mark)
+/* Whether a bit could be put on a resource at once: nothing held against it, nothing awaited. */
+static bool bit_free(const struct asking *asking, const struct resource *resource, enum lock_bit bit)
+{
+    uint8_t mask = lock__conflicts[bit];
+    return !lock__held_against(asking->table, NULL, asking->session, resource, mask) &&
+           !awaited_against(asking, resource, mask);
+}
+
+static bool directories_free(const struct asking *asking, const struct resource *index, struct slice path,
+                             enum lock_bit mark)
 {
     const struct resource *at = index;
     struct resource_path walk = resource_path(path);
     struct slice segment;
     while (resource_path_next(&walk, &segment)) {
-        at = resource_child(&table->resources, at, segment);
+        at = resource_child(&asking->table->resources, at, segment);
         if (at == NULL)
             return true;
-        if (!bit_free(table, session, at, mark))
+        if (!bit_free(asking, at, mark))
             return false;
     }
     return true;
 }
 
-static bool name_free(const struct lock_table *table, const struct lock_owner *session, const struct lock_want *want)
+static bool name_free(const struct asking *asking, const struct lock_want *want)
 {
-    const struct resource *all = resource_of_name(&table->resources, want->on.space, SLICE_NONE);
-    const struct resource *name = resource_of_name(&table->resources, want->on.space, want->on.index);
-    return (all == NULL || bit_free(table, session, all, lock__mark_bit(want->mode))) &&
-           (name == NULL || bit_free(table, session, name, lock__own_bit(want->mode)));
+    const struct resource_table *resources = &asking->table->resources;
+    const struct resource *all = resource_of_name(resources, want->on.space, SLICE_NONE);
+    const struct resource *name = resource_of_name(resources, want->on.space, want->on.index);
+    return (all == NULL || bit_free(asking, all, lock__mark_bit(want->mode))) &&
+           (name == NULL || bit_free(asking, name, lock__own_bit(want->mode)));
 }
 
-bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want)
+static bool want_free(const struct asking *asking, const struct lock_want *want)
 {
+    const struct lock_table *table = asking->table;
     if (lock_table_idle(table))
         return true;
     REQUIRE(want->on.index.len > 0);
     enum lock_bit mark = lock__mark_bit(want->mode);
-    if (!bit_free(table, session, table->resources.root, mark))
+    if (!bit_free(asking, table->resources.root, mark))
         return false;
     if (want->on.space != RESOURCE_SPACE_TREE)
-        return name_free(table, session, want);
+        return name_free(asking, want);
     const struct resource *index = resource_index(&table->resources, want->on.index);
     if (index == NULL)
         return true;
-    if (!bit_free(table, session, index, mark))
+    if (!bit_free(asking, index, mark))
         return false;
-    if (want->on.path.data != NULL && !directories_free(table, session, index, want->on.path, mark))
+    if (want->on.path.data != NULL && !directories_free(asking, index, want->on.path, mark))
         return false;
     if (want->within)
         return true;
     if (want->on.id.data == NULL)
-        return bit_free(table, session, index, lock__own_bit(want->mode));
+        return bit_free(asking, index, lock__own_bit(want->mode));
     const struct resource *document = resource_document(&table->resources, index, want->on.type, want->on.id);
-    return document == NULL || bit_free(table, session, document, lock__own_bit(want->mode));
+    return document == NULL || bit_free(asking, document, lock__own_bit(want->mode));
+}
+
+bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want)
+{
+    return want_free(&(struct asking){table, session, false}, want);
+}
+
+bool lock_table_unheld_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want)
+{
+    return want_free(&(struct asking){table, session, true}, want);
 }
 
 bool lock_table_clear_of(const struct lock_table *table, struct slice index)
 {
     return resource_index(&table->resources, index) == NULL &&
-           bit_free(table, NULL, table->resources.root, lock__mark_bit(LOCK_X));
+           bit_free(&(struct asking){table, NULL, false}, table->resources.root, lock__mark_bit(LOCK_X));
 }
 
 static bool holds_at(const struct lock_table *table, const struct lock_owner *owner, const struct resource *resource,

@@ -25,7 +25,9 @@ struct lock_owner {
     struct list ward_requests;  /* those of owners whose session it is, by `of_session` */
     size_t lock_count;          /* holds with a mode that are not aside */
     size_t aside_count;         /* those that are */
+    size_t ward_count;          /* owners whose session it is */
     bool one_shot;              /* a write of its own: sent to the end of the queue rather than ended */
+    bool first;                 /* what an ended session left: stands ahead of all, gives way to nobody; set at once */
     void *user;
 };
 
@@ -118,6 +120,8 @@ static inline bool lock_table_idle(const struct lock_table *table)
 void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user);
 /* Requires: it holds nothing and no request of it is left. */
 void lock_owner_deinit(struct lock_owner *owner);
+/* It belongs to no session any more. Requires: no request of it waits. */
+void lock_owner_leave_session(struct lock_owner *owner);
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
 
@@ -183,6 +187,12 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
  * holds nothing. The short path of writes; makes nothing.
  */
 bool lock_table_free_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want);
+
+/*
+ * The same, whoever waits but what ended sessions left (lock_owner.first): whether nobody else *holds* what stands against it. For
+ * the cleanup at the end of a session, which goes before all who wait (README-locks.md, "Sessions").
+ */
+bool lock_table_unheld_for(struct lock_table *table, struct lock_owner *session, const struct lock_want *want);
 
 /* Returns: whether nothing that is held or awaited can stand against a write of its own in this index, wherever it lies. */
 bool lock_table_clear_of(const struct lock_table *table, struct slice index);

@@ -3,7 +3,8 @@
  * Deadlocks. README-locks.md, "Deadlock", invariant 6.
  *
  * The graph: waiting requests. From r goes a dependence to each request that stands ahead of r and conflicts, and
- * to each waiting request of an owner who holds what conflicts with r (of a session: and of its wards). Since there
+ * to each waiting request of an owner who holds what conflicts with r (of a session: and of its wards; of a transaction: and of its
+ * session itself, whose client ends it). Not to who waits for what r's owner or its session holds. Since there
  * was no circle before, a new one passes through the new request: a breadth-first search from it finds the shortest.
  *
  * Ahead of r there may be thousands. Those that stand ahead of an f which conflicts with all that r conflicts
@@ -60,16 +61,26 @@ static void follow_holders(struct search *search, const struct lock_entry *entry
             reach(search, list_entry(waiting, struct lock_request, of_owner), &step);
         list_for_each(waiting, &hold->owner->ward_requests)
             reach(search, list_entry(waiting, struct lock_request, of_session), &step);
+        if (hold->owner->session == NULL || hold->owner->one_shot) /* a write ends by itself */
+            continue;
+        list_for_each(waiting, &hold->owner->session->requests)
+            reach(search, list_entry(waiting, struct lock_request, of_owner), &step);
     }
 }
 
-/* Whether all ahead of f that conflict with `entry` are met from f. Not so where f passes some: its owner's own. */
+static bool awaited(const struct lock_owner *owner);
+
+/*
+ * Whether all ahead of f that conflict with `entry` are met from f. Not so where f passes some: its owner's own, and who waits
+ * for what its owner holds.
+ */
 static bool stands_for_all(const struct lock_entry *f, const struct lock_entry *entry)
 {
     const struct lock_owner *owner = f->request->owner;
     return (lock__conflicts[entry->bit] & ~lock__conflicts[f->bit]) == 0 &&
            owner->requests.next == owner->requests.prev &&
-           (owner->session == NULL || list_empty(&owner->session->requests));
+           (owner->session == NULL || (list_empty(&owner->session->requests) && !awaited(owner->session))) &&
+           !awaited(owner);
 }
 
 static const struct list *start_of(const struct lock_entry *entry, const struct list *head, enum lock_bit bit)
@@ -96,7 +107,7 @@ static void follow_queue(struct search *search, const struct lock_entry *entry)
             const struct lock_entry *f = list_entry(at, struct lock_entry, link);
             if (bound != NULL && lock__ahead(f->request, bound))
                 break;
-            if (lock__passes(request->owner, f->request->owner))
+            if (!lock__in_way(request->owner, f->request))
                 continue;
             reach(search, f->request,
                   &(struct lock_step){request, f->request->owner, entry->resource, entry->bit, true});
@@ -152,7 +163,8 @@ static bool has_followers(const struct lock_request *request)
 static bool may_close(const struct lock_request *request)
 {
     const struct lock_owner *owner = request->owner;
-    return awaited(owner) || (owner->session != NULL && awaited(owner->session)) || has_followers(request);
+    return awaited(owner) || (owner->session != NULL && awaited(owner->session)) || owner->ward_count > 0 ||
+           has_followers(request);
 }
 
 static bool find_circle(struct search *search)
@@ -180,13 +192,16 @@ static struct lock_step *circle_steps(const struct search *search, size_t *ret_c
     return steps;
 }
 
-/* Returns: the step whose request's owner is the youngest. */
+/* Returns: the step whose request's owner is the youngest. What an ended session left holds nothing: others are in each circle. */
 static size_t youngest(const struct lock_step *steps, size_t count)
 {
-    size_t found = 0;
-    for (size_t i = 1; i < count; i++)
-        if (steps[i].request->owner->number > steps[found].request->owner->number)
+    size_t found = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct lock_owner *owner = steps[i].request->owner;
+        if (!owner->first && (found == count || owner->number > steps[found].request->owner->number))
             found = i;
+    }
+    INSIST(found < count);
     return found;
 }
 

@@ -82,9 +82,16 @@ static inline bool lock__passes(const struct lock_owner *asker, const struct loc
     return asker == holder || asker->session == holder;
 }
 
+/* What ended sessions left stands first, then upgrades, then all others. */
+static inline int lock__rank(const struct lock_request *request)
+{
+    return request->owner->first ? 0 : request->upgrade ? 1 : 2;
+}
+
 static inline bool lock__ahead(const struct lock_request *a, const struct lock_request *b)
 {
-    return a->upgrade != b->upgrade ? a->upgrade : a->arrival < b->arrival;
+    int x = lock__rank(a), y = lock__rank(b);
+    return x != y ? x < y : a->arrival < b->arrival;
 }
 
 struct lock_hold *lock__hold_find(const struct lock_table *table, const struct lock_owner *owner,
@@ -100,6 +107,14 @@ void lock__request_spread(struct lock_request *request);
 void lock__request_grant(struct lock_request *request);
 
 /* lock_queue.c */
+/* Whether a waiting request waits for a hold of `owner` or of `session` (either may be NULL), so that neither need wait for it. */
+bool lock__waits_behind(const struct lock_request *request, const struct lock_owner *owner,
+                        const struct lock_owner *session);
+/* Whether a request that stands ahead of one of `owner` is in its way, where their bits conflict. */
+static inline bool lock__in_way(const struct lock_owner *owner, const struct lock_request *ahead)
+{
+    return !lock__passes(owner, ahead->owner) && !lock__waits_behind(ahead, owner, owner->session);
+}
 void lock__queue_enter(struct lock_request *request);
 void lock__queue_leave(struct lock_request *request);
 /* Finds something in the way of a request and watches it. Returns: false when there is nothing. */
@@ -108,7 +123,10 @@ bool lock__queue_watch(struct lock_request *request);
 bool lock__queue_blocked(const struct lock_request *request);
 /* The same for one that has just come; with nothing in the way it is granted by the next lock__queue_settle(). */
 void lock__queue_arrive(struct lock_request *request);
-/* Looks for circles through what an owner and its wards wait for, after it was granted something. */
+/*
+ * After an owner was granted something: has what it, its wards and its session wait for looked at again, since others may
+ * wait behind it now; looks for circles through that.
+ */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner);
 void lock__queue_unwatch(struct lock_request *request);
 /* Has all watchers of something that goes looked at again. */

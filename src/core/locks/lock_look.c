@@ -156,7 +156,7 @@ static void report_waiters(struct report *list, const struct lock_request *reque
             const struct lock_entry *other = list_entry(link, struct lock_entry, link);
             if (list->count == list->max || !lock__ahead(other->request, request))
                 break;
-            if (lock__passes(request->owner, other->request->owner))
+            if (!lock__in_way(request->owner, other->request))
                 continue;
             enum lock_mode mode = (enum lock_mode)(bit < LOCK_BIT_S ? bit + LOCK_S : bit - LOCK_BIT_S + LOCK_S);
             report(list, &(struct lock_conflict){other->request->owner, entry->resource, mode, true, NULL});

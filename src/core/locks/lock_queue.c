@@ -25,7 +25,7 @@ static void entry_link(struct lock_entry *entry)
     struct lock_queue *queue = queue_of(entry->resource);
     struct list *head = &queue->waiting[entry->bit];
     struct list *at = head;
-    if (entry->request->upgrade) {
+    if (lock__rank(entry->request) < 2) {
         at = head->next;
         while (at != head && lock__ahead(list_entry(at, struct lock_entry, link)->request, entry->request))
             at = at->next;
@@ -72,13 +72,37 @@ void lock__queue_wake(struct lock_table *table, struct lock_request **watchers)
         wake(*watchers);
 }
 
+static bool has_holds(const struct lock_owner *owner)
+{
+    return owner != NULL && !list_empty(&owner->holds);
+}
+
+static bool holds_against(const struct lock_entry *entry, const struct lock_owner *owner)
+{
+    const struct lock_hold *hold =
+        has_holds(owner) ? lock__hold_find(entry->request->table, owner, entry->resource) : NULL;
+    return hold != NULL && (hold->bits & lock__conflicts[entry->bit]) != 0 &&
+           !lock__passes(entry->request->owner, owner);
+}
+
+bool lock__waits_behind(const struct lock_request *request, const struct lock_owner *owner,
+                        const struct lock_owner *session)
+{
+    if (!has_holds(owner) && !has_holds(session))
+        return false;
+    for (size_t i = 0; i < request->entry_count; i++)
+        if (holds_against(&request->entries[i], owner) || holds_against(&request->entries[i], session))
+            return true;
+    return false;
+}
+
 /* Returns: the nearest entry before `link` in its list that a request must not pass, or NULL. */
 static struct lock_entry *nearest_before(const struct list *head, const struct list *link,
                                          const struct lock_request *request)
 {
     for (const struct list *at = link->prev; at != head; at = at->prev) {
         struct lock_entry *entry = list_entry(at, struct lock_entry, link);
-        if (!lock__passes(request->owner, entry->request->owner))
+        if (lock__in_way(request->owner, entry->request))
             return entry;
     }
     return NULL;
@@ -151,7 +175,7 @@ static struct lock_entry *ahead_of_bit(const struct lock_queue *queue, enum lock
         struct lock_entry *entry = list_entry(link, struct lock_entry, link);
         if (!lock__ahead(entry->request, request))
             break;
-        if (!lock__passes(request->owner, entry->request->owner))
+        if (lock__in_way(request->owner, entry->request))
             return entry;
     }
     return NULL;
@@ -218,14 +242,28 @@ static bool break_circles(struct lock_table *table, struct list *requests, bool 
     return true;
 }
 
+static void wake_all(struct list *requests, bool of_session)
+{
+    list_for_each(link, requests)
+    {
+        struct lock_request *request = of_session ? list_entry(link, struct lock_request, of_session)
+                                                  : list_entry(link, struct lock_request, of_owner);
+        wake(request);
+    }
+}
+
 /*
  * A grant turns dependences on a request into dependences on its owner, who may wait for something else at the same time:
- * a circle can close here, too.
+ * a circle can close here, too. A transaction depends on what its session waits for.
  */
 void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
 {
-    while (!break_circles(table, &owner->requests, false) || !break_circles(table, &owner->ward_requests, true))
+    struct list *of_session = owner->session == NULL ? NULL : &owner->session->requests;
+    while (!break_circles(table, &owner->requests, false) || !break_circles(table, &owner->ward_requests, true) ||
+           (of_session != NULL && !break_circles(table, of_session, false)))
         ;
+    wake_all(&owner->requests, false);
+    wake_all(&owner->ward_requests, true);
 }
 
 void lock__queue_arrive(struct lock_request *request)

@@ -180,6 +180,8 @@ static bool take_place(struct admission *at, const struct lock_want *want)
 {
     struct lock_table *locks = &at->core->owners->locks;
     struct lock_owner *owner = at->txn != NULL ? &at->txn->party.owner : at->wait != NULL ? at->wait->owner : NULL;
+    if (owner == NULL && write_of(at)->cleanup)
+        return lock_table_unheld_for(locks, &at->session->party.owner, want);
     if (owner == NULL)
         return lock_table_free_for(locks, at->session == NULL ? NULL : &at->session->party.owner, want);
     struct lock_request *request = lock_request_new(locks, owner, want, 1, at->wait);
@@ -545,27 +547,81 @@ static void give_way(struct core *core, struct wait *wait)
 
 const struct turns write__turns = {wait__ready, resume, timed_out, give_way};
 
-int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
-                       struct slice *ret_reason)
+/* --- What ended sessions left ------------------------------------------------------------------------------------- */
+
+/* Whether somebody else holds what stands against a document's change. */
+static bool target_held(struct core *core, struct session *session, const struct wants *wants)
+{
+    struct lock_table *locks = &core->owners->locks;
+    struct lock_owner *owner = &session->party.owner;
+    for (size_t i = 0; i < wants->count; i++)
+        if (!lock_table_covers(locks, owner, &wants->items[i]) &&
+            !lock_table_unheld_for(locks, owner, &wants->items[i]))
+            return true;
+    return false;
+}
+
+/* Runs the only item. Others that the unit runs must see what it wrote. */
+static int run_left(struct admission *at)
+{
+    bool chosen = true;
+    return run(at, &chosen);
+}
+
+static void make_result(struct command *command)
+{
+    command->write.results = arena_zalloc(&command->arena, sizeof *command->write.results);
+}
+
+int admit__run_left(struct core *core, struct session *session, struct command *command)
 {
     struct admission at = {.core = core, .command = command, .session = session};
-    size_t count = command->write.item_count;
-    command->write.results = arena_zalloc(&command->arena, count * sizeof *command->write.results);
+    make_result(command);
     int r = find_targets(&at);
-    if (r == 0) {
-        bool *blocked = arena_zalloc(&core->arena, at.targets.count + 1);
-        bool *all = arena_alloc(&core->arena, count);
-        memset(all, true, count);
-        find_blocked(&at, blocked);
-        for (size_t i = 0; i < at.targets.count; i++)
-            if (blocked[i])
-                problem_set(&command->write.results[at.targets.items[i].item].problem, &command->arena,
-                            PROBLEM_LOCK_CONFLICT, "[%.*s] is locked", SLICE_ARG(at.targets.items[i].id));
-        r = run(&at, all);
-    }
-    *ret_failed = 0;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        if (command->write.results[i].outcome == WRITE_FAILED && (*ret_failed)++ == 0)
-            *ret_reason = arena_copy(&core->arena, command->write.results[i].problem.reason);
-    return r;
+    if (r < 0)
+        return tl_trace(r);
+    collect_wants(&at, NULL);
+    if (target_held(core, session, &at.wants))
+        return 1;
+    return run_left(&at);
+}
+
+bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal)
+{
+    struct lock_want want = {{removal->index, SLICE_NONE, removal->type, removal->id}, LOCK_X, false};
+    if (lock_table_idle(&core->owners->locks) ||
+        write__place(core, NULL, removal->index, removal->type, removal->id, &want.on.path) < 0)
+        return false;
+    struct wants wants = names__of_document(core, &want.on);
+    return target_held(core, session, &wants);
+}
+
+static int ask_kept(struct admission *at)
+{
+    int r = find_targets(at);
+    if (r < 0)
+        return tl_trace(r);
+    if (at->targets.count == 0)
+        return 0;
+    collect_wants(at, NULL);
+    if (wait__ask(at->core, at->wait, at->wants.items, at->wants.count, true) == LOCK_GRANTED)
+        return 0;
+    INSIST(lock_request_state(at->wait->request) == LOCK_STATE_WAITING); /* it is no deadlock's victim */
+    wait__park(at->core, at->wait, TL_TS_MAX);
+    return CORE_WAITS;
+}
+
+int admit__ask_kept(struct core *core, struct wait *wait, struct command *command)
+{
+    struct admission at = {.core = core, .command = command, .wait = wait};
+    make_result(command);
+    return ask_kept(&at);
+}
+
+int admit__resume_kept(struct core *core, struct wait *wait, struct command *command)
+{
+    struct admission at = {.core = core, .command = command, .wait = wait};
+    make_result(command);
+    int r = ask_kept(&at);
+    return r == 0 ? run_left(&at) : r;
 }

@@ -4,6 +4,7 @@
 
 #include "core/owners/owners_internal.h"
 
+enum { KEPT_TOLD_MAX = 1000 };
 enum { WAITS_FOR_MAX = 100 }; /* of one queue: those of whom it is told who is in their way */
 
 /* Writes a comma before every member of a list but the first. */
@@ -199,7 +200,7 @@ static void write_detail(const struct session *session, struct buf *buf)
     buf_byte(buf, ']');
 }
 
-static void write_session(struct core *core, const struct session *session, bool detail, struct buf *buf)
+static void write_session(const struct session *session, bool detail, struct buf *buf)
 {
     buf_byte(buf, '{');
     text(buf, "session", session->id);
@@ -214,10 +215,43 @@ static void write_session(struct core *core, const struct session *session, bool
                ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
                "\"ephemeral_count\":%zu",
                session->attachment != 0 ? "true" : "false", session->party.owner.lock_count, length_of(&session->waits),
-               length_of(&session->transactions), session__ephemeral_count(core, session));
+               length_of(&session->transactions), session->ephemeral_count);
+    if (session->leaving)
+        buf_lit(buf, ",\"leaving\":true");
     if (detail)
         write_detail(session, buf);
     buf_byte(buf, '}');
+}
+
+/* What ended sessions left and others' locks forbid, oldest first. */
+static void write_kept(struct core *core, struct buf *buf)
+{
+    static const char *const ops[] = {
+        [WRITE_INDEX] = "index", [WRITE_CREATE] = "create", [WRITE_UPDATE] = "update", [WRITE_DELETE] = "delete"};
+    struct list_writer list = {buf, false};
+    size_t told = 0;
+    buf_byte(buf, '[');
+    list_for_each(link, &core->owners->kept)
+    {
+        const struct kept *kept = list_entry(link, struct kept, of_all);
+        struct write_item item;
+        if (told++ == KEPT_TOLD_MAX || kept__item(kept, &core->arena, &item) < 0)
+            break;
+        next_of(&list);
+        buf_byte(buf, '{');
+        text(buf, "session", kept->session);
+        if (kept->name.len > 0)
+            buf_byte(buf, ',');
+        if (kept->name.len > 0)
+            text(buf, "name", kept->name);
+        buf_printf(buf, ",\"ended\":%" PRIu64 ",\"action\":\"%s\",", kept->ended,
+                   kept->removal ? "remove ephemeral" : ops[item.op]);
+        text(buf, "index", item.index);
+        buf_byte(buf, ',');
+        text(buf, "id", item.id);
+        buf_byte(buf, '}');
+    }
+    buf_byte(buf, ']');
 }
 
 static void write_sessions(struct core *core, struct command *command, struct buf *buf)
@@ -228,17 +262,21 @@ static void write_sessions(struct core *core, struct command *command, struct bu
     struct slice id;
     void *value;
     if (asked.len > 0) {
-        struct session *session = session__find(core, asked, &command->arena, &command->problem);
+        struct session *session = owners_session(core->owners, asked);
+        if (session == NULL)
+            session = session__find(core, asked, &command->arena, &command->problem);
         if (session != NULL)
-            write_session(core, session, true, buf);
+            write_session(session, true, buf);
         return;
     }
     buf_lit(buf, "{\"sessions\":[");
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
         next_of(&list);
-        write_session(core, value, false, buf);
+        write_session(value, false, buf);
     }
-    buf_lit(buf, "]}");
+    buf_lit(buf, "],\"kept\":");
+    write_kept(core, buf);
+    buf_byte(buf, '}');
 }
 
 /* --- Transactions ------------------------------------------------------------------------------------------------- */

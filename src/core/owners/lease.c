@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ephemeral documents: marks that say which live with which session, and their end. */
-#include <stdlib.h>
-
 #include "core/documents/write_internal.h"
 
 static struct slice lease_key(struct buf *buf, struct slice session, struct slice key)
@@ -13,84 +11,74 @@ static struct slice lease_key(struct buf *buf, struct slice session, struct slic
     return buf_view(buf);
 }
 
-void lease__mark(const struct change_sink *sink, struct slice session, struct slice key)
+/* Above all marks of a session. */
+static struct slice lease_end(struct buf *buf, struct slice session)
+{
+    return lease_key(buf, session, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
+}
+
+bool lease__parse(struct slice key, struct slice *ret_session, struct slice *ret_document)
+{
+    uint64_t len;
+
+    if (key.len == 0 || key.data[0] != 'e')
+        return false;
+    *ret_document = slice_from_offset(key, 1);
+    return slice_take_varint(ret_document, &len) && slice_take(ret_document, (size_t)len, ret_session);
+}
+
+void lease__mark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     sink_put(sink, SPACE_SYSTEM, lease_key(&buf, session, key), SLICE_LIT(""));
+    if (sink->overlay == NULL)
+        owners__count_lease(core, session, 1);
     buf_deinit(&buf);
 }
 
-void lease__unmark(const struct change_sink *sink, struct slice session, struct slice key)
+void lease__unmark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
     sink_delete(sink, SPACE_SYSTEM, lease_key(&buf, session, key));
+    if (sink->overlay == NULL)
+        owners__count_lease(core, session, -1);
     buf_deinit(&buf);
 }
 
-/* The keys of a session's ephemeral documents, in the core's arena; those that the unit has just written as well. */
-struct marked {
-    struct slice *keys;
-    size_t count;
-    size_t capacity;
-};
-
-static void add(struct marked *marked, struct arena *arena, struct slice key)
+/* A transaction may mark what is marked, and unmark what is not: it counts what the store has before and after. */
+int lease__commit(struct core *core, struct slice key, struct slice value)
 {
-    marked->keys = arena_grow(arena, marked->keys, marked->count, &marked->capacity, sizeof(*marked->keys));
-    marked->keys[marked->count++] = arena_copy(arena, key);
+    struct slice session, document;
+    struct store_value before;
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before);
+
+    if (r < 0 || !lease__parse(key, &session, &document))
+        return r < 0 ? tl_trace(r) : tl_trace(TL_ERR_CORRUPT);
+    if (r == 0)
+        store_value_release(&before);
+    if (value.data == NULL)
+        store_batch_delete(core->batch, SPACE_SYSTEM, key);
+    else
+        store_batch_put(core->batch, SPACE_SYSTEM, key, value);
+    owners__count_lease(core, session, (value.data != NULL) - (r == 0));
+    return 0;
 }
 
-static int find_marked(struct core *core, struct slice session, struct marked *marked)
-{
-    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
-    struct slice from = lease_key(&lower, session, SLICE_LIT(""));
-    int r;
+/* --- Removing ----------------------------------------------------------------------------------------------------- */
 
-    lease_key(&upper, session, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, buf_view(&upper));
-    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
-        add(marked, &core->arena, slice_from_offset(store_iter_key(iter), from.len));
-    r = store_iter_status(iter);
-    store_iter_free(iter);
-    buf_deinit(&lower);
-    buf_deinit(&upper);
-    return r;
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
-}
-
-/* What the unit has just written, but for what was marked before; all in order of key. */
-static void find_pending(struct core *core, struct slice session, struct marked *marked)
-{
-    struct map known = MAP_INIT;
-    size_t position = 0;
-    struct slice key;
-    void *value;
-
-    if (core->pending.count == 0)
-        return;
-    for (size_t i = 0; i < marked->count; i++)
-        map_put(&known, marked->keys[i], marked);
-    while (map_next(&core->pending, &position, &key, &value)) {
-        const struct doc *doc = value;
-        if (!doc->deleted && doc->lease.data != NULL && slice_equal(doc->lease, session) &&
-            map_get(&known, key) == NULL)
-            add(marked, &core->arena, key);
-    }
-    map_deinit(&known);
-    if (marked->count > 1)
-        qsort(marked->keys, marked->count, sizeof(*marked->keys), compare_keys);
-}
-
-/* What is to be deleted, as items of a write. */
+/* What goes of a session's documents, as items of a write; those that others hold are handed on. */
 struct ending {
+    struct core *core;
+    struct slice session;
+    lease_keep *keep;
+    void *context;
     struct write_item *items;
     size_t count;
+    size_t taken; /* those, and what was handed on: at most `max` */
+    size_t max;
+    bool more; /* there is one after them */
 };
 
 /* The document of a key as the unit sees it. Returns: 0; DOC_NOT_FOUND; fatal codes. */
@@ -111,82 +99,138 @@ static int look(struct core *core, struct slice key, struct doc *ret_doc)
 }
 
 /* The item that deletes a document; it names the document's own routing, as whoever deletes it must. */
-static void add_item(struct core *core, const struct catalog_index *index, const struct mapping_type *type,
-                     struct slice id, struct slice routing, struct ending *ending)
+static struct write_item removal_of(struct ending *ending, const struct catalog_index *index,
+                                    const struct mapping_type *type, struct slice id, struct slice routing)
 {
-    ending->items[ending->count++] = (struct write_item){
+    struct arena *arena = &ending->core->arena;
+
+    return (struct write_item){
         .op = WRITE_DELETE,
-        .index = arena_copy(&core->arena, index->name),
-        .type = arena_copy(&core->arena, type->name),
+        .index = arena_copy(arena, index->name),
+        .type = arena_copy(arena, type->name),
         .id = id,
-        .routing = arena_copy(&core->arena, routing),
+        .routing = arena_copy(arena, routing),
+        .left_by = ending->session,
         .version = VERSION_ANY,
         .if_seq_no = SEQ_NO_ANY,
     };
 }
 
-/* Adds a marked document, unless it is gone, lives with another session by now, or is spared. */
-static int add_marked(struct core *core, struct slice session, struct slice key, write_spare *spare, void *context,
-                      struct ending *ending)
+/*
+ * Whatever becomes of the document, its mark goes: of one that is deleted the write takes it off, here it is that of one that is
+ * gone with its index, lives with another session by now, or was handed on.
+ */
+static int end_one(struct ending *ending, struct slice key)
 {
+    struct core *core = ending->core;
+    const struct change_sink sink = {core->batch, NULL};
     uint32_t number;
     uint16_t type_number;
     struct slice id;
     struct doc doc;
     int r = look(core, key, &doc);
 
-    if (r != 0)
-        return r < 0 ? tl_trace(r) : 0;
+    if (r < 0)
+        return tl_trace(r);
     doc_key_parse(key, &number, &type_number, &id);
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
     const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-    if (type != NULL && !index->closed && slice_equal(doc.lease, session) &&
-        (spare == NULL || !spare(context, number, type_number, id)))
-        add_item(core, index, type, id, doc.routing, ending);
-    doc_release(&doc);
+    bool stays = true, theirs = false;
+    if (r == 0 && type != NULL && slice_equal(doc.lease, ending->session)) {
+        theirs = true;
+        if (ending->taken == ending->max) {
+            ending->more = true;
+            doc_release(&doc);
+            return 0;
+        }
+        struct write_item item = removal_of(ending, index, type, id, doc.routing);
+        stays = ending->keep(ending->context, &item);
+        if (!stays)
+            ending->items[ending->count++] = item;
+        ending->taken++;
+    }
+    if (stays && (theirs || map_get(&core->pending, key) == NULL)) /* what the unit wrote over, it has unmarked */
+        lease__unmark(core, &sink, ending->session, key);
+    if (r == 0)
+        doc_release(&doc);
     return 0;
 }
 
-int write__end_lease(struct core *core, struct slice session, write_spare *spare, void *context)
+/* Takes the first documents of a session, and the marks before them that the unit has found to be stale. */
+static int take_some(struct ending *ending, size_t max)
 {
-    struct marked marked = {0};
-    struct ending ending = {0};
-    bool failed;
-    int r = find_marked(core, session, &marked);
+    struct core *core = ending->core;
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    struct slice from = lease_key(&lower, ending->session, SLICE_LIT(""));
+    struct store_iter *iter =
+        store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, lease_end(&upper, ending->session));
+    int r = 0;
 
-    if (r != 0)
-        return tl_trace(r);
-    find_pending(core, session, &marked);
-    if (marked.count == 0)
-        return 0;
-    ending.items = arena_zalloc(&core->arena, marked.count * sizeof(*ending.items));
-    for (size_t i = 0; i < marked.count && r == 0; i++)
-        r = add_marked(core, session, marked.keys[i], spare, context, &ending);
-    if (r != 0)
-        return tl_trace(r);
-    struct write_run run = {.dialect = DIALECT_5, .items = ending.items, .count = ending.count, .arena = &core->arena};
-    run.results = arena_zalloc(&core->arena, (ending.count + 1) * sizeof(*run.results));
+    ending->items = arena_zalloc(&core->arena, max * sizeof(*ending->items));
+    ending->max = max;
+    for (store_iter_seek_first(iter); r == 0 && !ending->more && store_iter_valid(iter); store_iter_next(iter))
+        r = end_one(ending, arena_copy(&core->arena, slice_from_offset(store_iter_key(iter), from.len)));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    return r;
+}
+
+int lease__end_some(struct core *core, struct slice session, size_t max, lease_keep *keep, void *context,
+                    size_t *removed, bool *ret_more)
+{
+    struct ending ending = {.core = core, .session = session, .keep = keep, .context = context};
+    bool failed;
+    int r = take_some(&ending, max);
+
+    *ret_more = ending.more;
+    if (r < 0 || ending.count == 0)
+        return r;
+    struct write_run run = {
+        .dialect = DIALECT_7, .items = ending.items, .count = ending.count, .cleanup = true, .arena = &core->arena};
+    run.results = arena_zalloc(&core->arena, ending.count * sizeof(*run.results));
+    *removed += ending.count;
     return write__run(core, &run, &failed);
 }
+
+int lease__forget_index(struct core *core, struct slice session, uint32_t index)
+{
+    const struct change_sink sink = {core->batch, NULL};
+    struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
+    char from[DOC_KEY_PREFIX_BYTES], to[DOC_KEY_PREFIX_BYTES];
+    struct slice first = lease_key(&lower, session, doc_key(from, index, 0, SLICE_LIT("")));
+    struct slice end = lease_key(&upper, session, doc_key(to, index + 1, 0, SLICE_LIT("")));
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, first, end);
+    size_t skipped = first.len - DOC_KEY_PREFIX_BYTES;
+
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
+        lease__unmark(core, &sink, session, slice_from_offset(store_iter_key(iter), skipped));
+    int r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&lower);
+    buf_deinit(&upper);
+    return r;
+}
+
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
 
 /* The keys of one session follow each other; the sessions follow by length and bytes of their ids. */
 int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session)
 {
     struct buf from = BUF_INIT(BUF_UNLIMITED);
-    struct slice key, session;
-    uint64_t len;
+    struct slice session, document;
     int r = STORE_NOT_FOUND;
 
-    buf_byte(&from, 'e');
-    if (after.len > 0) {
-        buf_clear(&from);
-        lease_key(&from, after, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
-    }
+    if (after.len > 0)
+        lease_end(&from, after);
+    else
+        buf_byte(&from, 'e');
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, buf_view(&from), SLICE_LIT("f"));
     store_iter_seek_first(iter);
     if (store_iter_valid(iter)) {
-        key = slice_from_offset(store_iter_key(iter), 1);
-        r = slice_take_varint(&key, &len) && slice_take(&key, (size_t)len, &session) ? 0 : tl_trace(TL_ERR_CORRUPT);
+        r = lease__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
         if (r == 0)
             *ret_session = arena_copy(arena, session);
     }
@@ -196,11 +240,19 @@ int lease__next(struct core *core, struct slice after, struct arena *arena, stru
     return status != 0 ? status : r;
 }
 
-int lease__count(struct core *core, struct slice session, size_t *ret_count)
+int lease__each(struct core *core, void (*visit)(void *context, struct slice session), void *context)
 {
-    struct marked marked = {0};
-    int r = find_marked(core, session, &marked);
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"));
+    struct slice session, document;
+    int r = 0;
 
-    *ret_count = marked.count;
+    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter)) {
+        r = lease__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
+        if (r == 0)
+            visit(context, session);
+    }
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
     return r;
 }

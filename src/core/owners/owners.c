@@ -47,6 +47,8 @@ int owners__open(struct core *core)
     list_init(&owners->unrecorded_txns);
     list_init(&owners->waits);
     list_init(&owners->ready);
+    list_init(&owners->leaving);
+    list_init(&owners->kept);
     owners->ended_slow = BUF_INIT(BUF_UNLIMITED);
     return session__load_all(core);
 }
@@ -61,6 +63,8 @@ static void free_parties(struct core *core)
         txn__free(core, list_entry(owners->open_txns.next, struct txn, of_all));
     while (map_next(&owners->sessions, &position, &id, &value))
         session__free(core, value);
+    while (!list_empty(&owners->kept))
+        kept__free(core, list_entry(owners->kept.next, struct kept, of_all));
 }
 
 void owners__close(struct core *core)
@@ -103,6 +107,14 @@ void owners__stop(struct core *core)
     }
     map_deinit(&owners->requests);
     owners->requests = MAP_INIT;
+    list_for_each(link, &owners->leaving)
+    {
+        struct command *command = tl_steal(list_entry(link, struct session, of_leaving)->closing);
+        if (command == NULL)
+            continue;
+        problem_set(&command->problem, &command->arena, PROBLEM_STOPPING, "the server is shutting down");
+        core__complete(core, command);
+    }
 }
 
 void owners__begin(struct core *core)
@@ -140,7 +152,7 @@ static const struct turns *const turns_of_rows[COMMAND_TYPE_COUNT] = {
 
 const struct turns *owners__turns(const struct command *command)
 {
-    return command == NULL ? &leftovers__turns : turns_of_rows[command->type];
+    return command == NULL ? &kept__turns : turns_of_rows[command->type];
 }
 
 int owners__settle(struct core *core)
@@ -196,6 +208,8 @@ int owners__resume(struct core *core)
 tl_ts owners__deadline(const struct core *core)
 {
     const struct owners *owners = core->owners;
+    if (!list_empty(&owners->leaving)) /* one piece more with each step */
+        return core->last_ts + 1;
     tl_ts first = deadlines_first(&owners->leases);
     tl_ts wait = deadlines_first(&owners->wait_ends);
     tl_ts idle = deadlines_first(&owners->idles);
@@ -261,6 +275,19 @@ static int gather_ending(struct core *core, tl_ts now, struct list *ending)
     return r < 0 ? r : written;
 }
 
+/* A session that has much to remove goes piece by piece, one with each step, so that no step is long. */
+static int leave_on(struct core *core, tl_ts now)
+{
+    if (list_empty(&core->owners->leaving))
+        return 0;
+    core__begin(core, now);
+    int r = session__leave_on(core);
+    if (r >= 0)
+        r = owners__settle(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
 int owners__due(struct core *core, tl_ts now)
 {
     struct list ending;
@@ -269,7 +296,9 @@ int owners__due(struct core *core, tl_ts now)
     if (done)
         return 0;
     list_init(&ending);
-    r = gather_ending(core, now, &ending);
+    r = leave_on(core, now);
+    if (r >= 0)
+        r = gather_ending(core, now, &ending);
     while (r >= 0 && !done)
         r = fall_due(core, now, &ending, &done);
     return r < 0 ? tl_trace(r) : owners__resume(core);
@@ -307,6 +336,8 @@ int core__do_restart(struct core *core, struct command *command)
 {
     (void)command;
     int r = txn__restart(core);
+    if (r >= 0)
+        r = kept__restart(core);
     return r < 0 ? tl_trace(r) : session__restart(core);
 }
 
@@ -345,6 +376,7 @@ int owners__digest(struct core *core, uint64_t *digest)
         fold(&one, slice_hash(session->on_expire));
         fold(&one, session->ttl_us);
         fold(&one, session->created);
+        fold(&one, session->leaving);
         uint64_t locks = 0;
         list_for_each(link, &session->party.owner.holds)
         {
@@ -355,6 +387,7 @@ int owners__digest(struct core *core, uint64_t *digest)
         fold(&one, locks);
         sum += one;
     }
+    list_for_each(link, &core->owners->kept) sum += kept__digest(list_entry(link, struct kept, of_all));
     fold(digest, sum);
     return 0;
 }

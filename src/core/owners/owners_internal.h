@@ -57,6 +57,8 @@ static inline struct party *party_of(const struct lock_owner *owner)
     return owner->user;
 }
 
+enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
+
 struct session {
     struct party party;
     struct slice id;        /* mem_free */
@@ -70,6 +72,28 @@ struct session {
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
     struct list ending;       /* link, while it is due in the step at hand */
+    size_t ephemeral_count;   /* documents marked as living with it, while it lives */
+
+    /* Its end, which takes more than one unit when many documents live with it. */
+    bool leaving;            /* it is as good as gone, but for its locks */
+    enum session_end how;    /* it ends */
+    struct list of_leaving;  /* in owners->leaving */
+    struct buf story;        /* of its end, so far */
+    struct command *closing; /* that waits for the end; NULL: none */
+    size_t removed_count;    /* documents, so far */
+    size_t spared_count;     /* those that are kept, since others hold them */
+};
+
+/* What an ended session left and somebody else's lock forbids (kept.c). */
+struct kept {
+    struct list of_all; /* in owners->kept, oldest first */
+    uint64_t number;    /* of its record; rises */
+    bool removal;       /* of a document that lived with the session; else an action of on_expire */
+    tl_ts ended;
+    struct slice session; /* mem_free, all three */
+    struct slice name;
+    struct slice action; /* encoded (action.h), one */
+    struct wait *wait;   /* NULL: not asked for yet, between opening the store and RESTART */
 };
 
 struct txn {
@@ -102,18 +126,19 @@ struct turns {
     /* It is the victim of a deadlock, whose story is its cause. */
     void (*gives_way)(struct core *core, struct wait *wait);
 };
-extern const struct turns write__turns;     /* admit.c */
-extern const struct turns change__turns;    /* admit_change.c */
-extern const struct turns lock__turns;      /* do_lock.c */
-extern const struct turns txn_lock__turns;  /* do_lock.c */
-extern const struct turns leftovers__turns; /* session.c; of no command */
+extern const struct turns write__turns;    /* admit.c */
+extern const struct turns change__turns;   /* admit_change.c */
+extern const struct turns lock__turns;     /* do_lock.c */
+extern const struct turns txn_lock__turns; /* do_lock.c */
+extern const struct turns kept__turns;     /* kept.c; of no command */
 
 /* A command that waits for its locks, or was granted them and is about to go on. */
 struct wait {
     const struct turns *turns;
     struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction */
     struct lock_owner *owner; /* whose request it is */
-    struct command *command;  /* NULL: the removal of an ended session's documents */
+    struct command *command;  /* NULL: what an ended session left */
+    struct kept *kept;        /* with no command: which; else NULL */
     struct lock_request *request;
     struct session *session;  /* that it ends with; NULL: none */
     struct txn *txn;          /* NULL: none */
@@ -127,9 +152,7 @@ struct wait {
     bool told;             /* as one that lasts; news.c */
     struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
     bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
-    char *lease;           /* without a command: the session's id, mem_free */
-    size_t lease_len;
-    struct list of_all; /* in owners->waits, in order of arrival */
+    struct list of_all;    /* in owners->waits, in order of arrival */
     struct list of_session;
     struct list link; /* in owners->ready */
 };
@@ -150,6 +173,10 @@ struct owners {
     struct map requests;         /* waits by the number of their command (u64be) */
     struct list waits;
     struct list ready;
+    struct list leaving; /* sessions whose end goes on, oldest end first */
+    struct list kept;
+    size_t kept_count;
+    uint64_t last_kept;
     struct deadlines leases;
     struct deadlines wait_ends;
     struct deadlines idles;
@@ -162,6 +189,25 @@ struct owners {
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
 {
     return map_get(&owners->sessions, id);
+}
+
+/* Returns: a session that lives, or NULL. */
+static inline struct session *owners_live_session(const struct owners *owners, struct slice id)
+{
+    struct session *session = map_get(&owners->sessions, id);
+    return session == NULL || session->leaving ? NULL : session;
+}
+
+/* As lock_table_token(), of an owner whose session lives still. */
+static inline bool owners_token(const struct owners *owners, tl_ts token, const struct resource_name *name,
+                                struct lock_owner **ret_owner)
+{
+    struct lock_owner *owner;
+    if (!lock_table_token(&owners->locks, token, name, &owner) ||
+        (party_of(owner)->session != NULL && party_of(owner)->session->leaving))
+        return false;
+    *ret_owner = owner;
+    return true;
 }
 
 /* Returns: an open transaction, or NULL. */
@@ -281,26 +327,49 @@ bool names__free_for(struct core *core, struct lock_owner *owner, const struct r
 /* --- Writes (admit.c) --------------------------------------------------------------------------------------------- */
 
 /*
- * Runs the actions that a session left, as its own writes, in the open unit: the items of `command`, which must live as
- * long as the unit, since what it wrote is seen through its memory. What another's lock stands against fails.
- * Returns: 0 with how many failed, and why the first did, in core->arena; fatal codes.
+ * Runs the one action of `command`, which a session left, as its own write in the open unit. The command must live as long as the
+ * unit, since what it wrote is seen through its memory. Who waits is no obstacle.
+ * Returns: 0 with its result; 1 somebody else holds what stands against it, and it was not done; fatal codes.
  */
-int admit__run_actions(struct core *core, struct session *session, struct command *command, size_t *ret_failed,
-                       struct slice *ret_reason) TL_MUST_USE;
+int admit__run_left(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
+/* Whether somebody else holds what stands against the removal of a document that lives with a session. */
+bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal);
+/* Asks for the locks of a kept action. Returns: 0 it has them; CORE_WAITS, parked; fatal codes. */
+int admit__ask_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+/* The same once it was granted, and runs it. Returns: 0 with its result; CORE_WAITS, it needs others by now; fatal codes. */
+int admit__resume_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+
+/* --- Kept actions (kept.c) ---------------------------------------------------------------------------------------- */
+
+/* Returns: a command of the core's own, for what ended sessions left. */
+struct command *kept__command(void);
+/* Keeps what a session left, in the open unit. */
+int kept__keep(struct core *core, const struct session *session, const struct write_item *item,
+               bool removal) TL_MUST_USE;
+void kept__free(struct core *core, struct kept *kept);
+int kept__load_all(struct core *core) TL_MUST_USE;
+/* After a restart: asks for the locks of all. */
+int kept__restart(struct core *core) TL_MUST_USE;
+uint64_t kept__digest(const struct kept *kept);
+void kept__owner_text(const struct kept *kept, struct buf *buf);
+/* Fills in what is to be done. The item points into `kept` and `arena`. */
+int kept__item(const struct kept *kept, struct arena *arena, struct write_item *ret_item) TL_MUST_USE;
 
 /* --- Sessions (session.c) ----------------------------------------------------------------------------------------- */
 
-enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
-
-/* Finds a session. Returns: it, or NULL with *ret_problem in `arena`. */
+/* Finds a session that lives. Returns: it, or NULL with *ret_problem in `arena`. */
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
 /* Ends what waits for a session itself and for its writes, before anything could be granted to it. */
 void session__cancel_waits(struct core *core, struct session *session);
-/* Ends a session in the open unit. It is freed. */
+/*
+ * Ends a session in the open unit. Returns: 0, it is freed; 1, having too many documents for one unit it leaves in pieces; fatal
+ * codes.
+ */
 int session__end(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
+/* Goes on with the end of the first that is leaving, in the open unit. */
+int session__leave_on(struct core *core) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
 int session__restart(struct core *core) TL_MUST_USE;
-size_t session__ephemeral_count(struct core *core, const struct session *session);
 
 /* session_store.c: records in SPACE_SYSTEM. */
 void session__put_record(struct core *core, const struct session *session);

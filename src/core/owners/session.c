@@ -22,6 +22,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     session->ttl_us = ttl_us;
     session->created = created;
     session->expires_at = TL_TS_MAX;
+    session->story = BUF_INIT(BUF_UNLIMITED);
     list_init(&session->transactions);
     list_init(&session->waits);
     return session;
@@ -37,6 +38,9 @@ void session__free(struct core *core, struct session *session)
     mem_free((char *)(uintptr_t)session->id.data);
     mem_free((char *)(uintptr_t)session->name.data);
     mem_free((char *)(uintptr_t)session->on_expire.data);
+    if (list_linked(&session->of_leaving))
+        list_remove(&session->of_leaving);
+    buf_deinit(&session->story);
     mem_free(session);
 }
 
@@ -55,7 +59,7 @@ static void explain_missing(struct slice id, struct arena *arena, struct problem
 
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem)
 {
-    struct session *session = owners_session(core->owners, id);
+    struct session *session = owners_live_session(core->owners, id);
     if (session == NULL)
         explain_missing(id, arena, ret_problem);
     return session;
@@ -139,10 +143,11 @@ int core__do_session_attach(struct core *core, struct command *command)
 /* The connection broke. An attachment that was replaced by another means nothing any more. */
 int core__do_session_detach(struct core *core, struct command *command)
 {
-    struct session *session = owners_session(core->owners, command->session.id);
+    struct session *session = owners_live_session(core->owners, command->session.id);
     if (session == NULL || session->attachment != command->session.attachment)
         return 0;
-    return session__end(core, session, SESSION_END_DETACHED);
+    int r = session__end(core, session, SESSION_END_DETACHED);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 int core__do_session_close(struct core *core, struct command *command)
@@ -150,7 +155,11 @@ int core__do_session_close(struct core *core, struct command *command)
     struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
-    return session__end(core, session, command->session.force ? SESSION_END_FORCED : SESSION_END_CLOSED);
+    int r = session__end(core, session, command->session.force ? SESSION_END_FORCED : SESSION_END_CLOSED);
+    if (r <= 0)
+        return r < 0 ? tl_trace(r) : 0;
+    session->closing = command; /* it hears of the end when that is whole */
+    return CORE_WAITS;
 }
 
 void session__cancel_waits(struct core *core, struct session *session)
@@ -171,169 +180,230 @@ static const char *end_text(enum session_end how)
     return "";
 }
 
-/* What a session leaves behind, as it goes. */
-struct leaving {
+/* --- Pieces of the end -------------------------------------------------------------------------------------------- */
+
+struct keeping {
     struct core *core;
-    struct lock_owner *owner; /* whose locks are no obstacle: the session's, or of the wait for one document */
-    struct wants spared;      /* documents that somebody else has locked */
-    struct wants gone;        /* those that go, where the table of locks may know them */
+    struct session *session;
+    int r;
 };
 
-/* Spares a document that a lock of somebody else, or a request that waits, stands against. */
-static bool spare(void *context, uint32_t index_number, uint16_t type_number, struct slice id)
+/* Takes over the removal of a document that somebody else holds; it goes when his lock does. */
+static bool keep_removal(void *context, const struct write_item *removal)
 {
-    struct leaving *leaving = context;
-    struct core *core = leaving->core;
-    const struct catalog_index *index = catalog_index_by_number(core->catalog, index_number);
-    const struct mapping_type *type = mapping_type_by_number(index->mapping, type_number);
-    struct lock_want want = {{arena_copy(&core->arena, index->name), SLICE_NONE, arena_copy(&core->arena, type->name),
-                              arena_copy(&core->arena, id)},
-                             LOCK_X,
-                             false};
-    if (lock_table_idle(&core->owners->locks) ||
-        write__place(core, NULL, want.on.index, want.on.type, want.on.id, &want.on.path) < 0)
+    struct keeping *keeping = context;
+    struct core *core = keeping->core;
+    if (!admit__removal_held(core, keeping->session, removal)) {
+        struct resource_name name = {removal->index, SLICE_NONE, removal->type, removal->id};
+        names__move(core, &name, SLICE_NONE); /* locks on it lie in its index now */
         return false;
-    bool spared = !names__free_for(core, leaving->owner, &want.on);
-    wants__add(core, spared ? &leaving->spared : &leaving->gone, &want);
-    return spared;
-}
-
-/* Removes the documents that lived with a session, but for those that are spared. Locks on them lie in their index now. */
-static int end_lease(struct leaving *leaving, struct slice id)
-{
-    int r = write__end_lease(leaving->core, id, spare, leaving);
-    for (size_t i = 0; r >= 0 && i < leaving->gone.count; i++)
-        names__move(leaving->core, &leaving->gone.items[i].on, SLICE_NONE);
-    return r;
-}
-
-/* Each spared document goes when its lock can be had. */
-static void wait_for_spared(struct core *core, struct slice id, const struct leaving *leaving)
-{
-    for (size_t i = 0; i < leaving->spared.count; i++) {
-        struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
-        wait->lease = mem_strdup(id.data, id.len);
-        wait->lease_len = id.len;
-        struct wants wants = names__of_document(core, &leaving->spared.items[i].on);
-        int outcome = wait__ask(core, wait, wants.items, wants.count, true);
-        wait__park(core, wait, TL_TS_MAX);
-        if (outcome == LOCK_GRANTED)
-            wait__ready(core, wait);
     }
+    int r = kept__keep(core, keeping->session, removal, true);
+    keeping->r = r < 0 ? r : keeping->r;
+    keeping->session->spared_count++;
+    return true;
 }
 
-static int resume_leftovers(struct core *core, struct wait *wait)
+/* Removes some of its documents. */
+static int remove_some(struct core *core, struct session *session, bool *ret_more)
 {
-    struct leaving leaving = {.core = core, .owner = wait->owner};
-    int r = end_lease(&leaving, slice_make(wait->lease, wait->lease_len));
-    wait__free(core, wait);
-    return r;
+    struct keeping keeping = {core, session, 0};
+    int r = lease__end_some(core, session->id, core->limits.ephemeral_piece, keep_removal, &keeping,
+                            &session->removed_count, ret_more);
+    return r < 0 ? r : keeping.r;
 }
 
-/* It waits for as long as it takes, and holds nothing that a circle could go through. */
-const struct turns leftovers__turns = {wait__ready, resume_leftovers, NULL, NULL};
-
-/*
- * Runs what it left for this case. What another's lock forbids is not done; the story says so.
- * Owns: the caller, *ret_command in every case; it must live until the unit ends.
- */
-static int run_actions(struct core *core, struct session *session, struct buf *story, struct command **ret_command)
+/* Runs one action, or keeps it while somebody else holds its document. */
+static int run_action(struct core *core, struct session *session, const struct write_item *item, size_t *done,
+                      size_t *kept, struct slice *ret_reason)
 {
-    struct command *command = *ret_command = command_new(COMMAND_WRITE, DIALECT_7);
-    struct slice actions = arena_copy(&command->arena, session->on_expire);
-    size_t failed;
-    struct slice reason;
-    if (actions.len == 0)
-        return 0;
-    int r = action_decode_all(actions, &command->arena, &command->write.items, &command->write.item_count);
-    if (r < 0 || command->write.item_count == 0)
+    struct command *command = kept__command();
+    core__free_at_end(core, command);
+    command->write.items = arena_alloc(&command->arena, sizeof *item);
+    command->write.items[0] = *item;
+    command->write.item_count = 1;
+    int r = admit__run_left(core, session, command);
+    if (r < 0)
         return tl_trace(r);
-    r = admit__run_actions(core, session, command, &failed, &reason);
-    buf_printf(story, "\nactions done: %zu of %zu", command->write.item_count - failed, command->write.item_count);
-    if (failed > 0)
-        buf_printf(story, "; the first that was not: %.*s", SLICE_ARG(reason));
-    return r;
+    if (r > 0) {
+        (*kept)++;
+        return kept__keep(core, session, item, false);
+    }
+    const struct write_result *result = &command->write.results[0];
+    if (result->outcome != WRITE_FAILED)
+        (*done)++;
+    else if (ret_reason->data == NULL)
+        *ret_reason = arena_copy(&core->arena, result->problem.reason);
+    return 0;
 }
 
-static void end_transactions(struct core *core, struct session *session, enum session_end how, struct buf *story)
+/* Runs what it left for this case, each action by itself and in order: one may be kept, and those behind it for its document. */
+static int run_actions(struct core *core, struct session *session)
+{
+    struct command *all = kept__command();
+    struct slice actions = arena_copy(&all->arena, session->on_expire);
+    size_t done = 0, kept = 0, count = 0;
+    struct slice reason = SLICE_NONE;
+    core__free_at_end(core, all);
+    int r = actions.len == 0 ? 0 : action_decode_all(actions, &all->arena, &all->write.items, &count);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = run_action(core, session, &all->write.items[i], &done, &kept, &reason);
+    if (r < 0 || count == 0)
+        return r;
+    buf_printf(&session->story, "\nactions done: %zu of %zu", done, count);
+    if (kept > 0)
+        buf_printf(&session->story, "\nactions that are done when their documents' locks go: %zu", kept);
+    if (reason.data != NULL)
+        buf_printf(&session->story, "\nan action failed: %.*s", SLICE_ARG(reason));
+    return 0;
+}
+
+static void end_transactions(struct core *core, struct session *session)
 {
     while (!list_empty(&session->transactions)) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
-        buf_printf(story, "\ntransaction %.*s is rolled back", SLICE_ARG(txn->id));
-        txn__abort(core, txn, "its session [%.*s] %s", SLICE_ARG(session->id), end_text(how));
+        buf_printf(&session->story, "\ntransaction %.*s is rolled back", SLICE_ARG(txn->id));
+        txn__abort(core, txn, "its session [%.*s] %s", SLICE_ARG(session->id), end_text(session->how));
     }
+}
+
+/* All is removed: its locks go, and so does it. */
+static void end_last(struct core *core, struct session *session)
+{
+    struct owners *owners = core->owners;
+    struct buf *story = &session->story;
+    size_t released = lock_release_all(&owners->locks, &session->party.owner);
+    if (session->removed_count > 0)
+        buf_printf(story, "\ndocuments that lived with it and are removed: %zu", session->removed_count);
+    if (session->spared_count > 0)
+        buf_printf(story, "\ndocuments that go when their locks do: %zu", session->spared_count);
+    if (released > 0)
+        buf_printf(story, "\nlocks released: %zu", released);
+    if (session->how != SESSION_END_CLOSED)
+        stories_tell(&owners->stories, core->ts, "expiry", buf_view(story));
+    if (session->closing != NULL)
+        core__complete(core, tl_steal(session->closing));
+    session__drop_record(core, session);
+    map_remove(&owners->sessions, session->id);
+    session__free(core, session);
+}
+
+/* The rest is for later steps. A restart goes on with it. */
+static void leave_later(struct core *core, struct session *session)
+{
+    list_append(&core->owners->leaving, &session->of_leaving);
+    session__put_record(core, session);
 }
 
 int session__end(struct core *core, struct session *session, enum session_end how)
 {
-    struct owners *owners = core->owners;
-    struct leaving leaving = {.core = core, .owner = &session->party.owner};
-    struct buf story = BUF_INIT(BUF_UNLIMITED);
-    struct command *actions = NULL;
-    int r = 0;
-
-    story_owner(&session->party.owner, &story);
-    buf_printf(&story, " %s", end_text(how));
+    bool more = false;
+    session->how = how;
+    session->leaving = true;
+    story_owner(&session->party.owner, &session->story);
+    buf_printf(&session->story, " %s", end_text(how));
+    deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
+    session->expires_at = TL_TS_MAX;
     session__cancel_waits(core, session);
-    end_transactions(core, session, how, &story);
-    if (how != SESSION_END_CLOSED)
-        r = run_actions(core, session, &story, &actions);
-    size_t documents = session__ephemeral_count(core, session);
+    end_transactions(core, session);
+    int r = how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
     if (r >= 0)
-        r = end_lease(&leaving, session->id);
-    size_t released = lock_release_all(&owners->locks, &session->party.owner);
-    wait_for_spared(core, session->id, &leaving);
-    if (documents > leaving.spared.count)
-        buf_printf(&story, "\ndocuments that lived with it and are removed: %zu", documents - leaving.spared.count);
-    if (leaving.spared.count > 0)
-        buf_printf(&story, "\ndocuments that go when their locks do: %zu", leaving.spared.count);
-    if (released > 0)
-        buf_printf(&story, "\nlocks released: %zu", released);
-    if (how != SESSION_END_CLOSED)
-        stories_tell(&owners->stories, core->ts, "expiry", buf_view(&story));
-    buf_deinit(&story);
-    core__free_at_end(core, actions);
-    session__drop_record(core, session);
-    map_remove(&owners->sessions, session->id);
-    session__free(core, session);
-    return r < 0 ? tl_trace(r) : 0;
+        r = remove_some(core, session, &more);
+    if (r < 0)
+        return tl_trace(r);
+    if (more)
+        leave_later(core, session);
+    else
+        end_last(core, session);
+    return more;
+}
+
+int session__leave_on(struct core *core)
+{
+    struct session *session = list_entry(core->owners->leaving.next, struct session, of_leaving);
+    bool more = false;
+    int r = remove_some(core, session, &more);
+    if (r < 0 || more)
+        return r;
+    end_last(core, session);
+    return 0;
+}
+
+/* --- Ephemeral documents ------------------------------------------------------------------------------------------ */
+
+int owners__check_lease_count(struct core *core, struct slice id, size_t more, struct arena *arena,
+                              struct problem *ret_problem)
+{
+    const struct session *session = owners_live_session(core->owners, id);
+    size_t most = core->limits.ephemeral_max;
+    if (session == NULL || session->ephemeral_count + more <= most)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_EPHEMERAL_LIMIT,
+                "with session [%.*s] live [%zu] documents; [%zu] are the most that may live with one session "
+                "[--max-ephemeral]",
+                SLICE_ARG(id), session->ephemeral_count, most);
+    return 1;
+}
+
+static void count_lease(struct core *core, struct slice id, int change)
+{
+    struct session *session = owners_session(core->owners, id);
+    if (session != NULL && (change > 0 || session->ephemeral_count >= (size_t)-change))
+        session->ephemeral_count += (size_t)change;
+}
+
+void owners__count_lease(struct core *core, struct slice id, int change)
+{
+    if (change == 0)
+        return;
+    count_lease(core, id, change);
+    core->leased =
+        arena_grow(&core->arena, core->leased, core->leased_count, &core->leased_capacity, sizeof *core->leased);
+    core->leased[core->leased_count++] = (struct leased){arena_copy(&core->arena, id), change};
+}
+
+void owners__uncount_leases(struct core *core)
+{
+    while (core->leased_count > 0) {
+        const struct leased *leased = &core->leased[--core->leased_count];
+        count_lease(core, leased->session, -leased->change);
+    }
+}
+
+int owners__forget_index(struct core *core, uint32_t index)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    int r = 0;
+    while (r == 0 && core->owners != NULL && map_next(&core->owners->sessions, &position, &id, &value)) {
+        const struct session *session = value;
+        if (session->ephemeral_count > 0)
+            r = lease__forget_index(core, session->id, index);
+    }
+    return r;
 }
 
 /* --- After a restart ---------------------------------------------------------------------------------------------- */
 
-/* Ends the leases of sessions that are no more: of documents that somebody had locked when their session ended. */
-static int end_lost_leases(struct core *core)
+static void go_on_leaving(struct core *core, struct session *session)
 {
-    struct slice id;
-    struct buf after = BUF_INIT(BUF_UNLIMITED);
-    int r;
-    while ((r = lease__next(core, buf_view(&after), &core->arena, &id)) == 0) {
-        struct leaving leaving = {.core = core};
-        buf_clear(&after);
-        buf_slice(&after, id);
-        if (owners_session(core->owners, id) != NULL)
-            continue;
-        r = end_lease(&leaving, id);
-        if (r < 0)
-            break;
-        wait_for_spared(core, id, &leaving);
-    }
-    buf_deinit(&after);
-    return r < 0 ? tl_trace(r) : 0;
+    if (!list_linked(&session->of_leaving))
+        list_append(&core->owners->leaving, &session->of_leaving);
 }
 
+/* The older ended first, as far as anybody can tell. */
 int session__restart(struct core *core)
 {
     size_t position = 0;
     struct slice id;
     void *value;
-    while (map_next(&core->owners->sessions, &position, &id, &value))
-        renew(core, value);
-    return end_lost_leases(core);
-}
-
-size_t session__ephemeral_count(struct core *core, const struct session *session)
-{
-    size_t count = 0;
-    return lease__count(core, session->id, &count) < 0 ? 0 : count;
+    while (map_next(&core->owners->sessions, &position, &id, &value)) {
+        struct session *session = value;
+        if (session->leaving)
+            go_on_leaving(core, session);
+        else
+            renew(core, session);
+    }
+    return 0;
 }

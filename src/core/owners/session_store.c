@@ -2,7 +2,7 @@
 /*
  * Sessions and their locks in the store, in SPACE_SYSTEM:
  *
- *   'S', id                                  session: number (varint), ttl, created, name, actions
+ *   'S', id                                  session: number (varint), ttl, created, name, actions, [how it leaves]
  *   'L', lock number, session number (u64be) lock: mode, what and how (LOCK_RECORD_...), since, token, index, path, type, id
  *
  * Numbers rise with the age of sessions and of grants, and come back as they were. The lock's comes first, so that what is
@@ -38,7 +38,10 @@ void session__put_record(struct core *core, const struct session *session)
     buf_varint(&value, session->ttl_us);
     buf_varint(&value, session->created);
     action_put_slice(&value, session->name);
-    action_put_slice(&value, session->on_expire);
+    action_put_slice(&value,
+                     session->leaving ? SLICE_NONE : session->on_expire); /* one that is leaving has done them */
+    if (session->leaving)
+        buf_varint(&value, (uint64_t)session->how);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_view(&value));
     buf_deinit(&key);
     buf_deinit(&value);
@@ -104,6 +107,8 @@ void session__lock_changed(void *context, const struct lock_hold *hold, bool gon
 
 /* --- Loading ------------------------------------------------------------------------------------------------------ */
 
+enum { NOT_LEAVING = 255 };
+
 struct loaded {
     struct session *session;
     uint64_t number;
@@ -118,11 +123,11 @@ struct loading {
 
 static int load_session(struct loading *work, struct slice key, struct slice value)
 {
-    uint64_t number, ttl, created;
+    uint64_t number, ttl, created, how = NOT_LEAVING;
     struct slice name, actions;
     if (!slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) ||
         !slice_take_varint(&value, &created) || !action_take_slice(&value, &name) ||
-        !action_take_slice(&value, &actions))
+        !action_take_slice(&value, &actions) || (value.len > 0 && !slice_take_varint(&value, &how)))
         return tl_trace(TL_ERR_CORRUPT);
     if (work->count == work->capacity) {
         work->capacity = work->capacity ? work->capacity * 2 : 64;
@@ -130,6 +135,10 @@ static int load_session(struct loading *work, struct slice key, struct slice val
     }
     struct session *session = session__make(work->core, slice_from_offset(key, 1), name, ttl, created);
     session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
+    session->leaving = how != NOT_LEAVING;
+    session->how = (enum session_end)how;
+    if (session->leaving)
+        story_owner(&session->party.owner, &session->story);
     work->sessions[work->count++] = (struct loaded){session, number};
     return 0;
 }
@@ -208,11 +217,23 @@ static int load_each(struct loading *work, const char *lower, const char *upper,
     return r;
 }
 
+static void count_one(void *context, struct slice session)
+{
+    struct core *core = context;
+    struct session *found = owners_session(core->owners, session);
+    if (found != NULL)
+        found->ephemeral_count++;
+}
+
 int session__load_all(struct core *core)
 {
     struct loading work = {.core = core};
     int r = load_each(&work, "S", "T", load_session);
     enlist(&work);
+    if (r == 0)
+        r = lease__each(core, count_one, core);
+    if (r == 0)
+        r = kept__load_all(core);
     if (r == 0)
         r = load_each(&work, "L", "M", load_lock);
     mem_free(work.sessions);

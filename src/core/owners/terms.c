@@ -18,7 +18,7 @@ bool terms__cover(const struct core *core, struct command *command, const struct
     struct lock_owner *owner;
     if (token == 0)
         return true;
-    if (lock_table_token(&core->owners->locks, token, name, &owner)) {
+    if (owners_token(core->owners, token, name, &owner)) {
         if (session != NULL && *session == NULL)
             *session = party_of(owner)->session;
         return true;

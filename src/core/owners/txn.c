@@ -390,28 +390,51 @@ static int move_documents(struct core *core, const struct txn *txn)
 struct leases {
     struct core *core;
     struct slice missing; /* in core->arena */
+    struct map more;      /* how many each session would gain: size_t in core->arena */
 };
 
 static void visit_lease(void *context, struct slice key, struct slice value)
 {
     struct leases *leases = context;
-    uint64_t len;
-    struct slice session;
-    if (value.data == NULL || key.len == 0 || key.data[0] != 'e')
+    struct slice session, document;
+    struct store_value before;
+    if (value.data == NULL || !lease__parse(key, &session, &document))
         return;
-    key = slice_from_offset(key, 1);
-    if (slice_take_varint(&key, &len) && slice_take(&key, (size_t)len, &session) &&
-        owners_session(leases->core->owners, session) == NULL)
+    if (owners_live_session(leases->core->owners, session) == NULL)
         leases->missing = arena_copy(&leases->core->arena, session);
+    if (store_get(leases->core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before) == 0) {
+        store_value_release(&before);
+        return;
+    }
+    size_t *more = map_get(&leases->more, session);
+    if (more == NULL) {
+        more = arena_zalloc(&leases->core->arena, sizeof *more);
+        map_put(&leases->more, session, more);
+    }
+    (*more)++;
 }
 
-static bool leases_live(struct core *core, const struct txn *txn, struct slice *ret_missing)
+/* Returns: why the sessions cannot have the documents that are to live with them, in core->arena; data NULL: they can. */
+static struct slice leases_forbid(struct core *core, const struct txn *txn, enum problem_type *ret_type)
 {
-    struct leases leases = {core, SLICE_NONE};
+    struct leases leases = {.core = core, .more = MAP_INIT};
+    struct problem problem = {0};
+    size_t position = 0;
+    struct slice id;
+    void *more;
+    *ret_type = PROBLEM_TRANSACTION_ABORTED;
     if (txn->overlay != NULL)
         overlay_each(txn->overlay, SPACE_SYSTEM, visit_lease, &leases);
-    *ret_missing = leases.missing;
-    return leases.missing.data == NULL;
+    while (map_next(&leases.more, &position, &id, &more))
+        if (owners__check_lease_count(core, id, *(const size_t *)more, &core->arena, &problem) != 0)
+            break;
+    map_deinit(&leases.more);
+    if (leases.missing.data != NULL)
+        return arena_printf(&core->arena, "session [%.*s], with which a document of it was to live, has ended",
+                            SLICE_ARG(leases.missing));
+    if (problem.type != PROBLEM_NONE)
+        *ret_type = problem.type;
+    return problem.reason;
 }
 
 static int commit(struct core *core, struct command *command, struct txn *txn)
@@ -454,7 +477,6 @@ static int commit_again(struct core *core, struct command *command)
 
 int core__do_txn_commit(struct core *core, struct command *command)
 {
-    struct slice missing;
     if (map_get(&core->owners->txns, command->txn.id) == NULL)
         return commit_again(core, command);
     struct txn *txn = txn__find(core, command->txn.id, command->terms.session, &command->arena, &command->problem);
@@ -467,12 +489,12 @@ int core__do_txn_commit(struct core *core, struct command *command)
         txn__touch(core, txn);
         return 0;
     }
-    if (!leases_live(core, txn, &missing)) {
-        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_ABORTED,
-                    "transaction [%.*s] was rolled back: session [%.*s], with which a document of it was to live, has "
-                    "ended",
-                    SLICE_ARG(txn->id), SLICE_ARG(missing));
-        txn__abort(core, txn, "session [%.*s], with which a document of it was to live, has ended", SLICE_ARG(missing));
+    enum problem_type type;
+    struct slice forbidden = leases_forbid(core, txn, &type);
+    if (forbidden.data != NULL) {
+        problem_set(&command->problem, &command->arena, type, "transaction [%.*s] was rolled back: %.*s",
+                    SLICE_ARG(txn->id), SLICE_ARG(forbidden));
+        txn__abort(core, txn, "%.*s", SLICE_ARG(forbidden));
         return 0;
     }
     return commit(core, command, txn);

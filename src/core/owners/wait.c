@@ -86,7 +86,6 @@ void wait__free(struct core *core, struct wait *wait)
         lock_release_all(&owners->locks, wait->owner);
         lock_owner_deinit(wait->owner);
     }
-    mem_free(wait->lease);
     mem_free(wait);
 }
 
@@ -107,7 +106,7 @@ static void leave_session(struct wait *wait)
     if (wait->party == NULL)
         return;
     wait->party->session = NULL;
-    wait->owner->session = NULL;
+    lock_owner_leave_session(wait->owner);
 }
 
 void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...)

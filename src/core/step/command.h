@@ -89,12 +89,13 @@ struct write_item {
     struct slice index; /* index or alias as the client named it */
     struct slice type;  /* empty: typeless */
     struct slice id;
-    struct slice routing;              /* empty: none */
-    struct slice source;               /* WRITE_INDEX, WRITE_CREATE: JSON bytes of an object, kept byte for byte */
-    struct slice lease;                /* session that the document lives with; empty: none */
-    int64_t version;                   /* VERSION_ANY, or what the client demands */
-    int64_t if_seq_no;                 /* SEQ_NO_ANY, or what the client demands */
-    int64_t if_primary_term;           /* 0: not given */
+    struct slice routing;    /* empty: none */
+    struct slice source;     /* WRITE_INDEX, WRITE_CREATE: JSON bytes of an object, kept byte for byte */
+    struct slice lease;      /* session that the document lives with; empty: none */
+    struct slice left_by;    /* WRITE_DELETE of the core's own: only what lives with this session; empty: any */
+    int64_t version;         /* VERSION_ANY, or what the client demands */
+    int64_t if_seq_no;       /* SEQ_NO_ANY, or what the client demands */
+    int64_t if_primary_term; /* 0: not given */
     const struct write_update *update; /* WRITE_UPDATE only */
     const struct json_doc *parsed; /* of source, when the submitter has parsed it already (json/json.h); else NULL */
     struct seen
@@ -141,7 +142,8 @@ struct write_result {
 struct write_command {
     struct write_item *items;
     size_t item_count;
-    bool atomic;                  /* all or none */
+    bool atomic;  /* all or none */
+    bool cleanup; /* the core's own, when a session has ended: blocks and closed indices do not stop it */
     struct write_result *results; /* out: item_count of them, in the command's arena */
     bool rolled_back;             /* out: atomic, and at least one item failed */
 };

@@ -29,6 +29,8 @@ struct core_limits core_limits_default(void)
     return (struct core_limits){
         .sessions_max = 10000,
         .locks_per_session_max = 100000,
+        .ephemeral_max = 10000,
+        .ephemeral_piece = 1000,
         .waiters_max = 100000,
         .transactions_max = 10000,
         .transaction_bytes_max = (size_t)64 << 20,
@@ -143,6 +145,8 @@ void core__begin(struct core *core, tl_ts at)
     core->catalog_before = catalog_ref(core->catalog);
     core->catalog_changed = core->unbinding = core->in_txn = false;
     core->ahead = 0;
+    core->leased = NULL;
+    core->leased_count = core->leased_capacity = 0;
     if (!lock_log_keeps(&core->log))
         core->named_ts = TL_TS_NONE;
     store_batch_clear(core->batch);
@@ -257,6 +261,7 @@ void core__abandon(struct core *core)
     core->catalog_changed = core->in_txn = false;
     core->ahead = 0;
     core->named_ts = TL_TS_NONE;
+    owners__uncount_leases(core);
     lock_log_cut(&core->log);
     counters__forget(&core->counters);
     forget_pending(core);

@@ -13,10 +13,12 @@ struct catalog;
 struct buf;
 
 struct core_limits {
-    size_t sessions_max;            /* default 10,000 */
-    size_t locks_per_session_max;   /* default 100,000 */
-    size_t waiters_max;             /* over all resources; default 100,000 */
-    size_t transactions_max;        /* open at once; default 10,000 */
+    size_t sessions_max;          /* default 10,000 */
+    size_t locks_per_session_max; /* default 100,000 */
+    size_t ephemeral_max;         /* documents that live with one session; default 10,000 */
+    size_t ephemeral_piece;  /* how many of them its end removes in one step; default 1,000, some ten milliseconds */
+    size_t waiters_max;      /* over all resources; default 100,000 */
+    size_t transactions_max; /* open at once; default 10,000 */
     size_t transaction_bytes_max;   /* of its documents; default 64 MiB */
     size_t transaction_changes_max; /* default 100,000 */
     size_t document_bytes_max;      /* default 100 MiB */

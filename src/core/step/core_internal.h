@@ -24,6 +24,12 @@
 
 struct owners; /* sessions, locks, transactions, waiting commands */
 
+/* A change of how many documents live with a session. */
+struct leased {
+    struct slice session;
+    int change;
+};
+
 struct core {
     struct store *store;
     struct core_limits limits;
@@ -47,7 +53,10 @@ struct core {
     struct catalog *catalog_before; /* of its beginning, for core__abandon() */
     bool catalog_changed;
     uint64_t names_epoch; /* counts changes of what names mean: indices and aliases that came and went */
-    struct list spent;    /* commands of the core's own, whose memory `pending` points into */
+    struct leased *leased; /* what the unit has counted of documents that live with sessions, in `arena` */
+    size_t leased_count;
+    size_t leased_capacity;
+    struct list spent; /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
     bool grouping;               /* between core_group_begin() and core_group_end() */
@@ -163,6 +172,15 @@ int owners__change(struct core *core, struct command *command) TL_MUST_USE;
  */
 int owners__check_lease(struct core *core, struct slice session, struct arena *arena,
                         struct problem *ret_problem) TL_MUST_USE;
+/* Checks that so many more documents may live with a session. Returns: 0; 1: *ret_problem says why not. */
+int owners__check_lease_count(struct core *core, struct slice session, size_t more, struct arena *arena,
+                              struct problem *ret_problem) TL_MUST_USE;
+/* Counts documents that live with a session, more or fewer; core__abandon() takes it back. */
+void owners__count_lease(struct core *core, struct slice session, int change);
+/* Takes back what the unit has counted so far. */
+void owners__uncount_leases(struct core *core);
+/* An index is deleted in the open unit: what is marked in it lives with nobody any more. */
+int owners__forget_index(struct core *core, uint32_t index) TL_MUST_USE;
 /* Returns: when the oldest update transaction that is open began; TL_TS_MAX: none is. */
 tl_ts owners__oldest_update(const struct core *core);
 /* Writes the records of open query transactions that have none yet, oldest first. Returns: how many. */

@@ -66,9 +66,21 @@ static uint64_t write_number(const struct party *party)
     return wait->command == NULL ? 0 : wait->command->request;
 }
 
+/* What an ended session left; NULL: another. */
+static const struct kept *kept_of(const struct party *party)
+{
+    return party->kind == PARTY_WRITE ? container_of(party, const struct write_wait, party)->wait.kept : NULL;
+}
+
 void story_owner(const struct lock_owner *owner, struct buf *buf)
 {
     const struct party *party = party_of(owner);
+    if (kept_of(party) != NULL) {
+        buf_lit(buf, "what ");
+        kept__owner_text(kept_of(party), buf);
+        buf_lit(buf, " left");
+        return;
+    }
     if (party->kind == PARTY_SESSION) {
         session_text(party->session, buf);
         return;
@@ -94,6 +106,15 @@ static void member(struct buf *buf, const char *name, struct slice text)
 void story_owner_json(const struct lock_owner *owner, struct buf *buf)
 {
     const struct party *party = party_of(owner);
+    const struct kept *kept = kept_of(party);
+    if (kept != NULL) {
+        member(buf, "left_by", kept->session);
+        if (kept->name.len > 0)
+            buf_byte(buf, ',');
+        if (kept->name.len > 0)
+            member(buf, "name", kept->name);
+        return;
+    }
     if (party->kind == PARTY_TXN)
         member(buf, "transaction", container_of(party, const struct txn, party)->id);
     if (party->kind == PARTY_WRITE)

@@ -7,6 +7,7 @@
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "core/owners/owners_internal.h"
+#include "parts.h"
 #include "world.h"
 
 /* --- Results ------------------------------------------------------------------------------------------------------ */
@@ -31,6 +32,9 @@ static enum om_problem problem_of(enum problem_type type)
     case PROBLEM_INDEX_NOT_FOUND: return OM_NO_INDEX;
     case PROBLEM_RESOURCE_ALREADY_EXISTS: return OM_EXISTS;
     case PROBLEM_STOPPING: return OM_STOPPING;
+    case PROBLEM_CLUSTER_BLOCK: return OM_BLOCKED;
+    case PROBLEM_INDEX_CLOSED: return OM_CLOSED;
+    case PROBLEM_EPHEMERAL_LIMIT: return OM_EPHEMERAL;
     default: return (enum om_problem)(1000 + (int)type);
     }
 }
@@ -321,6 +325,26 @@ void compare_done(struct world *world, const struct om_done *expected, const str
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
 
+/* How many documents live with each session, as it is told and limited. */
+static void compare_ephemeral(const struct world *world)
+{
+    for (int i = 0; i < OM_SESSIONS; i++) {
+        const struct om_session *session = &world->model.sessions[i];
+        char id[16];
+        if (session->serial == 0)
+            continue;
+        snprintf(id, sizeof(id), "s%u", session->serial);
+        const struct session *found = owners_session(world->core->owners, slice_from(id));
+        if (found == NULL)
+            world_fail(world, "there is no session %s", id);
+        same(world, "whether a session is leaving", found->leaving, session->leaving != 0);
+        if (session->leaving != 0)
+            continue;
+        same(world, "the count of documents that live with a session", found->ephemeral_count,
+             (uint64_t)om_ephemeral_count(&world->model, session->serial));
+    }
+}
+
 void compare_counts(struct world *world)
 {
     const struct owners *owners = world->core->owners;
@@ -337,6 +361,11 @@ void compare_counts(struct world *world)
     same(world, "the count of locks", owners->locks.lock_count, (uint64_t)locks);
     same(world, "the next deadline", core_next_deadline(world->core), om_next_deadline(&world->model));
     same(world, "the oldest read", core_oldest_read(world->core), om_oldest_read(&world->model));
+    int kept = 0;
+    for (int i = 0; i < OM_KEPT; i++)
+        kept += world->model.kept[i].number != 0;
+    compare_ephemeral(world);
+    same(world, "the count of kept actions", owners->kept_count, (uint64_t)kept);
     same(world, "the last timestamp", core_last_ts(world->core), world->model.last_ts);
 }
 

@@ -103,7 +103,7 @@ static void fill_item(struct gen *gen, const struct om *model, struct om_item *i
     }
     if (item->action == OM_CREATE && item->if_seq_no >= 0)
         item->if_seq_no = -1;
-    if (item->action != OM_DELETE && one_in(gen, 12))
+    if (item->action != OM_DELETE && one_in(gen, 6))
         item->lease = some_session(gen, model);
 }
 
@@ -227,7 +227,10 @@ static void gen_cancel(struct gen *gen, const struct om *model, struct om_op *op
 
 static void gen_catalog(struct gen *gen, const struct om *model, struct om_op *op)
 {
-    op->index = op->kind == OP_PUT_MAPPING ? some_index(gen) : OM_NX;
+    op->index = op->kind == OP_CREATE_INDEX || op->kind == OP_DELETE_INDEX ? OM_NX : some_index(gen);
+    op->on = !one_in(gen, 3) ==
+             (op->kind == OP_BLOCK ? !model->indices[op->index].blocked : !model->indices[op->index].closed);
+    op->on = op->on && !one_in(gen, 3);
     op->us = some_wait(gen);
     if (one_in(gen, 2))
         op->session = some_session(gen, model);
@@ -256,6 +259,7 @@ static const struct {
     {OP_COMMIT, {2, 26}, gen_end},          {OP_ROLLBACK, {1, 6}, gen_end},
     {OP_CANCEL, {6, 4}, gen_cancel},        {OP_CREATE_INDEX, {3, 2}, gen_catalog},
     {OP_DELETE_INDEX, {5, 3}, gen_catalog}, {OP_PUT_MAPPING, {3, 2}, gen_catalog},
+    {OP_BLOCK, {3, 2}, gen_catalog},        {OP_STATE, {3, 2}, gen_catalog},
     {OP_TICK, {4, 2}, gen_nothing},         {OP_STATUS, {1, 1}, gen_nothing},
 };
 
@@ -410,6 +414,10 @@ static void print_change(const struct om_op *op, struct command *command)
     command->terms.timeout_us = op->us;
     if (op->kind == OP_PUT_MAPPING)
         command->index.body = SLICE_LIT("{\"properties\":{\"w\":{\"type\":\"long\"}}}");
+    if (op->kind == OP_BLOCK)
+        command->index.body =
+            op->on ? SLICE_LIT("{\"index.blocks.write\":true}") : SLICE_LIT("{\"index.blocks.write\":false}");
+    command->index.close = op->kind == OP_STATE && op->on;
 }
 
 static const enum command_type types[OP_KIND_COUNT] = {
@@ -429,6 +437,8 @@ static const enum command_type types[OP_KIND_COUNT] = {
     [OP_CREATE_INDEX] = COMMAND_INDEX_CREATE,
     [OP_DELETE_INDEX] = COMMAND_INDEX_DELETE,
     [OP_PUT_MAPPING] = COMMAND_MAPPING_PUT,
+    [OP_BLOCK] = COMMAND_SETTINGS_PUT,
+    [OP_STATE] = COMMAND_INDEX_STATE,
     [OP_TICK] = COMMAND_TICK,
     [OP_STATUS] = COMMAND_STATUS,
     [OP_RESTART] = COMMAND_RESTART,
@@ -456,6 +466,8 @@ struct command *gen_command(const struct om_op *op)
     case OP_CANCEL: command->cancel.request = op->target; break;
     case OP_CREATE_INDEX:
     case OP_DELETE_INDEX:
+    case OP_BLOCK:
+    case OP_STATE:
     case OP_PUT_MAPPING: print_change(op, command); break;
     case OP_STATUS: command->status.what = STATUS_LOCKS; break;
     default: break;
@@ -528,7 +540,9 @@ void gen_describe(const struct om_op *op, char *buffer, size_t size)
         add(&text, " token %llu", (unsigned long long)op->token);
     if (op->target != 0)
         add(&text, " of #%llu", (unsigned long long)op->target);
-    add(&text, "%s%s", op->atomic ? " atomic" : "", op->force ? " force" : "");
+    add(&text, "%s%s", op->atomic ? " atomic" : "", op->force ? " force" : op->on ? " on" : "");
+    if (op->kind == OP_BLOCK || op->kind == OP_STATE)
+        add(&text, " %s", gen_index_names[op->index]);
     bool wants = op->kind == OP_LOCK || op->kind == OP_UNLOCK || op->kind == OP_READ;
     for (int i = 0; i < op->count; i++)
         if (wants)

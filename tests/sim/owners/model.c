@@ -211,7 +211,6 @@ void om_settle(struct om *model, struct om_step *step)
     }
 }
 
-static void resume_leftover(struct om *model, struct om_step *step, int slot);
 static void resume_change(struct om *model, struct om_step *step, int slot);
 
 static void resume_one(struct om *model, struct om_step *step, int slot)
@@ -219,7 +218,7 @@ static void resume_one(struct om *model, struct om_step *step, int slot)
     struct om_wait *wait = &model->waits[slot];
 
     if (wait->op == NULL)
-        resume_leftover(model, step, slot);
+        om_kept_resume(model, step, slot);
     else if (wait->op->kind == OP_READ)
         om_txn_read_resume(model, step, slot);
     else if (wait->op->kind != OP_WRITE)
@@ -250,7 +249,7 @@ static void resume(struct om *model, struct om_step *step)
 int om_session_slot(const struct om *model, uint32_t serial)
 {
     for (int i = 0; i < OM_SESSIONS; i++)
-        if (serial != 0 && model->sessions[i].serial == serial)
+        if (serial != 0 && model->sessions[i].serial == serial && model->sessions[i].leaving == 0)
             return i;
     return -1;
 }
@@ -288,106 +287,34 @@ static void open_session(struct om *model, const struct om_op *op, struct om_don
     done->token = session->expires;
 }
 
-/* Ends what waits for a session itself and for its writes, in the order in which they came. */
-static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial)
-{
-    for (;;) {
-        int found = -1;
-        for (int i = 0; i < OM_WAITS; i++) {
-            const struct om_wait *wait = &model->waits[i];
-            if (wait->used && wait->parked && wait->session == serial &&
-                (found < 0 || wait->parked_number < model->waits[found].parked_number))
-                found = i;
-        }
-        if (found < 0)
-            return;
-        om_wait_fail(model, step, found, OM_SESSION_MISSING);
-    }
-}
-
-static void end_transactions(struct om *model, struct om_step *step, uint32_t serial)
-{
-    for (;;) {
-        int found = -1;
-        for (int i = 0; i < OM_TXNS; i++)
-            if (model->txns[i].serial != 0 && model->txns[i].session == serial &&
-                (found < 0 || model->born[om_txn_owner(i)] < model->born[om_txn_owner(found)]))
-                found = i;
-        if (found < 0)
-            return;
-        om_txn_abort(model, step, found, false);
-    }
-}
-
-/* Each document that was spared goes when its lock can be had. */
-static void wait_for_spared(struct om *model, struct om_step *step, uint32_t serial, const struct om_thing *spared,
-                            int count)
-{
-    for (int i = 0; i < count; i++) {
-        struct om_done none = {0};
-        struct om_want want = {spared[i], OM_X, false};
-        int slot = om_wait_new(model, step, &none, -1, 0, -1);
-        struct om_wait *wait = &model->waits[slot];
-        wait->lease = serial;
-        wait->index = spared[i].index;
-        wait->doc = spared[i].number;
-        enum om_answer answer = om_ask(model, step, slot, &want, 1, true);
-        om_wait_park(model, slot, OM_NEVER);
-        if (answer == OM_YES)
-            om_wait_ready(model, slot);
-    }
-}
-
-static void resume_leftover(struct om *model, struct om_step *step, int slot)
-{
-    struct om_thing spared[OM_INDICES * OM_DOCS];
-
-    om_end_lease(model, step, model->waits[slot].lease, model->waits[slot].owner, spared);
-    om_wait_free(model, step, slot);
-}
-
-static void end_session(struct om *model, struct om_step *step, int slot, bool in_order)
-{
-    struct om_session *session = &model->sessions[slot];
-    struct om_thing spared[OM_INDICES * OM_DOCS];
-    uint32_t serial = session->serial;
-
-    session->lease.at = OM_NEVER;
-    cancel_waits(model, step, serial);
-    end_transactions(model, step, serial);
-    if (!in_order)
-        om_run_actions(model, step, session);
-    int count = om_end_lease(model, step, serial, om_session_owner(slot), spared);
-    om_release_all(model, step, om_session_owner(slot));
-    wait_for_spared(model, step, serial, spared, count);
-    model->dirty = true;
-    memset(session, 0, sizeof(*session));
-    session->lease.at = OM_NEVER;
-}
-
-static void session_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
+/* Returns: whether it waits. */
+static bool session_command(struct om *model, struct om_step *step, const struct om_op *op, struct om_done *done)
 {
     int slot = om_session_slot(model, op->session);
 
     if (op->kind == OP_OPEN) {
         open_session(model, op, done);
-        return;
+        return false;
     }
     if (op->kind == OP_DETACH) { /* an attachment that was replaced means nothing any more */
         if (slot >= 0 && model->sessions[slot].attachment == op->attachment)
-            end_session(model, step, slot, false);
-        return;
+            om_end_session(model, step, slot, false);
+        return false;
     }
     if (slot < 0) {
         done->problem = OM_SESSION_MISSING;
     } else if (op->kind == OP_CLOSE) {
-        end_session(model, step, slot, !op->force);
+        if (om_end_session(model, step, slot, !op->force)) {
+            model->sessions[slot].closing = op;
+            return true;
+        }
     } else {
         if (op->kind == OP_ATTACH)
             model->sessions[slot].attachment = op->attachment;
         renew(model, &model->sessions[slot]);
         done->token = model->sessions[slot].expires;
     }
+    return false;
 }
 
 /* --- Locks -------------------------------------------------------------------------------------------------------- */
@@ -541,6 +468,8 @@ uint64_t om_next_deadline(const struct om *model)
 {
     struct om_deadline lease, wait, idle;
 
+    if (om_any_leaving(model)) /* a piece with each step */
+        return model->last_ts + 1;
     first_lease(model, &lease);
     first_wait(model, &wait);
     first_idle(model, &idle);
@@ -581,7 +510,7 @@ static int gather_ending(struct om *model, struct om_step *step, uint64_t now, i
     if (count == 0)
         return 0;
     for (int i = 0; i < count; i++)
-        cancel_waits(model, step, model->sessions[ending[i]].serial);
+        om_end_waits(model, step, ending[i]);
     om_settle(model, step);
     om_end_unit(model, step);
     return count;
@@ -593,6 +522,12 @@ static void due(struct om *model, struct om_step *step, uint64_t now)
 
     if (om_next_deadline(model) > now)
         return;
+    if (om_any_leaving(model)) {
+        om_begin(model, now);
+        om_leave_on(model, step);
+        om_settle(model, step);
+        om_end_unit(model, step);
+    }
     count = gather_ending(model, step, now, ending);
     while (step->wrong == NULL) {
         struct om_deadline wait, idle;
@@ -602,7 +537,7 @@ static void due(struct om *model, struct om_step *step, uint64_t now)
             break;
         om_begin(model, now);
         if (lease <= wait.at && lease <= idle.at)
-            end_session(model, step, ending[at++], false);
+            om_end_session(model, step, ending[at++], false);
         else if (wait.at <= idle.at)
             time_out(model, step, waiting);
         else
@@ -633,38 +568,24 @@ void om_stop(struct om *model)
     }
     for (int i = 0; i < OM_TXNS; i++)
         model->txns[i].idle.at = OM_NEVER;
+    om_ends_stop(model);
 }
 
-/* Leases begin anew; documents go whose session is gone. */
+/* Leases begin anew; what was kept waits again. */
 static void restart(struct om *model, struct om_step *step)
 {
     om_txn_restart(model);
+    om_ends_restart(model, step);
     for (;;) {
         int found = -1;
         for (int i = 0; i < OM_SESSIONS; i++)
-            if (model->sessions[i].serial != 0 && model->sessions[i].lease.at == OM_NEVER &&
+            if (model->sessions[i].serial != 0 && model->sessions[i].leaving == 0 &&
+                model->sessions[i].lease.at == OM_NEVER &&
                 (found < 0 || model->born[om_session_owner(i)] < model->born[om_session_owner(found)]))
                 found = i;
         if (found < 0)
             break;
         renew(model, &model->sessions[found]);
-    }
-    for (uint32_t gone = 1; gone != 0;) {
-        gone = 0;
-        for (int i = 0; i < OM_INDICES; i++)
-            for (int j = 0; j < OM_DOCS; j++) {
-                const struct om_doc *doc = &model->docs.at[i][j];
-                bool awaited = false;
-                for (int k = 0; k < OM_WAITS; k++)
-                    awaited |= model->waits[k].used && model->waits[k].op == NULL && model->waits[k].index == i &&
-                               model->waits[k].doc == j;
-                if (doc->live && doc->lease != 0 && !awaited && om_session_slot(model, doc->lease) < 0 &&
-                    (gone == 0 || doc->lease < gone))
-                    gone = doc->lease;
-            }
-        struct om_thing spared[OM_INDICES * OM_DOCS];
-        if (gone != 0)
-            wait_for_spared(model, step, gone, spared, om_end_lease(model, step, gone, -1, spared));
     }
 }
 
@@ -682,6 +603,10 @@ static void run_change(struct om *model, struct om_step *step, struct om_done *d
         done->problem = OM_NO_INDEX;
     else if (done->op->kind == OP_DELETE_INDEX)
         om_drop_index(model, step);
+    else if (done->op->kind == OP_BLOCK)
+        model->indices[done->op->index].blocked = done->op->on;
+    else if (done->op->kind == OP_STATE)
+        model->indices[done->op->index].closed = done->op->on;
 }
 
 /* A change that refuses takes back its unit, so that must hold nothing else. */
@@ -706,7 +631,8 @@ static int change_wants(const struct om *model, int slot, struct om_want *wants)
     int session = om_session_slot(model, wait->session);
     bool named = op->kind == OP_DELETE_INDEX || (op->kind == OP_CREATE_INDEX && !model->indices[op->index].there);
 
-    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X, op->kind != OP_DELETE_INDEX};
+    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X,
+                               op->kind != OP_DELETE_INDEX && op->kind != OP_STATE};
     wants[1] = (struct om_want){{OM_NAME, op->index, 0}, OM_X, false};
     return named && om_held_against(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &wants[1]) ? 2
                                                                                                                  : 1;
@@ -764,7 +690,10 @@ static void run_simple(struct om *model, struct om_step *step, const struct om_o
     case OP_KEEPALIVE:
     case OP_ATTACH:
     case OP_DETACH:
-    case OP_CLOSE: session_command(model, step, op, &done); break;
+    case OP_CLOSE:
+        if (session_command(model, step, op, &done))
+            return;
+        break;
     case OP_UNLOCK: unlock_command(model, step, op, &done); break;
     case OP_CANCEL: cancel_command(model, step, op); break;
     case OP_RESTART: restart(model, step); break;
@@ -786,6 +715,8 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
     case OP_ROLLBACK: om_txn_rollback(model, step, op); break;
     case OP_CREATE_INDEX:
     case OP_DELETE_INDEX:
+    case OP_BLOCK:
+    case OP_STATE:
     case OP_PUT_MAPPING: change_command(model, step, op, &done); break;
     default: run_simple(model, step, op); break;
     }

@@ -35,6 +35,7 @@ enum {
     OM_ITEMS = 4,
     OM_WANTS = 3 * OM_ITEMS,
     OM_LOCKS = 256,
+    OM_KEPT = 32,
     OM_ENDED = 64, /* transactions whose outcome is remembered */
     OM_DONE = 64,  /* commands completed by one step */
     OM_CIRCLES = 64,
@@ -86,6 +87,8 @@ enum om_op_kind {
     OP_CREATE_INDEX,
     OP_DELETE_INDEX,
     OP_PUT_MAPPING,
+    OP_BLOCK, /* an index against writes, or the block off */
+    OP_STATE, /* closes an index, or opens it */
     OP_TICK,
     OP_STATUS,
     OP_RESTART,
@@ -102,6 +105,7 @@ struct om_item {
     int value;
     int64_t if_seq_no; /* -1: not asked */
     uint32_t lease;    /* session it shall live with; 0: none */
+    uint32_t left_by;  /* of a removal: the ended session with which the document must live still; 0: none */
 };
 
 struct om_op {
@@ -113,6 +117,7 @@ struct om_op {
     uint64_t us; /* ttl, wait, timeout */
     uint64_t attachment;
     bool force;
+    bool on; /* OP_BLOCK: blocked; OP_STATE: closed */
     bool atomic;
     bool query;       /* OP_BEGIN */
     uint64_t read_ts; /* OP_BEGIN of a query: 0 for the latest */
@@ -143,6 +148,9 @@ enum om_problem {
     OM_NO_INDEX,
     OM_EXISTS, /* index */
     OM_STOPPING,
+    OM_BLOCKED,
+    OM_CLOSED,
+    OM_EPHEMERAL, /* as many documents live with the session as may */
 };
 
 enum om_outcome { OM_CREATED, OM_UPDATED, OM_DELETED, OM_NOT_FOUND, OM_NOOP, OM_FAILED };
@@ -190,10 +198,10 @@ struct om_circle {
     uint64_t steps[OM_CIRCLE_STEPS];
 };
 
-/* Names the wait for a document that a session has left behind. */
-static inline uint64_t om_leftover(int index, int doc)
+/* Names the wait of a kept action. */
+static inline uint64_t om_left(uint64_t number)
 {
-    return (uint64_t)1 << 62 | (uint64_t)index << 8 | (uint64_t)doc;
+    return (uint64_t)1 << 62 | number;
 }
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
@@ -211,6 +219,14 @@ struct om_session {
     uint64_t expires;
     int action_count;
     struct om_item actions[OM_ITEMS];
+    uint64_t leaving;            /* 0: it lives; else its place among those that leave piece by piece */
+    const struct om_op *closing; /* that is answered when it is gone; NULL: none */
+};
+
+/* What an ended session left and somebody held. */
+struct om_kept {
+    uint64_t number; /* 0: the row is free */
+    struct om_item item;
 };
 
 struct om_txn {
@@ -231,7 +247,7 @@ enum om_state { OM_UNUSED, OM_NEW, OM_WAITING, OM_GRANTED, OM_REFUSED };
 struct om_wait {
     bool used;
     enum om_state state;    /* of its request */
-    const struct om_op *op; /* NULL: the removal of an ended session's document */
+    const struct om_op *op; /* NULL: what an ended session left */
     int owner;
     uint32_t session; /* that it ends with; 0: none */
     int txn;          /* slot; -1: none */
@@ -246,8 +262,7 @@ struct om_wait {
     bool partial;        /* some items are done: */
     bool left[OM_ITEMS]; /* those still to run */
     struct om_done done; /* what is known of the result */
-    uint32_t lease;      /* without an op: the session that ended */
-    int index, doc;      /* the same: the document */
+    uint64_t kept;       /* without an op: which */
     bool upgrade;
     uint64_t arrival;
     uint64_t event; /* order of its grant or its end in a deadlock; 0: told */
@@ -267,12 +282,15 @@ struct om_outcome_record {
 struct om_index {
     bool there;
     bool mapped; /* it has a path field */
+    bool blocked;
+    bool closed;
     uint32_t generation;
     int64_t next_seq_no;
 };
 
 struct om_limits {
-    int sessions, txns, locks, waiters, changes;
+    int sessions, txns, locks, waiters, changes, ephemeral;
+    int piece; /* documents that a session's end removes with one step */
 };
 
 struct om {
@@ -292,6 +310,8 @@ struct om {
     struct om_lock locks[OM_LOCKS];
     int ended_count;
     struct om_outcome_record ended[OM_ENDED];
+    struct om_kept kept[OM_KEPT];
+    uint64_t last_kept, last_leaving;
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;
     uint64_t last_token;
     size_t history; /* versions remembered (history.c) that belong to this state */

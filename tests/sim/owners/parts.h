@@ -34,6 +34,7 @@ void om_wait_ready(struct om *model, int wait);
 
 /* --- owners --- */
 
+/* A session that lives, and is not leaving. */
 int om_session_slot(const struct om *model, uint32_t serial);
 /* Finds an open transaction for a command. Returns: its slot, or -1 with the problem. */
 int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum om_problem *ret_problem);
@@ -45,16 +46,30 @@ void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_requ
 void om_write(struct om *model, struct om_step *step, const struct om_op *op);
 void om_write_resume(struct om *model, struct om_step *step, int wait);
 void om_write_timed_out(struct om *model, struct om_step *step, int wait);
-void om_run_actions(struct om *model, struct om_step *step, const struct om_session *session);
-/*
- * Removes the documents that live with a session, but those that others have locked, of which it returns how
- * many. `owner`: whose locks are no obstacle; -1: nobody's.
- */
-int om_end_lease(struct om *model, struct om_step *step, uint32_t session, int owner, struct om_thing *ret_spared);
+/* What a session leaves, an item alone: whether somebody but the session in `slot` holds what stands against it; */
+bool om_left_held(struct om *model, int slot, const struct om_item *item);
+/* asking for its locks, kept; and running it, for the session in `slot` or the wait that has its locks. */
+enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, const struct om_item *item);
+void om_left_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item);
 /* A document is as it is from now on, committed. */
 void om_store(struct om *model, struct om_step *step, int index, int doc, const struct om_doc *now);
 void om_make_index(struct om *model, struct om_step *step);
 void om_drop_index(struct om *model, struct om_step *step);
+
+/* --- ends.c --- */
+
+/* Ends what waits for a session itself and for its writes, in the order in which they came. */
+void om_end_waits(struct om *model, struct om_step *step, int slot);
+/* Ends a session. Returns: whether it is only leaving, having more documents than go with one step. */
+bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order);
+bool om_any_leaving(const struct om *model);
+/* The next piece of the one that began to leave first. */
+void om_leave_on(struct om *model, struct om_step *step);
+void om_kept_resume(struct om *model, struct om_step *step, int slot);
+/* How many documents live with a session. */
+int om_ephemeral_count(const struct om *model, uint32_t serial);
+void om_ends_stop(struct om *model);
+void om_ends_restart(struct om *model, struct om_step *step);
 
 /* --- txns.c --- */
 

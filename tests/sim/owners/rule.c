@@ -94,9 +94,30 @@ static bool against_request(const struct om *model, const struct om_wait *r, con
     return false;
 }
 
+/* What ended sessions left, then upgrades, then all others; among themselves by arrival. */
+static int rank(const struct om_wait *r)
+{
+    return r->kept != 0 ? 0 : r->upgrade ? 1 : 2;
+}
+
 static bool ahead(const struct om_wait *a, const struct om_wait *b)
 {
-    return a->upgrade != b->upgrade ? a->upgrade : a->arrival < b->arrival;
+    return rank(a) != rank(b) ? rank(a) < rank(b) : a->arrival < b->arrival;
+}
+
+/* Whether q waits for what `asker`, or whoever he passes, holds. */
+static bool waits_behind(const struct om *model, const struct om_wait *q, int asker)
+{
+    for (int i = 0; i < model->lock_count; i++)
+        if (passes(model, asker, model->locks[i].owner) && against_lock(model, q, &model->locks[i]))
+            return true;
+    return false;
+}
+
+/* Whether q's place in the queue is in r's way: not where q waits for what r's owner or its session holds. */
+static bool stands_before(const struct om *model, const struct om_wait *q, const struct om_wait *r)
+{
+    return ahead(q, r) && against_request(model, r, q) && !waits_behind(model, q, r->owner);
 }
 
 static bool grantable(const struct om *model, const struct om_wait *r)
@@ -106,7 +127,7 @@ static bool grantable(const struct om *model, const struct om_wait *r)
             return false;
     for (int i = 0; i < OM_WAITS; i++) {
         const struct om_wait *q = &model->waits[i];
-        if (q->state == OM_WAITING && q != r && ahead(q, r) && against_request(model, r, q))
+        if (q->state == OM_WAITING && q != r && stands_before(model, q, r))
             return false;
     }
     return true;
@@ -152,7 +173,22 @@ bool om_free_for(const struct om *model, int session, const struct om_want *want
             return false;
     for (int i = 0; i < OM_WAITS; i++) {
         const struct om_wait *q = &model->waits[i];
-        if (q->state == OM_WAITING && any_against(model, q->wants, q->want_count, want))
+        if (q->state == OM_WAITING && any_against(model, q->wants, q->want_count, want) &&
+            (session < 0 || !waits_behind(model, q, session)))
+            return false;
+    }
+    return true;
+}
+
+bool om_unheld_for(const struct om *model, int session, const struct om_want *want)
+{
+    for (int i = 0; i < model->lock_count; i++)
+        if (model->locks[i].owner != session && om_against(model, want, &model->locks[i].what))
+            return false;
+    for (int i = 0; i < OM_WAITS; i++) {
+        const struct om_wait *q = &model->waits[i];
+        if (q->state == OM_WAITING && q->kept != 0 && any_against(model, q->wants, q->want_count, want) &&
+            (session < 0 || !waits_behind(model, q, session)))
             return false;
     }
     return true;
@@ -279,15 +315,20 @@ static bool grant_one(struct om *model, struct om_step *step)
 
 /* --- Circles ------------------------------------------------------------------------------------------------------ */
 
-/* Whether r depends on q: q is ahead and in the way, or q's owner or its session holds what is. */
+/*
+ * Whether r depends on q: q is ahead and in the way, or what is in the way is held by q's owner, its session, or a transaction of
+ * q's owner, which nobody ends before q does. So r may depend on itself.
+ */
 static bool depends(const struct om *model, const struct om_wait *r, const struct om_wait *q)
 {
-    if (ahead(q, r) && against_request(model, r, q))
+    if (stands_before(model, q, r))
         return true;
     int session = om_session_of(model, q->owner);
     for (int i = 0; i < model->lock_count; i++) {
         int holder = model->locks[i].owner;
-        if ((q->owner == holder || session == holder) && against_lock(model, r, &model->locks[i]))
+        bool ends_it = q->owner == holder || session == holder ||
+                       (holder < om_wait_owner(0) && om_session_of(model, holder) == q->owner);
+        if (ends_it && against_lock(model, r, &model->locks[i]))
             return true;
     }
     return false;
@@ -306,7 +347,7 @@ static bool has_circle(const struct om *model)
     for (int i = 0; i < count; i++) {
         on[i] = 0;
         for (int j = 0; j < count; j++)
-            on[i] |= (uint64_t)(i != j && depends(model, left[i], left[j])) << j;
+            on[i] |= (uint64_t)depends(model, left[i], left[j]) << j;
     }
     uint64_t open = ((uint64_t)1 << count) - 1;
     for (bool progress = true; progress && open != 0;) {
@@ -324,7 +365,7 @@ static struct om_wait *wait_named(struct om *model, uint64_t name)
 {
     for (int i = 0; i < OM_WAITS; i++) {
         struct om_wait *wait = &model->waits[i];
-        if (wait->used && (wait->op != NULL ? wait->op->number : om_leftover(wait->index, wait->doc)) == name)
+        if (wait->used && (wait->op != NULL ? wait->op->number : om_left(wait->kept)) == name)
             return wait;
     }
     return NULL;
@@ -344,10 +385,10 @@ static void open_circle(struct om *model, struct om_step *step)
         const struct om_wait *to = wait_named(model, circle->steps[(i + 1) % circle->count]);
         if (from == NULL || to == NULL || from->state != OM_WAITING || !depends(model, from, to))
             om_wrong(step, "a circle was reported that is none");
-        else if (victim != NULL && model->born[from->owner] > model->born[victim->owner])
+        else if (victim != NULL && from->kept == 0 && model->born[from->owner] > model->born[victim->owner])
             om_wrong(step, "the victim of a deadlock is not the youngest");
     }
-    if (victim == NULL || victim->state != OM_WAITING) {
+    if (victim == NULL || victim->state != OM_WAITING || victim->kept != 0) {
         om_wrong(step, "the victim of a deadlock does not wait");
         return;
     }
@@ -436,8 +477,8 @@ int om_release_all(struct om *model, struct om_step *step, int owner)
     bool any = kept < model->lock_count;
     model->lock_count = kept;
     model->dirty |= any && owner < OM_SESSIONS;
-    if (any)
-        settle(model, step, false);
+    if (any) /* who waited behind it may be in its own way now */
+        settle(model, step, true);
     return released;
 }
 
@@ -449,7 +490,7 @@ bool om_release(struct om *model, struct om_step *step, int owner, struct om_thi
         return false;
     *lock = model->locks[--model->lock_count];
     model->dirty |= owner < OM_SESSIONS;
-    settle(model, step, false);
+    settle(model, step, true);
     return true;
 }
 

@@ -38,6 +38,8 @@ bool om_free_for(const struct om *model, int session, const struct om_want *want
 bool om_held_against(const struct om *model, int owner, int session, const struct om_want *want);
 /* Whether an owner holds a lock at least as strong on this very thing. */
 bool om_holds(const struct om *model, int owner, const struct om_want *want);
+/* Whether nothing is held by anybody but `session` against a want, nor awaited by what an ended session left. */
+bool om_unheld_for(const struct om *model, int session, const struct om_want *want);
 /* Whether an owner holds something at least as strong on a thing or above it. */
 bool om_has(const struct om *model, int owner, const struct om_want *want);
 /* Returns: the owner of a lock with this token on a document or above the place where it lies; -1: none. */

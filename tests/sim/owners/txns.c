@@ -244,6 +244,23 @@ static bool lease_gone(const struct om *model, const struct om_txn *txn)
     return false;
 }
 
+/* Whether a session would have more documents than may live with one. */
+static bool lease_full(const struct om *model, const struct om_txn *txn)
+{
+    for (int s = 0; s < OM_SESSIONS; s++) {
+        uint32_t serial = model->sessions[s].serial;
+        int more = 0;
+        for (int i = 0; serial != 0 && i < OM_INDICES; i++)
+            for (int j = 0; j < OM_DOCS; j++) {
+                const struct om_doc *now = &txn->overlay.at[i][j], *old = &model->docs.at[i][j];
+                more += txn->written[i][j] && now->live && now->lease == serial && !(old->live && old->lease == serial);
+            }
+        if (more > 0 && om_ephemeral_count(model, serial) + more > model->limits.ephemeral)
+            return true;
+    }
+    return false;
+}
+
 /* Whether the token of a commit is that of locks which cover all that the transaction has written. */
 static bool token_stale(const struct om *model, const struct om_txn *txn, uint64_t token)
 {
@@ -304,6 +321,9 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
         om_txn_touch(model, slot);
     } else if (lease_gone(model, &model->txns[slot])) {
         done.problem = OM_TXN_ABORTED;
+        om_txn_abort(model, step, slot, false);
+    } else if (lease_full(model, &model->txns[slot])) {
+        done.problem = OM_EPHEMERAL;
         om_txn_abort(model, step, slot, false);
     } else {
         struct om_txn *txn = &model->txns[slot];

@@ -47,22 +47,8 @@ static bool one_in(struct world *world, int n)
 static uint64_t name_of(const struct lock_request *request)
 {
     const struct wait *wait = lock_request_user(request);
-    const struct resource *resource;
-    struct arena arena = ARENA_INIT;
-    enum lock_mode mode;
-    size_t position = 0;
-    int index = 0;
 
-    if (wait->command != NULL)
-        return wait->command->request;
-    if (!lock_request_want(request, &position, &resource, &mode))
-        return 0;
-    struct resource_name name = resource_name(resource, &arena);
-    while (index < OM_INDICES - 1 && !slice_is(name.index, gen_index_names[index]))
-        index++;
-    uint64_t number = om_leftover(index, name.id.data[0] - '0');
-    arena_deinit(&arena);
-    return number;
+    return wait->command != NULL ? wait->command->request : om_left(wait->kept->number);
 }
 
 static void on_deadlock(void *context, struct lock_request *victim, const struct lock_step *steps, size_t count,
@@ -89,7 +75,8 @@ static void on_changed(void *context, const struct lock_hold *hold, bool gone)
 /* --- The host ----------------------------------------------------------------------------------------------------- */
 
 /* Small ones, so that each is met. */
-static const struct om_limits limits = {.sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5};
+static const struct om_limits limits = {
+    .sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5, .ephemeral = 4, .piece = 2};
 
 static void open_core(struct world *world)
 {
@@ -100,6 +87,8 @@ static void open_core(struct world *world)
     core_limits.locks_per_session_max = (size_t)limits.locks;
     core_limits.waiters_max = (size_t)limits.waiters;
     core_limits.transaction_changes_max = (size_t)limits.changes;
+    core_limits.ephemeral_max = (size_t)limits.ephemeral;
+    core_limits.ephemeral_piece = (size_t)limits.piece;
     if (core_open(world->store, &core_limits, &world->core) != 0)
         world_fail(world, "the core does not open");
     struct lock_table *table = &world->core->owners->locks;

@@ -14,8 +14,9 @@ struct work {
     const struct om_op *op;
     struct om_done done;
     uint32_t session;
-    int txn;  /* slot; -1: none */
-    int wait; /* slot; -1: it has not asked for a lock */
+    bool cleanup; /* what an ended session left */
+    int txn;      /* slot; -1: none */
+    int wait;     /* slot; -1: it has not asked for a lock */
     int target_count;
     int targets[OM_ITEMS];   /* items */
     int places[OM_ITEMS][2]; /* where their documents lie, and were to lie; -1: nowhere */
@@ -122,9 +123,24 @@ static bool may_lie(struct work *at, const struct om_item *item, const struct om
             (at->places[i][0] == now->dir || at->places[i][1] == now->dir))
             return true;
     }
+    if (at->cleanup && at->wait < 0)
+        return om_unheld_for(model, session < 0 ? -1 : om_session_owner(session), &want);
     if (at->txn < 0 && at->wait < 0)
         return om_free_for(model, session < 0 ? -1 : om_session_owner(session), &want);
     return om_take(model, at->step, at->txn >= 0 ? om_txn_owner(at->txn) : model->waits[at->wait].owner, &want);
+}
+
+static bool lease_gone(const struct work *at, const struct om_item *item)
+{
+    return item->lease != 0 && om_session_slot(at->model, item->lease) < 0;
+}
+
+/* Whether one more would live with a session than may. */
+static bool lease_full(const struct work *at, const struct om_doc *old, const struct om_doc *now)
+{
+    return now->live && now->lease != 0 && !(old->live && old->lease == now->lease) &&
+           om_session_slot(at->model, now->lease) >= 0 &&
+           om_ephemeral_count(at->model, now->lease) >= at->model->limits.ephemeral;
 }
 
 static void change(struct work *at, const struct om_item *item, const struct om_doc *now, struct om_result *result)
@@ -137,6 +153,11 @@ static void change(struct work *at, const struct om_item *item, const struct om_
     const struct om_doc *old = seen(at, item->index, item->doc);
     bool was = old->live;
     struct om_doc next = *now;
+
+    if (lease_full(at, old, now)) {
+        fail(result, OM_EPHEMERAL);
+        return;
+    }
 
     next.known = true;
     next.version = counts(model, old) ? old->version + 1 : 1;
@@ -154,11 +175,6 @@ static void conflict(const struct om *model, const struct om_doc *old, struct om
     fail(result, OM_CONFLICT);
     result->version = counts(model, old) ? old->version : -1;
     result->seq_no = counts(model, old) ? old->seq_no : -2;
-}
-
-static bool lease_gone(const struct work *at, const struct om_item *item)
-{
-    return item->lease != 0 && om_session_slot(at->model, item->lease) < 0;
 }
 
 static void update(struct work *at, const struct om_item *item, const struct om_doc *old, struct om_result *result)
@@ -196,6 +212,14 @@ static void run_item(struct work *at, const struct om_item *item, struct om_resu
             return;
         }
         om_make_index(model, at->step);
+    }
+    if (!at->cleanup && (model->indices[item->index].closed || model->indices[item->index].blocked)) {
+        fail(result, model->indices[item->index].closed ? OM_CLOSED : OM_BLOCKED);
+        return;
+    }
+    if (item->left_by != 0 && (!old->live || old->lease != item->left_by)) {
+        *result = (struct om_result){.outcome = OM_NOOP};
+        return;
     }
     if (item->action == OM_UPDATE) {
         update(at, item, old, result);
@@ -380,7 +404,8 @@ static void find_targets(struct work *at)
 {
     at->target_count = 0;
     for (int i = 0; i < at->op->count; i++)
-        if (is_left(at, i) && (at->op->token == 0 || token_holds(at, i))) {
+        if (is_left(at, i) && (at->cleanup || !at->model->indices[at->op->items[i].index].closed) &&
+            (at->op->token == 0 || token_holds(at, i))) {
             at->places[at->target_count][0] = old_place(at, &at->op->items[i]);
             at->places[at->target_count][1] = new_place(at, &at->op->items[i]);
             at->targets[at->target_count++] = i;
@@ -631,50 +656,50 @@ void om_write_timed_out(struct om *model, struct om_step *step, int slot)
     take_each(&at);
 }
 
-void om_run_actions(struct om *model, struct om_step *step, const struct om_session *session)
-{
-    static struct om_op op;
-    struct work at = {.model = model, .step = step, .op = &op, .session = session->serial, .txn = -1, .wait = -1};
-    bool blocked[OM_ITEMS];
+/* --- What a session leaves ---------------------------------------------------------------------------------------- */
 
-    op = (struct om_op){.kind = OP_WRITE, .count = session->action_count};
-    memcpy(op.items, session->actions, sizeof(op.items));
-    if (op.count == 0)
-        return;
-    find_targets(&at);
-    find_blocked(&at, blocked);
-    for (int i = 0; i < at.target_count; i++)
-        if (blocked[i])
-            at.done.results[at.targets[i]].problem = OM_LOCK_CONFLICT;
-    run(&at, NULL);
+/* One item as a write of its own: neither a block nor a closed index stops it. */
+static struct work left(struct om *model, struct om_step *step, const struct om_item *item, struct om_op *op)
+{
+    *op = (struct om_op){.kind = OP_WRITE, .count = 1, .items = {*item}};
+    return (struct work){.model = model, .step = step, .op = op, .txn = -1, .wait = -1, .cleanup = true};
 }
 
-int om_end_lease(struct om *model, struct om_step *step, uint32_t session, int owner, struct om_thing *ret_spared)
+bool om_left_held(struct om *model, int slot, const struct om_item *item)
 {
-    struct work at = {.model = model, .step = step, .txn = -1, .wait = -1};
-    bool goes[OM_INDICES][OM_DOCS] = {{false}};
-    int spared = 0;
+    struct om_op op;
+    struct work at = left(model, NULL, item, &op);
+    struct om_want wants[OM_WANTS];
+    int count;
 
-    for (int i = 0; i < OM_INDICES; i++)
-        for (int j = 0; j < OM_DOCS; j++) {
-            struct om_want want = {{OM_DOC, (uint8_t)i, (int8_t)j}, OM_X, false};
-            if (!model->docs.at[i][j].live || model->docs.at[i][j].lease != session)
-                continue;
-            goes[i][j] = (owner >= 0 && om_has(model, owner, &want)) || om_free_for(model, owner, &want);
-            if (!goes[i][j])
-                ret_spared[spared++] = want.on;
-        }
-    for (int i = 0; i < OM_INDICES; i++)
-        for (int j = 0; j < OM_DOCS; j++)
-            if (goes[i][j]) {
-                struct om_item item = {
-                    .action = OM_DELETE, .index = (uint8_t)i, .doc = (uint8_t)j, .dir = -1, .if_seq_no = -1};
-                struct om_result result;
-                run_item(&at, &item, &result);
-            }
-    for (int i = 0; i < OM_INDICES; i++)
-        for (int j = 0; j < OM_DOCS; j++)
-            if (goes[i][j])
-                om_move(model, step, i, j, -1);
-    return spared;
+    find_targets(&at);
+    count = collect_wants(&at, NULL, wants);
+    for (int i = 0; i < count; i++)
+        if (!om_has(model, om_session_owner(slot), &wants[i]) &&
+            !om_unheld_for(model, om_session_owner(slot), &wants[i]))
+            return true;
+    return false;
+}
+
+enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, const struct om_item *item)
+{
+    struct om_op op;
+    struct work at = left(model, step, item, &op);
+    struct om_want wants[OM_WANTS];
+
+    find_targets(&at);
+    if (at.target_count == 0)
+        return OM_YES;
+    return om_ask(model, step, wait, wants, collect_wants(&at, NULL, wants), true);
+}
+
+void om_left_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item)
+{
+    struct om_op op;
+    struct work at = left(model, step, item, &op);
+
+    at.wait = wait;
+    at.session = slot < 0 ? 0 : model->sessions[slot].serial;
+    find_targets(&at);
+    run(&at, NULL);
 }

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ended sessions left to be done and others' locks forbid: kept until it can be. README-locks.md, "Kept actions".
+ *
+ * Each is a record in SPACE_SYSTEM, 'K' and its number (u64be): what it is (a byte), when its session ended, the session's id and
+ * name, the action's bytes. Beside it waits a request that stands ahead of all others. Granted, it runs in a unit of its own, which
+ * takes the record away.
+ */
+#include "base/check.h"
+#include "core/documents/action.h"
+#include "core/owners/owners_internal.h"
+
+static struct slice kept_key(struct buf *buf, uint64_t number)
+{
+    buf_byte(buf, 'K');
+    buf_u64be(buf, number);
+    return buf_view(buf);
+}
+
+static struct slice duplicate(struct slice text)
+{
+    return slice_make(mem_strdup(text.data, text.len), text.len);
+}
+
+static struct kept *make(struct core *core, const struct kept *like)
+{
+    struct kept *kept = mem_zalloc(sizeof *kept);
+    kept->number = like->number;
+    kept->removal = like->removal;
+    kept->ended = like->ended;
+    kept->session = duplicate(like->session);
+    kept->name = duplicate(like->name);
+    kept->action = duplicate(like->action);
+    list_append(&core->owners->kept, &kept->of_all);
+    core->owners->kept_count++;
+    if (kept->number > core->owners->last_kept)
+        core->owners->last_kept = kept->number;
+    return kept;
+}
+
+void kept__free(struct core *core, struct kept *kept)
+{
+    list_remove(&kept->of_all);
+    core->owners->kept_count--;
+    mem_free((char *)(uintptr_t)kept->session.data);
+    mem_free((char *)(uintptr_t)kept->name.data);
+    mem_free((char *)(uintptr_t)kept->action.data);
+    mem_free(kept);
+}
+
+/* --- Records ------------------------------------------------------------------------------------------------------ */
+
+static void encode(struct buf *value, const struct kept *kept)
+{
+    buf_byte(value, kept->removal ? 'r' : 'a');
+    buf_varint(value, kept->ended);
+    action_put_slice(value, kept->session);
+    action_put_slice(value, kept->name);
+    action_put_slice(value, kept->action);
+}
+
+static int load(struct core *core, struct slice key, struct slice value)
+{
+    struct kept kept = {0};
+    struct slice what;
+    key = slice_from_offset(key, 1);
+    if (!slice_take_u64be(&key, &kept.number) || !slice_take(&value, 1, &what) ||
+        !slice_take_varint(&value, &kept.ended) || !action_take_slice(&value, &kept.session) ||
+        !action_take_slice(&value, &kept.name) || !action_take_slice(&value, &kept.action))
+        return tl_trace(TL_ERR_CORRUPT);
+    kept.removal = what.data[0] == 'r';
+    make(core, &kept);
+    return 0;
+}
+
+int kept__load_all(struct core *core)
+{
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"));
+    int r = 0;
+    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
+        r = load(core, store_iter_key(iter), store_iter_value(iter));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    return r;
+}
+
+uint64_t kept__digest(const struct kept *kept)
+{
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    encode(&value, kept);
+    uint64_t digest = slice_hash(buf_view(&value)) + kept->number;
+    buf_deinit(&value);
+    return digest;
+}
+
+/* --- Running ------------------------------------------------------------------------------------------------------ */
+
+struct command *kept__command(void)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.cleanup = true;
+    return command;
+}
+
+/* The action as a write. Its bytes must live as long as the unit, and so does the command. */
+static int decode(struct core *core, const struct kept *kept, struct command **ret_command)
+{
+    struct command *command = kept__command();
+    core__free_at_end(core, command);
+    int r = action_decode_all(arena_copy(&command->arena, kept->action), &command->arena, &command->write.items,
+                              &command->write.item_count);
+    if (r < 0 || command->write.item_count != 1)
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT);
+    if (kept->removal)
+        command->write.items[0].left_by = arena_copy(&command->arena, kept->session);
+    *ret_command = command;
+    return 0;
+}
+
+/* Has its request wait ahead of all others. */
+static int await(struct core *core, struct kept *kept)
+{
+    struct command *command;
+    int r = decode(core, kept, &command);
+    if (r < 0)
+        return tl_trace(r);
+    struct wait *wait = wait__new(core, NULL, NULL, NULL, NULL);
+    wait->owner->first = true;
+    wait->kept = kept;
+    kept->wait = wait;
+    r = admit__ask_kept(core, wait, command);
+    if (r < 0)
+        return tl_trace(r);
+    if (r == 0) /* what stood against it has gone with the session, or needs no lock */
+        wait__ready(core, wait);
+    return 0;
+}
+
+int kept__keep(struct core *core, const struct session *session, const struct write_item *item, bool removal)
+{
+    struct buf action = BUF_INIT(BUF_UNLIMITED), key = BUF_INIT(BUF_UNLIMITED), value = BUF_INIT(BUF_UNLIMITED);
+    action_encode_all(&action, item, 1);
+    struct kept like = {.number = core->owners->last_kept + 1,
+                        .removal = removal,
+                        .ended = core->ts,
+                        .session = session->id,
+                        .name = session->name,
+                        .action = buf_view(&action)};
+    struct kept *kept = make(core, &like);
+    encode(&value, kept);
+    store_batch_put(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number), buf_view(&value));
+    buf_deinit(&action);
+    buf_deinit(&key);
+    buf_deinit(&value);
+    return await(core, kept);
+}
+
+static void tell_run(struct core *core, const struct kept *kept, const struct write_command *write)
+{
+    const struct write_item *item = &write->items[0];
+    const struct write_result *result = &write->results[0];
+    struct buf story = BUF_INIT(BUF_UNLIMITED);
+    buf_lit(&story, "what ");
+    kept__owner_text(kept, &story);
+    buf_lit(&story, " left");
+    buf_printf(&story, "\n%s [%.*s/%.*s]: ", kept->removal ? "ephemeral document" : "action on", SLICE_ARG(item->index),
+               SLICE_ARG(item->id));
+    if (result->outcome == WRITE_FAILED)
+        buf_slice(&story, result->problem.reason);
+    else if (kept->removal)
+        buf_printf(&story, result->outcome == WRITE_NOOP ? "it is somebody else's by now" : "removed");
+    else
+        buf_lit(&story, "done");
+    stories_tell(&core->owners->stories, core->ts, "expiry", buf_view(&story));
+    buf_deinit(&story);
+}
+
+static int resume(struct core *core, struct wait *wait)
+{
+    struct kept *kept = wait->kept;
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct command *command;
+    int r = decode(core, kept, &command);
+    if (r == 0)
+        r = admit__resume_kept(core, wait, command);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : CORE_WAITS;
+    tell_run(core, kept, &command->write);
+    store_batch_delete(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number));
+    buf_deinit(&key);
+    wait__free(core, wait);
+    kept__free(core, kept);
+    return 0;
+}
+
+/* It waits for as long as it takes, and gives way to nobody. */
+const struct turns kept__turns = {wait__ready, resume, NULL, NULL};
+
+int kept__restart(struct core *core)
+{
+    int r = 0;
+    list_for_each(link, &core->owners->kept)
+    {
+        struct kept *kept = list_entry(link, struct kept, of_all);
+        if (r == 0 && kept->wait == NULL)
+            r = await(core, kept);
+    }
+    return r;
+}
+
+/* --- Telling ------------------------------------------------------------------------------------------------------ */
+
+void kept__owner_text(const struct kept *kept, struct buf *buf)
+{
+    if (kept->name.len == 0) {
+        buf_slice(buf, kept->session);
+        return;
+    }
+    buf_in_line(buf, kept->name);
+    buf_printf(buf, " (%.*s)", SLICE_ARG(kept->session));
+}
+
+int kept__item(const struct kept *kept, struct arena *arena, struct write_item *ret_item)
+{
+    struct write_item *items;
+    size_t count;
+    int r = action_decode_all(kept->action, arena, &items, &count);
+    if (r < 0 || count != 1)
+        return tl_trace(TL_ERR_CORRUPT);
+    *ret_item = items[0];
+    return 0;
+}

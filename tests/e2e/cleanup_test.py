@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a session leaves when it ends: done as a whole before anybody is let in, whoever waits; kept where others hold.
+
+Sessions end by force, since that is the same as death and needs no waiting. Each case looks at what the next in line finds, and
+with kill -9 in between at what a restart keeps.
+"""
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+MAPPING = {"mappings": {"properties": {"path": {"type": "path"}}}}
+
+
+def lock(index, **what):
+    return {"mode": what.pop("mode", "exclusive"), "index": index, **what}
+
+
+class Cleanup(unittest.TestCase):
+    def setUp(self):
+        self.server = Server("--max-ephemeral", "6000").start()
+        self.addCleanup(self.server.close)
+        self.server.must("PUT", "/fs", MAPPING)
+
+    def session(self, **members):
+        return self.server.must("POST", "/_session", {"ttl": "5m", **members})["session"]
+
+    def leaving(self, document, **source):
+        """A session that writes a document when it dies."""
+        return self.session(name="holder", on_expire=[{"index": {"_index": "fs", "_id": document}}, source])
+
+    def take(self, session, *locks, wait="0s"):
+        return self.server.ask("POST", "/_lock", {"session": session, "wait": wait, "locks": list(locks)})
+
+    def in_line(self, session, *locks, then=None):
+        """Waits for locks in a thread. Returns: the thread; what it got, and then(), are in its .got."""
+        def run():
+            connection = self.server.connect()
+            reply = self.server.request("POST", "/_lock", {"session": session, "wait": "60s", "locks": list(locks)},
+                                        connection=connection)
+            thread.got = (reply.status, then(connection) if then is not None else None)
+            connection.close()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        until(lambda: session in json.dumps([held["waiters"] for held in self.server.must("GET", "/_lock")["locks"]]),
+              "it waits")
+        return thread
+
+    def kill(self, session):
+        self.server.must("DELETE", "/_session/%s?force=true" % session)
+
+    def source(self, document, connection=None):
+        reply = self.server.request("GET", "/fs/_doc/" + document, connection=connection)
+        found = json.loads(reply.body)
+        return found.get("_source") if found.get("found") else None
+
+    def test_who_waits_finds_it_done(self):
+        dead, next_one = self.leaving("1", path="/a/1", v=9), self.session()
+        self.assertEqual(self.take(dead, lock("fs", path="/a"))[0], 200)
+        self.server.must("PUT", "/fs/_doc/2?session=%s&lease=%s" % (dead, dead), {"path": "/a/2"})
+        line = self.in_line(next_one, lock("fs"),
+                            then=lambda connection: [self.source(name, connection) for name in ("1", "2")])
+        self.kill(dead)
+        line.join(30)
+        self.assertEqual(line.got, (200, [{"path": "/a/1", "v": 9}, None]))
+        status, _ = self.server.ask("PUT", "/fs/_create/2?session=" + next_one, {"path": "/a/2"})
+        self.assertEqual(status, 201)
+
+    def test_a_holders_own_bulk_while_somebody_waits(self):
+        holder, other = self.session(), self.session()
+        self.take(holder, lock("fs", path="/a"))
+        line = self.in_line(other, lock("fs", path="/a"))
+        lines = [{"index": {"_index": "fs", "_id": "1"}}, {"v": 1},
+                 {"update": {"_index": "fs", "_id": "1"}}, {"doc": {"path": "/a/1"}},
+                 {"index": {"_index": "fs", "_id": "2"}}, {"path": "/a/2"}]
+        reply = self.server.must("POST", "/_bulk?session=%s&timeout=0s" % holder,
+                                 "".join(json.dumps(line) + "\n" for line in lines),
+                                 {"Content-Type": "application/x-ndjson"})
+        self.assertFalse(reply["errors"], reply)
+        self.kill(holder)
+        line.join(30)
+        self.assertEqual(line.got[0], 200)
+
+    def test_what_another_holds_is_kept_over_a_crash(self):
+        dead, holder, next_one = self.leaving("1", v=9), self.session(), self.session()
+        self.server.must("PUT", "/fs/_doc/1", {"v": 1})
+        self.server.must("PUT", "/fs/_doc/2?lease=" + dead, {"v": 2})
+        self.take(holder, lock("fs", id="1", mode="shared"), lock("fs", id="2"))
+        self.kill(dead)
+        self.server.kill()
+        self.server.start()
+        kept = self.server.must("GET", "/_session")["kept"]
+        self.assertEqual([(one["session"], one["name"], one["action"], one["id"]) for one in kept],
+                         [(dead, "holder", "index", "1"), (dead, "holder", "remove ephemeral", "2")])
+        self.assertIn("left by " + dead, self.server.request("GET", "/_cat/locks").body.decode())
+        self.assertEqual([self.source("1"), self.source("2")], [{"v": 1}, {"v": 2}])
+        # Shared goes with shared, but not before what was kept; the holder himself may strengthen his lock.
+        line = self.in_line(next_one, lock("fs", id="1", mode="shared"),
+                            then=lambda connection: [self.source(name, connection) for name in ("1", "2")])
+        self.assertEqual(self.take(holder, lock("fs", id="1"))[0], 200)
+        self.server.must("POST", "/_unlock", {"session": holder})
+        line.join(30)
+        self.assertEqual(line.got, (200, [{"v": 9}, None]))
+        self.assertEqual(self.server.must("GET", "/_session")["kept"], [])
+
+    def test_blocks_and_closed_indices(self):
+        for before, after in ((("PUT", "/fs/_settings", {"index.blocks.write": True}),
+                               ("PUT", "/fs/_settings", {"index.blocks.write": False})),
+                              (("POST", "/fs/_close", None), ("POST", "/fs/_open", None))):
+            dead = self.leaving("1", v=9)
+            self.server.must("PUT", "/fs/_doc/2?lease=" + dead, {"v": 2})
+            self.server.must(*before)
+            self.kill(dead)
+            self.server.must(*after)
+            self.assertEqual([self.source("1"), self.source("2")], [{"v": 9}, None])
+            self.server.must("PUT", "/fs/_create/2", {"v": 3})
+            self.server.must("DELETE", "/fs/_doc/2")
+
+    def test_the_limit_and_deleted_indices(self):
+        session = self.session()
+        self.fill(session, 6000)
+        status, reply = self.server.ask("PUT", "/fs/_doc/more?lease=" + session, {})
+        self.assertEqual((status, reply["error"]["type"]), (429, "too_many_ephemeral_documents_exception"))
+        self.server.must("PUT", "/fs/_doc/0?lease=" + session, {"again": 1})
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        self.server.must("DELETE", "/fs")
+        self.assertEqual(self.server.must("GET", "/_session/" + session)["ephemeral_count"], 0)
+        self.server.must("PUT", "/fs/_doc/more?lease=%s&transaction=%s" % (session, transaction), {})
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+        self.assertEqual(self.server.must("GET", "/_session/" + session)["ephemeral_count"], 1)
+
+    def fill(self, session, count):
+        lines = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"v":%d}\n' % (i, i) for i in range(count))
+        reply = self.server.must("POST", "/_bulk?lease=" + session, lines, {"Content-Type": "application/x-ndjson"})
+        self.assertFalse(reply["errors"])
+
+    def test_many_documents_go_before_the_grant(self):
+        dead, next_one = self.session(), self.session()
+        self.take(dead, lock("fs"))
+        lines = "".join('{"index":{"_index":"fs","_id":"%d"}}\n{"v":%d}\n' % (i, i) for i in range(5500))
+        self.server.must("POST", "/_bulk?lease=%s&session=%s" % (dead, dead), lines,
+                         {"Content-Type": "application/x-ndjson"})
+
+        def count(connection):
+            return json.loads(self.server.request("GET", "/fs/_count", connection=connection).body)["count"]
+        line = self.in_line(next_one, lock("fs"), then=count)
+        self.kill(dead)  # it answers when all are gone
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
+        line.join(30)
+        self.assertEqual(line.got, (200, 0))
+        self.assertEqual(self.server.ask("GET", "/_session/" + dead)[0], 404)
+
+    def test_a_crash_while_it_leaves(self):
+        dead = self.session(ttl="1s")
+        self.fill(dead, 6000)
+        # It expires while the server is stopped in the middle of anything.
+        until(lambda: self.server.must("GET", "/fs/_count")["count"] < 6000, "it begins to leave")
+        self.server.kill()
+        self.server.start()
+        until(lambda: self.server.must("GET", "/fs/_count")["count"] == 0, "all are gone")
+        self.assertEqual(self.server.must("GET", "/_session")["sessions"], [])
+
+    def test_a_session_that_waits_for_who_waits_for_its_transaction(self):
+        one, two = self.session(), self.session()
+        transaction = self.server.must("POST", "/_transaction", {"session": one})["transaction"]
+        self.server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"v": 1})
+        self.take(two, lock("fs", id="2"))
+        line = self.in_line(one, lock("fs", id="2"))
+        started = time.monotonic()
+        status, reply = self.take(two, lock("fs", id="1"), wait="60s")
+        self.assertEqual((status, reply["error"]["type"]), (409, "deadlock_detected_exception"))
+        self.assertLess(time.monotonic() - started, 30)
+        self.kill(two)
+        line.join(30)
+        self.assertEqual(line.got[0], 200)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model's ends of sessions. README-locks.md, "Sessions" and "Kept actions":
+ *
+ * - its transactions are rolled back and what waits for it ends;
+ * - unless it ended in good order, its actions are done one by one. Who waits is no obstacle, who holds is: then the action is kept;
+ * - its ephemeral documents go, so many with each step; one that somebody holds is kept in the same way;
+ * - only then its locks go.
+ *
+ * What is kept stands ahead of all who wait, in the order in which it was kept, over restarts.
+ */
+#include <string.h>
+
+#include "parts.h"
+
+/* --- Kept --------------------------------------------------------------------------------------------------------- */
+
+static struct om_kept *next_kept(struct om *model, uint64_t after)
+{
+    struct om_kept *found = NULL;
+
+    for (int i = 0; i < OM_KEPT; i++) {
+        struct om_kept *kept = &model->kept[i];
+        if (kept->number > after && (found == NULL || kept->number < found->number))
+            found = kept;
+    }
+    return found;
+}
+
+static uint64_t last_number(struct om *model)
+{
+    uint64_t last = 0;
+
+    for (int i = 0; i < OM_KEPT; i++)
+        if (model->kept[i].number > last)
+            last = model->kept[i].number;
+    return last;
+}
+
+/* Its request waits ahead of all others. */
+static void await(struct om *model, struct om_step *step, const struct om_kept *kept)
+{
+    struct om_done none = {0};
+    int slot = om_wait_new(model, step, &none, -1, 0, -1);
+    struct om_wait *wait = &model->waits[slot];
+
+    wait->kept = kept->number;
+    if (om_left_ask(model, step, slot, &kept->item) == OM_YES)
+        om_wait_ready(model, slot);
+    else
+        om_wait_park(model, slot, OM_NEVER);
+}
+
+static void keep(struct om *model, struct om_step *step, const struct om_item *item)
+{
+    for (int i = 0; i < OM_KEPT; i++) {
+        if (model->kept[i].number != 0)
+            continue;
+        model->last_kept++;
+        model->kept[i] = (struct om_kept){model->last_kept, *item};
+        model->dirty = true;
+        await(model, step, &model->kept[i]);
+        return;
+    }
+    om_wrong(step, "the model has no room for another kept action");
+}
+
+void om_kept_resume(struct om *model, struct om_step *step, int slot)
+{
+    struct om_kept *kept = next_kept(model, model->waits[slot].kept - 1);
+
+    if (om_left_ask(model, step, slot, &kept->item) != OM_YES) {
+        om_wait_park(model, slot, OM_NEVER);
+        return;
+    }
+    om_left_run(model, step, -1, slot, &kept->item);
+    kept->number = 0;
+    model->dirty = true;
+    om_wait_free(model, step, slot);
+}
+
+/* --- The end ------------------------------------------------------------------------------------------------------ */
+
+static void cancel_waits(struct om *model, struct om_step *step, uint32_t serial)
+{
+    for (;;) {
+        int found = -1;
+        for (int i = 0; i < OM_WAITS; i++) {
+            const struct om_wait *wait = &model->waits[i];
+            if (wait->used && wait->parked && wait->session == serial &&
+                (found < 0 || wait->parked_number < model->waits[found].parked_number))
+                found = i;
+        }
+        if (found < 0)
+            return;
+        om_wait_fail(model, step, found, OM_SESSION_MISSING);
+    }
+}
+
+void om_end_waits(struct om *model, struct om_step *step, int slot)
+{
+    cancel_waits(model, step, model->sessions[slot].serial);
+}
+
+static void end_transactions(struct om *model, struct om_step *step, uint32_t serial)
+{
+    for (;;) {
+        int found = -1;
+        for (int i = 0; i < OM_TXNS; i++)
+            if (model->txns[i].serial != 0 && model->txns[i].session == serial &&
+                (found < 0 || model->born[om_txn_owner(i)] < model->born[om_txn_owner(found)]))
+                found = i;
+        if (found < 0)
+            return;
+        om_txn_abort(model, step, found, false);
+    }
+}
+
+static void run_actions(struct om *model, struct om_step *step, int slot)
+{
+    const struct om_session *session = &model->sessions[slot];
+
+    for (int i = 0; i < session->action_count; i++) {
+        const struct om_item *item = &session->actions[i];
+        if (om_left_held(model, slot, item))
+            keep(model, step, item);
+        else
+            om_left_run(model, step, slot, -1, item);
+    }
+}
+
+/* Whether a document lives with a session, and its removal is not kept by now. */
+static bool lives_with(const struct om *model, uint32_t serial, int index, int doc)
+{
+    if (!model->docs.at[index][doc].live || model->docs.at[index][doc].lease != serial)
+        return false;
+    for (int i = 0; i < OM_KEPT; i++)
+        if (model->kept[i].number != 0 && model->kept[i].item.left_by == serial && model->kept[i].item.index == index &&
+            model->kept[i].item.doc == doc)
+            return false;
+    return true;
+}
+
+int om_ephemeral_count(const struct om *model, uint32_t serial)
+{
+    int count = 0;
+
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            count += lives_with(model, serial, i, j);
+    return count;
+}
+
+/* The first few of its documents. Returns: whether there are more. */
+static bool remove_some(struct om *model, struct om_step *step, int slot)
+{
+    uint32_t serial = model->sessions[slot].serial;
+    struct om_item removals[OM_INDICES * OM_DOCS], gone[OM_INDICES * OM_DOCS];
+    int count = 0, gone_count = 0, total = om_ephemeral_count(model, serial);
+
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            if (count < model->limits.piece && lives_with(model, serial, i, j))
+                removals[count++] = (struct om_item){.action = OM_DELETE,
+                                                     .index = (uint8_t)i,
+                                                     .doc = (uint8_t)j,
+                                                     .dir = -1,
+                                                     .if_seq_no = -1,
+                                                     .left_by = serial};
+    for (int i = 0; i < count; i++)
+        if (om_left_held(model, slot, &removals[i]))
+            keep(model, step, &removals[i]);
+        else
+            gone[gone_count++] = removals[i];
+    for (int i = 0; i < gone_count; i++)
+        om_left_run(model, step, slot, -1, &gone[i]);
+    model->dirty |= count > 0;
+    return total > count;
+}
+
+static void end_last(struct om *model, struct om_step *step, int slot)
+{
+    struct om_session *session = &model->sessions[slot];
+    struct om_done done = {.op = session->closing};
+
+    om_release_all(model, step, om_session_owner(slot));
+    model->dirty = true;
+    memset(session, 0, sizeof(*session));
+    session->lease.at = OM_NEVER;
+    if (done.op != NULL)
+        om_complete(model, step, &done);
+}
+
+bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order)
+{
+    struct om_session *session = &model->sessions[slot];
+
+    session->lease.at = OM_NEVER;
+    session->leaving = ++model->last_leaving;
+    cancel_waits(model, step, session->serial);
+    end_transactions(model, step, session->serial);
+    if (!in_order)
+        run_actions(model, step, slot);
+    model->dirty = true;
+    if (remove_some(model, step, slot))
+        return true;
+    end_last(model, step, slot);
+    return false;
+}
+
+static int first_leaving(const struct om *model)
+{
+    int found = -1;
+
+    for (int i = 0; i < OM_SESSIONS; i++)
+        if (model->sessions[i].leaving != 0 &&
+            (found < 0 || model->sessions[i].leaving < model->sessions[found].leaving))
+            found = i;
+    return found;
+}
+
+bool om_any_leaving(const struct om *model)
+{
+    return first_leaving(model) >= 0;
+}
+
+void om_leave_on(struct om *model, struct om_step *step)
+{
+    int slot = first_leaving(model);
+
+    if (!remove_some(model, step, slot))
+        end_last(model, step, slot);
+}
+
+/* --- Over restarts ------------------------------------------------------------------------------------------------ */
+
+void om_ends_stop(struct om *model)
+{
+    model->last_kept = last_number(model);
+    for (int i = 0; i < OM_SESSIONS; i++)
+        model->sessions[i].closing = NULL;
+}
+
+void om_ends_restart(struct om *model, struct om_step *step)
+{
+    for (struct om_kept *kept = next_kept(model, 0); kept != NULL; kept = next_kept(model, kept->number))
+        await(model, step, kept);
+    /* Those that were leaving go on, the older first. */
+    uint64_t order[OM_SESSIONS];
+    for (int i = 0; i < OM_SESSIONS; i++) {
+        order[i] = 0;
+        for (int j = 0; model->sessions[i].leaving != 0 && j < OM_SESSIONS; j++)
+            order[i] +=
+                model->sessions[j].leaving != 0 && model->born[om_session_owner(j)] <= model->born[om_session_owner(i)];
+    }
+    for (int i = 0; i < OM_SESSIONS; i++)
+        model->sessions[i].leaving = order[i];
+    model->last_leaving = OM_SESSIONS;
+}
