@@ -36,7 +36,7 @@ enum { ANSWER_PARTS = 48, ANSWER_PARTS_STOPPED = 2 };
 #define COMMIT_US (60 * TL_SECOND)     /* for an answer to a commit */
 enum { COMMIT_PAUSE_US = 200 * 1000 }; /* before it is asked again */
 
-enum { EXIT_FAILED = 1, EXIT_NOT_GRANTED = 75 /* EX_TEMPFAIL */ };
+enum { EXIT_FAILED = 1, EXIT_NOT_GRANTED = 75 /* EX_TEMPFAIL */, EXIT_LOST = 76 };
 
 struct lock_options {
     const char *mode;   /* NULL: not said yet */
@@ -81,7 +81,7 @@ static const char doc[] =
     "is committed as one when COMMAND exits with 0, and rolled back when it fails, is killed, or this "
     "program is.\n\n"
     "Exit status: COMMAND's own; 126 when it cannot be run, 127 when it is not found; 75 when the lock was not "
-    "granted in time; 1 when it could not be asked for, or the transaction not be committed.\n\n"
+    "granted in time; 76 when it was lost before COMMAND ended, however that ended; 1 when it could not be asked for, or the transaction not be committed.\n\n"
     "Examples:\n"
     "  tidelock lock fs:/clinton -- ./rename-everything\n"
     "  tidelock lock --shared --wait 1m fs -- ./report\n"
@@ -335,7 +335,7 @@ static void stop_too(struct job *job)
         child_continue(&job->child);
 }
 
-/* Returns: the command's exit status. */
+/* Returns: the command's exit status, or EXIT_LOST. */
 static int run(struct client *client, struct lifeline *line, char **command)
 {
     struct job job = {.client = client, .line = line};
@@ -356,19 +356,22 @@ static int run(struct client *client, struct lifeline *line, char **command)
     }
     child_finish(&job.child);
     close(fd);
-    return job.child.status;
+    return line->lost || job.stage != JOB_RUNS ? EXIT_LOST : job.child.status;
 }
 
-/* In good order; not when the server is silent, and the lease about to run out by itself. */
-static void close_session(struct client *client, const struct held *held, const struct lifeline *line)
+/*
+ * In good order; not when the server is silent, and the lease about to run out by itself.
+ * Returns: false when the session was gone before.
+ */
+static bool close_session(struct client *client, const struct held *held, const struct lifeline *line)
 {
     uint64_t left_us = lifeline_left(line);
     if (left_us < line->ttl_us / LEASE_PARTS_TERM)
-        return;
+        return !line->lost;
     tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
     buf_printf(&path, "/_session/%s", held->session);
     buf_byte(&path, '\0');
-    (void)!client_request(client, "DELETE", path.data, SLICE_NONE, left_us);
+    return client_request(client, "DELETE", path.data, SLICE_NONE, left_us) != 404;
 }
 
 /* Nothing is taken before the server would notice our death. */
@@ -386,6 +389,7 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
 {
     struct lifeline line;
     lifeline_init(&line, client->url, held->session, o->ttl_us);
+    bool ran = false;
     int status = await_line(&line);
     if (status == 0)
         status = take_lock(client, o, held);
@@ -394,8 +398,12 @@ static int lock_and_run(struct client *client, const struct lock_options *o, str
     if (status == 0) {
         set_environment(o, held);
         status = end_transaction(client, o, held, run(client, &line, o->command));
+        ran = held->transaction == NULL; /* else the commit has told whether the lock was there */
     }
-    close_session(client, held, &line);
+    if (!close_session(client, held, &line) && ran && status != EXIT_LOST) {
+        fprintf(stderr, "tidelock lock: the session was lost before the command ended\n");
+        status = EXIT_LOST;
+    }
     lifeline_deinit(&line);
     return status;
 }

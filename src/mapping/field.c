@@ -70,6 +70,20 @@ bool field_type__find(struct slice name, enum field_type *ret_type)
     return false;
 }
 
+/*
+ * Types that Elasticsearch has and that would be searched wrong, or not at all. Stores of earlier versions may hold such
+ * fields, which are kept, rendered, and refused by searches.
+ */
+bool field_type__is_foreign(struct slice name)
+{
+    static const char *const searched_otherwise[] = {"nested", "version", "constant_keyword"};
+    enum field_type type;
+    for (size_t i = 0; i < sizeof searched_otherwise / sizeof *searched_otherwise; i++)
+        if (slice_is(name, searched_otherwise[i]))
+            return true;
+    return field_type__find(name, &type) && type == FIELD_STORED;
+}
+
 enum value_kind field_value_kind(const struct mapping_field *field)
 {
     switch (field->type) {

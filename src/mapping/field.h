@@ -15,7 +15,7 @@ struct date_format;
 
 enum field_type {
     FIELD_OBJECT,
-    FIELD_NESTED, /* searched as if flattened */
+    FIELD_NESTED, /* of stores of earlier versions: searched as if flattened */
     FIELD_TEXT,
     FIELD_KEYWORD, /* also wildcard and constant_keyword */
     FIELD_PATH,    /* Tidelock's own: the place in the tree */
@@ -31,7 +31,7 @@ enum field_type {
     FIELD_BOOLEAN,
     FIELD_IP,
     FIELD_BINARY,
-    FIELD_STORED, /* any other type Elasticsearch knows: kept, rendered, not searched */
+    FIELD_STORED, /* any other type Elasticsearch knows, of stores of earlier versions: kept, rendered, not searched */
     FIELD_TYPE_COUNT
 };
 

@@ -130,6 +130,8 @@ struct slice field__parameter(const struct mapping_field *field, const char *nam
 
 /* Types by name. Returns: false for an unknown name. */
 bool field_type__find(struct slice name, enum field_type *ret_type);
+/* Returns: whether a type that was found is one whose searches are not here: new mappings with it are refused. */
+bool field_type__is_foreign(struct slice name);
 
 /* "{a=1, b=[x, y]}": a JSON value as Java prints maps and lists. */
 void java_text(struct buf *buf, yyjson_val *value);

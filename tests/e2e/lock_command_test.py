@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import PROGRAM, Server  # noqa: E402
 from terminal import need_terminal  # noqa: E402
 
+LOST = 76  # the exit status when the lock was
 TICKING = 'while :; do echo x >>"$0"; sleep 0.02; done'
 
 
@@ -110,6 +111,19 @@ class LockCommand(LockCase):
         job.terminate()
         self.assertEqual(job.wait(10), 128 + signal.SIGTERM)
 
+    def test_lost_however_the_command_ends(self):
+        """Its own 0 would say that it did its work under the lock."""
+        for number, (command, options) in enumerate((('trap "exit 0" TERM; ' + TICKING, ()), (TICKING, ()),
+                                                     ('while [ ! -e "$0.go" ]; do echo >>"$0"; sleep 0.02; done; exit 0', ("--transaction",)))):
+            path = os.path.join(self.folder, "lost%d" % number)
+            job = self.start(*options, "fs", "--", "sh", "-c", command, path)
+            wait_for(lambda: os.path.exists(path), "the command to start")
+            session = self.server.must("GET", "/_session")["sessions"][0]["session"]
+            self.server.must("DELETE", "/_session/%s?force=true" % session)
+            open(path + ".go", "w", encoding="ascii").close()
+            self.assertIn(job.wait(10), (LOST, 1) if options else (LOST,))
+            self.assertRegex(job.communicate()[1], "lost|not committed")
+
     def test_waits_in_order(self):
         job, _ = self.ticking("first", "fs")
         second = self.start("--wait", "20s", "fs", "--", "true")
@@ -170,7 +184,7 @@ class LockCommand(LockCase):
         job, path = self.ticking("forced", "fs")
         session = self.server.must("GET", "/_session")["sessions"][0]["session"]
         self.server.must("DELETE", "/_session/%s?force=true" % session)
-        self.assertEqual(job.wait(10), 128 + signal.SIGTERM)
+        self.assertEqual(job.wait(10), LOST)
         self.assertIn("the session is lost", job.communicate()[1])
         self.assert_still(path)
 
@@ -301,7 +315,7 @@ class LockOnATerminal(LockCase):
         self.type(b"fg\n")
         self.wait_until_said(said)
         self.type(b"echo ended with $?.\n")
-        self.wait_until_said(b"ended with %d." % (128 + signal.SIGKILL))
+        self.wait_until_said(b"ended with %d." % LOST)
         self.assertEqual(os.path.getsize(self.path), size, "it ran on")
 
     def test_session_lost_while_stopped(self):
@@ -369,7 +383,7 @@ class LockOfTheStopped(LockCase):
         job, path = self.start_ticking()
         size = self.stop_command(job, path)
         self.server.must("DELETE", "/_session/%s?force=true" % self.server.must("GET", "/_session")["sessions"][0]["session"])
-        self.assertIn("the session is lost", self.end(job, 128 + signal.SIGKILL))
+        self.assertIn("the session is lost", self.end(job, LOST))
         self.assertEqual(os.path.getsize(path), size, "it ran on")
 
     def test_the_parent(self):
@@ -391,7 +405,7 @@ class LockOfTheStopped(LockCase):
         time.sleep(1)
         begin = time.time()
         job.send_signal(signal.SIGCONT)
-        self.assertIn(job.wait(10), (128 + signal.SIGTERM, 128 + signal.SIGKILL))
+        self.assertEqual(job.wait(10), LOST)
         self.assertLess(time.time() - begin, 0.5)
         self.assertIn("the server does not answer", job.communicate()[1])
         self.assert_still(path)
@@ -540,7 +554,7 @@ class LockWhileTheServerIsAway(LockCase):
             took = time.time() - begin
         finally:
             os.kill(self.server.process.pid, signal.SIGCONT)
-        self.assertEqual(status, 128 + signal.SIGTERM)
+        self.assertEqual(status, LOST)
         self.assertLess(took, 2)
         self.assertIn("does not answer", job.communicate()[1])
         self.assert_still(path)
@@ -556,7 +570,7 @@ class LockWhileTheServerIsAway(LockCase):
             took = time.time() - begin
         finally:
             os.kill(self.server.process.pid, signal.SIGCONT)
-        self.assertEqual(status, 128 + signal.SIGKILL)
+        self.assertEqual(status, LOST)
         self.assertLess(took, 2)
         job.communicate()
         self.assert_still(path)

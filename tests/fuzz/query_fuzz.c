@@ -18,11 +18,11 @@ static const char *const properties =
     "\"f\": {\"type\": \"double\"},"
     " \"t\": {\"type\": \"text\", \"fields\": {\"raw\": {\"type\": \"keyword\"}}}, \"d\": {\"type\": "
     "\"date\"}, \"b\": {\"type\": \"boolean\"},"
-    " \"i\": {\"type\": \"ip\"}, \"g\": {\"type\": \"geo_point\"}, \"x\": {\"type\": \"keyword\", \"index\": "
+    " \"i\": {\"type\": \"ip\"}, \"x\": {\"type\": \"keyword\", \"index\": "
     "false},"
     " \"s\": {\"type\": \"scaled_float\", \"scaling_factor\": 10}, \"o\": {\"properties\": {\"p\": "
     "{\"type\": \"integer\"}}},"
-    " \"z\": {\"type\": \"nested\", \"properties\": {\"q\": {\"type\": \"keyword\"}}}}}";
+    " \"z\": {\"type\": \"object\", \"properties\": {\"q\": {\"type\": \"keyword\"}}}}}";
 
 static const char *const ids[] = {"a", "b", "c"};
 static const char *const sources[] = {

@@ -76,7 +76,6 @@ static void parameters_decide(void **state)
         {P(WITH_TREE("keyword", ",\"normalizer\":\"low\"", "paths")), "p.t", NULL},
         {P(WITH_TREE("keyword", ",\"index\":false", "paths")), "p.t", NULL},
         {P(WITH_TREE("text", "", "paths")), "p.t", NULL},
-        {P(WITH_TREE("constant_keyword", ",\"value\":\"/a\"", "paths")), "p.t", NULL},
         {P("\"p\":" TREE("paths") ",\"k\":" KEYWORD("")), "p", NULL},
         /* What the family does not get. */
         {P(WITH_TREE("keyword", "", "paths") ",\"a\":{\"type\":\"keyword\",\"copy_to\":\"p.t\"}"), "p.t", NULL},

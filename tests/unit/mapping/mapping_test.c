@@ -10,7 +10,7 @@
 
 static const char base_body[] =
     "{\"properties\":{\"n\":{\"type\":\"long\"},\"t\":{\"type\":\"text\"},\"k\":{\"type\":\"keyword\"},"
-    "\"o\":{\"properties\":{\"x\":{\"type\":\"long\"}}},\"ne\":{\"type\":\"nested\"},\"d\":{\"type\":"
+    "\"o\":{\"properties\":{\"x\":{\"type\":\"long\"}}},\"d\":{\"type\":"
     "\"date\"}}}";
 
 struct merge_row {
@@ -22,6 +22,9 @@ struct merge_row {
 #define CANNOT "illegal_argument_exception: Mapper for ["
 #define FROM_7 "] conflicts with existing mapper:\n\tCannot update parameter "
 #define FROM_5 "] conflicts with existing mapping in other types:\n["
+#define FOREIGN                                                                                               \
+    "; this server does not search as that type does. An [object] with [\"enabled\": false] keeps anything, " \
+    "unsearched"
 #define P(definition) "{\"properties\":{" definition "}}"
 
 static const struct merge_row merges[] = {
@@ -55,11 +58,14 @@ static const struct merge_row merges[] = {
      "illegal_argument_exception: mapper [n] of different type, current_type [long], merged_type "
      "[ObjectMapper]"},
     {P("\"o\":{\"type\":\"nested\"}"),
-     "illegal_argument_exception: cannot change object mapping from non-nested to nested",
-     "illegal_argument_exception: object mapping [o] can't be changed from non-nested to nested"},
-    {P("\"ne\":{\"type\":\"object\"}"),
-     "illegal_argument_exception: cannot change object mapping from nested to non-nested",
-     "illegal_argument_exception: object mapping [ne] can't be changed from nested to non-nested"},
+     "mapper_parsing_exception: No handler for type [nested] declared on field [o]" FOREIGN,
+     "mapper_parsing_exception: No handler for type [nested] declared on field [o]" FOREIGN},
+    {P("\"g\":{\"type\":\"geo_point\"}"),
+     "mapper_parsing_exception: No handler for type [geo_point] declared on field [g]" FOREIGN,
+     "mapper_parsing_exception: No handler for type [geo_point] declared on field [g]" FOREIGN},
+    {P("\"k\":{\"type\":\"keyword\",\"fields\":{\"v\":{\"type\":\"version\"}}}"),
+     "mapper_parsing_exception: No handler for type [version] declared on field [v]" FOREIGN,
+     "mapper_parsing_exception: No handler for type [version] declared on field [v]" FOREIGN},
     {P("\"o\":{\"enabled\":false}"),
      "mapper_exception: the [enabled] parameter can't be updated for the object mapping [o]", NULL},
     {P("\"d\":{\"type\":\"date\",\"format\":\"yyyy\"}"),
@@ -205,9 +211,8 @@ static void rendering_keeps_what_is_not_default(void **state)
         ",\"bin\":{\"type\":\"binary\",\"doc_values\":true},"
         "\"o\":{\"type\":\"object\",\"enabled\":false},\"o2\":{\"dynamic\":false,\"properties\":{\"x\":{"
         "\"type\":\"integer\"}}},\"o3\":{\"type\":\"object\"},"
-        "\"ne\":{\"type\":\"nested\",\"dynamic\":\"strict\",\"include_in_parent\":true,\"properties\":{\"y\":"
-        "{\"type\":\"half_float\"}}},\"gp\":{\"type\":\"geo_point\"},"
-        "\"ir\":{\"type\":\"integer_range\"}}}";
+        "\"ne\":{\"dynamic\":\"strict\",\"properties\":{\"y\":"
+        "{\"type\":\"half_float\"}}}}}";
     static const char expected[] =
         "{\"dynamic\":\"strict\",\"_meta\":{\"x\":1},\"_routing\":{\"required\":true},\"dynamic_date_"
         "formats\":[\"yyyy\"],\"dynamic_templates\":[{\"a\":{\"match\":\"a*\","
@@ -215,13 +220,13 @@ static void rendering_keeps_what_is_not_default(void **state)
         "\"properties\":{\"b\":{\"type\":\"boolean\",\"null_value\":true},"
         "\"bin\":{\"type\":\"binary\",\"doc_values\":true},\"d\":{\"type\":\"date\",\"index\":false,"
         "\"format\":\"yyyy-MM-dd\",\"null_value\":\"2020-01-01\","
-        "\"ignore_malformed\":true},\"gp\":{\"type\":\"geo_point\"},\"ip\":{\"type\":\"ip\",\"null_value\":"
-        "\"1.2.3.4\"},\"ir\":{\"type\":\"integer_range\"},"
+        "\"ignore_malformed\":true},\"ip\":{\"type\":\"ip\",\"null_value\":"
+        "\"1.2.3.4\"},"
         "\"k\":{\"type\":\"keyword\",\"doc_values\":false,\"null_value\":\"N\",\"eager_global_ordinals\":"
         "true,\"ignore_above\":5,\"norms\":true,\"normalizer\":\"low\"},"
         "\"k2\":{\"type\":\"keyword\",\"index\":false},\"l\":{\"type\":\"long\",\"index\":false,\"doc_"
         "values\":false,\"store\":true,\"ignore_malformed\":true,"
-        "\"coerce\":false,\"null_value\":3},\"ne\":{\"type\":\"nested\",\"include_in_parent\":true,"
+        "\"coerce\":false,\"null_value\":3},\"ne\":{"
         "\"dynamic\":\"strict\",\"properties\":{\"y\":{\"type\":\"half_float\"}}},"
         "\"o\":{\"type\":\"object\",\"enabled\":false},\"o2\":{\"dynamic\":\"false\",\"properties\":{\"x\":{"
         "\"type\":\"integer\"}}},\"o3\":{\"type\":\"object\"},"
