@@ -16,10 +16,15 @@ void log_set_level(enum log_level level)
     atomic_store_explicit(&level_min, (int)level, memory_order_relaxed);
 }
 
+bool log_wants(enum log_level level)
+{
+    return (int)level >= atomic_load_explicit(&level_min, memory_order_relaxed);
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
     static const char *const names[LOG_LEVEL_COUNT] = {"debug", "info", "warning", "error"};
-    if ((int)level < atomic_load_explicit(&level_min, memory_order_relaxed))
+    if (!log_wants(level))
         return;
 
     struct timespec now;

@@ -9,10 +9,15 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_LEVEL_COUNT };
 
 /* Lines below `level` are dropped. Default LOG_INFO. */
 void log_set_level(enum log_level level);
+
+/* Returns: whether lines of `level` are kept: for those that cost something to make. */
+bool log_wants(enum log_level level);
 
 void log_line(enum log_level level, const char *format, ...) TL_PRINTF(2, 3);
 

@@ -100,8 +100,24 @@ static void print_over(struct slice lines)
     fputs("\033[J", stdout);
 }
 
+/*
+ * An index that is not there may be locked all the same, before it is made; where it is not, a name that was mistyped must not
+ * look like one that nobody holds.
+ */
+static bool is_missing(struct client *client, const char *index)
+{
+    tl_cleanup(buf_deinit) struct buf path = BUF_INIT(BUF_UNLIMITED);
+    if (index == NULL)
+        return false;
+    buf_byte(&path, '/');
+    client_escape(&path, slice_from(index));
+    buf_lit(&path, "/_alias?filter_path=none");
+    buf_byte(&path, '\0');
+    return client_request(client, "GET", path.data, SLICE_NONE, 10 * TL_SECOND) == 404;
+}
+
 /* One look. */
-static int show(struct client *client, const char *path, bool terminal, bool redraw)
+static int show(struct client *client, const char *path, bool terminal, bool redraw, bool *ret_none)
 {
     tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
     long status = client_request(client, "GET", path, SLICE_NONE, 10 * TL_SECOND);
@@ -111,6 +127,7 @@ static int show(struct client *client, const char *path, bool terminal, bool red
         lock_table_print(client_json(client), redraw, &text);
     else
         print_plain(client, &text);
+    *ret_none = text.len >= 6 && memcmp(text.data, "nobody", 6) == 0;
     if (redraw)
         print_over(buf_view(&text));
     else
@@ -132,11 +149,16 @@ int command_locks(int argc, char **argv)
     write_path(&path, &o, terminal);
     if (redraw)
         fputs("\033[2J", stdout);
-    int status = show(&client, path.data, terminal, redraw);
+    bool none = false;
+    int status = show(&client, path.data, terminal, redraw, &none);
+    if (status == 0 && none && is_missing(&client, o.index)) {
+        fprintf(stderr, "tidelock locks: there is no index '%s'\n", o.index);
+        status = o.watch ? 0 : 1;
+    }
     while (o.watch) {
         struct timespec pause = {(time_t)(o.interval_us / TL_SECOND), (long)(o.interval_us % TL_SECOND) * 1000};
         nanosleep(&pause, NULL);
-        status = show(&client, path.data, terminal, redraw);
+        status = show(&client, path.data, terminal, redraw, &none);
     }
     client_deinit(&client);
     return status;

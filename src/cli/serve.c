@@ -344,6 +344,7 @@ static sigset_t stop_signals(void)
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP); /* not to stop: its default would */
     return signals;
 }
 
@@ -353,7 +354,9 @@ static int wait_for_stop(const sigset_t *signals)
     const struct timespec period = {.tv_sec = TRIM_SECONDS};
     for (;;) {
         int got = sigtimedwait(signals, NULL, &period);
-        if (got > 0)
+        if (got == SIGHUP)
+            log_info("SIGHUP: there is nothing to be read again; the server goes on");
+        else if (got > 0)
             return got;
         give_back_memory();
     }

@@ -54,6 +54,9 @@ static bool show_server(struct client *client, const char *url)
         printf("time %s (%llu), readable since %llu\n", text_of(root, "time"),
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "timestamp")),
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "oldest")));
+    status = client_request(client, "GET", "/_cluster/health", SLICE_NONE, 10 * TL_SECOND);
+    if (status == 200 && yyjson_get_bool(yyjson_obj_get(client_json(client), "disk_full")))
+        printf("WRITES ARE REFUSED: the disk is full (less than --reserve is free); make room, and they go on\n");
     return true;
 }
 

@@ -7,8 +7,10 @@
 #include "base/check.h"
 #include "http/http_internal.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 enum {
@@ -90,6 +92,27 @@ static void ops_stream_open(struct exchange *exchange)
         carrier_disconnected(carrier);
 }
 
+static size_t ops_peer(struct exchange *exchange, char *to, size_t room)
+{
+    struct carrier *carrier = carrier_of(exchange);
+    struct connection *connection = carrier->connection;
+    struct sockaddr_storage address;
+    socklen_t len = sizeof address;
+    char host[INET6_ADDRSTRLEN] = "?";
+    pthread_mutex_lock(&connection->lock);
+    bool known = connection->carrier == carrier && connection->fd >= 0 &&
+                 getpeername(connection->fd, (struct sockaddr *)&address, &len) == 0;
+    pthread_mutex_unlock(&connection->lock);
+    if (!known || (address.ss_family != AF_INET && address.ss_family != AF_INET6))
+        return (size_t)snprintf(to, room, "a client that is gone");
+    bool v6 = address.ss_family == AF_INET6;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&address;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)&address;
+    (void)inet_ntop(address.ss_family, v6 ? (const void *)&six->sin6_addr : (const void *)&four->sin_addr, host,
+                    sizeof host);
+    return (size_t)snprintf(to, room, "%s:%u", host, ntohs(v6 ? six->sin6_port : four->sin_port));
+}
+
 static const struct exchange_ops carrier_ops = {
     .header = ops_header,
     .forget_body = ops_forget_body,
@@ -97,6 +120,7 @@ static const struct exchange_ops carrier_ops = {
     .stream_open = ops_stream_open,
     .stream_write = stream_write,
     .stream_close = stream_close,
+    .peer = ops_peer,
 };
 
 static struct carrier *carrier_new(struct http *http)

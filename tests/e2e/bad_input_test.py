@@ -275,11 +275,16 @@ class FullDisk(unittest.TestCase):
             status, reply = server.ask("PUT", "/kept/_doc/2", {"a": 2})
             self.assertEqual((status, reply["error"]["type"]), (507, "disk_full_exception"))
             self.assertIn("room", reply["error"]["reason"])
+            self.assertEqual(server.must("GET", "/_cluster/health")["status"], "red")
+            self.assertIn(b" red ", server.request("GET", "/_cat/health").body)
+            told = subprocess.run([PROGRAM, "status", "--url", server.url], capture_output=True, text=True, check=True).stdout
+            self.assertIn("WRITES ARE REFUSED: the disk is full", told)
             self.assertEqual(server.ask("GET", "/kept/_doc/1")[0], 200)
             self.assertEqual(server.must("GET", "/kept/_count")["count"], 1)
             server.stop()
             server.options = []
             server.start()
+            self.assertNotEqual(server.must("GET", "/_cluster/health")["status"], "red")
             self.assertEqual(server.ask("PUT", "/kept/_doc/2", {"a": 2})[0], 201)
 
     def test_really_full(self):

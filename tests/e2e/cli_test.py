@@ -139,6 +139,36 @@ class Serve(unittest.TestCase):
             status, reply = server.ask("PUT", "/a/_doc/1", {"text": "x" * 200})
             assert status == 413, (status, reply)
 
+    def test_what_the_log_says(self):
+        """Who removed what, at info; every request at debug. A hang-up of the terminal ends nothing."""
+        with Server() as server:
+            for index in "a", "b":
+                server.must("PUT", "/%s/_doc/1" % index, {})
+            session = server.must("POST", "/_session", {})["session"]
+            server.must("DELETE", "/*?session=" + session, headers={"X-Opaque-Id": "night shift"})
+            server.process.send_signal(signal.SIGHUP)
+            server.must("GET", "/")
+            self.assertEqual(server.stop(), 0)
+            said = server.errors()
+            for index in "a", "b":
+                self.assertRegex(said, r"info: index \[%s\] deleted by 127\.0\.0\.1:\d+, session %s, night shift\n" % (index, session))
+            self.assertRegex(said, r"info: DELETE /\*\?session=.*: 200 by 127\.0\.0\.1")
+            self.assertIn("info: SIGHUP", said)
+            self.assertNotIn("debug", said)
+            server.options = ["--log-level", "debug"]
+            server.start()
+            server.must("PUT", "/fs/_doc/1", {})
+            server.ask("PUT", "/BAD/_doc/1", {})
+            self.assertEqual(server.stop(), 0)
+            self.assertRegex(server.errors(), r"debug: PUT /fs/_doc/1: 201 by 127\.0\.0\.1:\d+\n")
+            self.assertRegex(server.errors(), r"debug: PUT /BAD/_doc/1: 400 by 127\.0\.0\.1:\d+: Invalid index name \[BAD\]")
+
+    def test_locks_of_what_is_not_there(self):
+        with Server() as server:
+            server.must("PUT", "/fs", None)
+            expect(run("locks", "fs", server=server), 0, "nobody holds")
+            expect(run("locks", "nosuch", server=server), 1, "there is no index 'nosuch'")
+
     def test_stop_lets_requests_end(self):
         with Server() as server:
             server.must("PUT", "/a/_doc/1", {"n": 0})

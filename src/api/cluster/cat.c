@@ -189,7 +189,7 @@ static const struct cat_column health_columns[] = {
 int handle_cat_health(struct request *request)
 {
     struct cat_table table;
-    struct cluster_health health = {0};
+    struct cluster_health health = cluster_health_begin(request);
     int r = cat_table_begin(request, health_columns, COUNT_OF(health_columns));
     if (r != 0)
         return r;

@@ -150,6 +150,10 @@ static void write_health(struct request *request, const struct index_set *set, c
                                     "\"number_of_in_flight_fetch\":0,\"task_max_waiting_in_queue_millis\":0"));
     json_key(&writer, "active_shards_percent_as_number");
     json_double(&writer, cluster_health_percent(health));
+    if (health->refuses) {
+        json_key(&writer, "disk_full");
+        json_bool(&writer, true);
+    }
     if (slice_is(level, "indices") || slice_is(level, "shards")) {
         json_key(&writer, "indices");
         json_begin(&writer, '{');
@@ -244,7 +248,7 @@ int handle_cluster_health(struct request *request)
                                                    .allow_closed = true};
     struct health_wait wait = {request_param(request, "wait_for_status"), request_param(request, "wait_for_nodes"),
                                request_param(request, "wait_for_active_shards")};
-    struct cluster_health health = {0};
+    struct cluster_health health = cluster_health_begin(request);
     struct index_set set;
     int64_t timeout = 0;
     int r = request_time(request, "timeout", &timeout);

@@ -6,6 +6,11 @@
 
 #include "api/request/api_internal.h"
 
+struct cluster_health cluster_health_begin(struct request *request)
+{
+    return (struct cluster_health){.refuses = !journal_writable(request->api->journal)};
+}
+
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index)
 {
     health->active += index->shard_count;
@@ -14,6 +19,8 @@ void cluster_health_add(struct cluster_health *health, const struct catalog_inde
 
 const char *cluster_health_status(const struct cluster_health *health)
 {
+    if (health->refuses)
+        return "red";
     return health->unassigned > 0 ? "yellow" : "green";
 }
 

@@ -11,10 +11,15 @@
 struct cluster_health {
     uint32_t active;
     uint32_t unassigned;
+    bool refuses; /* changes, for want of room on the disk */
 };
 
+/* Returns: the health of the server without any index. */
+struct cluster_health cluster_health_begin(struct request *request);
+
 void cluster_health_add(struct cluster_health *health, const struct catalog_index *index);
-const char *cluster_health_status(const struct cluster_health *health); /* "green" or "yellow" */
+const char *cluster_health_status(
+    const struct cluster_health *health); /* "green", "yellow"; "red": writes are refused */
 double cluster_health_percent(const struct cluster_health *health);
 
 const char *index_health(const struct catalog_index *index);

@@ -44,6 +44,8 @@ struct exchange_ops {
     void (*stream_open)(struct exchange *exchange);
     void (*stream_write)(struct exchange *exchange, struct slice bytes);
     void (*stream_close)(struct exchange *exchange);
+    /* Writes the client's address, "127.0.0.1:4711". Returns: its length, below `room`. NULL: nobody knows it. */
+    size_t (*peer)(struct exchange *exchange, char *to, size_t room);
 };
 
 struct exchange {

@@ -5,6 +5,7 @@
 #include "api/request/index_set.h"
 
 #include "api/request/api_internal.h"
+#include "api/request/tell.h"
 #include "mapping/mapping.h"
 
 /* --- Options ------------------------------------------------------------------------------------------------------ */
@@ -127,7 +128,8 @@ struct index_chain {
 static int chain_step(struct request *request, struct command *done)
 {
     struct index_chain *chain = request->context;
-    (void)done;
+    if (done != NULL)
+        tell_index(request, done);
     if (chain->next == chain->count) {
         request->context = chain->context;
         return chain->then(request);

@@ -13,6 +13,7 @@
 #include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
+#include "api/request/tell.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 
@@ -408,8 +409,20 @@ int request_submit_all(struct request *request, struct command *command, request
     return submit(request, command, (struct submission){request, then, true});
 }
 
+/*
+ * What is read on a worker may take longer than the history is kept: it stays until the request is over. A point in time, a
+ * scroll and a transaction see to that themselves.
+ */
+static void pin_view(struct request *request)
+{
+    if (request->pinned || request->view.ts == 0 || request->overlay != NULL || request->query != NULL)
+        return;
+    request->pinned = journal_pin(request->api->journal, request->view.ts) == 0;
+}
+
 int request_work(struct request *request, request_handler *then)
 {
+    pin_view(request);
     request->next = then;
     request->exchange->on_disconnect = request_disconnected;
     workers_add(request->api->workers, request);
@@ -450,6 +463,7 @@ void request_settle(struct request *request, int result)
     if (result < 0 || result == REQUEST_REFUSED)
         problem_reply(request, &request->problem);
     reply_finish(request);
+    tell_request(request);
     if (request->exchange->timestamp == 0)
         request->exchange->timestamp = request->view.ts != 0 ? request->view.ts : journal_stable(api->journal);
     request_release(request);

@@ -111,12 +111,25 @@ static int check_expand(const struct setting *setting, struct arena *arena, stru
     return INDEX_SETTINGS_REFUSED;
 }
 
+/* No pipeline is kept here that a document could go through. */
+static int check_pipeline(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
+{
+    if (slice_is(setting->values[0], "_none") || setting->values[0].len == 0)
+        return 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "[%.*s] cannot be [%.*s]: there are no ingest pipelines here, only [_none]", SLICE_ARG(setting->key),
+                SLICE_ARG(setting->values[0]));
+    return INDEX_SETTINGS_REFUSED;
+}
+
 /* Of the texts, those that must be one of a few. */
 static int check_text(const struct setting *setting, struct arena *arena, struct problem *ret_problem)
 {
     struct slice text = setting->values[0];
     if (slice_is(setting->key, "index.auto_expand_replicas"))
         return check_expand(setting, arena, ret_problem);
+    if (slice_is(setting->key, "index.default_pipeline") || slice_is(setting->key, "index.final_pipeline"))
+        return check_pipeline(setting, arena, ret_problem);
     if (!slice_is(setting->key, "index.codec") || slice_is(text, "default") || slice_is(text, "best_compression") ||
         slice_is(text, "lucene_default"))
         return 0;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log says of requests: at `info` who removed, closed or overruled what; at `debug` every request with its outcome.
+ */
+#ifndef TL_API_TELL_H
+#define TL_API_TELL_H
+
+#include "api/request/request.h"
+
+struct command;
+
+/* A command of a request that works on many indices is done. Requires: before it is freed. */
+void tell_index(struct request *request, const struct command *command);
+
+/* The request is about to be answered: its status is set. */
+void tell_request(struct request *request);
+
+#endif
