@@ -81,7 +81,7 @@ bool field_type__is_foreign(struct slice name)
     for (size_t i = 0; i < sizeof searched_otherwise / sizeof *searched_otherwise; i++)
         if (slice_is(name, searched_otherwise[i]))
             return true;
-    return field_type__find(name, &type) && type == FIELD_STORED;
+    return field_type__find(name, &type) && type == FIELD_STORED && !slice_is(name, "alias");
 }
 
 enum value_kind field_value_kind(const struct mapping_field *field)
