@@ -53,17 +53,23 @@ uint64_t rocks_log_ahead_bytes(struct rocks_log_ahead *ahead);
 /* Returns: the highest number of a log in a directory that is below `limit`; 0: none, or no directory to read. */
 uint64_t rocks_log_newest(const char *directory, uint64_t limit);
 
-/* A hole that was marked. */
+enum { ROCKS_LOG_HEADER_BYTES = 7 };
+
+/* A hole. */
 struct rocks_log_hole {
-    int fd; /* of the log; -1: there is none */
+    int fd;          /* of the log; -1: it is not marked */
+    uint64_t number; /* of the log; 0: there is none */
     uint64_t offset;
+    unsigned char before[ROCKS_LOG_HEADER_BYTES]; /* what stood where the mark is */
+    uint64_t size;                                /* of the log before */
 };
 
 /*
- * Looks for a hole in the newest log that holds anything: zeros where a record should begin, and more behind them. RocksDB takes
- * zeros for nothing and goes on behind them, so the hole is marked with a byte that it takes for a damaged record.
+ * Looks for the first hole in the logs that RocksDB will read: a place behind which a batch is missing, in the same log (zeros
+ * where a record should begin, and more behind them) or before the next one begins. RocksDB would go on behind it, so it is
+ * marked with what it takes for a damaged record.
  *
- * Returns: 0, there is none, or it is marked; TL_ERR_CORRUPT when there is one and `read_only`.
+ * Returns: 0, there is none, or it is marked; TL_ERR_CORRUPT when there is one and `read_only`, or it cannot be marked.
  * Owns: the caller; rocks_log_hole_close.
  */
 int rocks_log_mark_hole(const char *directory, bool read_only, struct rocks_log_hole *ret_hole) TL_MUST_USE;

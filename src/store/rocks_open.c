@@ -7,7 +7,7 @@
  *   takes the first damaged record for the end of the log, which is right if the damage lies behind what was
  *   synced, and would silently drop acknowledged writes if it does not. It is tried read-only first, which
  *   changes nothing on disk, and used only if it finds everything that SYNCED says was synced.
- * - A hole in the log, which both would step over, is marked beforehand so that both take it for damage.
+ * - A hole in a log or between two, which both would step over, is marked beforehand so that both take it for damage.
  * - Damage in what was synced is refused with the reason, and leaves the files as they are.
  */
 #include "base/alloc.h"
@@ -95,15 +95,33 @@ static int open_database(struct rocks_store *rocks, bool read_only, char **ret_r
     return open_with_shorter_log(rocks, read_only, ret_reason);
 }
 
+/* Adds to the reason where the log breaks off. */
+static void say_place(const struct rocks_log_hole *hole, char **ret_reason)
+{
+    char *reason = ret_reason == NULL ? NULL : *ret_reason;
+    if (reason == NULL)
+        return;
+    *ret_reason = NULL;
+    rocks__say(ret_reason, "%s; the log has a hole at byte %llu of %06llu.log", reason,
+               (unsigned long long)hole->offset, (unsigned long long)hole->number);
+    mem_free(reason);
+}
+
 int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
 {
-    struct rocks_log_hole hole = {-1, 0};
+    struct rocks_log_hole hole = {.fd = -1};
     int r = rocks->dir.rocks_path == NULL ? 0 : rocks_log_mark_hole(rocks->dir.rocks_path, read_only, &hole);
     if (r < 0) {
-        rocks__say(ret_reason, "the log has a hole; starting the server cuts it there if nothing synced lies behind");
+        rocks__say(
+            ret_reason,
+            "the log has a hole at byte %llu of %06llu.log; starting the server cuts it there if nothing synced lies "
+            "behind",
+            (unsigned long long)hole.offset, (unsigned long long)hole.number);
         return tl_trace(r);
     }
     r = open_database(rocks, read_only, ret_reason);
+    if (r < 0 && hole.number != 0)
+        say_place(&hole, ret_reason);
     rocks_log_hole_close(&hole, r < 0);
     return r;
 }

@@ -11,6 +11,10 @@
  * that is larger than they are. Behind what a child left in its newest log the parent lays what a power cut may leave there:
  * parts of a record, alone or before zeros, and parts with zeros before them.
  *
+ * Of what each child left some copies are made, images of a power cut: sectors of any of their logs are lost, or the end of one, or
+ * all of it. As long as SYNCED is there a copy may be refused, and if it opens it holds everything reported. Without SYNCED nothing
+ * is known to have been safe: then it must open, with a prefix of the batches, whichever log has lost what.
+ *
  * usage: store_crash [--kills N] [--seed S]
  */
 #include "base/alloc.h"
@@ -210,10 +214,100 @@ static bool tear_log(const char *directory, struct rng *rng)
     return log.st_size > end;
 }
 
+/* --- Images of a power cut --------------------------------------------------------------------------------------- */
+
+enum { SECTOR_BYTES = 512, IMAGES = 4, PAST_CHECKED = 2000 };
+
+/* Loses something of a log: sectors, the end, or everything; to zeros, or the file with it. */
+static void lose(const char *path, struct rng *rng)
+{
+    static const char zeros[64 * SECTOR_BYTES];
+    struct stat log;
+    int fd = open(path, O_RDWR);
+    if (fd < 0 || fstat(fd, &log) != 0)
+        fail("log", 0, 0);
+    uint64_t sectors = ((uint64_t)log.st_size + SECTOR_BYTES - 1) / SECTOR_BYTES;
+    uint64_t from = sectors == 0 || rng_below(rng, 4) == 0 ? 0 : rng_below(rng, sectors);
+    uint64_t count = rng_below(rng, 3) == 0 ? sectors - from : rng_below(rng, 2) == 0 ? 1 : rng_below(rng, 200) + 1;
+    if (rng_below(rng, 4) == 0) {
+        if (ftruncate(fd, (off_t)(from * SECTOR_BYTES + rng_below(rng, SECTOR_BYTES))) != 0)
+            fail("losing", from, 0);
+        count = 0;
+    }
+    for (uint64_t i = 0; i < count && (from + i) * SECTOR_BYTES < (uint64_t)log.st_size; i++)
+        if (pwrite(fd, zeros, SECTOR_BYTES, (off_t)((from + i) * SECTOR_BYTES)) != SECTOR_BYTES)
+            fail("losing", from, count);
+    close(fd);
+}
+
+/* Returns: how many logs there are; loses something of one or two of them. */
+static int lose_of_logs(const char *directory, struct rng *rng)
+{
+    char path[160];
+    uint64_t numbers[64];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/rocks", directory);
+    for (uint64_t number = UINT64_MAX; count < 64 && (number = rocks_log_newest(path, number)) != 0;)
+        numbers[count++] = number;
+    for (uint64_t losses = rng_below(rng, 2) + 1; losses > 0 && count > 0; losses--) {
+        uint64_t number = numbers[rng_below(rng, (uint64_t)count)];
+        snprintf(path, sizeof path, "%s/rocks/%06llu.log", directory, (unsigned long long)number);
+        lose(path, rng);
+    }
+    return count;
+}
+
+/* Every batch up to the newest is there: reads in the past see each. */
+static void check_prefix(struct store *store, struct rng *rng)
+{
+    uint64_t number = check_store(store, 0, rng), low = store_history_low(store);
+    for (uint64_t ts = number; ts > 0 && ts > low && number - ts < PAST_CHECKED; ts--)
+        if (read_number(store, SPACE_DOCUMENTS, ts) != ts)
+            fail("a batch is missing in the middle", number, ts);
+}
+
+/* What became of the images. */
+struct tally {
+    uint64_t images, many_logs, refused;
+};
+
+static void try_image(const char *directory, uint64_t reported, struct rng *rng, struct tally *tally)
+{
+    char image[80], command[512];
+    struct store *store;
+    char *reason = NULL;
+    bool modest = rng_below(rng, 3) > 0;
+    snprintf(image, sizeof image, "%s.image", directory);
+    snprintf(command, sizeof command, "rm -rf -- '%s' && cp -a -- '%s' '%s' && %s '%s/SYNCED'", image, directory, image,
+             modest ? "rm -f --" : "test -e", image);
+    if (system(command) != 0)
+        fail("copying", 0, 0);
+    tally->many_logs += lose_of_logs(image, rng) > 1;
+    tally->images++;
+    struct store_options options = {.directory = slice_from(image), .write_buffer_bytes = 512 << 10};
+    int r = store_open_rocks(&options, &store, &reason);
+    tally->refused += r != 0;
+    /* A flush syncs the logs whose changes it writes to files; without them one space would be ahead of the others. */
+    bool flushed = r != 0 && strstr(reason, "SST file is ahead of WALs") != NULL;
+    if (r != 0 && ((modest && !flushed) || r != TL_ERR_CORRUPT))
+        fail(reason, reported, (uint64_t)-r);
+    if (r == 0) {
+        if (!modest)
+            (void)check_store(store, reported, rng);
+        check_prefix(store, rng);
+        store_close(store);
+    }
+    mem_free(reason);
+    snprintf(command, sizeof command, "rm -rf -- '%s'", image);
+    if (system(command) != 0)
+        fail("removing", 0, 0);
+}
+
 int main(int argc, char **argv)
 {
     char directory[] = "/tmp/store_crash.XXXXXX";
     uint64_t kills = 20, seed = 1, reported = 0, ahead = 0;
+    struct tally tally = {0, 0, 0};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--kills") == 0)
             kills = strtoull(argv[i + 1], NULL, 10);
@@ -226,10 +320,14 @@ int main(int argc, char **argv)
     rng_init(&rng, seed);
     for (uint64_t i = 0; i < kills; i++) {
         reported = run_and_kill(directory, reported, &rng);
+        for (int image = 0; image < IMAGES; image++)
+            try_image(directory, reported, &rng, &tally);
         ahead += tear_log(directory, &rng);
     }
     printf("store_crash: %llu kills, %llu with zeros ahead of the log, %llu batches, none lost\n",
            (unsigned long long)kills, (unsigned long long)ahead, (unsigned long long)reported);
+    printf("store_crash: %llu images of a power cut, %llu with more logs than one, %llu refused\n",
+           (unsigned long long)tally.images, (unsigned long long)tally.many_logs, (unsigned long long)tally.refused);
     char command[64];
     snprintf(command, sizeof command, "rm -rf -- '%s'", directory);
     return system(command) == 0 ? 0 : 1;

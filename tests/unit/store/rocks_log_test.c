@@ -6,6 +6,7 @@
 #include "../../lib/unit.h"
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/rand.h"
 #include "store/rocks_log.h"
 
@@ -264,11 +265,21 @@ static void surprises_end_it(void **state)
     assert_int_equal(file_bytes(f), f->end);
 }
 
+/* Gives a fragment its checksum. Requires: its type, and its bytes behind it. */
+static void seal(unsigned char *fragment, size_t bytes)
+{
+    uint32_t sum = crc32c(0, fragment + 6, 1 + bytes);
+    sum = ((sum >> 15) | (sum << 17)) + 0xa282ead8u;
+    for (int i = 0; i < 4; i++)
+        fragment[i] = (unsigned char)(sum >> 8 * i);
+}
+
 /* Fills a log with blocks of whole records: 'r' as many as fit, 'z' zeros, '1' one record and zeros behind it. */
 static void fill_log(struct fixture *f, const char *blocks)
 {
     enum { RECORD = 4096 };
-    unsigned char record[RECORD] = {1, 2, 3, 4, (RECORD - HEADER) & 0xff, (RECORD - HEADER) >> 8, 1, 'r'};
+    unsigned char record[RECORD] = {0, 0, 0, 0, (RECORD - HEADER) & 0xff, (RECORD - HEADER) >> 8, 1, 'r'};
+    seal(record, RECORD - HEADER);
     assert_int_equal(ftruncate(f->fd, 0), 0);
     for (size_t i = 0; blocks[i] != '\0'; i++)
         for (size_t n = 0; n < (blocks[i] == 'r' ? BLOCK / RECORD : blocks[i] == '1' ? 1 : 0); n++)
@@ -312,19 +323,130 @@ static void holes_are_marked(void **state)
     }
 }
 
-/* Goal: logs without anything in them are passed over, since the one before may be the one that was written to. */
-static void the_newest_log_with_records_counts(void **state)
+/* Appends a batch of so many changes as a record of RocksDB, but for the checksum. */
+static void write_batch(struct fixture *f, uint64_t sequence, uint32_t count, size_t bytes)
+{
+    unsigned char *batch = mem_zalloc(bytes);
+    for (int i = 0; i < 8; i++)
+        batch[i] = (unsigned char)(sequence >> 8 * i);
+    for (int i = 0; i < 4; i++)
+        batch[8 + i] = (unsigned char)(count >> 8 * i);
+    for (size_t at = 0, part; at < bytes; at += part) {
+        size_t left = BLOCK - f->end % BLOCK;
+        if (left < HEADER) {
+            f->end += left;
+            left = BLOCK;
+        }
+        part = bytes - at < left - HEADER ? bytes - at : left - HEADER;
+        bool first = at == 0, last = at + part == bytes;
+        unsigned char *fragment = mem_zalloc(HEADER + part);
+        fragment[4] = (unsigned char)part;
+        fragment[5] = (unsigned char)(part >> 8);
+        fragment[6] = first && last ? 1 : first ? 2 : last ? 4 : 3;
+        memcpy(fragment + HEADER, batch + at, part);
+        seal(fragment, part);
+        assert_int_equal(pwrite(f->fd, fragment, HEADER + part, (off_t)f->end), HEADER + part);
+        mem_free(fragment);
+        f->end += HEADER + part;
+    }
+    mem_free(batch);
+}
+
+static void expect_hole(const struct fixture *f, uint64_t number, uint64_t offset)
+{
+    struct rocks_log_hole hole;
+    assert_int_equal(rocks_log_mark_hole(f->directory, true, &hole), number == 0 ? 0 : TL_ERR_CORRUPT);
+    assert_int_equal(hole.number, number);
+    assert_int_equal(hole.offset, offset);
+    assert_int_equal(hole.fd, -1);
+}
+
+/* Goal: each log goes on where the one before ended, whatever becomes of its end; else the hole is where that is. */
+static void logs_follow_one_another(void **state)
+{
+    struct fixture *f = *state;
+    write_batch(f, 1, 3, 100);
+    write_batch(f, 4, 1, 70000); /* over three blocks */
+    uint64_t middle = f->end;
+    write_batch(f, 5, 2, 5000);
+    uint64_t end = f->end;
+    int first = dup(f->fd);
+    begin_log(f, 6);
+    expect_hole(f, 0, 0);
+    write_batch(f, 7, 0, 12); /* as RocksDB begins one after a recovery */
+    write_batch(f, 7, 1, 200);
+    expect_hole(f, 0, 0);
+    assert_int_equal(ftruncate(first, (off_t)(end + 9000)), 0); /* zeros ahead */
+    expect_hole(f, 0, 0);
+    /* what is lost of the last batch of the log before: all of it, its end, its beginning */
+    assert_int_equal(ftruncate(first, (off_t)middle), 0);
+    expect_hole(f, 4, middle);
+    assert_int_equal(ftruncate(first, (off_t)end), 0); /* to zeros */
+    expect_hole(f, 4, middle);
+    f->fd = (close(f->fd), dup(first));
+    f->end = middle;
+    write_batch(f, 5, 2, 5000);
+    expect_hole(f, 0, 0);
+    assert_int_equal(ftruncate(first, (off_t)end - 1), 0);
+    expect_hole(f, 4, middle);
+    assert_int_equal(ftruncate(first, (off_t)middle + 3), 0);
+    expect_hole(f, 4, middle);
+    assert_int_equal(ftruncate(first, 0), 0);
+    close(first);
+    expect_hole(f, 0, 0); /* nothing says that there was anything: no manifest is here */
+}
+
+/* Goal: a batch that does not follow the one before it in the same log is a hole. */
+static void batches_follow_one_another(void **state)
+{
+    struct fixture *f = *state;
+    write_batch(f, 10, 5, 4000);
+    write_batch(f, 15, 5, 4000);
+    uint64_t end = f->end;
+    expect_hole(f, 0, 0);
+    write_batch(f, 21, 1, 40);
+    expect_hole(f, 4, end);
+}
+
+/* Goal: the mark is taken back to the byte, in zeros, behind the end, and over what is torn. */
+static void marks_are_taken_back(void **state)
 {
     struct fixture *f = *state;
     struct rocks_log_hole hole;
+    for (size_t left = 0; left < 12; left++) {
+        begin_log(f, 4);
+        write_batch(f, 1, 1, 100);
+        uint64_t end = f->end;
+        write_batch(f, 2, 1, 5);
+        assert_int_equal(ftruncate(f->fd, (off_t)(end + left)), 0);
+        int first = dup(f->fd);
+        begin_log(f, 5);
+        write_batch(f, 9, 1, 50);
+        unsigned char before[16] = {0}, after[16] = {0}, marked[HEADER];
+        assert_int_equal(pread(first, before, sizeof before, (off_t)end), left);
+        assert_int_equal(rocks_log_mark_hole(f->directory, false, &hole), 0);
+        assert_int_equal(hole.number, 4);
+        assert_int_equal(pread(first, marked, HEADER, (off_t)end), HEADER);
+        assert_int_equal(marked[6], 1);
+        rocks_log_hole_close(&hole, true);
+        assert_int_equal(pread(first, after, sizeof after, (off_t)end), left);
+        assert_memory_equal(before, after, sizeof before);
+        close(first);
+    }
+}
+
+/* Goal: a hole counts in whatever log it is, and logs without anything in them are passed over. */
+static void the_first_hole_counts(void **state)
+{
+    struct fixture *f = *state;
     fill_log(f, "rzr");
     begin_log(f, 7);
     begin_log(f, 8);
     fill_log(f, "zz");
-    assert_int_equal(rocks_log_mark_hole(f->directory, true, &hole), TL_ERR_CORRUPT);
+    expect_hole(f, 4, BLOCK);
     begin_log(f, 11);
     fill_log(f, "1");
-    assert_int_equal(rocks_log_mark_hole(f->directory, true, &hole), 0);
+    expect_hole(f, 4, BLOCK);
 }
 
 int main(void)
@@ -337,7 +459,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_byte_is_overwritten, setup, teardown),
         cmocka_unit_test_setup_teardown(surprises_end_it, setup, teardown),
         cmocka_unit_test_setup_teardown(holes_are_marked, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_newest_log_with_records_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(logs_follow_one_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(batches_follow_one_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(marks_are_taken_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_hole_counts, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
