@@ -60,6 +60,7 @@ struct rocks_log_hole {
     int fd;          /* of the log; -1: it is not marked */
     uint64_t number; /* of the log; 0: there is none */
     uint64_t offset;
+    bool synced; /* what is missing had been synced for a flush: nothing is to be cut there */
     unsigned char before[ROCKS_LOG_HEADER_BYTES]; /* what stood where the mark is */
     uint64_t size;                                /* of the log before */
 };
@@ -69,7 +70,11 @@ struct rocks_log_hole {
  * where a record should begin, and more behind them) or before the next one begins. RocksDB would go on behind it, so it is
  * marked with what it takes for a damaged record.
  *
- * Returns: 0, there is none, or it is marked; TL_ERR_CORRUPT when there is one and `read_only`, or it cannot be marked.
+ * Damage in a log that no later one goes on from is a hole, too, where a flush had synced that log: RocksDB overlooks that when
+ * a later log is damaged as well.
+ *
+ * Returns: 0, there is none, or it is marked; TL_ERR_CORRUPT when there is one and `read_only`, or `synced`, or it cannot be
+ * marked.
  * Owns: the caller; rocks_log_hole_close.
  */
 int rocks_log_mark_hole(const char *directory, bool read_only, struct rocks_log_hole *ret_hole) TL_MUST_USE;

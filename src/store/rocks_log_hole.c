@@ -164,6 +164,7 @@ struct chain {
     struct rocks_manifest manifest;
     struct place last;  /* where the newest batch ends */
     struct place empty; /* in the first log without a batch, while there was none */
+    struct place torn;  /* damage that no later log has gone on from */
     uint64_t next;      /* the sequence number with which the next batch must begin; 0: not known */
 };
 
@@ -188,6 +189,10 @@ static struct place go_on(struct chain *chain, uint64_t number, const struct wal
         hole = before_first(chain, number, walk);
     else if (!walk->batches && chain->empty.number == 0)
         chain->empty = (struct place){number, walk->end};
+    if (walk->batches && hole.number == 0)
+        chain->torn.number = 0;
+    if (walk->damaged && chain->torn.number == 0)
+        chain->torn = (struct place){number, walk->end};
     if (hole.number == 0 && walk->hole)
         hole = (struct place){number, walk->end};
     if (walk->batches) {
@@ -205,7 +210,8 @@ static uint64_t oldest_from(const char *directory, uint64_t least)
     return oldest;
 }
 
-static struct place find_hole(const char *directory)
+/* Sets *ret_synced: the changes of a family that were behind the place are in files, and so it had been synced. */
+static struct place find_hole(const char *directory, bool *ret_synced)
 {
     struct chain chain = {.manifest = rocks_manifest_read(directory)};
     uint64_t least = chain.manifest.known ? chain.manifest.log_number : 0;
@@ -218,7 +224,9 @@ static struct place find_hole(const char *directory)
         close(fd);
         hole = go_on(&chain, number, &walk);
     }
-    return hole;
+    struct place first = chain.torn.number != 0 ? chain.torn : hole;
+    *ret_synced = first.number != 0 && chain.manifest.known && first.number < chain.manifest.log_number_max;
+    return *ret_synced ? first : hole;
 }
 
 /* --- The mark ---------------------------------------------------------------------------------------------------------- */
@@ -242,11 +250,12 @@ static bool mark(const char *directory, struct rocks_log_hole *hole)
 
 int rocks_log_mark_hole(const char *directory, bool read_only, struct rocks_log_hole *ret_hole)
 {
-    struct place place = find_hole(directory);
-    *ret_hole = (struct rocks_log_hole){.fd = -1, .number = place.number, .offset = place.offset};
+    bool synced;
+    struct place place = find_hole(directory, &synced);
+    *ret_hole = (struct rocks_log_hole){.fd = -1, .number = place.number, .offset = place.offset, .synced = synced};
     if (place.number == 0)
         return 0;
-    return !read_only && mark(directory, ret_hole) ? 0 : TL_ERR_CORRUPT;
+    return !read_only && !synced && mark(directory, ret_hole) ? 0 : TL_ERR_CORRUPT;
 }
 
 void rocks_log_hole_close(struct rocks_log_hole *hole, bool unmark)

@@ -188,6 +188,9 @@ struct rocks_manifest rocks_manifest_read(const char *directory)
     for (size_t i = 0; i < FAMILIES_MAX; i++)
         if (reading.logs[i] < manifest.log_number)
             manifest.log_number = reading.logs[i];
+    for (size_t i = 0; i < FAMILIES_MAX; i++)
+        if (reading.logs[i] != UINT64_MAX && reading.logs[i] > manifest.log_number_max)
+            manifest.log_number_max = reading.logs[i];
     manifest.known = manifest.log_number != UINT64_MAX;
     manifest.last_sequence = reading.last_sequence;
     return manifest;

@@ -11,9 +11,10 @@
 #include <stdint.h>
 
 struct rocks_manifest {
-    bool known;             /* it was found, and all of it understood */
-    uint64_t log_number;    /* logs with smaller numbers hold nothing that is not in files */
-    uint64_t last_sequence; /* at least that of the newest change in files */
+    bool known;              /* it was found, and all of it understood */
+    uint64_t log_number;     /* logs with smaller numbers hold nothing that is not in files */
+    uint64_t log_number_max; /* logs with smaller numbers were synced before a family's changes went to files */
+    uint64_t last_sequence;  /* at least that of the newest change in files */
 };
 
 /* Reads the manifest of a closed database. What cannot be read or understood leaves `known` false. */

@@ -112,11 +112,10 @@ int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_r
     struct rocks_log_hole hole = {.fd = -1};
     int r = rocks->dir.rocks_path == NULL ? 0 : rocks_log_mark_hole(rocks->dir.rocks_path, read_only, &hole);
     if (r < 0) {
-        rocks__say(
-            ret_reason,
-            "the log has a hole at byte %llu of %06llu.log; starting the server cuts it there if nothing synced lies "
-            "behind",
-            (unsigned long long)hole.offset, (unsigned long long)hole.number);
+        rocks__say(ret_reason, "%sthe log has a hole at byte %llu of %06llu.log%s",
+                   hole.synced ? "changes are missing that had been synced: " : "", (unsigned long long)hole.offset,
+                   (unsigned long long)hole.number,
+                   hole.synced ? "" : "; starting the server cuts it there if nothing synced lies behind");
         return tl_trace(r);
     }
     r = open_database(rocks, read_only, ret_reason);

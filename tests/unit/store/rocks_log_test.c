@@ -417,7 +417,7 @@ static void marks_are_taken_back(void **state)
         begin_log(f, 4);
         write_batch(f, 1, 1, 100);
         uint64_t end = f->end;
-        write_batch(f, 2, 1, 5);
+        write_batch(f, 2, 1, 12);
         assert_int_equal(ftruncate(f->fd, (off_t)(end + left)), 0);
         int first = dup(f->fd);
         begin_log(f, 5);
