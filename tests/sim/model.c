@@ -511,8 +511,10 @@ static bool update_aliases(struct model *model, const struct sim_op *op)
         const struct sim_alias_action *action = &op->actions[i];
         struct model_index *index = present(model, action->index);
         int alias = alias_number(action->alias);
-        if (index == NULL || (!action->add && !index->alias[alias]))
+        if (index == NULL)
             return false;
+        if (!action->add && !index->alias[alias])
+            continue; /* it is gone, as was wanted; who names one that nobody had is told before (docs/compatibility.md) */
         if (action->add && present(model, action->alias) != NULL)
             return false; /* an index has the name */
         index->alias[alias] = action->add;

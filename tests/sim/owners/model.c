@@ -629,7 +629,8 @@ static int change_wants(const struct om *model, int slot, struct om_want *wants)
     const struct om_wait *wait = &model->waits[slot];
     const struct om_op *op = wait->op;
     int session = om_session_slot(model, wait->session);
-    bool named = op->kind == OP_DELETE_INDEX || (op->kind == OP_CREATE_INDEX && !model->indices[op->index].there);
+    /* What an index is, whether patterns find it, and whether it can be read, is what its name means. */
+    bool named = op->kind == OP_CREATE_INDEX ? !model->indices[op->index].there : op->kind != OP_PUT_MAPPING;
 
     wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X,
                                op->kind != OP_DELETE_INDEX && op->kind != OP_STATE};
