@@ -128,7 +128,7 @@ static int read_wants(const struct om *model, const struct om_op *op, int owner,
 
     for (int i = 0; i < op->count; i++) {
         const struct om_want *want = &op->wants[i], name = {{OM_NAME, want->on.index, 0}, OM_S, false};
-        if (want->on.kind != OM_ALL && !model->indices[want->on.index].there && !om_has(model, owner, &name))
+        if (want->on.kind != OM_ALL && !model->indices[want->on.index].there && !om_holds(model, owner, &name))
             wants[count++] = name;
         if (!again || !om_holds(model, owner, want))
             wants[count++] = *want;
