@@ -132,7 +132,12 @@ static void print_lock(yyjson_val *lock, struct buf *to)
     const char *id = text_of(lock, "id");
     const char *path = text_of(lock, "path");
     const char *type = text_of(lock, "type");
-    if (print_name(lock, to))
+    const char *resource = text_of(lock, "resource"); /* of what is waited for, beside whose [name] is its owner's */
+    if (index == NULL && resource != NULL && strcmp(resource, "everything") != 0) {
+        buf_printf(to, "%s", resource);
+        return;
+    }
+    if (index == NULL && resource == NULL && print_name(lock, to))
         return;
     buf_printf(to, "%s", index != NULL ? index : "/");
     if (type != NULL && id != NULL)

@@ -157,6 +157,7 @@ class Scene(Case):
         self.assertEqual(len(lines), 5)
         self.assertIn("nightly-rename", lines[1])
         self.assertEqual(len(self.run_tool("locks", "fs:/clinton").splitlines()), 5)
+        self.server.must("PUT", "/other")
         self.assertIn("nobody holds", self.run_tool("locks", "other"))
         self.assertIn("nobody holds", self.run_tool("locks", "fs:/bill"))
 
