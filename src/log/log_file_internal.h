@@ -52,7 +52,6 @@ struct log_file {
     struct log_segment *segments; /* oldest first, numbered without gaps */
     size_t segment_count;
     size_t segment_room;
-    uint64_t trimmed; /* segments that have left the list since the opening: places of others are older */
     log_position appended;
     log_position durable;
     bool sealed;
