@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The client libraries for JavaScript, unmodified, as npm installs them from package-lock.json, used as their users do
+(clients.mjs): Elasticsearch's 16 (which speaks 5.6), 7 and 8, and OpenSearch's.
+
+They are installed once for each build folder. Without node, npm or a registry this says what is missing and exits with 77.
+"""
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
+from server import BUILD, Server  # noqa: E402
+
+LIBRARIES = ["elasticsearch-16", "elastic-7", "elastic-8", "opensearch"]
+FOLDER = os.path.join(BUILD, "clients")
+INSTALLED = os.path.join(FOLDER, "installed.json")  # the lock file that node_modules was made from
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+def install():
+    lock = os.path.join(HERE, "package-lock.json")
+    os.makedirs(FOLDER, exist_ok=True)
+    for name in ("package.json", "package-lock.json", "clients.mjs"):
+        shutil.copy(os.path.join(HERE, name), FOLDER)
+    if os.path.exists(INSTALLED) and filecmp.cmp(lock, INSTALLED, shallow=False):
+        return
+    done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=FOLDER,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        skip("npm could not install the libraries: " + done.stdout.strip()[-500:])
+    shutil.copy(lock, INSTALLED)
+
+
+def main():
+    for tool in ("node", "npm"):
+        if shutil.which(tool) is None:
+            skip(tool + " is not installed")
+    install()
+    failed = []
+    with Server() as server:
+        for library in LIBRARIES:
+            status = subprocess.run(["node", "clients.mjs", library, server.url], cwd=FOLDER, timeout=120).returncode
+            if status != 0:
+                failed.append(library)
+    assert not failed, "failed: " + ", ".join(failed)
+
+
+if __name__ == "__main__":
+    main()
