@@ -364,6 +364,7 @@ bool analyzer_is_path(const struct analyzer *analyzer, char *ret_delimiter)
 /* Between the tokenizer and the caller: the filters. */
 struct pipeline {
     const struct analyzer *analyzer;
+    size_t taken; /* of the filters, by the tokenizer */
     struct arena *arena;
     analysis_visit *visit;
     void *context;
@@ -373,7 +374,7 @@ static bool filter_token(void *context, const struct analysis_token *token)
 {
     struct pipeline *pipeline = context;
     struct analysis_token changed = *token;
-    for (size_t i = 0; i < pipeline->analyzer->filter_count; i++) {
+    for (size_t i = pipeline->taken; i < pipeline->analyzer->filter_count; i++) {
         if (!token_filter__run(&pipeline->analyzer->filters[i], &changed.text, pipeline->arena))
             return true;
     }
@@ -383,8 +384,8 @@ static bool filter_token(void *context, const struct analysis_token *token)
 void analyzer_run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                   void *context)
 {
-    struct pipeline pipeline = {analyzer, arena, visit, context};
-    tokenizer__run(&analyzer->tokenizer, text, arena, filter_token, &pipeline);
+    struct pipeline pipeline = {analyzer, tokenizer__takes(analyzer), arena, visit, context};
+    tokenizer__run(analyzer, text, arena, filter_token, &pipeline);
 }
 
 struct slice analyzer_normalize(const struct analyzer *normalizer, struct slice text, struct arena *arena)

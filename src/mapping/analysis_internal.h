@@ -57,16 +57,24 @@ struct analyzer {
 extern const struct slice analysis__english_stopwords[];
 extern const size_t analysis__english_stopword_count;
 
-/* Cuts a text into tokens. Returns: false where the visit stopped it. */
-bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena, analysis_visit *visit,
+/*
+ * How many of an analyzer's filters its tokenizer applies itself, since it can do so to the whole text: the pieces of a path are
+ * together as long as its square.
+ */
+size_t tokenizer__takes(const struct analyzer *analyzer);
+/* Cuts a text into tokens, changed by those filters. Returns: false where the visit stopped it. */
+bool tokenizer__run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                     void *context);
 /* Changes a token. Returns: false where it is dropped. */
 bool token_filter__run(const struct token_filter *filter, struct slice *token, struct arena *arena);
+/* Whether it changes each character by itself: then it may be given a whole text as well as its parts. */
+bool token_filter__is_by_character(const struct token_filter *filter);
 
 /* Takes one code point off the front; a byte that begins none stands for itself. */
 uint32_t utf8__take(struct slice *text);
 void utf8__put(struct buf *buf, uint32_t point);
 size_t utf8__count(struct slice text);
+bool utf8__is_ascii(struct slice text);
 /* The first `count` characters. */
 struct slice utf8__head(struct slice text, size_t count);
 

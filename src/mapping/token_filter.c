@@ -98,14 +98,6 @@ static void put_folded(struct buf *buf, uint32_t c)
         utf8__put(buf, c);
 }
 
-static bool is_ascii(struct slice text)
-{
-    unsigned char all = 0;
-    for (size_t i = 0; i < text.len; i++)
-        all |= (unsigned char)text.data[i];
-    return all < 0x80;
-}
-
 static bool any_in(struct slice text, char low, char high)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -169,11 +161,22 @@ static struct slice trimmed(struct slice text)
 
 static struct slice change_case(struct slice text, enum token_filter_kind kind, struct arena *arena)
 {
-    return is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
+    return utf8__is_ascii(text) ? ascii_case(text, kind == FILTER_UPPERCASE, arena) : map_characters(text, kind, arena);
+}
+
+/* How long a stop word is at most. A token of another case has no more than four bytes for one of its own. */
+static size_t stopword_bytes_max(const struct token_filter *filter)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < filter->stopword_count; i++)
+        longest = filter->stopwords[i].len > longest ? filter->stopwords[i].len : longest;
+    return longest;
 }
 
 static bool is_stopword(const struct token_filter *filter, struct slice token, struct arena *arena)
 {
+    if (token.len / 4 > stopword_bytes_max(filter))
+        return false; /* not looked at as a whole: a piece of a path may be long */
     if (filter->ignore_case)
         token = change_case(token, FILTER_LOWERCASE, arena);
     for (size_t i = 0; i < filter->stopword_count; i++) {
@@ -183,13 +186,19 @@ static bool is_stopword(const struct token_filter *filter, struct slice token, s
     return false;
 }
 
+bool token_filter__is_by_character(const struct token_filter *filter)
+{
+    return filter->kind == FILTER_LOWERCASE || filter->kind == FILTER_UPPERCASE ||
+           filter->kind == FILTER_ASCIIFOLDING || filter->kind == FILTER_NONE;
+}
+
 bool token_filter__run(const struct token_filter *filter, struct slice *token, struct arena *arena)
 {
     switch (filter->kind) {
     case FILTER_LOWERCASE:
     case FILTER_UPPERCASE: *token = change_case(*token, filter->kind, arena); return true;
     case FILTER_ASCIIFOLDING:
-        if (!is_ascii(*token))
+        if (!utf8__is_ascii(*token))
             *token = map_characters(*token, FILTER_ASCIIFOLDING, arena);
         return true;
     case FILTER_TRIM: *token = trimmed(*token); return true;

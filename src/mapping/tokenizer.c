@@ -145,27 +145,75 @@ static bool run_runs(struct output *out, bool letters)
     }
 }
 
-/* The text with the delimiter replaced, once for all pieces: together they may be as long as its square. */
-static const char *replaced(const struct tokenizer *tokenizer, struct slice text, struct arena *arena)
+/*
+ * A text whose pieces are all its heads, or all its tails. Together they are as long as its square, so nothing is done piece by
+ * piece: the delimiter is replaced, and characters are changed, in the text as a whole, and a piece is a part of that. A piece
+ * that is longer than any term of Lucene is none, so no more is looked at than the longest can come from.
+ */
+struct path {
+    struct output *out;
+    const struct analyzer *analyzer;
+    struct slice text;
+    size_t before;    /* bytes of the value in front of it */
+    struct slice cut; /* with its delimiters replaced */
+    struct slice shown;
+    bool even; /* what is shown of a character has as many bytes as the character */
+};
+
+enum { CHANGED_LESS_MAX = 4 }; /* a character is changed to no less than a fourth of its bytes */
+#define PATH_LOOKED_AT_MAX (CHANGED_LESS_MAX * (ANALYSIS_PATH_BYTES_MAX + 1))
+
+/* A place in the text, and the same one in what is shown. */
+struct mark {
+    size_t at;
+    size_t shown;
+};
+
+static struct slice changed(const struct path *path, struct slice part, struct arena *arena)
+{
+    for (size_t i = 0; i < tokenizer__takes(path->analyzer); i++)
+        (void)token_filter__run(&path->analyzer->filters[i], &part, arena);
+    return part;
+}
+
+static struct slice replaced(const struct tokenizer *tokenizer, struct slice text, struct arena *arena)
 {
     if (tokenizer->replacement == tokenizer->delimiter)
-        return text.data;
+        return text;
     char *copy = arena_alloc(arena, text.len);
     for (size_t i = 0; i < text.len; i++)
         copy[i] = text.data[i] == tokenizer->delimiter ? tokenizer->replacement : text.data[i];
-    return copy;
+    return slice_make(copy, text.len);
 }
 
-/*
- * A piece of a path, of the text as it is shown. All of them stand at one position. One that is longer than any term of
- * Lucene is none: all pieces of a text are as long as its square.
- */
-static bool put_path(struct output *out, const char *shown, size_t start, size_t end)
+static void path_prepare(struct path *path, struct slice text, struct arena *arena)
 {
-    if (end - start > ANALYSIS_PATH_BYTES_MAX)
+    path->text = text;
+    path->before = (size_t)(text.data - path->out->text.data);
+    path->cut = replaced(&path->analyzer->tokenizer, text, arena);
+    path->shown = changed(path, path->cut, arena);
+    path->even = tokenizer__takes(path->analyzer) == 0 || utf8__is_ascii(path->cut);
+}
+
+static void move(const struct path *path, struct mark *mark, size_t to)
+{
+    size_t moved = to - mark->at;
+    if (!path->even) {
+        struct arena scratch = ARENA_INIT;
+        moved = changed(path, slice_make(path->cut.data + mark->at, moved), &scratch).len;
+        arena_deinit(&scratch);
+    }
+    *mark = (struct mark){to, mark->shown + moved};
+}
+
+/* All pieces stand at one position. */
+static bool put_path(const struct path *path, const struct mark *start, const struct mark *end)
+{
+    if (end->shown - start->shown > ANALYSIS_PATH_BYTES_MAX)
         return true;
-    struct analysis_token token = {slice_make(shown + start, end - start), 0, (uint32_t)start, (uint32_t)end};
-    return out->visit(out->context, &token);
+    struct slice piece = slice_make(path->shown.data + start->shown, end->shown - start->shown);
+    struct analysis_token token = {piece, 0, (uint32_t)(path->before + start->at), (uint32_t)(path->before + end->at)};
+    return path->out->visit(path->out->context, &token);
 }
 
 /* Returns: the place of the first delimiter behind `at`, or the length. */
@@ -175,47 +223,74 @@ static size_t next_delimiter(struct slice text, char delimiter, size_t at)
 }
 
 /* "/a/b/c": "/a", "/a/b", "/a/b/c"; each step skipped takes a name off the front. */
-static bool run_path(struct output *out, const struct tokenizer *tokenizer, struct arena *arena)
+static bool run_heads(struct path *path, struct arena *arena)
 {
-    const char *shown = replaced(tokenizer, out->text, arena);
-    size_t start = 0;
+    const struct tokenizer *tokenizer = &path->analyzer->tokenizer;
+    struct slice text = path->out->text;
+    size_t first = 0;
     for (size_t i = 0; i < tokenizer->skip; i++)
-        start = start < out->text.len ? next_delimiter(out->text, tokenizer->delimiter, start + 1) : start;
-    for (size_t end = start; end < out->text.len;) {
-        end = next_delimiter(out->text, tokenizer->delimiter, end + 1);
-        if (!put_path(out, shown, start, end))
+        first = first < text.len ? next_delimiter(text, tokenizer->delimiter, first + 1) : first;
+    text = slice_from_offset(text, first);
+    text.len = text.len < PATH_LOOKED_AT_MAX ? text.len : PATH_LOOKED_AT_MAX;
+    path_prepare(path, text, arena);
+
+    const struct mark start = {0, 0};
+    for (struct mark end = start; end.at < text.len;) {
+        move(path, &end, next_delimiter(text, tokenizer->delimiter, end.at + 1));
+        if (!put_path(path, &start, &end))
             return false;
     }
     return true;
 }
 
 /* "/a/b/c": "/a/b/c", "a/b/c", "b/c", "c"; each step skipped takes a name off the end. */
-static bool run_path_reversed(struct output *out, const struct tokenizer *tokenizer, struct arena *arena)
+static bool run_tails(struct path *path, struct arena *arena)
 {
-    const char *shown = replaced(tokenizer, out->text, arena);
-    size_t end = out->text.len;
-    for (size_t i = 0; i < tokenizer->skip && end > 0; i++) {
-        end -= out->text.data[end - 1] == tokenizer->delimiter;
-        while (end > 0 && out->text.data[end - 1] != tokenizer->delimiter)
-            end--;
+    const struct tokenizer *tokenizer = &path->analyzer->tokenizer;
+    struct slice text = path->out->text;
+    for (size_t i = 0; i < tokenizer->skip && text.len > 0; i++) {
+        text.len -= text.data[text.len - 1] == tokenizer->delimiter;
+        while (text.len > 0 && text.data[text.len - 1] != tokenizer->delimiter)
+            text.len--;
     }
-    for (size_t start = 0; start < end; start = next_delimiter(out->text, tokenizer->delimiter, start) + 1) {
-        if (!put_path(out, shown, start, end))
+    if (text.len > PATH_LOOKED_AT_MAX) {
+        size_t first = next_delimiter(text, tokenizer->delimiter, text.len - PATH_LOOKED_AT_MAX);
+        text = slice_from_offset(text, first + (first < text.len));
+    }
+    path_prepare(path, text, arena);
+
+    const struct mark end = {text.len, path->shown.len};
+    for (struct mark start = {0, 0}; start.at < text.len;) {
+        if (!put_path(path, &start, &end))
             return false;
+        size_t next = next_delimiter(text, tokenizer->delimiter, start.at) + 1;
+        move(path, &start, next < text.len ? next : text.len);
     }
     return true;
 }
 
-bool tokenizer__run(const struct tokenizer *tokenizer, struct slice text, struct arena *arena, analysis_visit *visit,
+size_t tokenizer__takes(const struct analyzer *analyzer)
+{
+    size_t count = 0;
+    if (analyzer->tokenizer.kind == TOKENIZER_PATH)
+        while (count < analyzer->filter_count && token_filter__is_by_character(&analyzer->filters[count]))
+            count++;
+    return count;
+}
+
+bool tokenizer__run(const struct analyzer *analyzer, struct slice text, struct arena *arena, analysis_visit *visit,
                     void *context)
 {
+    const struct tokenizer *tokenizer = &analyzer->tokenizer;
     struct output out = {visit, context, text, 0, tokenizer->token_characters_max};
     switch (tokenizer->kind) {
     case TOKENIZER_STANDARD: return run_standard(&out);
     case TOKENIZER_LETTER:
     case TOKENIZER_WHITESPACE: return run_runs(&out, tokenizer->kind == TOKENIZER_LETTER);
-    case TOKENIZER_PATH:
-        return tokenizer->reverse ? run_path_reversed(&out, tokenizer, arena) : run_path(&out, tokenizer, arena);
+    case TOKENIZER_PATH: {
+        struct path path = {.out = &out, .analyzer = analyzer};
+        return tokenizer->reverse ? run_tails(&path, arena) : run_heads(&path, arena);
+    }
     case TOKENIZER_KEYWORD: break;
     }
     struct analysis_token token = {text, 0, 0, (uint32_t)text.len};

@@ -50,3 +50,11 @@ struct slice utf8__head(struct slice text, size_t count)
         utf8__take(&rest);
     return slice_make(text.data, text.len - rest.len);
 }
+
+bool utf8__is_ascii(struct slice text)
+{
+    unsigned char all = 0;
+    for (size_t i = 0; i < text.len; i++)
+        all |= (unsigned char)text.data[i];
+    return all < 0x80;
+}

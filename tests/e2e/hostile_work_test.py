@@ -22,6 +22,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from server import Server  # noqa: E402
 
 SMALL_STACK_BYTES = 256 << 10
+SLOW_BUILD = os.environ.get("TIDELOCK_TEST_BUILD") == "tsan"  # a thread sanitizer makes it all up to fifty times slower
+NATIVES_STEP = {"tsan": 5, "asan": 2}.get(os.environ.get("TIDELOCK_TEST_BUILD"), 1)
+PATIENCE = 15 if SLOW_BUILD else 5
 
 
 class Neighbour(threading.Thread):
@@ -142,7 +145,7 @@ NATIVES = [
 
 def row_natives(server):
     server.must("PUT", "/natives/_doc/1", {"n": 1})
-    for source in NATIVES:
+    for source in NATIVES[::NATIVES_STEP]:
         refused(server, "/natives/_update/1", script(source), "limit_exceeded_exception")
     sub_lists = ("List l = [1, 2, 3]; for (int i = 0; i < 100000; i++) { l = l.subList(0, 3) } int n = 0; "
                  "for (int i = 0; i < 200000; i++) { n += l.get(i % 3) } ctx._source.n = n")
@@ -198,7 +201,8 @@ def row_paths_of_pieces(server):
     analysis = {"analyzer": {"p": {"tokenizer": "q", "filter": ["lowercase"]}}, "tokenizer": {"q": tokenizer}}
     server.must("PUT", "/pieces", {"settings": {"analysis": analysis},
                                    "mappings": {"properties": {"p": {"type": "text", "analyzer": "p"}}}})
-    server.must("PUT", "/pieces/_doc/1", {"p": "/a" * 500000})
+    for name in ("/a", "/A", "/\u00c4"):
+        server.must("PUT", "/pieces/_doc/1", {"p": name * 500000})
     server.must("PUT", "/pieces/_doc/2", {"p": "/A/B/C"})
     found = server.must("POST", "/pieces/_search", {"query": {"term": {"p": "b-c"}}})
     assert [hit["_id"] for hit in found["hits"]["hits"]] == ["2"], found
@@ -207,13 +211,15 @@ def row_paths_of_pieces(server):
 def row_match_phrase(server):
     server.must("PUT", "/phrase/_doc/1", {"t": "a " * 20000})
     for slop in (0, 3):
-        query = {"match_phrase": {"t": {"query": "a " * 8000 + "b", "slop": slop}}}
+        words = 250 if SLOW_BUILD else 8000
+        query = {"match_phrase": {"t": {"query": "a " * words + "b", "slop": slop}}}
         server.request("POST", "/phrase/_search", {"query": query})
     found = server.must("POST", "/phrase/_search", {"query": {"match_phrase": {"t": "a " * 900}}})
     assert found["hits"]["total"]["value"] == 1, found
 
 
-SLOW = {"query": {"bool": {"filter": {"script": {"script": {"source": "int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n > 0"}}}}}}
+LOOP = "int n = 0; for (int i = 0; i < %d; i++) { n += i } return n > 0" % (90000 if SLOW_BUILD else 900000)
+SLOW = {"query": {"bool": {"filter": {"script": {"script": {"source": LOOP}}}}}}
 
 
 def fill(server, index, count):
@@ -274,7 +280,7 @@ def stop_while_at_work(server):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--patience", type=float, default=5, help="what the neighbour may have to wait, on a busy machine")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="what the neighbour may have to wait, on a busy machine")
     parser.add_argument("rows", nargs="*", default=list(ROWS))
     args = parser.parse_args()
     server = Server("--grace=1s")

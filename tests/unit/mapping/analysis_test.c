@@ -50,6 +50,9 @@ static void built_in_analyzers(void **state)
 
 static const char settings[] =
     "{\"tokenizer\":{"
+    "\"pl\":{\"type\":\"path_hierarchy\",\"replacement\":\"-\"},"
+    "\"pl1\":{\"type\":\"path_hierarchy\",\"replacement\":\"-\",\"skip\":1},"
+    "\"prl\":{\"type\":\"path_hierarchy\",\"replacement\":\"X\",\"reverse\":true},"
     "\"p\":{\"type\":\"path_hierarchy\"},\"p1\":{\"type\":\"path_hierarchy\",\"skip\":1},\"p2\":{\"type\":"
     "\"path_hierarchy\",\"skip\":\"2\"},"
     "\"pr\":{\"type\":\"path_hierarchy\",\"reverse\":true},\"pr1\":{\"type\":\"path_hierarchy\",\"reverse\":"
@@ -58,7 +61,11 @@ static const char settings[] =
     "\"},\"short\":{\"type\":\"standard\",\"max_token_length\":3}},"
     "\"filter\":{\"words\":{\"type\":\"stop\",\"stopwords\":[\"x\",\"Y\"],\"ignore_case\":false},\"long\":{"
     "\"type\":\"length\",\"min\":2,\"max\":3},\"cut\":{\"type\":\"truncate\",\"length\":2}},"
-    "\"analyzer\":{\"p\":{\"tokenizer\":\"p\"},\"p1\":{\"tokenizer\":\"p1\"},\"p2\":{\"tokenizer\":\"p2\"},"
+    "\"analyzer\":{\"pl\":{\"tokenizer\":\"pl\",\"filter\":[\"lowercase\",\"asciifolding\"]},"
+    "\"pl1\":{\"tokenizer\":\"pl1\",\"filter\":[\"lowercase\",\"asciifolding\"]},"
+    "\"prl\":{\"tokenizer\":\"prl\",\"filter\":[\"lowercase\",\"asciifolding\"]},"
+    "\"pw\":{\"tokenizer\":\"p\",\"filter\":[\"words\"]},"
+    "\"p\":{\"tokenizer\":\"p\"},\"p1\":{\"tokenizer\":\"p1\"},\"p2\":{\"tokenizer\":\"p2\"},"
     "\"pr\":{\"tokenizer\":\"pr\"},\"pr1\":{\"tokenizer\":\"pr1\"},"
     "\"pd\":{\"tokenizer\":\"pd\"},\"short\":{\"tokenizer\":\"short\"},\"low\":{\"type\":\"custom\","
     "\"tokenizer\":\"lowercase\"},"
@@ -88,6 +95,12 @@ static void analyzers_of_settings(void **state)
         {"pr", "/a/b/c", "/a/b/c|a/b/c|b/c|c"},
         {"pr1", "/a/b/c", "/a/b/|a/b/|b/"},
         {"pd", "one-two", "one|one/two"},
+        {"pl", "/A/\xc3\x84/B", "-a|-a-a|-a-a-b"},
+        {"pl", "\xc3\x86/\xc3\x86", "ae|ae-ae"},
+        {"pl1", "/\xc3\x84/\xc3\x86/B", "-ae|-ae-b"},
+        {"prl", "/A/\xc3\x86/B", "xaxaexb|axaexb|aexb|b"},
+        {"prl", "\xe2\x80\x93\xc3\x86/", "-aex"},
+        {"pw", "x/Y/z", "x/Y|x/Y/z"},
         {"short", "abcdefgh", "abc|def|gh"},
         {"low", "Ab1C", "ab|c"},
         {"chain", "\xc3\xa4x \xc3\x9f", "XA|SS"},
@@ -114,6 +127,44 @@ static void analyzers_of_settings(void **state)
     assert_false(analyzer_is_path(analysis_find(analysis, SLICE_LIT("p1")), &delimiter));
     assert_false(analyzer_is_path(analysis_find(analysis, SLICE_LIT("pr")), &delimiter));
     assert_false(analyzer_is_path(analysis_find(analysis, SLICE_LIT("pd")), &delimiter));
+    arena_deinit(&arena);
+}
+
+struct extent {
+    const char *low, *high; /* of all tokens */
+    size_t count;
+};
+
+static bool extend(void *context, const struct analysis_token *token)
+{
+    struct extent *extent = context;
+    const char *end = token->text.data + token->text.len;
+    extent->low = extent->count == 0 || token->text.data < extent->low ? token->text.data : extent->low;
+    extent->high = extent->count == 0 || end > extent->high ? end : extent->high;
+    extent->count++;
+    return true;
+}
+
+/* Pieces of a path share their bytes, whatever is done to their characters: together they are as long as its square. */
+static void pieces_of_a_path_are_parts_of_one_text(void **state)
+{
+    (void)state;
+    static const char *const analyzers[] = {"p", "pl", "prl", "pw"};
+    enum { NAMES = 4000, NAME_BYTES = 4 };
+    struct arena arena = ARENA_INIT;
+    struct analysis *analysis;
+    struct problem problem = {0};
+    assert_int_equal(analysis_new(&arena, parse_json(&arena, settings), &arena, &analysis, &problem), 0);
+    char text[NAMES * NAME_BYTES];
+    for (size_t i = 0; i < NAMES; i++)
+        memcpy(text + i * NAME_BYTES, i % 2 == 0 ? "/A\xc3\x86" : "/Abc", NAME_BYTES);
+    for (size_t i = 0; i < sizeof analyzers / sizeof *analyzers; i++) {
+        struct extent extent = {0};
+        analyzer_run(analysis_find(analysis, slice_from(analyzers[i])), slice_make(text, sizeof text), &arena, extend,
+                     &extent);
+        assert_in_range(extent.count, NAMES, NAMES + 1);
+        assert_true(extent.high <= extent.low + sizeof text);
+    }
     arena_deinit(&arena);
 }
 
@@ -180,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(built_in_analyzers),
         cmocka_unit_test(analyzers_of_settings),
+        cmocka_unit_test(pieces_of_a_path_are_parts_of_one_text),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(settings_come_in_many_forms),
     };
