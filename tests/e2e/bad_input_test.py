@@ -291,7 +291,7 @@ class FullDisk(unittest.TestCase):
         """Documents fill a small disk up to the reserve, and somebody else takes the rest; then there is room again."""
         with SmallDisk() as disk:
             with Server("--reserve", "40m", data=os.path.join(disk.folder, "data")) as server:
-                session = server.must("POST", "/_session", {"ttl": "60s"})["session"]
+                session = server.must("POST", "/_session", {"ttl": "10m"})["session"]
                 kept = self.write_until_refused(server)
                 disk.fill()
                 self.assertEqual(os.statvfs(disk.folder).f_bavail, 0)
