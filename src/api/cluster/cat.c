@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "api/request/api_internal.h"
-#include "api/cluster/cat_table.h"
+#include "api/request/cat_table.h"
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"

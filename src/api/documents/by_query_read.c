@@ -6,7 +6,7 @@
 
 #include "api/request/names.h"
 #include "api/search/searches.h"
-#include "api/documents/source_filter.h"
+#include "api/request/source_filter.h"
 #include "api/documents/update_body.h"
 
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */

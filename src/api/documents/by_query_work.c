@@ -8,7 +8,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
-#include "api/documents/source_filter.h"
+#include "api/request/source_filter.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
 #include "mapping/mapping.h"

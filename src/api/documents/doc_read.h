@@ -6,7 +6,7 @@
 #define TL_API_DOC_READ_H
 
 #include "api/request/reply.h"
-#include "api/documents/source_filter.h"
+#include "api/request/source_filter.h"
 #include "core/catalog/catalog.h"
 #include "core/step/command.h"
 #include "core/documents/doc.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "api/request/api_internal.h"
-#include "api/cluster/cat_table.h"
+#include "api/request/cat_table.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
 #include "api/request/own_body.h"

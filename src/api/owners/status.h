@@ -5,7 +5,7 @@
 #ifndef TL_API_STATUS_H
 #define TL_API_STATUS_H
 
-#include "api/cluster/cat_table.h"
+#include "api/request/cat_table.h"
 #include "core/step/command.h"
 
 /* A completion: the response is the status itself. */

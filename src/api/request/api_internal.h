@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "api/owners/attachment.h"
-#include "api/search/file_scripts.h"
+#include "api/scripts/file_scripts.h"
 #include "api/owners/gate.h"
 #include "api/request/id.h"
 #include "api/request/request.h"

@@ -10,7 +10,7 @@
 #include "api/request/index_set.h"
 #include "api/request/place.h"
 #include "api/search/searches.h"
-#include "api/documents/source_filter.h"
+#include "api/request/source_filter.h"
 #include "core/documents/doc.h"
 #include "core/catalog/settings.h"
 #include "mapping/mapping.h"

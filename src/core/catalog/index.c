@@ -10,7 +10,7 @@
 #include "base/rand.h"
 #include "core/step/core_internal.h"
 #include "core/catalog/index_settings.h"
-#include "core/upkeep/maintain.h"
+#include "core/catalog/mark.h"
 #include "json/merge.h"
 #include "json/write.h"
 #include "mapping/mapping.h"
@@ -471,9 +471,12 @@ int core__do_index_create(struct core *core, struct command *command)
 
 int index__delete(struct core *core, const struct catalog_index *index)
 {
+    tl_cleanup(buf_deinit) struct buf mark = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     uint32_t number = index->number;
 
-    maintain__mark_index(core, number);
+    buf_u32be(&bytes, number);
+    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&mark, MARK_INDEX, core->ts, buf_view(&bytes)), SLICE_LIT(""));
     core__drop_index(core, number);
     return owners__forget_index(core, number);
 }

@@ -2,7 +2,7 @@
 /* Entries put ahead of a commit, and their notes; see ahead.h. */
 #include "core/documents/ahead.h"
 
-#include "core/owners/owners_internal.h"
+#include "core/step/core_internal.h"
 
 enum { NOTE_LETTER = 'A', NOTE_NUMBER_BYTES = 4 };
 
@@ -103,7 +103,7 @@ int ahead__remove(struct core *core, size_t keys_max, size_t *ret_removed)
     store_iter_seek_first(iter);
     while (r == 0 && removed < keys_max && store_iter_valid(iter)) {
         struct slice key = store_iter_key(iter);
-        if (owners_txn(core->owners, note_transaction(key)) != NULL) {
+        if (owners__transaction_open(core, note_transaction(key))) {
             skip_open(iter, note_transaction(key));
             continue;
         }

@@ -10,7 +10,7 @@
 #include "core/documents/write_internal.h"
 
 #include "base/check.h"
-#include "core/upkeep/maintain.h"
+#include "core/catalog/mark.h"
 #include "mapping/shard.h"
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
@@ -89,6 +89,14 @@ static void remember(struct writing *work, const struct writing_item *at, const 
     map_put(&core->pending, at->key, copy);
 }
 
+/* Upkeep finds the tombstone by its mark. */
+static void mark(struct writing *work, const struct doc *tombstone, struct slice key)
+{
+    tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
+
+    sink_put(&work->sink, SPACE_SYSTEM, mark_key(&buf, MARK_TOMBSTONE, tombstone->ts, key), SLICE_LIT(""));
+}
+
 int writing__record(struct writing *work, struct writing_item *at, const struct doc *doc)
 {
     buf_clear(&work->record);
@@ -99,7 +107,7 @@ int writing__record(struct writing *work, struct writing_item *at, const struct 
     if (work->sink.overlay == NULL)
         seen_changes_note(&work->core->changes, at->key, work->core->ts);
     if (doc->deleted)
-        maintain__mark_tombstone(&work->sink, doc->ts, at->key);
+        mark(work, doc, at->key);
     remember(work, at, doc);
     return count(work, at, doc);
 }

@@ -12,7 +12,7 @@
 #include "base/heap.h"
 #include "core/step/core_internal.h"
 #include "core/locks/lock.h"
-#include "core/step/story.h"
+#include "core/owners/story.h"
 #include "core/documents/write_internal.h"
 
 /* --- Deadlines ---------------------------------------------------------------------------------------------------- */

@@ -177,6 +177,11 @@ tl_ts core_oldest_read(const struct core *core)
     return oldest;
 }
 
+bool owners__transaction_open(const struct core *core, struct slice id)
+{
+    return owners_txn(core->owners, id) != NULL;
+}
+
 tl_ts owners__oldest_update(const struct core *core)
 {
     list_for_each(link, &core->owners->open_txns)

@@ -9,7 +9,6 @@
  * Outcomes are not kept in memory: there may be millions in an hour, and hardly one is ever asked for.
  */
 #include "core/documents/action.h"
-#include "core/upkeep/maintain.h"
 #include "core/owners/owners_internal.h"
 
 static struct slice id_key(struct buf *buf, char letter, struct slice id)

@@ -181,6 +181,7 @@ void owners__count_lease(struct core *core, struct slice session, int change);
 void owners__uncount_leases(struct core *core);
 /* An index is deleted in the open unit: what is marked in it lives with nobody any more. */
 int owners__forget_index(struct core *core, uint32_t index) TL_MUST_USE;
+bool owners__transaction_open(const struct core *core, struct slice id);
 /* Returns: when the oldest update transaction that is open began; TL_TS_MAX: none is. */
 tl_ts owners__oldest_update(const struct core *core);
 /* Writes the records of open query transactions that have none yet, oldest first. Returns: how many. */

@@ -1,46 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removing for good. A tombstone goes when its version counts no longer: readers of the past keep it, since it is
- * removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What a
- * transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same call writes what could wait: that query transactions
- * are open.
+ * Removing for good what is marked (mark.h). A tombstone goes when its version counts no longer: readers of the past keep it,
+ * since it is removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What
+ * a transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same call
+ * writes what could wait: that query transactions are open.
  */
-#include "core/upkeep/maintain.h"
-
+#include "core/catalog/mark.h"
 #include "core/documents/ahead.h"
-#include "core/step/core_internal.h"
 #include "core/documents/doc.h"
+#include "core/step/core_internal.h"
 #include "mapping/entry.h"
-
-enum { MARK_PREFIX_BYTES = 9 };
-
-static struct slice mark_key(struct buf *buf, char letter, tl_ts ts, struct slice rest)
-{
-    buf_byte(buf, letter);
-    buf_u64be(buf, ts);
-    buf_slice(buf, rest);
-    return buf_view(buf);
-}
-
-void maintain__mark_tombstone(const struct change_sink *sink, tl_ts ts, struct slice key)
-{
-    char bytes[MARK_PREFIX_BYTES + DOC_KEY_BYTES_MAX] = {'g'};
-
-    for (int i = 0; i < 8; i++)
-        bytes[1 + i] = (char)(ts >> (56 - 8 * i));
-    memcpy(bytes + MARK_PREFIX_BYTES, key.data, key.len);
-    sink_put(sink, SPACE_SYSTEM, slice_make(bytes, MARK_PREFIX_BYTES + key.len), SLICE_LIT(""));
-}
-
-void maintain__mark_index(struct core *core, uint32_t index)
-{
-    struct buf buf = BUF_INIT(64), number = BUF_INIT(4);
-
-    buf_u32be(&number, index);
-    store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&buf, 'd', core->ts, buf_view(&number)), SLICE_LIT(""));
-    buf_deinit(&buf);
-    buf_deinit(&number);
-}
 
 /* How much one call may still remove. */
 struct removing {
@@ -66,7 +35,7 @@ static void remove_key(struct removing *work, enum store_space space, struct sli
 static int remove_tombstone(struct removing *work, struct slice mark)
 {
     struct core *core = work->core;
-    struct change_sink sink = {core->batch, NULL};
+    tl_cleanup(buf_deinit) struct buf later = BUF_INIT(BUF_UNLIMITED);
     struct slice key = slice_from_offset(mark, MARK_PREFIX_BYTES);
     struct store_value value;
     struct doc doc;
@@ -80,7 +49,7 @@ static int remove_tombstone(struct removing *work, struct slice mark)
         remove_key(work, SPACE_DOCUMENTS, key);
         seen_changes_note(&core->changes, key, core->ts);
     } else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
-        maintain__mark_tombstone(&sink, doc.ts, key);
+        store_batch_put(core->batch, SPACE_SYSTEM, mark_key(&later, MARK_TOMBSTONE, doc.ts, key), SLICE_LIT(""));
     store_value_release(&value);
     return r;
 }
@@ -154,9 +123,9 @@ int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_remo
     core__begin(core, ts);
     work.removed = owners__record_open(core, keys_max);
     work.left -= work.removed;
-    r = remove_due(&work, 'g', core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
+    r = remove_due(&work, MARK_TOMBSTONE, core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
     if (r == 0)
-        r = remove_due(&work, 'd', store_history_low(core->store), remove_index);
+        r = remove_due(&work, MARK_INDEX, store_history_low(core->store), remove_index);
     if (r == 0 && more(&work)) {
         size_t taken = 0;
         r = ahead__remove(core, work.left, &taken);

@@ -2,7 +2,7 @@
 /*
  * Tables of the _cat calls.
  */
-#include "api/cluster/cat_table.h"
+#include "api/request/cat_table.h"
 
 #include <stdlib.h>
 

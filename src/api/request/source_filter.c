@@ -2,7 +2,7 @@
 /*
  * What of `_source` a client wants to see.
  */
-#include "api/documents/source_filter.h"
+#include "api/request/source_filter.h"
 
 #include "api/request/reply.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names, circles and stories; see story.h. */
-#include "core/step/story.h"
+#include "core/owners/story.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 /*
  * File scripts.
  */
-#include "api/search/file_scripts.h"
+#include "api/scripts/file_scripts.h"
 
 #include <dirent.h>
 #include <errno.h>

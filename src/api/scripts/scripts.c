@@ -2,9 +2,9 @@
 /*
  * Stored scripts, and running a script for its value.
  */
+#include "api/documents/update_body.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/documents/update_body.h"
 #include "core/catalog/catalog.h"
 #include "core/step/command.h"
 #include "script/script.h"

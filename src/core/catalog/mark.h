@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Marks: what is to be removed for good later, by upkeep. They lie in SPACE_SYSTEM, in the order in which they fall due:
+ *
+ *   'g', timestamp (u64be), document key     a tombstone
+ *   'd', timestamp (u64be), index (u32be)    a deleted index
+ */
+#ifndef TL_CORE_MARK_H
+#define TL_CORE_MARK_H
+
+#include "base/buf.h"
+#include "base/types.h"
+
+enum { MARK_TOMBSTONE = 'g', MARK_INDEX = 'd' };
+enum { MARK_PREFIX_BYTES = 9 }; /* before the document key or the index */
+
+/* Returns: the key, in `buf`, of a mark that falls due at `ts`; `what` is a document key, or an index (u32be). */
+static inline struct slice mark_key(struct buf *buf, char letter, tl_ts ts, struct slice what)
+{
+    buf_clear(buf);
+    buf_byte(buf, letter);
+    buf_u64be(buf, ts);
+    buf_slice(buf, what);
+    return buf_view(buf);
+}
+
+#endif
