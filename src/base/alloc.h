@@ -20,6 +20,14 @@ void *mem_dup(const void *bytes, size_t size) __attribute__((malloc, returns_non
 char *mem_strdup(const char *bytes, size_t len) __attribute__((malloc, returns_nonnull));
 void mem_free(void *pointer);
 
+/*
+ * Bytes that are given out now, in the whole process, as the allocator rounds them. Each thread keeps up to MEM_UNTOLD bytes
+ * to itself, so that counting costs no more than an addition; one that ends says mem_thread_end() before.
+ */
+enum { MEM_UNTOLD = 64 * 1024 };
+size_t mem_used(void);
+void mem_thread_end(void);
+
 /* Scope-bound release: `tl_cleanup(thing_freep) struct thing *t = NULL;`, handed over by tl_steal(t). */
 #define tl_cleanup(function) __attribute__((cleanup(function)))
 #define tl_steal(pointer)                        \

@@ -2,6 +2,7 @@
 /* Arenas; see arena.h. */
 #include "base/arena.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 
 #include <stdarg.h>
@@ -19,8 +20,16 @@ struct arena_chunk {
     _Alignas(max_align_t) char data[];
 };
 
+static size_t padded_size(size_t size)
+{
+    size_t padded = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    return padded == 0 ? ALIGNMENT : padded;
+}
+
 static void chunk_add(struct arena *arena, size_t size)
 {
+    if (arena->guard != NULL && size >= BUDGET_CHUNK)
+        (void)budget_guard_take(arena->guard, size); /* who loops looks at the guard */
     struct arena_chunk *chunk = mem_alloc(sizeof *chunk + size);
     chunk->older = arena->chunks;
     chunk->bytes = size;
@@ -97,9 +106,7 @@ void arena_rewind(struct arena *arena, struct arena_mark mark)
 void *arena_alloc(struct arena *arena, size_t size)
 {
     REQUIRE(size < ((size_t)1 << 48));
-    size_t padded = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (padded == 0)
-        padded = ALIGNMENT;
+    size_t padded = padded_size(size);
     if ((size_t)(arena->end - arena->next) < padded)
         chunk_grow(arena, padded);
     void *pointer = arena->next;
@@ -145,6 +152,72 @@ struct slice arena_printf(struct arena *arena, const char *format, ...)
     struct slice text = arena_vprintf(arena, format, arguments);
     va_end(arguments);
     return text;
+}
+
+/*
+ * The newest chunk holds nothing but `old`: it grows as a whole, which moves pages instead of bytes where it is large, and by a
+ * quarter at least.
+ */
+static void *chunk_regrow(struct arena *arena, size_t old_padded, size_t padded)
+{
+    size_t before = arena->chunks->bytes, bytes = before + before / 4;
+    if (bytes < padded)
+        bytes = padded;
+    if (arena->guard != NULL)
+        (void)budget_guard_take(arena->guard, bytes - before);
+    struct arena_chunk *chunk = mem_realloc(arena->chunks, sizeof *chunk + bytes);
+    chunk->bytes = bytes;
+    arena->chunks = chunk;
+    arena->next = chunk->data + padded;
+    arena->end = chunk->data + bytes;
+    arena->used += padded - old_padded;
+    return chunk->data;
+}
+
+void *arena_regrow(struct arena *arena, void *old, size_t old_size, size_t size)
+{
+    REQUIRE(size >= old_size && size < ((size_t)1 << 48));
+    size_t old_padded = padded_size(old_size), padded = padded_size(size);
+    if (old != NULL && arena->next == (char *)old + old_padded) {
+        if ((size_t)(arena->end - (char *)old) >= padded) {
+            arena->next = (char *)old + padded;
+            arena->used += padded - old_padded;
+            return old;
+        }
+        if (old == arena->chunks->data && padded >= CHUNK_BYTES_MAX)
+            return chunk_regrow(arena, old_padded, padded);
+    }
+    void *moved = arena_alloc(arena, size);
+    if (old_size > 0)
+        memcpy(moved, old, old_size);
+    return moved;
+}
+
+struct slice arena_vappend(struct arena *arena, struct slice text, const char *format, va_list arguments)
+{
+    char piece[512];
+    va_list again;
+    va_copy(again, arguments);
+    int len = vsnprintf(piece, sizeof piece, format, arguments);
+    INSIST(len >= 0);
+    size_t whole = text.len + (size_t)len;
+    char *to = text.data == NULL ? arena_alloc(arena, whole + 1)
+                                 : arena_regrow(arena, (void *)(uintptr_t)text.data, text.len + 1, whole + 1);
+    if ((size_t)len < sizeof piece)
+        memcpy(to + text.len, piece, (size_t)len + 1);
+    else
+        vsnprintf(to + text.len, (size_t)len + 1, format, again);
+    va_end(again);
+    return (struct slice){to, whole};
+}
+
+struct slice arena_append(struct arena *arena, struct slice text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice longer = arena_vappend(arena, text, format, arguments);
+    va_end(arguments);
+    return longer;
 }
 
 void *arena_grow(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size)

@@ -2,6 +2,7 @@
 /* Buffers; see buf.h. */
 #include "base/buf.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 
 #include <stdarg.h>
@@ -9,8 +10,19 @@
 
 void buf_deinit(struct buf *buf)
 {
+    struct budget_guard *guard = buf->guard;
     mem_free(buf->data);
     *buf = BUF_INIT(buf->max);
+    buf->guard = guard;
+}
+
+/* A large one grows by a quarter, so that little is asked for in vain. */
+static bool grow_guarded(struct buf *buf, size_t needed, size_t *capacity)
+{
+    size_t quarter = buf->capacity + buf->capacity / 4;
+    if (*capacity > BUDGET_SMALL)
+        *capacity = needed > quarter ? needed : quarter;
+    return budget_guard_take(buf->guard, *capacity - buf->capacity);
 }
 
 static bool grow(struct buf *buf, size_t more)
@@ -23,6 +35,10 @@ static bool grow(struct buf *buf, size_t more)
     size_t capacity = buf->capacity ? buf->capacity * 2 : 256;
     while (capacity < needed)
         capacity *= 2;
+    if (buf->guard != NULL && capacity > BUDGET_CHUNK && !grow_guarded(buf, needed, &capacity)) {
+        buf->overflow = true;
+        return false;
+    }
     buf->data = mem_realloc(buf->data, capacity);
     buf->capacity = capacity;
     return true;

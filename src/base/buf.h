@@ -12,15 +12,19 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+struct budget_guard;
+
 struct buf {
     char *data; /* NULL until the first write */
     size_t len;
     size_t capacity;
     size_t max; /* bytes; len never passes it */
     bool overflow;
+    struct budget_guard
+        *guard; /* is asked before it grows by much, and may say no as `max` does; NULL: none (budget.h) */
 };
 
-#define BUF_INIT(max_bytes) ((struct buf){NULL, 0, 0, (max_bytes), false})
+#define BUF_INIT(max_bytes) ((struct buf){NULL, 0, 0, (max_bytes), false, NULL})
 #define BUF_UNLIMITED ((size_t)1 << 40)
 
 void buf_deinit(struct buf *buf);

@@ -16,11 +16,7 @@ static void *arena_malloc(void *context, size_t size)
 
 static void *arena_realloc(void *context, void *old, size_t old_size, size_t size)
 {
-    if (size <= old_size)
-        return old;
-    void *grown = arena_alloc(context, size);
-    memcpy(grown, old, old_size);
-    return grown;
+    return size <= old_size ? old : arena_regrow(context, old, old_size, size);
 }
 
 static void arena_forget(void *context, void *pointer)

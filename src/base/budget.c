@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The budget of memory; see budget.h. */
+#include "base/budget.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/check.h"
+
+static _Atomic ptrdiff_t tallies[BUDGET_KIND_COUNT];
+
+static const char *const kind_names[BUDGET_KIND_COUNT] = {
+    [BUDGET_REQUESTS] = "request",          [BUDGET_BODIES] = "in_flight_requests",
+    [BUDGET_TRANSACTIONS] = "transactions", [BUDGET_LOCKS] = "locks",
+    [BUDGET_CONTEXTS] = "search_contexts",  [BUDGET_SCRIPTS] = "scripts",
+    [BUDGET_ACTIONS] = "session_actions",   [BUDGET_STREAMS] = "streams",
+};
+
+void budget_init(struct budget *budget, size_t limit)
+{
+    REQUIRE(limit >= BUDGET_LIMIT_MIN);
+    *budget = (struct budget){.limit = limit};
+}
+
+size_t budget_share(const struct budget *budget, enum budget_level level)
+{
+    switch (level) {
+    case BUDGET_KEEP: return budget->limit - budget->limit / 4;
+    case BUDGET_SERVE: return budget->limit - budget->limit / 16;
+    default: return budget->limit;
+    }
+}
+
+size_t budget_used(const struct budget *budget)
+{
+    return mem_used() + atomic_load_explicit(&budget->promised, memory_order_relaxed);
+}
+
+static bool fits(size_t used, size_t share, size_t bytes)
+{
+    return used <= share && bytes <= share - used;
+}
+
+bool budget_fits(const struct budget *budget, enum budget_level level, size_t bytes)
+{
+    return budget == NULL || fits(budget_used(budget), budget_share(budget, level), bytes);
+}
+
+void budget_tally(enum budget_kind kind, ptrdiff_t bytes)
+{
+    if (bytes != 0)
+        atomic_fetch_add_explicit(&tallies[kind], bytes, memory_order_relaxed);
+}
+
+size_t budget_tallied(enum budget_kind kind)
+{
+    ptrdiff_t bytes = atomic_load_explicit(&tallies[kind], memory_order_relaxed);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+const char *budget_kind_name(enum budget_kind kind)
+{
+    REQUIRE(kind >= 0 && kind < BUDGET_KIND_COUNT);
+    return kind_names[kind];
+}
+
+/* --- Guards ------------------------------------------------------------------------------------------------------- */
+
+void budget_guard_init(struct budget_guard *guard, struct budget *budget, enum budget_kind kind,
+                       enum budget_level level)
+{
+    *guard = (struct budget_guard){.budget = budget, .kind = kind, .level = level};
+}
+
+static size_t own_limit(const struct budget *budget)
+{
+    return budget->limit / 2;
+}
+
+static bool refuse(struct budget_guard *guard, size_t held, size_t asked, size_t limit)
+{
+    guard->refused = true;
+    guard->asked = asked;
+    guard->wanted = held + asked < held ? SIZE_MAX : held + asked;
+    guard->limit = limit;
+    atomic_fetch_add_explicit(&guard->budget->refusals[guard->kind], 1, memory_order_relaxed);
+    return false;
+}
+
+/* Counts what is let through for the guard itself, not for the process. */
+static bool admit(struct budget_guard *guard, size_t bytes)
+{
+    struct budget *budget = guard->budget;
+    if (!fits(guard->taken, own_limit(budget), bytes))
+        return refuse(guard, guard->taken, bytes, own_limit(budget));
+    bool small = fits(guard->taken, BUDGET_SMALL, bytes);
+    if (small && guard->level == BUDGET_RELIEVE) {
+        guard->taken += bytes;
+        return true;
+    }
+    size_t share = budget_share(budget, small ? guard->level : BUDGET_KEEP), used = budget_used(budget);
+    if (!fits(used, share, bytes))
+        return refuse(guard, used, bytes, share);
+    guard->taken += bytes;
+    return true;
+}
+
+static void unpromise(struct budget_guard *guard, size_t bytes)
+{
+    guard->promised -= bytes;
+    atomic_fetch_sub_explicit(&guard->budget->promised, bytes, memory_order_relaxed);
+}
+
+bool budget_guard_take(struct budget_guard *guard, size_t bytes)
+{
+    if (guard->budget == NULL)
+        return true;
+    if (guard->refused)
+        return false;
+    if (guard->promised > 0) {
+        size_t kept = bytes < guard->promised ? bytes : guard->promised;
+        unpromise(guard, kept);
+        bytes -= kept;
+        if (bytes == 0)
+            return true;
+    }
+    return admit(guard, bytes);
+}
+
+bool budget_guard_promise(struct budget_guard *guard, size_t bytes)
+{
+    if (guard->budget == NULL)
+        return true;
+    if (guard->refused || !admit(guard, bytes))
+        return false;
+    guard->promised += bytes;
+    atomic_fetch_add_explicit(&guard->budget->promised, bytes, memory_order_relaxed);
+    return true;
+}
+
+void budget_guard_end(struct budget_guard *guard)
+{
+    if (guard->promised > 0)
+        unpromise(guard, guard->promised);
+    *guard = (struct budget_guard){NULL};
+}
+
+struct slice budget_human_size(struct arena *arena, size_t bytes)
+{
+    static const char *const units[] = {"b", "kb", "mb", "gb", "tb"};
+    double size = (double)bytes;
+    size_t unit = 0;
+    for (; size >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+        size /= 1024;
+    if (unit == 0)
+        return arena_printf(arena, "%zub", bytes);
+    size_t tenths = (size_t)(size * 10);
+    if (tenths % 10 == 0)
+        return arena_printf(arena, "%zu%s", tenths / 10, units[unit]);
+    return arena_printf(arena, "%zu.%zu%s", tenths / 10, tenths % 10, units[unit]);
+}
+
+void budget_problem(const struct budget_guard *guard, struct slice what, struct arena *arena,
+                    struct problem *ret_problem)
+{
+    REQUIRE(guard->refused);
+    bool alone = guard->limit == own_limit(guard->budget);
+    problem_set(
+        ret_problem, arena, PROBLEM_CIRCUIT_BREAKING,
+        "[%s] Data too large, data for [<%.*s>] would be [%zu/%s], which is larger than the limit of [%zu/%s]: %zu "
+        "bytes more were asked for; %s",
+        alone ? kind_names[guard->kind] : "parent", SLICE_ARG(what), guard->wanted,
+        budget_human_size(arena, guard->wanted).data, guard->limit, budget_human_size(arena, guard->limit).data,
+        guard->asked,
+        alone ? "ask for less at once, or raise --memory" : "try again when others have ended, or raise --memory");
+    problem_details(ret_problem, arena, "\"bytes_wanted\":%zu,\"bytes_limit\":%zu,\"durability\":\"%s\"", guard->wanted,
+                    guard->limit, alone || guard->asked > guard->limit ? "PERMANENT" : "TRANSIENT");
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The budget: how much memory all that clients make the server hold may take together.
+ *
+ * What counts is what mem_alloc() has given out (mem_used()): bodies, parsed trees, replies that nobody reads, writes of
+ * transactions, locks, waiting requests, scrolls, scripts, and whatever nobody has thought of. The store's caches have limits
+ * of their own and are not in it. So nobody keeps books about who took what, and nothing can be left out of them; a kind of
+ * holder that wants to be shown by name keeps a tally beside (budget_tally()).
+ *
+ * Whoever is about to make the server hold more asks first. At what filling he is refused depends on his level: what is kept
+ * or large is refused first, then small requests that are soon over, and last what gives memory back: unlocks, ends of
+ * sessions, commits. So one who fills the server up stops himself before others, and a full server can be relieved.
+ *
+ * A guard stands for one request. Arenas and buffers that have one (arena.h, buf.h) ask it whenever they grow by a chunk. A
+ * buffer that is refused overflows; an arena goes on, so that none of its users has to look at each allocation. The guard
+ * remembers that it was refused: loops over what a client sent or asked for look at it, and who answers the request answers
+ * with the refusal instead.
+ *
+ * Invariants
+ *  1. Who is refused before he began has changed nothing.
+ *  2. budget_share(KEEP) < budget_share(SERVE) < the limit. What relieves is never refused BUDGET_SMALL bytes: a server that is
+ *     full, or has gone beyond by what was begun before, can be emptied.
+ *  3. No result of a command depends on the budget, for it differs from host to host: who submits commands asks, the core does
+ *     not. What the core holds for an owner has limits that count, deterministically (core.h).
+ *  4. Nobody asks byte by byte: a question costs two loads, and is asked for a chunk (BUDGET_CHUNK) or more.
+ *  5. Tallies are for showing; nothing is decided by them.
+ *  6. Once a guard is refused it stays so until it is begun anew, and keeps what it was first refused for.
+ */
+#ifndef TL_BASE_BUDGET_H
+#define TL_BASE_BUDGET_H
+
+#include <stdatomic.h>
+
+#include "base/error.h"
+
+enum {
+    BUDGET_CHUNK = 64 * 1024, /* less than this at once is not asked for */
+    BUDGET_SMALL = 1 << 20,   /* what a request may take and still count as small */
+};
+
+/* The smallest limit: what an idle server holds fits in twice. */
+#define BUDGET_LIMIT_MIN ((size_t)32 << 20)
+
+/* Who holds memory, as it is shown. */
+enum budget_kind {
+    BUDGET_REQUESTS,     /* parsed requests, replies, searches at work; asked for by guards */
+    BUDGET_BODIES,       /* of requests, as they came in */
+    BUDGET_TRANSACTIONS, /* what open transactions have written */
+    BUDGET_LOCKS,        /* places in the tree of locks, holds, requests that wait */
+    BUDGET_CONTEXTS,     /* scrolls and points in time, with their requests */
+    BUDGET_SCRIPTS,      /* compiled scripts that are kept */
+    BUDGET_ACTIONS,      /* what sessions leave for their end */
+    BUDGET_STREAMS,      /* sent to streams and not yet read */
+    BUDGET_KIND_COUNT
+};
+
+enum budget_level {
+    BUDGET_KEEP,    /* is kept beyond the request, or is large: up to 3/4 of the limit */
+    BUDGET_SERVE,   /* small and soon over: up to 15/16 */
+    BUDGET_RELIEVE, /* gives memory back, or lets somebody see how things are: always, while it is small */
+    BUDGET_LEVEL_COUNT
+};
+
+struct budget {
+    size_t limit;                                 /* bytes */
+    _Atomic size_t promised;                      /* let through, and not yet allocated */
+    _Atomic uint64_t refusals[BUDGET_KIND_COUNT]; /* since the start */
+};
+
+/* Requires: limit >= BUDGET_LIMIT_MIN. */
+void budget_init(struct budget *budget, size_t limit);
+
+/* The bytes up to which a level is served. */
+size_t budget_share(const struct budget *budget, enum budget_level level);
+
+/* Bytes held and promised now, by the whole process. */
+size_t budget_used(const struct budget *budget);
+
+/* Whether `bytes` more fit. A NULL budget has room for everything. Counts nothing: for whoever asks again soon. */
+bool budget_fits(const struct budget *budget, enum budget_level level, size_t bytes);
+
+/* Keeps a tally of what a kind holds: `bytes` more, or less. From any thread; seen by nobody but budget_tallied(). */
+void budget_tally(enum budget_kind kind, ptrdiff_t bytes);
+size_t budget_tallied(enum budget_kind kind);
+
+/* Returns: a static name such as "transactions". */
+const char *budget_kind_name(enum budget_kind kind);
+
+/* A size as Elasticsearch writes it, such as "1.2kb". Returns: in `arena`, with a NUL behind it. */
+struct slice budget_human_size(struct arena *arena, size_t bytes);
+
+/* --- Guards ------------------------------------------------------------------------------------------------------- */
+
+/* All zero: nothing is refused. Used by one thread at a time. */
+struct budget_guard {
+    struct budget *budget; /* NULL: nothing is refused */
+    enum budget_kind kind;
+    enum budget_level level;
+    size_t taken;    /* what it has been let through with */
+    size_t promised; /* of that, what is kept free for it and it has not yet asked for again */
+    bool refused;    /* invariant 6; with the following */
+    size_t wanted;   /* what would have been held with what was asked for */
+    size_t limit;    /* what it was held against */
+    size_t asked;    /* bytes that were asked for */
+};
+
+/* Who has taken more than BUDGET_SMALL asks as one that keeps. At most half of the limit is one guard's. */
+void budget_guard_init(struct budget_guard *guard, struct budget *budget, enum budget_kind kind,
+                       enum budget_level level);
+
+/* Asks for `bytes` more, which are allocated at once. Returns: false: refused, now or before. */
+bool budget_guard_take(struct budget_guard *guard, size_t bytes);
+
+/*
+ * Asks for `bytes` which will be allocated bit by bit: they are kept free of others. What is then taken is taken from them
+ * first. Returns: false: refused. Ensures: budget_guard_end() must follow.
+ */
+bool budget_guard_promise(struct budget_guard *guard, size_t bytes);
+
+/* Gives back what was promised and never taken. The guard refuses nothing from now on. */
+void budget_guard_end(struct budget_guard *guard);
+
+/*
+ * Says in Elasticsearch's words that there is no room: circuit_breaking_exception with bytes_wanted, bytes_limit, durability.
+ * `what` is asked for, such as "the reply of GET /_mget". Requires: guard->refused.
+ */
+void budget_problem(const struct budget_guard *guard, struct slice what, struct arena *arena,
+                    struct problem *ret_problem);
+
+#endif
