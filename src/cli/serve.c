@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/request/api.h"
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/stack.h"
 #include "cli/arguments.h"
@@ -38,9 +39,11 @@ struct serve_options {
     struct api_options api;
     struct http_options http;
     uint64_t grace_us;
+    size_t memory_bytes; /* 0: a quarter of what there is */
 };
 
 struct server {
+    struct budget budget; /* shared by all that clients make the server hold */
     struct store *store;
     struct core *core;
     struct journal *journal;
@@ -56,6 +59,7 @@ enum {
     OPTION_HOST_NAME,
     OPTION_CACHE,
     OPTION_WRITE_BUFFER,
+    OPTION_MEMORY,
     OPTION_MAX_BODY,
     OPTION_MAX_CONNECTIONS,
     OPTION_MAX_CONNECTIONS_PER_ADDRESS,
@@ -83,6 +87,9 @@ static const struct argp_option options[] = {
     {"cache", OPTION_CACHE, "SIZE", 0, "Memory for blocks of the store (64m)", 2},
     {"write-buffer", OPTION_WRITE_BUFFER, "SIZE", 0, "Memory for writes not yet in files (64m)", 2},
     {"reserve", OPTION_RESERVE, "SIZE", 0, "Refuse writes below this much free disk space (256m)", 2},
+    {"memory", OPTION_MEMORY, "SIZE", 0,
+     "For all that clients make the server hold: requests, replies, transactions, locks (a quarter of the machine's)",
+     3},
     {"max-body", OPTION_MAX_BODY, "SIZE", 0, "Of one request (100m)", 3},
     {"max-connections", OPTION_MAX_CONNECTIONS, "N", 0, "Open at once (16384)", 3},
     {"max-connections-per-address", OPTION_MAX_CONNECTIONS_PER_ADDRESS, "N", 0,
@@ -145,6 +152,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_CACHE: o->store.cache_bytes = arguments_size(state, "cache", text); break;
     case OPTION_WRITE_BUFFER: o->store.write_buffer_bytes = arguments_size(state, "write-buffer", text); break;
     case OPTION_RESERVE: o->journal.reserve_bytes = arguments_size(state, "reserve", text); break;
+    case OPTION_MEMORY:
+        o->memory_bytes = arguments_size(state, "memory", text);
+        if (o->memory_bytes < BUDGET_LIMIT_MIN)
+            arguments_error(state, "--memory: at least 32m");
+        break;
     case OPTION_MAX_BODY:
         o->http.body_bytes_max = arguments_size(state, "max-body", text);
         if (o->http.body_bytes_max == 0)
@@ -238,6 +250,35 @@ static void give_back_memory(void)
     struct mallinfo2 heap = mallinfo2();
     if (heap.fordblks > FREE_BYTES_KEPT)
         (void)malloc_trim(0);
+}
+
+/* What this process may have: the machine's memory, or less by the limit of a container. */
+static size_t memory_there(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    size_t bytes = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : (size_t)1 << 30;
+    char text[32] = "";
+    uint64_t limit;
+    FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
+    if (file == NULL)
+        return bytes;
+    if (fgets(text, sizeof text, file) != NULL) {
+        text[strcspn(text, "\n")] = '\0';
+        if (slice_to_u64(slice_from(text), &limit) && limit < bytes)
+            bytes = (size_t)limit;
+    }
+    (void)fclose(file);
+    return bytes;
+}
+
+/* The bodies of all requests together take half of it at most, so that large ones do not keep the rest out. */
+static void share_memory(struct server *server, struct serve_options *o)
+{
+    size_t bytes = o->memory_bytes != 0 ? o->memory_bytes : memory_there() / 4;
+    budget_init(&server->budget, bytes < BUDGET_LIMIT_MIN ? BUDGET_LIMIT_MIN : bytes);
+    o->http.budget = o->api.budget = &server->budget;
+    if (o->http.bodies_bytes_max > bytes / 2)
+        o->http.bodies_bytes_max = bytes / 2;
 }
 
 static int complain(int code, const char *what, char *reason)
@@ -415,6 +456,7 @@ static int serve(void *context)
     const struct serving *serving = context;
     struct serve_options *o = serving->options;
     struct server server = {0};
+    share_memory(&server, o);
     int r = server_open(&server, o);
     if (r == 0) {
         announce(&server, o->host);

@@ -112,6 +112,7 @@ int command_status(int argc, char **argv)
         show_table(&client, "Sessions", "/_cat/sessions?v");
         show_table(&client, "Transactions", "/_cat/transactions?v");
         show_locks(&client);
+        show_table(&client, "Memory", "/_cat/memory?v");
     }
     client_deinit(&client);
     return up ? 0 : 1;

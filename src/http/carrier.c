@@ -86,6 +86,7 @@ static void ops_stream_open(struct exchange *exchange)
     bool hung_up = atomic_load(&carrier->connection->hung_up);
     pthread_mutex_unlock(&carrier->lock);
     limit_silence(carrier, exchange->silence_ms);
+    exchange->response.guard = NULL; /* streams have a limit of their own */
     atomic_fetch_add_explicit(&carrier->http->streams, 1, memory_order_relaxed);
     answer(carrier, CARRIER_STREAMING);
     if (hung_up)
@@ -162,6 +163,7 @@ static void carrier_clear(struct carrier *carrier)
     intake_release(carrier);
     struct arena arena = carrier->exchange.arena;
     struct buf response = carrier->exchange.response;
+    response.guard = carrier->body.guard = NULL;
     if (arena.used > KEPT_BYTES_MAX)
         arena_deinit(&arena);
     else

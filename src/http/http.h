@@ -7,6 +7,7 @@
 
 #include "api/request/exchange.h"
 
+struct budget;
 struct http;
 
 /* Who answers. */
@@ -29,6 +30,7 @@ struct http_options {
     unsigned thread_count;   /* polling threads; 0: as many as there are processors */
     size_t body_bytes_max;   /* of one request, unpacked */
     size_t bodies_bytes_max; /* of all requests at one moment */
+    struct budget *budget;   /* of memory, outlives the server; NULL: no limit but these */
     size_t stream_bytes_max; /* written to a stream and not yet read by its client */
     unsigned connections_max;
     unsigned address_connections_max; /* of one address; 0: half of all, and any number of loopback's */

@@ -5,6 +5,7 @@
 #ifndef TL_HTTP_INTERNAL_H
 #define TL_HTTP_INTERNAL_H
 
+#include "base/budget.h"
 #include "base/list.h"
 #include "http/http.h"
 
@@ -74,6 +75,7 @@ struct carrier {
     struct buf body;
     size_t dropped; /* bytes of a refused body */
     size_t charged; /* bytes counted in http->body_bytes */
+    struct budget_guard memory; /* asked for the body */
     bool head_seen;
     bool handed_over;        /* the handler was called */
     bool last;               /* the connection is closed behind the answer */

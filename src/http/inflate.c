@@ -32,6 +32,8 @@ static int inflate_blocks(z_stream *stream, struct buf *to)
             return INFLATE_TOO_LARGE;
         size_t block = room < BLOCK_BYTES ? room : BLOCK_BYTES;
         stream->next_out = (unsigned char *)buf_reserve(to, block);
+        if (stream->next_out == NULL)
+            return INFLATE_TOO_LARGE; /* for the memory there is */
         stream->avail_out = (unsigned)block;
         int result = inflate(stream, Z_NO_FLUSH);
         to->len += block - stream->avail_out;

@@ -12,7 +12,7 @@
 #include <strings.h>
 
 enum {
-    BODY_RESERVE_MAX = 1024 * 1024,        /* taken in advance on the word of a Content-Length */
+    BODY_RESERVE_MAX = BUDGET_CHUNK,       /* taken in advance on the word of a Content-Length */
     DROPPED_BYTES_MAX = 1024 * 1024 * 512, /* of a refused body, before the connection is broken */
 };
 
@@ -86,6 +86,21 @@ static void check_encoding(struct carrier *carrier)
     carrier->refusal->status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
 }
 
+/* Bodies of less than a chunk are not asked for: what relieves a full server must get through. */
+static void guard_body(struct carrier *carrier)
+{
+    budget_guard_init(&carrier->memory, carrier->http->options.budget, BUDGET_BODIES, BUDGET_SERVE);
+    carrier->body.guard = &carrier->memory;
+}
+
+static void refuse_memory(struct carrier *carrier)
+{
+    struct exchange *exchange = &carrier->exchange;
+    struct slice what = arena_printf(&exchange->arena, "the body of %.*s %.*s", SLICE_ARG(exchange->method_name),
+                                     (int)(exchange->path.len < 100 ? exchange->path.len : 100), exchange->path.data);
+    budget_problem(&carrier->memory, what, &exchange->arena, refusal(carrier));
+}
+
 bool intake_head(struct carrier *carrier, const char *method)
 {
     struct exchange *exchange = &carrier->exchange;
@@ -93,6 +108,7 @@ bool intake_head(struct carrier *carrier, const char *method)
     exchange->method = method_of(exchange->method_name);
     if (packed(carrier))
         check_encoding(carrier);
+    guard_body(carrier);
     uint64_t length;
     const char *text = header(carrier, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (text == NULL || !slice_to_u64(slice_from(text), &length) || length == 0)
@@ -139,6 +155,8 @@ bool intake_body(struct carrier *carrier, struct slice bytes)
             refuse_too_large(carrier);
         else if (charge(carrier, bytes.len))
             buf_slice(&carrier->body, bytes);
+        if (carrier->body.overflow && carrier->refusal == NULL)
+            refuse_memory(carrier);
         if (carrier->refusal != NULL)
             intake_drop_body(carrier);
         return true;
@@ -150,6 +168,7 @@ bool intake_body(struct carrier *carrier, struct slice bytes)
 static void unpack(struct carrier *carrier)
 {
     struct buf plain = BUF_INIT(carrier->http->options.body_bytes_max + 1);
+    plain.guard = &carrier->memory;
     switch (inflate_whole(buf_view(&carrier->body), &plain)) {
     case 0:
         if (plain.len > carrier->http->options.body_bytes_max)
@@ -157,7 +176,12 @@ static void unpack(struct carrier *carrier)
         else
             (void)charge(carrier, plain.len);
         break;
-    case INFLATE_TOO_LARGE: refuse_too_large(carrier); break;
+    case INFLATE_TOO_LARGE:
+        if (carrier->memory.refused)
+            refuse_memory(carrier);
+        else
+            refuse_too_large(carrier);
+        break;
     default:
         problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_ILLEGAL_ARGUMENT,
                     "the body is not in the format that Content-Encoding says, or is cut off");
@@ -179,10 +203,14 @@ void intake_end(struct carrier *carrier)
         unpack(carrier);
     if (carrier->refusal == NULL && atomic_load_explicit(&carrier->http->refusing, memory_order_relaxed))
         intake_refuse_stopping(carrier);
+    if (carrier->refusal == NULL && carrier->body.len > 0) {
+        buf_byte(&carrier->body, '\0');
+        if (carrier->body.overflow)
+            refuse_memory(carrier);
+    }
     if (carrier->refusal != NULL)
         return;
     if (carrier->body.len > 0) {
-        buf_byte(&carrier->body, '\0');
         carrier->exchange.body = (struct slice){carrier->body.data, carrier->body.len - 1};
     }
 }

@@ -65,6 +65,10 @@ static void append_cause(struct buf *to, const struct problem *problem)
     buf_json_string(to, slice_from(problem_name(problem->type)));
     buf_lit(to, ",\"reason\":");
     buf_json_string(to, problem->reason);
+    if (problem->details.len > 0) {
+        buf_byte(to, ',');
+        buf_slice(to, problem->details);
+    }
 }
 
 /* Elasticsearch's envelope, for the few errors that no handler is asked about. */

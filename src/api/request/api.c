@@ -14,6 +14,7 @@
 #include "api/request/dialect.h"
 #include "api/request/handlers.h"
 #include "api/request/media.h"
+#include "api/request/memory.h"
 #include "api/request/own_path.h"
 #include "api/request/past.h"
 #include "api/request/problem_reply.h"
@@ -411,7 +412,7 @@ static int dispatch(struct request *request)
     request->route = match.route;
     if (match.form == FORM_TYPED)
         request->dialect = typed_dialect(request, &match);
-    if ((r = prepare(request, &match)) != 0)
+    if ((r = prepare(request, &match)) != 0 || (r = memory_admit(request)) != 0)
         return r;
     if (request->transaction.len > 0)
         request->query = journal_query_use(request->api->journal, request->transaction);

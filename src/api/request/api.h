@@ -6,6 +6,7 @@
 #define TL_API_API_H
 
 #include "api/request/exchange.h"
+#include "base/budget.h"
 #include "journal/journal.h"
 #include "script/script.h"
 
@@ -19,6 +20,7 @@ struct api_options {
     struct slice data_directory; /* for DATA/scripts; empty: no file scripts */
     size_t body_bytes_max;       /* for texts; src/http enforces it. Default 100 MiB */
     struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */
+    struct budget *budget;       /* of memory, outlives the api; NULL: no limit */
     unsigned worker_count;       /* threads for long reads (search, scroll, by-query), to API_WORKERS_MAX; default 2 */
 };
 

@@ -33,7 +33,7 @@ struct slice names_sorted(struct arena *arena, struct slice *names, size_t count
     struct slice text = SLICE_LIT("");
     qsort(names, count, sizeof *names, name_order);
     for (size_t i = 0; i < count; i++)
-        text = arena_printf(arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(names[i]));
+        text = arena_append(arena, text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(names[i]));
     return text;
 }
 
@@ -43,8 +43,8 @@ struct slice names_of_json(struct arena *arena, yyjson_val *value)
     size_t index, count;
     yyjson_val *item;
     yyjson_arr_foreach (value, index, count, item) {
-        all = all.data == NULL ? json_slice(item)
-                               : arena_printf(arena, "%.*s,%.*s", SLICE_ARG(all), SLICE_ARG(json_slice(item)));
+        all = all.data == NULL ? arena_copy(arena, json_slice(item))
+                               : arena_append(arena, all, ",%.*s", SLICE_ARG(json_slice(item)));
     }
     return all;
 }

@@ -4,6 +4,8 @@
  */
 #include "api/request/reply.h"
 
+#include "api/request/memory.h"
+#include "api/request/problem_reply.h"
 #include "api/request/yaml.h"
 #include "base/check.h"
 #include "json/filter.h"
@@ -67,17 +69,28 @@ void reply_shards(struct json_writer *writer, unsigned total, unsigned successfu
 static void replace_response(struct request *request, struct buf *text)
 {
     struct buf *response = &request->exchange->response;
-    buf_clear(response);
-    buf_slice(response, buf_view(text));
-    buf_deinit(text);
+    buf_deinit(response);
+    *response = *text;
+}
+
+/* A text to put there: it asks for memory as the response does. */
+static struct buf new_text(struct request *request)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    text.guard = request->exchange->response.guard;
+    return text;
 }
 
 static yyjson_val *parse_response(struct request *request)
 {
     struct json_doc doc;
-    if (json_parse_stored(request->arena, buf_view(&request->exchange->response), &doc) != 0)
+    struct slice text = buf_view(&request->exchange->response);
+    if (text.len > BUDGET_CHUNK && !budget_guard_take(&request->memory, memory_of_json(text)))
         return NULL;
-    return doc.root;
+    struct budget_guard *guard = tl_steal(request->arena->guard); /* it has been asked */
+    int r = json_parse_stored(request->arena, text, &doc);
+    request->arena->guard = guard;
+    return r == 0 ? doc.root : NULL;
 }
 
 static size_t split_patterns(struct slice list, struct slice *patterns, size_t max)
@@ -99,7 +112,7 @@ static void apply_filter_path(struct request *request)
     yyjson_val *root = count > 0 ? parse_response(request) : NULL;
     if (root == NULL)
         return;
-    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct buf text = new_text(request);
     json_filter_path(&text, root, patterns, count, request->dialect);
     replace_response(request, &text);
 }
@@ -109,7 +122,7 @@ static void apply_layout(struct request *request)
     yyjson_val *root = parse_response(request);
     if (root == NULL)
         return;
-    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct buf text = new_text(request);
     if (request->form.yaml) {
         yaml_write(&text, root, request->dialect);
     } else {
@@ -130,13 +143,31 @@ static void apply_content_type(struct request *request)
         exchange->content_type = "application/vnd.elasticsearch+json;compatible-with=8";
 }
 
+static void apply_form(struct request *request)
+{
+    if (request->form.bare || request->exchange->response.len == 0)
+        return;
+    if (request->form.filter_path.len > 0)
+        apply_filter_path(request);
+    if (request->form.pretty || request->form.yaml)
+        apply_layout(request);
+}
+
+/* There is no room for the response, or for its form: that is said in its place. */
+static void tell_refused(struct request *request)
+{
+    (void)memory_refuse(request);
+    memory_committed(request);
+    buf_deinit(&request->exchange->response);
+    problem_reply(request, &request->problem);
+    apply_form(request);
+}
+
 void reply_finish(struct request *request)
 {
-    if (!request->form.bare && request->exchange->response.len > 0) {
-        if (request->form.filter_path.len > 0)
-            apply_filter_path(request);
-        if (request->form.pretty || request->form.yaml)
-            apply_layout(request);
-    }
+    if (!memory_refused(request))
+        apply_form(request);
+    if (memory_refused(request))
+        tell_refused(request);
     apply_content_type(request);
 }

@@ -10,6 +10,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/instant.h"
+#include "api/request/memory.h"
 #include "api/request/past.h"
 #include "api/request/problem_reply.h"
 #include "api/request/reply.h"
@@ -378,8 +379,18 @@ static bool changes_the_past(const struct request *request)
            (request->dialect != DIALECT_5 && request_param(request, "timestamp").data != NULL);
 }
 
+/* Whether it leaves everything as it is, but for locks that its transaction or session gives back. */
+static bool only_reads(const struct command *command)
+{
+    return command->type == COMMAND_TXN_LOCK || command->type == COMMAND_STATUS;
+}
+
 static int submit(struct request *request, struct command *command, struct submission how)
 {
+    if (memory_refused(request)) {
+        command_free(command);
+        return memory_refuse(request);
+    }
     if (changes_the_past(request)) {
         command_free(command);
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
@@ -387,6 +398,8 @@ static int submit(struct request *request, struct command *command, struct submi
     }
     if (command_is(command->type, COMMAND_CHANGES_INDEX))
         fill_change(request, command);
+    if (!only_reads(command))
+        memory_committed(request);
     struct submission *submission = arena_alloc(&command->arena, sizeof *submission);
     *submission = how;
     command->context = submission;
@@ -440,6 +453,7 @@ static void request_release(struct request *request)
     request->pinned = false;
     if (request->query != NULL)
         journal_query_leave(request->api->journal, tl_steal(request->query));
+    memory_committed(request);
 }
 
 void request_end_stream(struct request *request)

@@ -11,6 +11,7 @@
 #include "api/request/api.h"
 #include "api/request/params.h"
 #include "api/request/route.h"
+#include "base/budget.h"
 #include "base/list.h"
 #include "json/json.h"
 #include "store/view.h"
@@ -51,6 +52,7 @@ struct request {
     bool gated;               /* it is at the gate or has passed it */
 
     struct problem problem; /* with REQUEST_REFUSED */
+    struct budget_guard memory; /* what it may take; memory.h */
     /*
      * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have the transport as their
      * root cause. NULL: it runs where the request came in. Static.

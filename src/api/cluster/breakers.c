@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _nodes/stats/breaker and _cat/memory: the budget of memory as people see it.
+ *
+ * Elasticsearch's names stand where they mean the same: `parent` is the budget itself, with what is really held; the others say
+ * who holds how much of it, as far as that is counted, against what one request may take.
+ */
+#include "api/request/cat_table.h"
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/names.h"
+#include "base/alloc.h"
+
+#define COUNT_OF(list) (sizeof(list) / sizeof *(list))
+
+struct breaker {
+    const char *name;
+    size_t limit;
+    size_t used;
+    uint64_t tripped;
+};
+
+enum { BREAKER_COUNT = BUDGET_KIND_COUNT + 1 }; /* the last is the parent */
+
+static void breakers_read(const struct request *request, struct breaker ret_breakers[static BREAKER_COUNT])
+{
+    struct budget *budget = request->api->options.budget;
+    uint64_t all = 0;
+    for (int kind = 0; kind < BUDGET_KIND_COUNT; kind++) {
+        uint64_t tripped = budget == NULL ? 0 : atomic_load_explicit(&budget->refusals[kind], memory_order_relaxed);
+        ret_breakers[kind] =
+            (struct breaker){budget_kind_name((enum budget_kind)kind), budget == NULL ? 0 : budget->limit,
+                             budget_tallied((enum budget_kind)kind), tripped};
+        all += tripped;
+    }
+    ret_breakers[BUDGET_KIND_COUNT] = (struct breaker){"parent", budget == NULL ? 0 : budget->limit,
+                                                       budget == NULL ? mem_used() : budget_used(budget), all};
+}
+
+static void write_size(struct json_writer *writer, struct arena *arena, const char *name, size_t bytes)
+{
+    json_key_slice(writer, arena_printf(arena, "%s_size_in_bytes", name));
+    json_u64(writer, bytes);
+    json_key_slice(writer, arena_printf(arena, "%s_size", name));
+    json_string(writer, budget_human_size(arena, bytes));
+}
+
+static void write_breakers(struct request *request, struct json_writer *writer)
+{
+    struct breaker breakers[BREAKER_COUNT];
+    breakers_read(request, breakers);
+    json_key(writer, "breakers");
+    json_begin(writer, '{');
+    for (size_t i = 0; i < BREAKER_COUNT; i++) {
+        json_key(writer, breakers[i].name);
+        json_begin(writer, '{');
+        write_size(writer, request->arena, "limit", breakers[i].limit);
+        write_size(writer, request->arena, "estimated", breakers[i].used);
+        json_key(writer, "overhead");
+        json_double(writer, 1.0);
+        json_key(writer, "tripped");
+        json_u64(writer, breakers[i].tripped);
+        json_end(writer, '}');
+    }
+    json_end(writer, '}');
+}
+
+/* The others would be made up. */
+static int check_metrics(struct request *request)
+{
+    struct slice rest = request_part(request, PART_METRIC);
+    while (rest.len > 0) {
+        size_t len = slice_find_byte(rest, ',');
+        struct slice name = slice_make(rest.data, len);
+        if (!slice_is(name, "breaker") && !slice_is(name, "_all"))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "request [%.*s] contains the metric [%.*s], of which this server has none; there is "
+                                  "[breaker]",
+                                  SLICE_ARG(request->exchange->path), SLICE_ARG(name));
+        rest = slice_from_offset(rest, len + 1);
+    }
+    return 0;
+}
+
+int handle_nodes_stats(struct request *request)
+{
+    struct json_writer writer;
+    int64_t ignored = 0;
+    int r = request_time(request, "timeout", &ignored);
+    if (r != 0 || (r = request_accept(request)) != 0 || (r = check_metrics(request)) != 0)
+        return r;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "_nodes");
+    json_raw(&writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "nodes");
+    json_begin(&writer, '{');
+    json_key(&writer, API_NODE_ID);
+    json_begin(&writer, '{');
+    json_key(&writer, "timestamp");
+    json_u64(&writer, journal_stable(request->api->journal) / 1000);
+    json_key(&writer, "name");
+    json_string(&writer, request->api->options.node_name);
+    write_breakers(request, &writer);
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
+static const struct cat_column memory_columns[] = {
+    {"kind", "k", "who holds it; parent: the process as a whole", false, false},
+    {"used", "u", "memory that is held", true, false},
+    {"limit", "l", "of all together (--memory)", true, false},
+    {"tripped", "t", "how often something was refused since the start", true, false},
+};
+
+int handle_cat_memory(struct request *request)
+{
+    struct cat_table table;
+    struct breaker breakers[BREAKER_COUNT];
+    int r = cat_table_begin(request, memory_columns, COUNT_OF(memory_columns));
+    if (r != 0)
+        return r;
+    breakers_read(request, breakers);
+    cat_table_init(&table, memory_columns, COUNT_OF(memory_columns));
+    for (size_t i = 0; i < BREAKER_COUNT; i++) {
+        struct cat_cell *row = cat_table_row(&table, request->arena);
+        row[0] = cat_text(slice_from(breakers[i].name));
+        row[1] = cat_bytes((int64_t)breakers[i].used);
+        row[2] = cat_bytes((int64_t)breakers[i].limit);
+        row[3] = cat_number((int64_t)breakers[i].tripped);
+    }
+    return cat_table_reply(request, &table);
+}

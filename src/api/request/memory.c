@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request's part in the budget of memory; see memory.h. */
+#include "api/request/memory.h"
+
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "base/check.h"
+
+enum {
+    VALUE_BYTES = 24, /* of a value in a tree, with room to grow */
+    ENTRY_BYTES = 64, /* of what a document's value leads to: an index entry, on its way to the store */
+    PATH_SHOWN_MAX = 100,
+};
+
+/* Short answers, and what ends things: served as long as there is anything left. */
+static bool relieves(request_handler *handler)
+{
+    static request_handler *const handlers[] = {
+        handle_unlock,       handle_session_close, handle_session_keepalive, handle_txn_commit,
+        handle_txn_rollback, handle_scroll_clear,  handle_pit_close,         handle_task_cancel,
+        handle_info,         handle_timestamp,     handle_cluster_health,    handle_cat_health,
+        handle_nodes,        handle_index_delete,  handle_index_clear_cache, handle_nodes_stats,
+        handle_cat_memory,
+    };
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
+        if (handlers[i] == handler)
+            return true;
+    return false;
+}
+
+/* What stays in memory when the request has been answered, or while it waits. */
+static bool keeps(const struct request *request)
+{
+    static request_handler *const handlers[] = {
+        handle_lock,    handle_session_open,    handle_txn_begin,       handle_pit_open,
+        handle_reindex, handle_delete_by_query, handle_update_by_query, handle_delete_by_query_old,
+    };
+    if (request->transaction.len > 0 || request_param(request, "scroll").data != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
+        if (handlers[i] == request->route->handler)
+            return true;
+    return false;
+}
+
+static enum budget_level memory_level(const struct request *request)
+{
+    if (relieves(request->route->handler))
+        return BUDGET_RELIEVE;
+    return keeps(request) ? BUDGET_KEEP : BUDGET_SERVE;
+}
+
+/* A loop that compilers turn into one over vectors: bodies are large. */
+static size_t count_values(struct slice text)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        found += (size_t)((c == ',') | (c == ':') | ((c | 0x20) == '{'));
+    }
+    return found + 1;
+}
+
+size_t memory_of_json(struct slice text)
+{
+    return text.len + count_values(text) * VALUE_BYTES;
+}
+
+/* What becomes of the body beside itself. Small ones are not worth the look. */
+static size_t cost_of_body(const struct request *request)
+{
+    struct slice body = request->exchange->body;
+    if (body.len < BUDGET_CHUNK)
+        return 0;
+    /* What a transaction holds is there several times while it is put there. */
+    return body.len * (request->transaction.len > 0 ? 3 : 1) + count_values(body) * (VALUE_BYTES + ENTRY_BYTES);
+}
+
+int memory_admit(struct request *request)
+{
+    struct budget *budget = request->api->options.budget;
+    if (budget == NULL)
+        return 0;
+    struct budget_guard *guard = &request->memory;
+    budget_guard_init(guard, budget, BUDGET_REQUESTS, memory_level(request));
+    request->arena->guard = request->exchange->response.guard = guard;
+    size_t cost = cost_of_body(request);
+    if (cost == 0)
+        return budget_guard_take(guard, 0) ? 0 : memory_refuse(request);
+    return budget_guard_promise(guard, cost) ? 0 : memory_refuse(request);
+}
+
+int memory_take(struct request *request, size_t bytes)
+{
+    return budget_guard_take(&request->memory, bytes) ? 0 : memory_refuse(request);
+}
+
+int memory_refuse(struct request *request)
+{
+    struct slice path = request->exchange->path;
+    struct slice what = arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),
+                                     (int)(path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX), path.data,
+                                     path.len > PATH_SHOWN_MAX ? "..." : "");
+    budget_problem(&request->memory, what, request->arena, &request->problem);
+    return REQUEST_REFUSED;
+}
+
+void memory_committed(struct request *request)
+{
+    budget_guard_end(&request->memory);
+    request->arena->guard = request->exchange->response.guard = NULL;
+}

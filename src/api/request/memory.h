@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request's part in the budget of memory (base/budget.h).
+ *
+ * Admission: when its route is known a request asks for what its body will take when it has been parsed. What is kept beyond
+ * the request (locks, sessions, scrolls, writes of transactions, tasks) is refused first, what gives memory back or shows how
+ * things are never, as long as it is small; memory_level() says which is which.
+ *
+ * Growth: the request's arena and its response ask for each chunk. When they are refused the work goes on until somebody looks
+ * (memory_refused()), and the request is answered with 429 whatever has come of it: by request_submit() before a command is
+ * submitted, else by reply_finish(). A request that has changed something is answered as it is: from the submission of a command
+ * that changes anything its reply is not asked for any more (memory_committed()), so its size is asked for before.
+ */
+#ifndef TL_API_MEMORY_H
+#define TL_API_MEMORY_H
+
+#include "api/request/request.h"
+
+/* Lets the request in. Requires: request->route is set. Returns: 0; REQUEST_REFUSED. */
+int memory_admit(struct request *request) TL_MUST_USE;
+
+/* Asks for `bytes` that are about to be taken. Returns: 0; REQUEST_REFUSED. */
+int memory_take(struct request *request, size_t bytes) TL_MUST_USE;
+
+/* Whether it takes more than it may: for loops over what a client sent or asked for, which then end. */
+static inline bool memory_refused(const struct request *request)
+{
+    return request->memory.refused;
+}
+
+/* Sets request->problem. Requires: memory_refused(). Returns: REQUEST_REFUSED. */
+int memory_refuse(struct request *request);
+
+/* What the request does cannot be taken back, or it is over: nothing is asked for any more, and nothing kept free. */
+void memory_committed(struct request *request);
+
+/* What a text of JSON takes as a tree, at most: yyjson keeps 16 bytes for each value and name, and grows by halves. */
+size_t memory_of_json(struct slice text);
+
+#endif

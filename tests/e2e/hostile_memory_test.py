@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that try to make the server hold more memory than it may.
+
+One server runs under --memory 64m. Each case asks for far more than that, in one of the ways in which servers are brought down.
+Meanwhile somebody else reads GET / and puts a document: he must be served, in time. Afterwards the most that the process has
+held is within the budget and what it needs besides, nobody's data has changed, and the server is as usable as before.
+"""
+import concurrent.futures
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+
+MEGABYTE = 1 << 20
+BUDGET = 64 * MEGABYTE
+# The store's caches and memory tables, code, stacks, connections, and what the allocator has not given back.
+BESIDES = 140 * MEGABYTE
+# Short by far of what a case would take if nobody watched, and long enough for a busy machine.
+PATIENCE = 5.0
+
+
+def sanitized():
+    with open(PROGRAM, "rb") as program:
+        return b"__tsan_init" in (bytes_ := program.read()) or b"__asan_init" in bytes_
+
+
+SANITIZED = sanitized()
+
+
+class Bystander(threading.Thread):
+    """Somebody with nothing to do with it all."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.done, self.slowest, self.failures, self.served = server, threading.Event(), 0.0, [], 0
+
+    def run(self):
+        connection = self.server.connect()
+        while not self.done.is_set():
+            for method, path, body in (("GET", "/", None), ("PUT", "/others/_doc/put", {"n": self.served})):
+                before = time.monotonic()
+                try:
+                    response = self.server.request(method, path, body, connection=connection)
+                    if response.status not in (200, 201):
+                        self.failures.append((path, response.status, response.body[:300]))
+                except OSError as error:
+                    self.failures.append((path, repr(error)))
+                self.slowest = max(self.slowest, time.monotonic() - before)
+                self.served += 1
+            self.done.wait(0.02)
+        connection.close()
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--memory", "64m", "--cache", "8m", "--write-buffer", "16m").start()
+        cls.server.must("PUT", "/others/_doc/kept", {"a": [1, 2, 3]})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def status(self, name):
+        with open("/proc/%d/status" % self.server.process.pid, encoding="ascii") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name + ":"))
+
+    def setUp(self):
+        self.sockets = []
+        with open("/proc/%d/clear_refs" % self.server.process.pid, "w", encoding="ascii") as refs:
+            refs.write("5")  # the peak is counted from here on
+        self.bystander = Bystander(self.server)
+        self.bystander.start()
+
+    def tearDown(self):
+        self.bystander.done.set()
+        self.bystander.join()
+        for one in self.sockets:
+            one.close()
+        self.assertEqual(self.bystander.failures[:3], [], "others were not served")
+        self.assertGreater(self.bystander.served, 0)
+        self.assertLess(self.bystander.slowest, PATIENCE * (4 if SANITIZED else 1), "others were held up")
+        if not SANITIZED:
+            self.assertLess(self.status("VmHWM"), BUDGET + BESIDES, "it held more than it may")
+        self.assertEqual(self.server.must("GET", "/others/_doc/kept")["_source"], {"a": [1, 2, 3]})
+        for session in self.server.must("GET", "/_session")["sessions"]:
+            self.server.must("DELETE", "/_session/" + session["session"])
+        for transaction in self.server.must("GET", "/_transaction")["transactions"]:
+            self.server.must("POST", "/_transaction/%s/_rollback" % transaction["transaction"])
+        self.server.ask("DELETE", "/_search/scroll/_all")
+
+    def refused(self, reply, says=None):
+        """Asserts that a reply is the breaker's. Returns: the error."""
+        status, body = reply
+        self.assertEqual(status, 429, str(body)[:500])
+        error = body["error"]
+        self.assertEqual(error["type"], "circuit_breaking_exception", error)
+        self.assertEqual(error["root_cause"][0]["type"], "circuit_breaking_exception")
+        self.assertGreater(error["bytes_wanted"], error["bytes_limit"])
+        self.assertIn(error["durability"], ("TRANSIENT", "PERMANENT"))
+        if says:
+            self.assertIn(says, error["reason"])
+        return error
+
+    def ask_many(self, requests, threads=8):
+        """Asks on several connections at once. Returns: the replies as (status, first bytes)."""
+        local = threading.local()
+        connections = []
+
+        def one(request):
+            if not hasattr(local, "connection"):
+                local.connection = self.server.connect()
+                connections.append(local.connection)
+            response = self.server.request(*request, connection=local.connection)
+            return response.status, response.body[:1000]
+
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(one, requests))
+        for connection in connections:
+            connection.close()
+        return found
+
+
+class Bodies(Case):
+    """What comes in."""
+
+    def test_numbers(self):
+        """A body of numbers takes twelve times its length as a tree."""
+        body = '{"a":[' + "1," * (10 * MEGABYTE) + "1]}"
+        self.refused(self.server.ask("PUT", "/fs/_doc/numbers", body), "PUT /fs/_doc/numbers")
+        self.refused(self.server.ask("POST", "/fs/_search", '{"query":{"terms":{"a":[' + "1," * (10 * MEGABYTE) + "1]}}}"))
+        self.refused(self.server.ask("POST", "/_bulk", '{"index":{"_index":"fs"}}\n' + body + "\n"))
+        self.assertEqual(self.server.ask("GET", "/fs/_doc/numbers")[0], 404)
+
+    def test_many_at_once(self):
+        body = b'{"a":["' + b"x" * (12 * MEGABYTE) + b'"]}'
+        found = self.ask_many([("POST", "/absent/_validate/query", body)] * 24, 24)
+        self.assertEqual({status for status, _ in found} - {400, 429, 404}, set(), found[:3])
+
+    def test_errors_of_many_items(self):
+        """Each item has an error of its own, told in one text."""
+        for path, body in (("/_mget", '{"docs":[' + "{}," * 60000 + "{}]}"),
+                           ("/_bulk", '{"index":{}}\n{}\n' * 60000)):
+            status, reply = self.server.ask("POST", path, body)
+            self.assertIn(status, (400, 429), reply)
+            self.assertLess(len(json.dumps(reply)), 30 * MEGABYTE)
+
+    def test_many_names(self):
+        names = ["name-%d" % i for i in range(60000)]
+        status, reply = self.server.ask("POST", "/_reindex", {"source": {"index": names}, "dest": {"index": "x"}})
+        self.assertIn(status, (400, 404, 429), reply)
+        actions = [{"remove": {"indices": names, "aliases": names[:10]}}]
+        status, reply = self.server.ask("POST", "/_aliases", {"actions": actions})
+        self.assertIn(status, (400, 404, 429), reply)
+
+
+class Replies(Case):
+    """What goes out."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for i in range(8):
+            cls.server.must("PUT", "/big/_doc/%d" % i, {"text": "x" * MEGABYTE})
+
+    def test_mget(self):
+        error = self.refused(self.server.ask("POST", "/big/_mget", {"ids": ["1"] * 20000}), "_mget")
+        self.assertEqual(error["durability"], "PERMANENT", "no use in trying again")
+
+    def test_search(self):
+        multi = "".join('{"index":"big"}\n{"size":8}\n' for _ in range(100))
+        self.refused(self.server.ask("POST", "/_msearch", multi), "_msearch")
+
+    def test_pretty(self):
+        self.server.must("PUT", "/deep/_doc/1", '{"a":' + "[" * 900 + ",".join(["1"] * 60000) + "]" * 900 + "}")
+        self.refused(self.server.ask("GET", "/deep/_doc/1?pretty"), "GET /deep/_doc/1")
+        self.assertEqual(self.server.ask("GET", "/deep/_doc/1?filter_path=_id")[1], {"_id": "1"})
+
+    def test_readers_that_do_not_read(self):
+        request = b"POST /big/_mget HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        body = json.dumps({"ids": ["1", "2", "3", "4"]}).encode()
+        for _ in range(60):
+            one = socket.create_connection(("127.0.0.1", self.server.port), 10)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.sendall(request % (len(body), body))
+            self.sockets.append(one)
+        time.sleep(0.5)
+        self.refused(self.server.ask("POST", "/big/_mget", body), "_mget")
+        self.server.must("GET", "/_cluster/health")
+
+    def test_shards(self):
+        for i in range(40):
+            self.server.must("PUT", "/shards-%d" % i, {"settings": {"number_of_shards": 1024}})
+        paths = ["/_cat/shards?v&format=json", "/_cat/shards?v&bytes=b", "/_stats?level=shards", "/_cluster/state"]
+        for status, reply in self.ask_many([("GET", path) for path in paths]):
+            self.assertIn(status, (200, 429), reply)
+        self.server.must("DELETE", "/shards-*")
+
+
+class Kept(Case):
+    """What stays when the request is over."""
+
+    def test_transactions(self):
+        transactions, refused = [], 0
+        document = json.dumps({"text": "x" * (2 * MEGABYTE)})
+        for _ in range(10):
+            transactions.append(self.server.must("POST", "/_transaction")["transaction"])
+            transaction = transactions[-1]
+            for i in range(6):
+                reply = self.server.ask("PUT", "/fs/_doc/%d-%d?transaction=%s" % (len(transactions), i, transaction), document)
+                if reply[0] == 429:
+                    self.refused(reply)
+                    refused += 1
+                    break
+            if refused:
+                break
+        self.assertGreater(refused, 0)
+        # A full server is relieved by those who filled it.
+        for transaction in set(transactions[1:]):
+            self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        self.server.must("POST", "/_transaction/%s/_commit" % transactions[0])
+        self.server.must("PUT", "/fs/_doc/0", document)
+
+    def test_lock_paths(self):
+        self.server.must("PUT", "/tree", {"mappings": {"properties": {"path": {"type": "path"}}}})
+        session = self.server.must("POST", "/_session")["session"]
+        found = []
+        for i in range(300):
+            path = "/%d" % i + "/d" * 4000
+            found.append(self.server.ask("POST", "/_lock", {"session": session, "locks": [{"index": "tree", "path": path, "mode": "exclusive"}]}))
+            if found[-1][0] == 429:
+                break
+        self.refused(found[-1], "POST /_lock")
+        self.assertGreater(len(found), 10, "a few are fine")
+        self.server.must("POST", "/_session/%s/_keepalive" % session)
+        self.server.must("POST", "/_unlock", {"session": session, "locks": [{"index": "tree", "path": "/0" + "/d" * 4000}]})
+        self.server.must("DELETE", "/_session/" + session)
+        self.server.must("POST", "/_lock", {"session": self.server.must("POST", "/_session")["session"],
+                                            "locks": [{"index": "tree", "path": "/a", "mode": "exclusive"}]})
+
+    def test_scrolls(self):
+        self.server.must("PUT", "/some/_doc/1", {"a": 1})
+        self.server.must("PUT", "/some/_doc/2", {"a": 1})
+        body = json.dumps({"size": 1, "query": {"terms": {"b": ["x" * 100] * 20000}}})
+        found = []
+        while len(found) < 60 and (not found or found[-1][0] == 200):
+            found.append(self.server.ask("POST", "/some/_search?scroll=1m", body))
+        self.refused(found[-1])
+        for status, reply in found:
+            if status == 200:
+                self.server.must("DELETE", "/_search/scroll", {"scroll_id": reply["_scroll_id"]})
+        self.assertEqual(self.server.ask("POST", "/some/_search?scroll=1m", body)[0], 200)
+
+    def test_actions(self):
+        actions = [{"index": {"_index": "fs", "_id": "a"}}, {"text": "x" * 1000000}]
+        for _ in range(100):
+            reply = self.server.ask("POST", "/_session", {"ttl": "10m", "on_expire": actions})
+            if reply[0] != 201:
+                break
+        self.refused(reply, "POST /_session")
+
+    def test_scripts(self):
+        """Compiled scripts are kept; a class of many ranges is large."""
+        self.server.must("PUT", "/some/_doc/1", {"a": 1})
+        ranges = "".join("%s-%s" % (chr(0x4000 + 2 * k), chr(0x4001 + 2 * k)) for k in range(20000))
+        for i in range(8):
+            status, reply = self.server.ask("POST", "/some/_update/1", {"script": {
+                "lang": "painless", "source": "ctx._source.m = /[%s]%d/.matcher('x').matches()" % (ranges, i)}})
+            self.assertIn(status, (200, 400, 429), reply)
+
+    def test_reindex(self):
+        for i in range(20):
+            self.server.must("PUT", "/source/_doc/%d" % i, {"text": "%03d" % i + "x" * (2 * MEGABYTE)})
+        reply = self.server.must("POST", "/_reindex?refresh", {"source": {"index": "source"}, "dest": {"index": "copy"}})
+        self.assertEqual((reply["created"], reply["failures"]), (20, []))
+        self.server.must("DELETE", "/source,copy")
+
+    def test_path_hierarchy(self):
+        self.server.must("PUT", "/long", {
+            "settings": {"analysis": {"analyzer": {"p": {"tokenizer": "p"}}, "tokenizer": {"p": {
+                "type": "path_hierarchy", "reverse": True, "replacement": "-"}}}},
+            "mappings": {"properties": {"path": {"type": "text", "analyzer": "p"}}}})
+        status, reply = self.server.ask("PUT", "/long/_doc/1", {"path": "/d" * MEGABYTE})
+        self.assertIn(status, (201, 400, 429), reply)
+        status, reply = self.server.ask("POST", "/long/_search", {"query": {"match": {"path": "/d/d"}}})
+        self.assertIn(status, (200, 400, 429), reply)
+
+
+class Seen(Case):
+    """Who looks sees what is there."""
+
+    def test_breakers(self):
+        found = next(iter(self.server.must("GET", "/_nodes/stats/breaker")["nodes"].values()))["breakers"]
+        parent = found["parent"]
+        self.assertEqual(parent["limit_size_in_bytes"], BUDGET)
+        self.assertEqual(parent["limit_size"], "64mb")
+        self.assertGreater(parent["estimated_size_in_bytes"], 0)
+        for name, breaker in found.items():
+            self.assertEqual(set(breaker), {"limit_size_in_bytes", "limit_size", "estimated_size_in_bytes", "estimated_size",
+                                            "overhead", "tripped"}, name)
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        self.server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"text": "x" * MEGABYTE})
+        found = next(iter(self.server.must("GET", "/_nodes/stats/breaker")["nodes"].values()))["breakers"]
+        self.assertGreater(found["transactions"]["estimated_size_in_bytes"], MEGABYTE)
+        tripped = found["parent"]["tripped"]
+        self.refused(self.server.ask("PUT", "/fs/_doc/numbers", '{"a":[' + "1," * (10 * MEGABYTE) + "1]}"))
+        found = next(iter(self.server.must("GET", "/_nodes/stats/breaker")["nodes"].values()))["breakers"]
+        self.assertGreater(found["parent"]["tripped"], tripped)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
