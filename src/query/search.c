@@ -9,6 +9,7 @@
  */
 #include "query/search.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 #include "mapping/entry.h"
 #include "mapping/shard.h"
@@ -193,10 +194,11 @@ void search_result_deinit(struct search_result *result)
     buf_deinit(&result->aggregations);
 }
 
-static void result_init(struct search_result *result)
+static void result_init(const struct search_context *context, struct search_result *result)
 {
     *result = (struct search_result){.hits = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX),
                                      .aggregations = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX)};
+    result->hits.guard = result->aggregations.guard = context->memory;
 }
 
 /* --- Totals ------------------------------------------------------------------------------------------------------- */
@@ -258,6 +260,13 @@ static bool out_of_time(struct search *search)
     return search->result->timed_out;
 }
 
+/* The response has become larger than there is room for: the rest is not worth finding. */
+static bool is_too_large(const struct search *search)
+{
+    const struct budget_guard *memory = search->context->memory;
+    return search->result->hits.overflow || (memory != NULL && memory->refused);
+}
+
 /* How the account of a search ends it: what it found in this document may be wrong. */
 static int account_outcome(const struct search *search)
 {
@@ -301,6 +310,10 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
     *ret_error = 0;
     if (out_of_time(search))
         return STEP_STOP;
+    if (is_too_large(search)) {
+        *ret_error = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+        return STEP_STOP;
+    }
     (void)account_take(&search->account, reading_steps(subject));
     bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
                  in_slice(search->request, part) && matcher_match(part->matcher, subject, ret_score);
@@ -422,6 +435,8 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
     struct doc doc;
     uint16_t type;
     struct slice id;
+    if (is_too_large(search))
+        return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     if (!entry_document_key_parse(hit->key, &type, &id))
         return TL_ERR_CORRUPT;
     int r = doc_get_key(search->context->view, part->index->number, hit->key, &doc);
@@ -510,6 +525,11 @@ static void remember(struct stream *stream, const struct subject *subject)
     buf_slice(&stream->key, slice_from_offset(doc_key(bytes, 0, subject->type, subject->id), 4));
 }
 
+static bool is_enough(const struct search *search)
+{
+    return search->context->enough != NULL && *search->context->enough;
+}
+
 static int stream_hit(struct search *search, struct stream *stream, struct part *part, float score)
 {
     if (stream->count_rest)
@@ -528,8 +548,11 @@ static int stream_hit(struct search *search, struct stream *stream, struct part 
     stream->want--;
     struct sort_value value = {.kind = SORT_I64, .i64 = (int64_t)search->ordinal++};
     bool sorted = search->request->sort_count > 0;
-    return stream->emit(stream->user, part, sorted && !search->request->track_scores ? NULL : &score,
-                        sorted ? &value : NULL);
+    int r = stream->emit(stream->user, part, sorted && !search->request->track_scores ? NULL : &score,
+                         sorted ? &value : NULL);
+    if (is_enough(search))
+        stream->want = 0;
+    return r;
 }
 
 static bool stream_full(const struct search *search, const struct stream *stream)
@@ -711,7 +734,7 @@ int search_run(const struct search_context *context, const struct search_request
 {
     struct search search = {.context = context, .request = request, .result = ret_result, .problem = ret_problem};
     size_t from = request->from > 0 ? (size_t)request->from : 0, size = page_size(request);
-    result_init(ret_result);
+    result_init(context, ret_result);
     search.count_to = count_to(context, request, false);
     int r = check_window(&search, from, size);
     if (r == 0)
@@ -858,7 +881,7 @@ static int next_collecting(struct search *search, struct search_cursor *cursor, 
             continue;
         }
         r = emit_kept(search, cursor->kept.items[cursor->position++], emit, user);
-        size--;
+        size = is_enough(search) ? 0 : size - 1;
     }
     search->result->total = cursor->total;
     return r;
@@ -892,7 +915,7 @@ static int next_page(const struct search_context *context, const struct search_r
 int search_next(const struct search_context *context, const struct search_request *request,
                 struct search_cursor *cursor, struct search_result *ret_result, struct problem *ret_problem)
 {
-    result_init(ret_result);
+    result_init(context, ret_result);
     return next_page(context, request, cursor, emit_json, ret_result, ret_result, ret_problem);
 }
 
@@ -927,6 +950,6 @@ int search_next_each(const struct search_context *context, const struct search_r
                      struct problem *ret_problem)
 {
     struct visitor visitor = {visit, user, ret_result};
-    result_init(ret_result);
+    result_init(context, ret_result);
     return next_page(context, request, cursor, emit_visit, &visitor, ret_result, ret_problem);
 }

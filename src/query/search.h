@@ -62,6 +62,8 @@ struct search_context {
     enum dialect dialect;
     int64_t now_ms;               /* for date math */
     struct slice node;            /* a node id, for failed shards */
+    struct budget_guard *memory;  /* asked for what the response takes; NULL: nobody is (base/budget.h) */
+    const bool *enough; /* search_next_each(): set by the visitor after a hit, the page ends with it; NULL: no */
     const atomic_bool *cancelled; /* NULL: cannot be cancelled */
     const atomic_bool *abandoned; /* the same, of the one who asked: nobody waits any more; NULL: cannot be known */
     int64_t (*clock_us)(void);    /* monotonic, for `timeout`; NULL: no timeout */

@@ -246,12 +246,15 @@ static struct node *parse_new(struct parser *parser)
     if (!parse__at(parser, "["))
         return parse__unexpected(parser);
     node->kind = NODE_NEW_ARRAY;
-    for (struct node **end = &node->list; parse__accept(parser, "["); end = &(*end)->next) {
-        node->c->text = arena_printf(parser->compiler->arena, "%.*s[]", SLICE_ARG(node->c->text));
+    size_t dims = 0;
+    for (struct node **end = &node->list; parse__accept(parser, "["); end = &(*end)->next, dims++) {
         *end = parse__expression(parser);
         if (*end == NULL || !parse__expect(parser, "]"))
             return NULL;
     }
+    node->c->text = arena_copy(parser->compiler->arena, node->c->text);
+    for (; dims > 0; dims--)
+        node->c->text = arena_append(parser->compiler->arena, node->c->text, "[]");
     return node;
 }
 

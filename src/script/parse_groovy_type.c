@@ -101,13 +101,12 @@ struct node *parse__type(struct parser *parser)
         return parse__unexpected(parser);
     struct node *type = parse__make(parser, NODE_NAME, parse__peek(parser, 0));
     for (size_t i = 0; i < names; i++)
-        type->text = arena_printf(parser->compiler->arena, "%.*s%.*s", SLICE_ARG(type->text),
-                                  SLICE_ARG(parse__peek(parser, i)->text));
+        type->text = arena_append(parser->compiler->arena, type->text, "%.*s", SLICE_ARG(parse__peek(parser, i)->text));
     parser->at += names;
     if (parse__at(parser, "<"))
         parser->at += argument_tokens(parser, 0);
     for (size_t i = bracket_tokens(parser, 0); i > 0; i -= 2, parser->at += 2)
-        type->text = arena_printf(parser->compiler->arena, "%.*s[]", SLICE_ARG(type->text));
+        type->text = arena_append(parser->compiler->arena, type->text, "[]");
     return type;
 }
 

@@ -251,8 +251,9 @@ static struct node *parse_new(struct parser *parser)
             dims++;
         }
     }
+    node->text = arena_copy(parser->compiler->arena, node->text);
     while (dims-- > 0)
-        node->text = arena_printf(parser->compiler->arena, "%.*s[]", SLICE_ARG(node->text));
+        node->text = arena_append(parser->compiler->arena, node->text, "[]");
     return node;
 }
 

@@ -103,7 +103,7 @@ bool resolve__call_local(struct resolver *r, struct node *node, struct want want
     if (function == NULL) {
         struct slice shown = SLICE_NONE;
         for (const struct node *argument = node->list; argument != NULL; argument = argument->next)
-            shown = arena_printf(r->compiler->scratch, "%.*s%s%.*s", SLICE_ARG(shown), shown.len > 0 ? ", " : "",
+            shown = arena_append(r->compiler->scratch, shown, "%s%.*s", shown.len > 0 ? ", " : "",
                                  SLICE_ARG(argument->text));
         return ILLEGAL(node, "Unknown call [%.*s] with [[%.*s]] arguments.", SLICE_ARG(node->text), SLICE_ARG(shown));
     }

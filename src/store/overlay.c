@@ -7,11 +7,14 @@
  * log; a savepoint is a length of that log.
  */
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/check.h"
 #include "store/overlay_internal.h"
 #include "store/view.h"
 
 #include <stdatomic.h>
+
+enum { TAGGED_KEPT_MAX = 64 * 1024 }; /* of the scratch, from one change to the next */
 
 enum { TAG_DELETED = 'd', TAG_PUT = 'p' };
 
@@ -25,6 +28,7 @@ struct undo {
 struct overlay {
     struct omap spaces[SPACE_COUNT];
     size_t bytes[SPACE_COUNT]; /* of keys and values, tags not counted */
+    size_t told;               /* of overlay_held(), in the budget's tally */
     bool marked;               /* there is a savepoint: changes are logged */
     struct undo *undo;
     size_t undo_count;
@@ -54,12 +58,24 @@ void overlay_forget_marks(struct overlay *overlay)
     overlay->marked = false;
 }
 
+/* Now and then is often enough, and costs less than always. */
+static void tell(struct overlay *overlay)
+{
+    size_t held = overlay_held(overlay);
+    size_t apart = held > overlay->told ? held - overlay->told : overlay->told - held;
+    if (apart < BUDGET_CHUNK && held != 0)
+        return;
+    budget_tally(BUDGET_TRANSACTIONS, (ptrdiff_t)held - (ptrdiff_t)overlay->told);
+    overlay->told = held;
+}
+
 void overlay_clear(struct overlay *overlay)
 {
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_clear(&overlay->spaces[space]);
     memset(overlay->bytes, 0, sizeof overlay->bytes);
     overlay_forget_marks(overlay);
+    tell(overlay);
 }
 
 struct overlay *overlay_ref(struct overlay *overlay)
@@ -81,6 +97,7 @@ struct overlay *overlay_copy(const struct overlay *overlay)
              entry = omap_next(entry))
             omap_put(&copy->spaces[space], omap_key(entry), omap_value(entry));
     memcpy(copy->bytes, overlay->bytes, sizeof copy->bytes);
+    tell(copy);
     return copy;
 }
 
@@ -121,6 +138,7 @@ static struct omap_entry *set_tagged(struct overlay *overlay, enum store_space s
     overlay->bytes[space] -= entry_bytes(before);
     struct omap_entry *entry = omap_put(&overlay->spaces[space], key, tagged);
     overlay->bytes[space] += entry_bytes(entry);
+    tell(overlay);
     return entry;
 }
 
@@ -133,6 +151,8 @@ static void change(struct overlay *overlay, enum store_space space, struct slice
     buf_byte(&overlay->tagged, tag);
     buf_slice(&overlay->tagged, value);
     const struct omap_entry *entry = set_tagged(overlay, space, key, before, buf_view(&overlay->tagged));
+    if (overlay->tagged.capacity > TAGGED_KEPT_MAX)
+        buf_deinit(&overlay->tagged);
     if (overlay->marked)
         undo_push(overlay, space, omap_key(entry), kept);
 }
@@ -152,6 +172,14 @@ size_t overlay_bytes(const struct overlay *overlay)
     size_t bytes = 0;
     for (int space = 0; space < SPACE_COUNT; space++)
         bytes += overlay->bytes[space];
+    return bytes;
+}
+
+size_t overlay_held(const struct overlay *overlay)
+{
+    size_t bytes = 0;
+    for (int space = 0; space < SPACE_COUNT; space++)
+        bytes += overlay->bytes[space] + overlay->spaces[space].count * OVERLAY_ENTRY_BYTES;
     return bytes;
 }
 

@@ -67,6 +67,9 @@ void overlay_put(struct overlay *overlay, enum store_space space, struct slice k
 void overlay_delete(struct overlay *overlay, enum store_space space, struct slice key);
 /* Bytes of keys and values held, and how many keys; for the transaction's limits. */
 size_t overlay_bytes(const struct overlay *overlay);
+/* The same with OVERLAY_ENTRY_BYTES for each key: what it takes in memory, counted alike on all hosts. */
+enum { OVERLAY_ENTRY_BYTES = 96 };
+size_t overlay_held(const struct overlay *overlay);
 size_t overlay_bytes_in(const struct overlay *overlay, enum store_space space);
 size_t overlay_count(const struct overlay *overlay);
 size_t overlay_count_in(const struct overlay *overlay, enum store_space space);

@@ -229,8 +229,7 @@ static void add_template(struct request *request, const struct catalog_object *o
     if (json_parse_stored(request->arena, object->body, &doc) != 0)
         return;
     yyjson_arr_foreach (json_get_lit(doc.root, "index_patterns"), i, count, item) {
-        patterns = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(patterns), i == 0 ? "" : ", ",
-                                SLICE_ARG(json_slice(item)));
+        patterns = arena_append(request->arena, patterns, "%s%.*s", i == 0 ? "" : ", ", SLICE_ARG(json_slice(item)));
     }
     struct cat_cell *row = cat_table_row(table, request->arena);
     row[0] = cat_text(object->name);

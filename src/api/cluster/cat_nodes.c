@@ -12,6 +12,7 @@
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
+#include "api/request/memory.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -156,21 +157,36 @@ static void add_shard(struct request *request, const struct catalog_index *index
     row[7] = cat_text(request->api->options.node_name);
 }
 
+static int write_shards(struct request *request)
+{
+    const struct index_set *set = request->context;
+    struct cat_table table;
+    cat_table_init(&table, shard_columns, COUNT_OF(shard_columns));
+    for (size_t i = 0; i < set->count && !memory_refused(request); i++) {
+        const struct catalog_index *index = set->targets[i].index;
+        for (uint32_t shard = 0; shard < index->shard_count; shard++)
+            for (uint32_t copy = 0; copy <= index->replica_count && !memory_refused(request); copy++)
+                add_shard(request, index, shard, copy == 0, &table);
+    }
+    return memory_refused(request) ? memory_refuse(request) : cat_table_reply(request, &table);
+}
+
+/* Rows that are made where the request came in, beside others. */
+enum { SHARDS_INLINE = 1000, SHARD_BYTES = 2 * COUNT_OF(shard_columns) * sizeof(struct cat_cell) };
+
 int handle_cat_shards(struct request *request)
 {
     static const struct catalog_options options = {
         .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
-    struct cat_table table;
-    struct index_set set;
+    struct index_set *set = arena_alloc(request->arena, sizeof *set);
+    uint64_t rows = 0;
     int r = cat_table_begin(request, shard_columns, COUNT_OF(shard_columns));
-    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+    if (r != 0 || (r = index_set_read(request, &options, set)) != 0)
         return r;
-    cat_table_init(&table, shard_columns, COUNT_OF(shard_columns));
-    for (size_t i = 0; i < set.count; i++) {
-        const struct catalog_index *index = set.targets[i].index;
-        for (uint32_t shard = 0; shard < index->shard_count; shard++)
-            for (uint32_t copy = 0; copy <= index->replica_count; copy++)
-                add_shard(request, index, shard, copy == 0, &table);
-    }
-    return cat_table_reply(request, &table);
+    for (size_t i = 0; i < set->count; i++)
+        rows += (uint64_t)set->targets[i].index->shard_count * ((uint64_t)set->targets[i].index->replica_count + 1);
+    request->context = set;
+    if (rows > SHARDS_INLINE && (r = memory_take(request, rows * SHARD_BYTES)) != 0)
+        return r;
+    return rows > SHARDS_INLINE ? request_work(request, write_shards) : write_shards(request);
 }

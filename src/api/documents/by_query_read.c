@@ -173,8 +173,8 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
             }
         } else if (!slice_is(name, "host") && !slice_is(name, "username") && !slice_is(name, "password") &&
                    !slice_is(name, "headers")) {
-            unsupported = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(unsupported),
-                                       unsupported.len > 0 ? "," : "", SLICE_ARG(name));
+            unsupported =
+                arena_append(request->arena, unsupported, "%s%.*s", unsupported.len > 0 ? "," : "", SLICE_ARG(name));
         }
     }
     if (unsupported.len > 0)

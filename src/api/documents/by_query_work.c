@@ -14,6 +14,9 @@
 #include "mapping/mapping.h"
 #include "script/script.h"
 
+/* A batch is cut here, so that large documents do not all lie in memory at once. */
+#define BATCH_BYTES_MAX ((size_t)8 << 20)
+
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
 /* A thread that waits for its command. */
@@ -85,7 +88,9 @@ struct batch {
     struct command *command;
     size_t noops;
     size_t hits;
-    int r; /* what ended it */
+    size_t bytes; /* of the hits' sources */
+    bool enough;  /* they are as many as a batch may hold */
+    int r;        /* what ended it */
 };
 
 static struct slice copy(struct batch *batch, struct slice text)
@@ -303,6 +308,8 @@ static int take_hit(void *user, const struct search_hit *found)
     if (by->compiled != NULL)
         r = run_script(batch, item, hit, &wanted);
     batch->command->write.item_count += r == 0 && wanted;
+    batch->bytes += hit->source.len;
+    batch->enough = batch->bytes >= BATCH_BYTES_MAX;
     return r;
 }
 
@@ -419,6 +426,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     struct problem problem = {0};
     struct arena arena = ARENA_INIT;
     by->call.context.arena = &arena;
+    by->call.context.enough = &batch->enough;
     by->call.search.size = size;
     batch->command = new_command(by, (size_t)size);
     int r = search_next_each(&by->call.context, &by->call.search, cursor, take_hit, batch, &result, &problem);
@@ -433,6 +441,7 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     search_result_deinit(&result);
     arena_deinit(&arena);
     by->call.context.arena = by->call.arena;
+    by->call.context.enough = NULL;
     return r;
 }
 

@@ -94,12 +94,11 @@ struct command *write_command_new(struct request *request, const struct write_op
 void validation_add(struct validation *validation, const char *format, ...)
 {
     va_list arguments;
+    struct slice text = arena_append(validation->arena, validation->text, "%u: ", ++validation->count);
     va_start(arguments, format);
-    struct slice text = arena_vprintf(validation->arena, format, arguments);
+    text = arena_vappend(validation->arena, text, format, arguments);
     va_end(arguments);
-    validation->count++;
-    validation->text = arena_printf(validation->arena, "%.*s%u: %.*s;", SLICE_ARG(validation->text), validation->count,
-                                    SLICE_ARG(text));
+    validation->text = arena_append(validation->arena, text, ";");
 }
 
 int validation_end(struct validation *validation, struct request *request)

@@ -5,17 +5,23 @@
 #include "api/request/dialect.h"
 #include "api/documents/doc_read.h"
 #include "api/request/handlers.h"
+#include "api/request/memory.h"
 #include "api/request/place.h"
 #include "api/request/problem_reply.h"
 
 /* Documents of one request. */
 #define MGET_ITEMS_MAX 100000
 
+/* What is read where the request came in, beside others. */
+enum { MGET_INLINE_ITEMS = 200, MGET_INLINE_BYTES = 512 * 1024 };
+
 struct mget {
     struct doc_query defaults;
     struct doc_query *items;
     size_t count;
     size_t capacity;
+    size_t next; /* to be read */
+    bool on_worker;
 };
 
 /* --- Parsing ------------------------------------------------------------------------------------------------------ */
@@ -199,10 +205,9 @@ static int validate(struct request *request, const struct mget *mget)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION, "Validation Failed: 1: no documents to get;");
     for (size_t i = 0; i < mget->count; i++) {
         if (mget->items[i].index.data == NULL)
-            text =
-                arena_printf(request->arena, "%.*s%u: index is missing for doc %zu;", SLICE_ARG(text), ++problems, i);
+            text = arena_append(request->arena, text, "%u: index is missing for doc %zu;", ++problems, i);
         if (mget->items[i].id.data == NULL)
-            text = arena_printf(request->arena, "%.*s%u: id is missing for doc %zu;", SLICE_ARG(text), ++problems, i);
+            text = arena_append(request->arena, text, "%u: id is missing for doc %zu;", ++problems, i);
     }
     return problems == 0
                ? 0
@@ -257,16 +262,22 @@ static int write_item(struct request *request, const struct doc_query *query)
     return r;
 }
 
+/* What a polling thread does not finish soon, a worker does. */
 static int mget_run(struct request *request)
 {
-    const struct mget *mget = request->context;
+    struct mget *mget = request->context;
     struct buf *buf = &request->exchange->response;
+    size_t begun = buf->len;
     request->exchange->status = 200;
-    buf_lit(buf, "{\"docs\":[");
-    for (size_t i = 0; i < mget->count; i++) {
-        if (i > 0)
-            buf_byte(buf, ',');
-        int r = write_item(request, &mget->items[i]);
+    for (size_t end = mget->next + MGET_INLINE_ITEMS; mget->next < mget->count; mget->next++) {
+        if (memory_refused(request))
+            return memory_refuse(request);
+        if (!mget->on_worker && (mget->next == end || buf->len - begun > MGET_INLINE_BYTES)) {
+            mget->on_worker = true;
+            return request_work(request, mget_run);
+        }
+        buf_slice(buf, mget->next > 0 ? SLICE_LIT(",") : SLICE_LIT("{\"docs\":["));
+        int r = write_item(request, &mget->items[mget->next]);
         if (r != 0)
             return r;
     }

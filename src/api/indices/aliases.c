@@ -244,8 +244,7 @@ static struct slice names_of(struct request *request, yyjson_val *object, struct
     if (yyjson_is_str(value))
         return json_slice(value);
     yyjson_arr_foreach (value, i, count, item) {
-        text =
-            arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(text), i == 0 ? "" : ",", SLICE_ARG(json_slice(item)));
+        text = arena_append(request->arena, text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(json_slice(item)));
     }
     return text;
 }

@@ -5,6 +5,7 @@
  */
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/request/memory.h"
 #include "api/request/names.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
@@ -143,12 +144,17 @@ static int write_item(struct request *request, struct json_writer *writer, struc
 {
     struct search_result result = {.hits = BUF_INIT(0), .aggregations = BUF_INIT(0)};
     struct buf text = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX);
+    text.guard = request->arena->guard;
     struct json_writer inner;
     int64_t begun = search_clock_us();
     int r = run_item(request, item, &result);
     if (r == 0) {
         json_writer_init(&inner, &text);
         search_write(&inner, &item->call, &result, (uint64_t)(search_clock_us() - begun), SLICE_NONE, SLICE_NONE);
+        if (text.overflow)
+            r = SEARCH_REFUSED; /* as is the whole */
+    }
+    if (r == 0) {
         text.len--; /* the status goes inside the object */
         buf_lit(&text, ",\"status\":200}");
         json_raw(writer, buf_view(&text));
@@ -167,11 +173,12 @@ static int run_all(struct request *request)
     struct json_writer writer;
     int64_t begun = search_clock_us();
     struct buf items = BUF_INIT(SEARCH_RESPONSE_BYTES_MAX);
+    items.guard = request->arena->guard;
     struct json_writer list;
     json_writer_init(&list, &items);
     json_begin(&list, '[');
     int r = 0;
-    for (size_t i = 0; r == 0 && i < all->count; i++)
+    for (size_t i = 0; r == 0 && i < all->count && !memory_refused(request); i++)
         r = write_item(request, &list, all->items[i]);
     json_end(&list, ']');
     if (r == 0) {

@@ -45,6 +45,7 @@ static int read_page(struct request *request, struct scroll_job *job)
     struct search_keep *keep = job->keep;
     struct search_result result;
     struct arena arena = ARENA_INIT;
+    keep->call.context.memory = arena.guard = request->arena->guard;
     keep->call.context.arena = &arena; /* what binding makes is needed for this page only */
     request->exchange->timestamp = keep->call.view.ts;
     int r = search_next(&keep->call.context, &keep->call.search, keep->cursor, &result, &request->problem);
@@ -54,6 +55,7 @@ static int read_page(struct request *request, struct scroll_job *job)
         search_keep_problem(request);
     search_result_deinit(&result);
     arena_deinit(&arena);
+    keep->call.context.memory = NULL;
     keep->call.context.arena = keep->call.arena;
     return r;
 }

@@ -559,6 +559,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .indices = indices,
                                             .index_count = count,
                                             .dialect = call->dialect,
+                                            .memory = call->arena->guard,
                                             .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
                                             .node = SLICE_LIT(API_NODE_ID),
                                             .clock_us = search_clock_us,

@@ -159,6 +159,7 @@ static void *task_main(void *user)
     if (--tasks->running == 0)
         pthread_cond_broadcast(&tasks->quiet);
     pthread_mutex_unlock(&tasks->lock);
+    mem_thread_end();
     return NULL;
 }
 

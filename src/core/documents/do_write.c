@@ -41,9 +41,11 @@ static bool needs_owners(const struct core *core, const struct command *command)
 /* An atomic write is a transaction in one request, and no larger. */
 static void refuse_too_large(const struct core *core, struct command *command)
 {
-    problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-                "an atomic request holds at most [%zu] bytes of documents and [%zu] changes; nothing of it was done",
-                core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+        "an atomic request holds at most [%zu] bytes of documents, [%zu] with their entries, and [%zu] changes; "
+        "nothing of it was done",
+        core->limits.transaction_bytes_max, core->limits.transaction_held_max, core->limits.transaction_changes_max);
     for (size_t i = 0; i < command->write.item_count; i++)
         command->write.results[i].outcome = WRITE_FAILED;
 }

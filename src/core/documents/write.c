@@ -162,7 +162,10 @@ bool writing__ids_rise(const struct write_run *run)
 /* Whether an atomic write has become larger than a transaction may be, which the caller sees to where there is one. */
 static bool too_large(const struct writing *work)
 {
-    return work->run->atomic && work->sink.overlay == NULL && work->bytes > work->core->limits.transaction_bytes_max;
+    const struct core_limits *limits = &work->core->limits;
+    return work->run->atomic && work->sink.overlay == NULL &&
+           (work->bytes > limits->transaction_bytes_max ||
+            store_batch_bytes(work->sink.batch) > limits->transaction_held_max);
 }
 
 static int run_items(struct writing *work, bool *failed)

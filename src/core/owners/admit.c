@@ -202,9 +202,14 @@ static bool may_lie(void *context, const struct write_target *to, struct arena *
     return false;
 }
 
-static bool too_large(const struct core *core, const struct overlay *overlay)
+/* A lock with the places above it. */
+enum { LOCK_BYTES = 256 };
+
+static bool too_large(const struct core *core, const struct txn *txn)
 {
-    return overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
+    const struct overlay *overlay = txn->overlay;
+    return overlay_held(overlay) + txn->party.owner.lock_count * LOCK_BYTES > core->limits.transaction_held_max ||
+           overlay_bytes_in(overlay, SPACE_DOCUMENTS) > core->limits.transaction_bytes_max ||
            write__overlay_changes(overlay) > core->limits.transaction_changes_max;
 }
 
@@ -220,14 +225,15 @@ static int run_in_txn(struct admission *at)
     int r = core__run_write(core, command, NULL, &how);
     if (r < 0)
         return tl_trace(r);
-    if (too_large(core, overlay)) {
+    if (too_large(core, at->txn)) {
         overlay_rollback_to(overlay, mark);
         ahead_clear(&ahead);
-        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
-                    "a transaction holds at most [%zu] bytes of documents and [%zu] changes; this request was not "
-                    "done, what was "
-                    "done before it stands",
-                    core->limits.transaction_bytes_max, core->limits.transaction_changes_max);
+        problem_set(
+            &command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+            "a transaction holds at most [%zu] bytes of documents, [%zu] with their entries and locks, and [%zu] "
+            "changes; this request was not done, what was done before it stands",
+            core->limits.transaction_bytes_max, core->limits.transaction_held_max,
+            core->limits.transaction_changes_max);
     }
     overlay_forget_marks(overlay);
     ahead__put(core, &ahead, at->txn->id, &at->txn->ahead_notes);

@@ -34,6 +34,7 @@ struct core_limits core_limits_default(void)
         .waiters_max = 100000,
         .transactions_max = 10000,
         .transaction_bytes_max = (size_t)64 << 20,
+        .transaction_held_max = (size_t)256 << 20,
         .transaction_changes_max = 100000,
         .document_bytes_max = (size_t)100 << 20,
         .script = SCRIPT_LIMITS_DEFAULT,

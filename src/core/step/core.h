@@ -20,6 +20,7 @@ struct core_limits {
     size_t waiters_max;      /* over all resources; default 100,000 */
     size_t transactions_max; /* open at once; default 10,000 */
     size_t transaction_bytes_max;   /* of its documents; default 64 MiB */
+    size_t transaction_held_max;    /* of all that it holds: documents, entries, locks; default 256 MiB */
     size_t transaction_changes_max; /* default 100,000 */
     size_t document_bytes_max;      /* default 100 MiB */
     struct script_limits script;    /* of each run; the same on all hosts */
