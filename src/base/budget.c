@@ -32,6 +32,11 @@ size_t budget_share(const struct budget *budget, enum budget_level level)
     }
 }
 
+size_t budget_reserve(const struct budget *budget)
+{
+    return budget->limit / 16;
+}
+
 size_t budget_used(const struct budget *budget)
 {
     return mem_used() + atomic_load_explicit(&budget->promised, memory_order_relaxed);
@@ -88,19 +93,28 @@ static bool refuse(struct budget_guard *guard, size_t held, size_t asked, size_t
     return false;
 }
 
+/* Invariant 2. */
+static bool draw(struct budget_guard *guard, size_t bytes)
+{
+    struct budget *budget = guard->budget;
+    size_t more = guard->drawn == 0 && bytes < BUDGET_DRAW ? BUDGET_DRAW : bytes;
+    if (!fits(atomic_fetch_add_explicit(&budget->drawn, more, memory_order_relaxed), budget_reserve(budget), more)) {
+        atomic_fetch_sub_explicit(&budget->drawn, more, memory_order_relaxed);
+        return false;
+    }
+    guard->drawn += more;
+    return true;
+}
+
 /* Counts what is let through for the guard itself, not for the process. */
 static bool admit(struct budget_guard *guard, size_t bytes)
 {
     struct budget *budget = guard->budget;
     if (!fits(guard->taken, own_limit(budget), bytes))
         return refuse(guard, guard->taken, bytes, own_limit(budget));
-    bool small = fits(guard->taken, BUDGET_SMALL, bytes);
-    if (small && guard->level == BUDGET_RELIEVE) {
-        guard->taken += bytes;
-        return true;
-    }
-    size_t share = budget_share(budget, small ? guard->level : BUDGET_KEEP), used = budget_used(budget);
-    if (!fits(used, share, bytes))
+    enum budget_level level = fits(guard->taken, BUDGET_SMALL, bytes) ? guard->level : BUDGET_KEEP;
+    size_t share = budget_share(budget, level), used = budget_used(budget);
+    if (level != BUDGET_RELIEVE && !fits(used, share, bytes) && (level != BUDGET_SERVE || !draw(guard, bytes)))
         return refuse(guard, used, bytes, share);
     guard->taken += bytes;
     return true;
@@ -143,6 +157,8 @@ void budget_guard_end(struct budget_guard *guard)
 {
     if (guard->promised > 0)
         unpromise(guard, guard->promised);
+    if (guard->drawn > 0)
+        atomic_fetch_sub_explicit(&guard->budget->drawn, guard->drawn, memory_order_relaxed);
     *guard = (struct budget_guard){NULL};
 }
 

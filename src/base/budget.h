@@ -8,8 +8,9 @@
  * holder that wants to be shown by name keeps a tally beside (budget_tally()).
  *
  * Whoever is about to make the server hold more asks first. At what filling he is refused depends on his level: what is kept
- * or large is refused first, then small requests that are soon over, and last what gives memory back: unlocks, ends of
- * sessions, commits. So one who fills the server up stops himself before others, and a full server can be relieved.
+ * or large is refused first; small requests that are soon over are not, as long as they themselves are not too many: beyond
+ * 15/16 of the limit they draw on a reserve of their own; and what gives memory back (unlocks, ends of sessions, commits) is
+ * always let in. So one who fills the server up stops himself, not others, and a full server can be relieved.
  *
  * A guard stands for one request. Arenas and buffers that have one (arena.h, buf.h) ask it whenever they grow by a chunk. A
  * buffer that is refused overflows; an arena goes on, so that none of its users has to look at each allocation. The guard
@@ -18,8 +19,9 @@
  *
  * Invariants
  *  1. Who is refused before he began has changed nothing.
- *  2. budget_share(KEEP) < budget_share(SERVE) < the limit. What relieves is never refused BUDGET_SMALL bytes: a server that is
- *     full, or has gone beyond by what was begun before, can be emptied.
+ *  2. budget_share(KEEP) < budget_share(SERVE) < the limit. What relieves is never refused BUDGET_SMALL bytes, and what is small
+ *     and soon over only when such requests have drawn all of budget_reserve(): however full the server is, or has gone beyond
+ *     by what was begun before (an arena goes on, the core asks nobody), others are served and it can be emptied.
  *  3. No result of a command depends on the budget, for it differs from host to host: who submits commands asks, the core does
  *     not. What the core holds for an owner has limits that count, deterministically (core.h).
  *  4. Nobody asks byte by byte: a question costs two loads, and is asked for a chunk (BUDGET_CHUNK) or more.
@@ -36,6 +38,7 @@
 enum {
     BUDGET_CHUNK = 64 * 1024, /* less than this at once is not asked for */
     BUDGET_SMALL = 1 << 20,   /* what a request may take and still count as small */
+    BUDGET_DRAW = 16 * 1024,  /* what a request draws from the reserve at least: what it takes without asking */
 };
 
 /* The smallest limit: what an idle server holds fits in twice. */
@@ -56,7 +59,7 @@ enum budget_kind {
 
 enum budget_level {
     BUDGET_KEEP,    /* is kept beyond the request, or is large: up to 3/4 of the limit */
-    BUDGET_SERVE,   /* small and soon over: up to 15/16 */
+    BUDGET_SERVE,   /* small and soon over: up to 15/16, then from the reserve */
     BUDGET_RELIEVE, /* gives memory back, or lets somebody see how things are: always, while it is small */
     BUDGET_LEVEL_COUNT
 };
@@ -64,6 +67,7 @@ enum budget_level {
 struct budget {
     size_t limit;                                 /* bytes */
     _Atomic size_t promised;                      /* let through, and not yet allocated */
+    _Atomic size_t drawn;                         /* from the reserve, by small requests at work */
     _Atomic uint64_t refusals[BUDGET_KIND_COUNT]; /* since the start */
 };
 
@@ -72,6 +76,9 @@ void budget_init(struct budget *budget, size_t limit);
 
 /* The bytes up to which a level is served. */
 size_t budget_share(const struct budget *budget, enum budget_level level);
+
+/* What small requests may take together in a full server: a sixteenth of the limit. */
+size_t budget_reserve(const struct budget *budget);
 
 /* Bytes held and promised now, by the whole process. */
 size_t budget_used(const struct budget *budget);
@@ -98,13 +105,17 @@ struct budget_guard {
     enum budget_level level;
     size_t taken;    /* what it has been let through with */
     size_t promised; /* of that, what is kept free for it and it has not yet asked for again */
+    size_t drawn;    /* from the reserve, until its end */
     bool refused;    /* invariant 6; with the following */
     size_t wanted;   /* what would have been held with what was asked for */
     size_t limit;    /* what it was held against */
     size_t asked;    /* bytes that were asked for */
 };
 
-/* Who has taken more than BUDGET_SMALL asks as one that keeps. At most half of the limit is one guard's. */
+/*
+ * Who has taken more than BUDGET_SMALL asks as one that keeps. At most half of the limit is one guard's.
+ * Ensures: budget_guard_end() must follow, if it is asked for anything.
+ */
 void budget_guard_init(struct budget_guard *guard, struct budget *budget, enum budget_kind kind,
                        enum budget_level level);
 
@@ -113,11 +124,11 @@ bool budget_guard_take(struct budget_guard *guard, size_t bytes);
 
 /*
  * Asks for `bytes` which will be allocated bit by bit: they are kept free of others. What is then taken is taken from them
- * first. Returns: false: refused. Ensures: budget_guard_end() must follow.
+ * first. Returns: false: refused.
  */
 bool budget_guard_promise(struct budget_guard *guard, size_t bytes);
 
-/* Gives back what was promised and never taken. The guard refuses nothing from now on. */
+/* Gives back what was promised and never taken, and what was drawn. The guard refuses nothing from now on. */
 void budget_guard_end(struct budget_guard *guard);
 
 /*

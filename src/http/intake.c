@@ -121,13 +121,20 @@ bool intake_head(struct carrier *carrier, const char *method)
     return true;
 }
 
+/* Small bodies have an eighth more, so that large ones do not keep them out (base/budget.h, invariant 2). */
+static size_t bodies_max(const struct carrier *carrier)
+{
+    size_t max = carrier->http->options.bodies_bytes_max;
+    return carrier->charged <= BUDGET_SMALL ? max + max / 8 : max;
+}
+
 /* Counts bytes against what all requests may hold together. */
 static bool charge(struct carrier *carrier, size_t bytes)
 {
     struct http *http = carrier->http;
     size_t before = atomic_fetch_add_explicit(&http->body_bytes, bytes, memory_order_relaxed);
     carrier->charged += bytes;
-    if (before + bytes <= http->options.bodies_bytes_max)
+    if (before + bytes <= bodies_max(carrier))
         return true;
     problem_set(refusal(carrier), &carrier->exchange.arena, PROBLEM_LIMIT_EXCEEDED,
                 "requests in flight already hold %zu bytes of the %zu that all together may hold; try again later",
@@ -140,6 +147,7 @@ void intake_release(struct carrier *carrier)
     if (carrier->charged > 0)
         atomic_fetch_sub_explicit(&carrier->http->body_bytes, carrier->charged, memory_order_relaxed);
     carrier->charged = 0;
+    budget_guard_end(&carrier->memory);
 }
 
 void intake_drop_body(struct carrier *carrier)

@@ -44,7 +44,7 @@ static void levels_are_refused_one_after_the_other(void **state)
     assert_true(budget_guard_take(&guard, MIB / 2));
     assert_false(budget_guard_take(&guard, MIB)); /* not small any more */
     held = mem_realloc(held, 70 * MIB);
-    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_KEEP);
     assert_false(budget_guard_take(&guard, 0));
     budget_guard_init(&guard, &budget, BUDGET_REQUESTS, BUDGET_RELIEVE);
     assert_true(budget_guard_take(&guard, 1000)); /* invariant 2 */
@@ -52,6 +52,33 @@ static void levels_are_refused_one_after_the_other(void **state)
     assert_int_equal(atomic_load(&budget.refusals[BUDGET_REQUESTS]), 4);
     mem_free(held);
     budget_guard_end(&guard);
+}
+
+/* Invariant 2: whoever fills the server, others are served, as many at once as there is a reserve for. */
+static void small_requests_draw_on_a_reserve(void **state)
+{
+    enum { SMALL_COUNT = 4 * MIB / BUDGET_DRAW };
+    static struct budget_guard guards[SMALL_COUNT + 1];
+    struct budget budget;
+    (void)state;
+    budget_init(&budget, 64 * MIB);
+    assert_int_equal(budget_reserve(&budget), 4 * MIB);
+    char *held = mem_alloc(100 * MIB);
+    for (int i = 0; i <= SMALL_COUNT; i++) {
+        budget_guard_init(&guards[i], &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+        assert_int_equal(budget_guard_take(&guards[i], 0), i < SMALL_COUNT);
+    }
+    for (int i = 0; i < SMALL_COUNT; i++)
+        budget_guard_end(&guards[i]);
+    assert_int_equal(atomic_load(&budget.drawn), 0);
+    budget_guard_end(&guards[SMALL_COUNT]);
+    budget_guard_init(&guards[0], &budget, BUDGET_REQUESTS, BUDGET_SERVE);
+    assert_true(budget_guard_promise(&guards[0], MIB / 2));
+    assert_true(budget_guard_take(&guards[0], MIB)); /* half of it was promised */
+    assert_false(budget_guard_take(&guards[0], BUDGET_CHUNK)); /* not small any more */
+    budget_guard_end(&guards[0]);
+    assert_int_equal(atomic_load(&budget.drawn), 0);
+    mem_free(held);
 }
 
 /* Other guards see a promise until it is taken; what is not taken comes back. */
@@ -154,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocations_are_counted),
         cmocka_unit_test(levels_are_refused_one_after_the_other),
+        cmocka_unit_test(small_requests_draw_on_a_reserve),
         cmocka_unit_test(promise_is_kept_free),
         cmocka_unit_test(one_guard_has_half),
         cmocka_unit_test(buffer_that_is_refused_overflows),
