@@ -136,7 +136,7 @@ class AmongOthers(Case):
         self.server.must("PUT", "/to/_doc/2?transaction=" + other, {"n": -1})
         work = Waiting(self.server, "POST", "/_reindex?atomic=true&requests_per_second=5", {"source": {"index": "fs", "size": 1}, "dest": {"index": "to"}})
         until(lambda: len(self.server.must("GET", "/_transaction")["transactions"]) == 2, "it has begun")
-        until(lambda: any(lock["index"] == "fs" for lock in self.server.must("GET", "/_lock")["locks"]), "it has locked what it reads")
+        until(lambda: any(lock.get("index") == "fs" for lock in self.server.must("GET", "/_lock")["locks"]), "it has locked what it reads")
         self.server.must("PUT", "/fs/_doc/0?timeout=30s&transaction=" + other, {"n": 100})
         self.assertEqual(len(self.server.must("GET", "/_lock/_stories")["stories"]), 1, "no deadlock: nothing was tried")
         self.server.must("POST", "/_transaction/%s/_commit" % other)
