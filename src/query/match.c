@@ -8,6 +8,7 @@
 #include "query/matcher.h"
 
 #include "base/check.h"
+#include "base/real.h"
 #include "mapping/analysis.h"
 #include "query/phrase.h"
 #include "script/script.h"
@@ -250,17 +251,17 @@ static bool match_script(const struct matcher *matcher, struct subject *subject)
 static double modified(struct slice modifier, double x)
 {
     if (slice_is(modifier, "log"))
-        return log10(x);
+        return real_log10(x);
     if (slice_is(modifier, "log1p"))
-        return log10(x + 1);
+        return real_log10(x + 1);
     if (slice_is(modifier, "log2p"))
-        return log10(x + 2);
+        return real_log10(x + 2);
     if (slice_is(modifier, "ln"))
-        return log(x);
+        return real_log(x);
     if (slice_is(modifier, "ln1p"))
-        return log1p(x);
+        return real_log1p(x);
     if (slice_is(modifier, "ln2p"))
-        return log1p(x + 1);
+        return real_log1p(x + 1);
     if (slice_is(modifier, "square"))
         return x * x;
     if (slice_is(modifier, "sqrt"))

@@ -5,6 +5,7 @@
  * Nothing here depends on the plan, so that a planned search and a full scan give equal scores (invariant 2).
  */
 #include "query/matcher.h"
+#include "base/real.h"
 
 #include "mapping/entry_range.h"
 
@@ -157,7 +158,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, stru
     bool known = term->length > 0 && (term->weight->norms || binder->context->dialect == DIALECT_7);
     term->weight->old = binder->context->dialect == DIALECT_5;
     term->weight->mean_length = known ? (double)term->length / (double)term->with_field : 1;
-    float idf = (float)log(1 + (with_field - with_term + 0.5) / (with_term + 0.5));
+    float idf = (float)real_log(1 + (with_field - with_term + 0.5) / (with_term + 0.5));
     term->weight->weight = term->boost * 2.2f * idf;
     return 0;
 }

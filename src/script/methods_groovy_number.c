@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groovy's methods of numbers and characters: conversions, rounding, and loops by a count. */
 #include "script/methods_groovy.h"
+#include "base/real.h"
 #include "script/range.h"
 
 #include <math.h>
@@ -74,7 +75,7 @@ static bool round_value(struct run *run, struct value *a, unsigned n, struct val
 {
     (void)run;
     bool is_float = a[0].kind == VALUE_FLOAT;
-    double scale = n == 1 ? pow(10, (double)a[1].i) : 1, rounded = floor(a[0].d * scale + 0.5);
+    double scale = n == 1 ? real_pow(10, (double)a[1].i) : 1, rounded = floor(a[0].d * scale + 0.5);
     if (n == 1)
         *ret = is_float ? value_float(rounded / scale) : value_double(rounded / scale);
     else
@@ -85,7 +86,7 @@ static bool round_value(struct run *run, struct value *a, unsigned n, struct val
 static bool trunc_value(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)run;
-    double scale = n == 1 ? pow(10, (double)a[1].i) : 1, cut = trunc(a[0].d * scale) / scale;
+    double scale = n == 1 ? real_pow(10, (double)a[1].i) : 1, cut = trunc(a[0].d * scale) / scale;
     *ret = a[0].kind == VALUE_FLOAT ? value_float(cut) : value_double(cut);
     return true;
 }

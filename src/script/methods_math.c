@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Methods of Math: Painless knows the versions for doubles only, Groovy the one that fits. */
+#include "base/real.h"
 #include "script/methods_number.h"
 
 #include <math.h>
 
 /* What is an expression of one double x, or of two, x and y: symbol, name in Java, expression. */
-#define OF_ONE(X)                                                                        \
-    X(abs, "abs", fabs(x))                                                               \
-    X(acos, "acos", acos(x))                                                             \
-    X(asin, "asin", asin(x))                                                             \
-    X(atan, "atan", atan(x))                                                             \
-    X(cbrt, "cbrt", (double)cbrtl(x)) /* rounded once, so that cubes have exact roots */ \
-    X(ceil, "ceil", ceil(x))                                                             \
-    X(cos, "cos", cos(x))                                                                \
-    X(cosh, "cosh", cosh(x))                                                             \
-    X(exp, "exp", exp(x))                                                                \
-    X(expm1, "expm1", expm1(x))                                                          \
-    X(floor, "floor", floor(x))                                                          \
-    X(log, "log", log(x))                                                                \
-    X(log10, "log10", log10(x))                                                          \
-    X(log1p, "log1p", log1p(x))                                                          \
-    X(next_down, "nextDown", nextafter(x, -INFINITY))                                    \
-    X(next_up, "nextUp", nextafter(x, INFINITY))                                         \
-    X(rint, "rint", nearbyint(x))                                                        \
-    X(signum, "signum", x == 0 || isnan(x) ? x : copysign(1, x))                         \
-    X(sin, "sin", sin(x))                                                                \
-    X(sinh, "sinh", sinh(x))                                                             \
-    X(sqrt, "sqrt", sqrt(x))                                                             \
-    X(tan, "tan", tan(x))                                                                \
-    X(tanh, "tanh", tanh(x))                                                             \
-    X(to_degrees, "toDegrees", x *(180.0 / 3.141592653589793))                           \
-    X(to_radians, "toRadians", x *(3.141592653589793 / 180.0))                           \
+#define OF_ONE(X)                                                \
+    X(abs, "abs", fabs(x))                                       \
+    X(acos, "acos", real_acos(x))                                \
+    X(asin, "asin", real_asin(x))                                \
+    X(atan, "atan", real_atan(x))                                \
+    X(cbrt, "cbrt", real_cbrt(x))                                \
+    X(ceil, "ceil", ceil(x))                                     \
+    X(cos, "cos", real_cos(x))                                   \
+    X(cosh, "cosh", real_cosh(x))                                \
+    X(exp, "exp", real_exp(x))                                   \
+    X(expm1, "expm1", real_expm1(x))                             \
+    X(floor, "floor", floor(x))                                  \
+    X(log, "log", real_log(x))                                   \
+    X(log10, "log10", real_log10(x))                             \
+    X(log1p, "log1p", real_log1p(x))                             \
+    X(next_down, "nextDown", nextafter(x, -INFINITY))            \
+    X(next_up, "nextUp", nextafter(x, INFINITY))                 \
+    X(rint, "rint", nearbyint(x))                                \
+    X(signum, "signum", x == 0 || isnan(x) ? x : copysign(1, x)) \
+    X(sin, "sin", real_sin(x))                                   \
+    X(sinh, "sinh", real_sinh(x))                                \
+    X(sqrt, "sqrt", sqrt(x))                                     \
+    X(tan, "tan", real_tan(x))                                   \
+    X(tanh, "tanh", real_tanh(x))                                \
+    X(to_degrees, "toDegrees", x *(180.0 / 3.141592653589793))   \
+    X(to_radians, "toRadians", x *(3.141592653589793 / 180.0))   \
     X(ulp, "ulp", isnan(x) || isinf(x) ? fabs(x) : nextafter(fabs(x), INFINITY) - fabs(x))
 #define OF_TWO(X)                                       \
-    X(atan2, "atan2", atan2(x, y))                      \
+    X(atan2, "atan2", real_atan2(x, y))                 \
     X(copy_sign, "copySign", copysign(x, y))            \
-    X(hypot, "hypot", hypot(x, y))                      \
+    X(hypot, "hypot", real_hypot(x, y))                 \
     X(ieee_remainder, "IEEEremainder", remainder(x, y)) \
     X(next_after, "nextAfter", nextafter(x, y))
 
@@ -79,7 +80,7 @@ static bool math_pow(struct run *run, struct value *a, unsigned n, struct value 
     (void)run, (void)n;
     double x = a[1].d, y = a[2].d;
     bool nan = isnan(y) || (fabs(x) == 1 && isinf(y));
-    return give_double(ret, nan ? NAN : pow(x, y));
+    return give_double(ret, nan ? NAN : real_pow(x, y));
 }
 
 static bool math_round(struct run *run, struct value *a, unsigned n, struct value *ret)

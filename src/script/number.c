@@ -3,6 +3,7 @@
 #include "script/number.h"
 
 #include "base/check.h"
+#include "base/real.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -352,7 +353,7 @@ static bool power(struct run *run, struct value a, struct value b, struct value 
                  !value_is(b, CLASS_BIG_DECIMAL) && !value_is(b, CLASS_BIG_INTEGER);
     int64_t exponent = whole ? number_to_i64(b) : -1;
     if (exponent < 0 || exponent > 1000000) {
-        double result = pow(number_to_double(run, a), number_to_double(run, b));
+        double result = real_pow(number_to_double(run, a), number_to_double(run, b));
         *ret = value_double(result);
         return true;
     }

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: functions of real numbers have the same bits everywhere, and are those of mathematics.
+ * Method: real_bits.txt beside this has what a multi-precision calculator (mpmath, 2400 bits) rounds to, for hard arguments and
+ * for random ones; it must be met to the bit. Special values are compared with libm's, and a sweep with libm's long doubles.
+ */
+#include "../../lib/unit.h"
+
+#include "base/rand.h"
+#include "base/real.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *bits_path;
+
+#define ONE(name)                                           \
+    {                                                       \
+#name, real_##name, name, name##l, NULL, NULL, NULL \
+    }
+#define TWO(name)                                           \
+    {                                                       \
+#name, NULL, NULL, NULL, real_##name, name, name##l \
+    }
+static const struct function {
+    const char *name;
+    double (*one)(double), (*libm_one)(double);
+    long double (*long_one)(long double);
+    double (*two)(double, double), (*libm_two)(double, double);
+    long double (*long_two)(long double, long double);
+} functions[] = {
+    ONE(exp),  ONE(expm1), ONE(log),  ONE(log10), ONE(log1p), ONE(cbrt), ONE(sin), ONE(cos),   ONE(tan),
+    ONE(asin), ONE(acos),  ONE(atan), ONE(sinh),  ONE(cosh),  ONE(tanh), TWO(pow), TWO(hypot), TWO(atan2),
+};
+#define FUNCTIONS (sizeof functions / sizeof *functions)
+
+static const struct function *find(const char *name)
+{
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return &functions[i];
+    fail_msg("no function %s", name);
+    return NULL;
+}
+
+static bool same_bits(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static void bits(void **state)
+{
+    (void)state;
+    FILE *file = fopen(bits_path, "r");
+    assert_non_null(file);
+    char name[16], first[32], second[32], third[32], line[128];
+    unsigned lines = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        int words = sscanf(line, "%15s %31s %31s %31s", name, first, second, third);
+        const struct function *f = find(name);
+        assert_int_equal(words, f->one != NULL ? 3 : 4);
+        double x = strtod(first, NULL), y = strtod(second, NULL), got = f->one != NULL ? f->one(x) : f->two(x, y);
+        if (!same_bits(got, f->one != NULL ? y : strtod(third, NULL)))
+            fail_msg("%s: got %a for %s", name, got, line);
+        lines++;
+    }
+    fclose(file);
+    assert_true(lines > 900);
+}
+
+/* Whether `got` is what libm gives where that is exact, and within one unit in the last place of the exact value elsewhere. */
+static bool is_right(double got, double libm, long double exact)
+{
+    if (isnan(libm) || isinf(libm) || libm == 0)
+        return same_bits(got, libm);
+    double nearest = (double)exact, ulp = nextafter(fabs(nearest), INFINITY) - fabs(nearest);
+    return fabs(got - nearest) <= ulp;
+}
+
+static void check(const struct function *f, double x, double y)
+{
+    bool right = f->one != NULL ? is_right(f->one(x), f->libm_one(x), f->long_one(x))
+                                : is_right(f->two(x, y), f->libm_two(x, y), f->long_two(x, y));
+    if (!right)
+        fail_msg("%s(%a, %a) is %a", f->name, x, y, f->one != NULL ? f->one(x) : f->two(x, y));
+}
+
+static void special_values(void **state)
+{
+    (void)state;
+    static const double values[] = {
+        0.0,
+        0.5,
+        1,
+        2,
+        3,
+        22,
+        1023,
+        1074,
+        1e-5,
+        1e-17,
+        1e16,
+        1e22,
+        1e300,
+        1e-300,
+        0x1p-60,
+        0x1p52 + 1,
+        0x1p53,
+        0x1.fffffffffffffp-1,
+        0x1.0000000000001p0,
+        0x1p-1074,
+        0x1p-1022,
+        0x1.fffffffffffffp1023,
+        709.782712893384,
+        709.7827128933841,
+        710.4758600739439,
+        710.475860073944,
+        745.1332191019411,
+        745.1332191019412,
+        0.7853981633974483,
+        0.7853981633974484,
+        1.5707963267948966,
+        3.141592653589793,
+        INFINITY,
+        NAN,
+    };
+    enum { COUNT = sizeof values / sizeof *values };
+    for (size_t f = 0; f < FUNCTIONS; f++)
+        for (int i = -COUNT; i < COUNT; i++)
+            for (int j = -COUNT; j < COUNT; j++)
+                check(&functions[f], i < 0 ? -values[-i - 1] : values[i], j < 0 ? -values[-j - 1] : values[j]);
+}
+
+static double random_double(struct rng *rng)
+{
+    uint64_t word = rng_next(rng);
+    double any, small = (double)(int64_t)rng_next(rng) * 0x1p-63;
+    memcpy(&any, &word, sizeof any);
+    switch (word & 3) {
+    case 0: return any;
+    case 1: return small;
+    case 2: return small * 800;
+    default: return ldexp(small, (int)(word >> 58));
+    }
+}
+
+static void sweep(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_init(&rng, 20);
+    for (size_t f = 0; f < FUNCTIONS; f++)
+        for (int i = 0; i < 3000; i++)
+            check(&functions[f], random_double(&rng), random_double(&rng));
+}
+
+int main(int argc, char **argv)
+{
+    assert_int_equal(argc, 2);
+    bits_path = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits),
+        cmocka_unit_test(special_values),
+        cmocka_unit_test(sweep),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
