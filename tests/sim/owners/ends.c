@@ -219,9 +219,10 @@ static int first_leaving(const struct om *model)
     return found;
 }
 
+/* Leases, waits and what is left of an end go on with the restart, and not before it. */
 bool om_any_leaving(const struct om *model)
 {
-    return first_leaving(model) >= 0;
+    return !model->stopped && first_leaving(model) >= 0;
 }
 
 void om_leave_on(struct om *model, struct om_step *step)
@@ -237,12 +238,14 @@ void om_leave_on(struct om *model, struct om_step *step)
 void om_ends_stop(struct om *model)
 {
     model->last_kept = last_number(model);
+    model->stopped = true;
     for (int i = 0; i < OM_SESSIONS; i++)
         model->sessions[i].closing = NULL;
 }
 
 void om_ends_restart(struct om *model, struct om_step *step)
 {
+    model->stopped = false;
     for (struct om_kept *kept = next_kept(model, 0); kept != NULL; kept = next_kept(model, kept->number))
         await(model, step, kept);
     /* Those that were leaving go on, the older first. */

@@ -312,6 +312,7 @@ struct om {
     struct om_outcome_record ended[OM_ENDED];
     struct om_kept kept[OM_KEPT];
     uint64_t last_kept, last_leaving;
+    bool stopped; /* the server has ended; until OP_RESTART nothing goes on by itself */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;
     uint64_t last_token;
     size_t history; /* versions remembered (history.c) that belong to this state */
