@@ -232,15 +232,22 @@ static int judge_entry(struct index_inspection *in, const struct mapping_field *
     *ret_current = false;
     if (field == NULL)
         return 0;
-    int r = doc_get_key(in->all->view, in->index->number, hit->document_key, &doc);
+    int r = doc_get_key_any(in->all->view, in->index->number, hit->document_key, &doc);
     if (r < 0)
         return tl_trace(r);
-    *ret_current = r == 0 && doc_entry_batch(&doc, field->number) == hit->batch;
+    *ret_current = r == 0 && !doc.deleted && doc_entry_batch(&doc, field->number) == hit->batch;
     if (!*ret_current && hit->batch == 0 && field_has_entries(field))
         inspect_fault(in->all, "index %.*s: an entry is left of a version that is gone", SLICE_ARG(in->index->name));
+    if (r != 0)
+        return 0;
+    doc_release(&doc);
+    if (!*ret_current)
+        return 0;
+    r = doc_get_key(in->all->view, in->index->number, hit->document_key, &doc);
+    *ret_current = r == 0; /* or it went with its session, and is yet to be swept away */
     if (r == 0)
         doc_release(&doc);
-    return 0;
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 static int sum_entries(struct index_inspection *in)

@@ -164,8 +164,115 @@ class Cleanup(unittest.TestCase):
         until(lambda: self.server.must("GET", "/fs/_count")["count"] < 6000, "it begins to leave")
         self.server.kill()
         self.server.start()
-        until(lambda: self.server.must("GET", "/fs/_count")["count"] == 0, "all are gone")
-        self.assertEqual(self.server.must("GET", "/_session")["sessions"], [])
+        until(lambda: self.server.must("GET", "/_session")["sessions"] == [], "it has left")
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
+
+    def count_at(self, timestamp, connection=None):
+        reply = self.server.request("GET", "/fs/_count?timestamp=%d" % timestamp, connection=connection)
+        return json.loads(reply.body)["count"]
+
+    def moment_of(self, before, after):
+        """Returns: the first timestamp at which not all of 5,500 documents are there any more."""
+        while before + 1 < after:
+            middle = (before + after) // 2
+            if self.count_at(middle) == 5500:
+                before = middle
+            else:
+                after = middle
+        return after
+
+    def seen_at(self, timestamp):
+        """Returns: what each way to read finds of the 5,500 documents."""
+        at = "timestamp=%d" % timestamp
+        search = self.server.must("POST", "/fs/_search?size=0&" + at, {"query": {"range": {"v": {"gte": 0}}}})
+        docs = self.server.must("POST", "/fs/_mget?" + at, {"ids": ["0", "2000", "5499"]})["docs"]
+        return (self.count_at(timestamp), search["hits"]["total"]["value"], [doc["found"] for doc in docs])
+
+    ALL = (5500, 5500, [True] * 3)
+    NONE = (0, 0, [False] * 3)
+
+    def check_moment(self, before, after):
+        moment = self.moment_of(before, after)
+        self.assertEqual(self.seen_at(moment - 1), self.ALL)
+        for later in (0, 1, 2, 3, (after - moment) // 2, after - moment):
+            self.assertEqual(self.seen_at(moment + later), self.NONE)
+        versions = self.server.must("GET", "/fs/_doc/5499?version_history")["versions"]
+        self.assertIn((False, moment), [(version["deleted"], version["to"]) for version in versions])
+
+    def test_many_documents_go_at_one_moment(self):
+        dead = self.session()
+        self.fill(dead, 5500)
+        seen, done = [], threading.Event()
+
+        def watch():
+            connection = self.server.connect()
+            while not done.is_set() or len(seen) < 2:
+                reply = self.server.request("GET", "/fs/_count", connection=connection)
+                seen.append((int(reply.headers["Tidelock-Timestamp"]), json.loads(reply.body)["count"]))
+            connection.close()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        until(lambda: seen, "it watches")
+        self.kill(dead)
+        done.set()
+        watcher.join(30)
+        self.assertEqual(set(count for _, count in seen) - {5500, 0}, set())
+        counts = [count for _, count in seen]
+        self.assertEqual(counts, sorted(counts, reverse=True))
+        after = int(self.server.request("GET", "/fs/_count").headers["Tidelock-Timestamp"])
+        self.check_moment(seen[0][0], after)
+
+    def test_many_documents_go_at_one_moment_over_a_crash(self):
+        dead = self.session(ttl="1s")
+        self.fill(dead, 5500)
+        before = int(self.server.request("GET", "/fs/_count").headers["Tidelock-Timestamp"])
+        until(lambda: self.server.must("GET", "/fs/_count")["count"] == 0, "it leaves")
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
+        until(lambda: self.server.ask("GET", "/_session/" + dead)[0] == 404, "it has left")
+        after = int(self.server.request("GET", "/fs/_count").headers["Tidelock-Timestamp"])
+        self.check_moment(before, after)
+        for i in (0, 5499):
+            self.assertEqual(self.server.ask("PUT", "/fs/_create/%d" % i, {"v": 1})[0], 201)
+
+    def test_the_place_of_what_is_gone_is_free(self):
+        """Creates in the place of documents, alone, in a bulk and in a transaction, while they are swept away."""
+        dead = self.session()
+        self.fill(dead, 5500)
+
+        def end():
+            connection = self.server.connect()
+            self.server.request("DELETE", "/_session/%s?force=true" % dead, connection=connection)
+            connection.close()
+        ends = threading.Thread(target=end, daemon=True)
+        ends.start()
+        until(lambda: self.server.must("GET", "/fs/_count")["count"] == 0, "it leaves")
+        transaction = self.server.must("POST", "/_transaction", {})["transaction"]
+        statuses = [self.server.ask("PUT", "/fs/_create/5499", {"v": 1})[0],
+                    self.server.ask("PUT", "/fs/_create/5498?transaction=" + transaction, {"v": 1})[0]]
+        reply = self.server.must("POST", "/_bulk?atomic=true", "".join(
+            '{"create":{"_index":"fs","_id":"%d"}}\n{"v":1}\n' % i for i in range(5400, 5490)),
+            {"Content-Type": "application/x-ndjson"})
+        self.assertEqual(statuses + [reply["errors"]], [201, 201, False])
+        self.assertEqual(self.server.ask("POST", "/fs/_update/5000", {"doc": {"v": 2}})[0], 404)
+        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        ends.join(30)
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 91)
+        found = self.server.must("GET", "/fs/_doc/5499")
+        self.assertEqual((found["_version"], found["_source"]), (3, {"v": 1}))
+        self.assertIsNone(self.source("5498"))
+
+    def test_what_another_holds_of_many_stays_until_his_lock_goes(self):
+        dead, holder = self.session(), self.session()
+        self.fill(dead, 5500)
+        self.take(holder, lock("fs", id="77", mode="shared"))
+        self.kill(dead)
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 1)
+        self.assertEqual(self.source("77"), {"v": 77})
+        self.server.must("POST", "/_unlock", {"session": holder})
+        self.assertIsNone(self.source("77"))
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
 
     def test_a_session_that_waits_for_who_waits_for_its_transaction(self):
         one, two = self.session(), self.session()

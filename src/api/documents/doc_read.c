@@ -10,6 +10,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/documents/doc_write.h"
+#include "core/documents/vanish.h"
 #include "api/request/handlers.h"
 #include "api/request/preference.h"
 #include "json/path.h"
@@ -454,7 +455,11 @@ static int write_versions(struct request *request, const struct doc_found *found
         r = doc_get_any(&view, found->index->number, found->type->number, id, &doc);
         if (r != 0)
             break;
-        write_version(writer, &doc, doc.ts, until);
+        char bytes[DOC_KEY_BYTES_MAX];
+        struct slice key = doc_key(bytes, found->index->number, found->type->number, id);
+        tl_ts went = TL_TS_MAX;
+        r = doc.deleted ? 0 : vanish_ts(view.store, key, &doc, &went);
+        write_version(writer, &doc, doc.ts, went <= request->view.ts ? went : until);
         until = doc.ts;
         view.ts = doc.ts - 1;
         doc_release(&doc);

@@ -7,7 +7,7 @@
  * Singles, routing and lease are a length (varint) and their bytes. The timestamp comes first at a fixed place, so that a
  * transaction can stamp its records when it commits.
  */
-#include "core/documents/doc.h"
+#include "core/documents/vanish.h"
 
 enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_FLAGS = 31 };
 
@@ -134,13 +134,16 @@ static int read_record(const struct view *view, struct slice key, struct doc *re
     return 0;
 }
 
-/* Turns a tombstone into an absence. */
-static int live_only(int r, struct doc *doc)
+/* Turns a tombstone, and what went with its session, into an absence. */
+static int live_only(const struct view *view, struct slice key, int r, struct doc *doc)
 {
-    if (r != 0 || !doc->deleted)
+    if (r != 0)
         return r;
+    r = doc->deleted ? DOC_NOT_FOUND : vanish_hides(view, key, doc);
+    if (r == 0)
+        return 0;
     doc_release(doc);
-    return DOC_NOT_FOUND;
+    return r == 1 ? DOC_NOT_FOUND : r;
 }
 
 int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
@@ -154,18 +157,39 @@ int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct s
 
 int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
 {
-    return live_only(doc_get_any(view, index, type, id, ret_doc), ret_doc);
+    char bytes[DOC_KEY_BYTES_MAX];
+
+    if (id.len > DOC_ID_BYTES_MAX)
+        return DOC_NOT_FOUND;
+    struct slice key = doc_key(bytes, index, type, id);
+    return live_only(view, key, read_record(view, key, ret_doc), ret_doc);
+}
+
+/* Returns: the whole key in `bytes`; data NULL: no document has such a one. */
+static struct slice whole_key(char *bytes, uint32_t index, struct slice document_key)
+{
+    if (document_key.len + sizeof(index) > DOC_KEY_BYTES_MAX)
+        return SLICE_NONE;
+    write_u32(bytes, index);
+    memcpy(bytes + sizeof(index), document_key.data, document_key.len);
+    return slice_make(bytes, sizeof(index) + document_key.len);
+}
+
+int doc_get_key_any(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc)
+{
+    char bytes[DOC_KEY_BYTES_MAX];
+    struct slice key = whole_key(bytes, index, document_key);
+
+    return key.data == NULL ? DOC_NOT_FOUND : read_record(view, key, ret_doc);
 }
 
 int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc)
 {
     char bytes[DOC_KEY_BYTES_MAX];
 
-    if (document_key.len + sizeof(index) > sizeof(bytes))
-        return DOC_NOT_FOUND;
-    write_u32(bytes, index);
-    memcpy(bytes + sizeof(index), document_key.data, document_key.len);
-    return live_only(read_record(view, slice_make(bytes, sizeof(index) + document_key.len), ret_doc), ret_doc);
+    struct slice key = whole_key(bytes, index, document_key);
+
+    return key.data == NULL ? DOC_NOT_FOUND : live_only(view, key, read_record(view, key, ret_doc), ret_doc);
 }
 
 void doc_release(struct doc *doc)

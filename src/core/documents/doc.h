@@ -37,15 +37,20 @@ struct doc {
 };
 
 /*
- * Reads a live document.
+ * Reads a live document, which one that went with its session is no more (vanish.h).
  * Returns: 0; DOC_NOT_FOUND, for tombstones too; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  * Owns: the caller; doc_release().
  */
 int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc) TL_MUST_USE;
-/* The same, tombstones included. */
+/* Reads what lies there: tombstones included, and what went with its session until it is swept. */
 int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id,
                 struct doc *ret_doc) TL_MUST_USE;
-/* The same by key: the index's number and the document key of an entry (type number and id). */
+/*
+ * Reads by key: the index's number and the document key of an entry (type number and id). The second finds what lies there, also what
+ * has gone with its session and is not swept yet (vanish.h), and tombstones.
+ */
+int doc_get_key_any(const struct view *view, uint32_t index, struct slice document_key,
+                    struct doc *ret_doc) TL_MUST_USE;
 int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc) TL_MUST_USE;
 void doc_release(struct doc *doc);
 

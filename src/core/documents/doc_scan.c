@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking and counting the documents of an index. */
 #include "core/catalog/counter.h"
-#include "core/documents/doc.h"
+#include "core/documents/vanish.h"
 #include "store/view.h"
 
 enum { INDEX_BYTES = 4, TYPE_BYTES = 2 };
 
 struct doc_scan {
     struct view_iter *iter;
+    const struct view *view;
     uint32_t index;
     bool started;
     bool behind; /* skip `from` itself */
@@ -34,6 +35,7 @@ struct doc_scan *doc_scan_new(const struct view *view, uint32_t index, int type)
     struct doc_scan *scan = mem_zalloc(sizeof(*scan));
     struct slice lower, upper;
 
+    scan->view = view;
     scan->index = index;
     bounds(scan, index, type, &lower, &upper);
     scan->iter = view_iter_new(view, SPACE_DOCUMENTS, lower, upper);
@@ -89,6 +91,7 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
 {
     uint32_t index;
     struct doc doc;
+    int hidden;
 
     do {
         step(scan);
@@ -96,8 +99,11 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
             return scan_end(scan);
         if (doc_decode(view_iter_value(scan->iter), &doc) < 0)
             return tl_trace(TL_ERR_CORRUPT);
-    } while (doc.deleted);
+        hidden = doc.deleted ? 1 : vanish_hides(scan->view, view_iter_key(scan->iter), &doc);
+    } while (hidden == 1);
 
+    if (hidden != 0)
+        return hidden < 0 ? tl_trace(hidden) : hidden;
     if (!doc_key_parse(view_iter_key(scan->iter), &index, ret_type, ret_id))
         return tl_trace(TL_ERR_CORRUPT);
     *ret_doc = doc;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "core/documents/vanish.h"
 
 /* Far more than there are changes between a reading and its write; 128 KiB. */
 enum { CHANGES_SLOTS = 1 << 14 };
@@ -20,6 +21,10 @@ struct seen *seen_read(const struct view *view, uint32_t index, uint16_t type, s
     seen->ts = view->ts;
     seen->key = doc_key(arena_alloc(arena, DOC_KEY_PREFIX_BYTES + id.len), index, type, id);
     seen->found = r == 0;
+    if (r == 0 && !seen->doc.deleted && vanish_hides(view, seen->key, &seen->doc) != 0) {
+        doc_release(&seen->doc); /* the core sweeps it first */
+        return NULL;
+    }
     return seen;
 }
 

@@ -52,7 +52,7 @@ static int count(struct writing *work, const struct writing_item *at, const stru
 {
     int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
 
-    if (change == 0)
+    if (change == 0 || work->run->uncounted)
         return 0;
     if (work->sink.overlay != NULL)
         return count_in_overlay(work, at->index->number, at->type->number, change);

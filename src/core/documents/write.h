@@ -13,7 +13,9 @@
 #include "store/view.h"
 
 struct ahead;
+struct catalog_index;
 struct core;
+struct mapping_type;
 
 /* Where changes go: the unit's batch, or a transaction's overlay where `overlay` is set. */
 struct change_sink {
@@ -92,6 +94,7 @@ struct write_run {
     size_t count;
     bool atomic;
     bool cleanup;                        /* neither a block nor a closed index stops it */
+    bool uncounted;                      /* what it removes went with its session, and is counted no more (vanish.h) */
     bool last;                           /* nothing else reads documents in the unit after it */
     struct overlay *overlay;             /* of the transaction; NULL: the unit's batch */
     struct ahead *ahead;                 /* takes a transaction's chunk entries; NULL outside of one */
@@ -113,14 +116,28 @@ struct write_run {
  */
 int write__run(struct core *core, struct write_run *run, bool *ret_failed) TL_MUST_USE;
 
+/* Returns: the item by which a document goes that lived with a session, under its own routing, as whoever deletes it must. */
+struct write_item write__removal_of(struct arena *arena, const struct catalog_index *index,
+                                    const struct mapping_type *type, struct slice id, struct slice session,
+                                    struct slice routing);
+
 /*
  * Removes documents that live with a session, at most `max`, in the open unit, which must not have marked any itself, nor have removed
- * some before. `keep` is asked of each; what it returns true for it has taken over.
+ * some before. `keep` is asked of each that did not go with the session before (vanish.h), which `gone` is told; what it returns true for it has
+ * taken over.
  * Returns: 0 with whether there are more, and how many were removed, added to *removed; fatal codes.
  */
-typedef bool lease_keep(void *context, const struct write_item *removal);
+typedef bool lease_keep(void *context, const struct write_item *removal, bool gone);
 int lease__end_some(struct core *core, struct slice session, size_t max, lease_keep *keep, void *context,
                     size_t *removed, bool *ret_more) TL_MUST_USE;
+/*
+ * Takes a document's mark away and asks `keep` of it, which takes over its removal. Requires: it is marked.
+ * Returns: 0; fatal codes.
+ */
+int lease__hand_on(struct core *core, struct slice session, struct slice key, lease_keep *keep,
+                   void *context) TL_MUST_USE;
+/* Returns: whether the store has a document, by its key, marked as living with a session. */
+bool lease__marked(struct core *core, struct slice session, struct slice key);
 
 /*
  * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes. The batch

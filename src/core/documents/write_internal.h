@@ -139,8 +139,9 @@ bool lease__parse(struct slice key, struct slice *ret_session, struct slice *ret
 int lease__commit(struct core *core, struct slice key, struct slice value) TL_MUST_USE;
 /* Removes the marks of one index that a session has. */
 int lease__forget_index(struct core *core, struct slice session, uint32_t index) TL_MUST_USE;
-/* Visits all marks, a session's after each other. */
-int lease__each(struct core *core, void (*visit)(void *context, struct slice session), void *context) TL_MUST_USE;
+/* Visits all marks, a session's after each other, with the keys of their documents. */
+int lease__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
+                void *context) TL_MUST_USE;
 
 /* Returns: 0 and the next session after `after` with marked documents, in `arena`; STORE_NOT_FOUND; fatal codes. */
 int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session) TL_MUST_USE;

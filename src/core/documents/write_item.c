@@ -6,6 +6,7 @@
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/index.h"
 #include "core/documents/update.h"
+#include "core/documents/vanish.h"
 #include "core/documents/write_internal.h"
 
 #include "mapping/shard.h"
@@ -210,11 +211,23 @@ static int read_by_walk(struct writing *work, struct writing_item *at)
     return doc_run_get(work->walk, at->key, &at->old);
 }
 
+/* Returns: what the unit has written over a document, unless the transaction has one of its own; NULL: nothing. */
+static const struct doc *find_pending(const struct writing *work, const struct writing_item *at)
+{
+    const struct overlay *overlay = work->sink.overlay;
+    struct slice value;
+
+    if (work->core->pending.count == 0 ||
+        (overlay != NULL && overlay_get(overlay, SPACE_DOCUMENTS, at->key, &value) != STORE_NOT_FOUND))
+        return NULL;
+    return map_get(&work->core->pending, at->key);
+}
+
 static int read_old(struct writing *work, struct writing_item *at)
 {
-    const struct doc *pending = work->core->pending.count == 0 ? NULL : map_get(&work->core->pending, at->key);
+    const struct doc *pending = find_pending(work, at);
 
-    if (pending != NULL && work->sink.overlay == NULL) {
+    if (pending != NULL) {
         at->old = *pending;
         return 0;
     }
@@ -232,6 +245,17 @@ static int read_old(struct writing *work, struct writing_item *at)
     return doc_get_any(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
 }
 
+/* Whether a document that is in the store went with its session. Returns: 0, 1; fatal codes. */
+static int went_with_session(const struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    struct view view = work->view;
+    bool sweeps = work->run != NULL && work->run->uncounted;
+
+    if (doc->deleted || doc->lease.data == NULL || sweeps || !owners__any_leaving(work->core))
+        return 0;
+    return vanish_hides(&view, at->key, doc);
+}
+
 int writing__load(struct writing *work, struct writing_item *at)
 {
     int r = DOC_NOT_FOUND;
@@ -243,9 +267,12 @@ int writing__load(struct writing *work, struct writing_item *at)
         return 0;
     if (r != 0)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
+    r = went_with_session(work, at, &at->old);
+    if (r < 0)
+        return tl_trace(r);
     at->has_old = counts_still(work->core, &at->old);
     if (at->has_old)
-        at->state = (struct version_state){!at->old.deleted, at->old.version, at->old.seq_no};
+        at->state = (struct version_state){!at->old.deleted && r == 0, at->old.version, at->old.seq_no};
     else
         doc_release(&at->old);
     return 0;
@@ -577,6 +604,53 @@ static int run_update(struct writing *work, struct writing_item *at)
     return act(work, at, &update);
 }
 
+/* --- What went with a session ------------------------------------------------------------------------------------- */
+
+/* The rest of what went with its session is swept away, whoever looks. Requires: the item's key. */
+static int sweep_away(struct writing *work, const struct writing_item *at, const struct doc *doc)
+{
+    struct core *core = work->core;
+    struct arena *arena = &core->arena;
+    struct write_item *item = arena_zalloc(arena, sizeof(*item));
+    struct write_result *result = arena_zalloc(arena, sizeof(*result));
+    struct write_run run = {.dialect = DIALECT_7,
+                            .items = item,
+                            .count = 1,
+                            .cleanup = true,
+                            .uncounted = true,
+                            .arena = arena,
+                            .results = result};
+    bool failed;
+
+    *item = write__removal_of(arena, at->index, at->type, at->item->id, doc->lease, doc->routing);
+    writing__flush_entries(work); /* the run needs the scratch arena */
+    return write__run(core, &run, &failed);
+}
+
+/*
+ * Before an item takes the place of what went with its session, that is swept away for good, in the unit itself, whatever becomes of
+ * the item and of its transaction. So the item finds a tombstone, as it will be later.
+ */
+static int clear_place(struct writing *work, struct writing_item *at)
+{
+    struct doc doc;
+
+    if (at->type == NULL || work->run->uncounted || !owners__any_leaving(work->core) ||
+        at->item->id.len > DOC_ID_BYTES_MAX ||
+        (work->core->pending.count > 0 && map_get(&work->core->pending, at->key) != NULL))
+        return 0;
+    int r = doc_get_any(&work->view, at->index->number, at->type->number, at->item->id, &doc);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    r = went_with_session(work, at, &doc);
+    if (r == 1) {
+        r = sweep_away(work, at, &doc);
+        make_key(work, at);
+    }
+    doc_release(&doc);
+    return r;
+}
+
 /* --- An item ------------------------------------------------------------------------------------------------------ */
 
 static int check_id(struct writing *work, struct writing_item *at)
@@ -606,6 +680,8 @@ int writing__item(struct writing *work, const struct write_item *item, struct wr
     r = check_id(work, &at);
     if (r == 0)
         r = writing__find(work, &at);
+    if (r == 0)
+        r = clear_place(work, &at);
     if (r == 0)
         r = item->op == WRITE_DELETE   ? run_delete(work, &at)
             : item->op == WRITE_UPDATE ? run_update(work, &at)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ephemeral documents: marks that say which live with which session, and their end. */
+#include "core/documents/vanish.h"
 #include "core/documents/write_internal.h"
 
 static struct slice lease_key(struct buf *buf, struct slice session, struct slice key)
@@ -33,7 +34,7 @@ void lease__mark(struct core *core, const struct change_sink *sink, struct slice
 
     sink_put(sink, SPACE_SYSTEM, lease_key(&buf, session, key), SLICE_LIT(""));
     if (sink->overlay == NULL)
-        owners__count_lease(core, session, 1);
+        owners__count_lease(core, session, key, 1);
     buf_deinit(&buf);
 }
 
@@ -43,7 +44,7 @@ void lease__unmark(struct core *core, const struct change_sink *sink, struct sli
 
     sink_delete(sink, SPACE_SYSTEM, lease_key(&buf, session, key));
     if (sink->overlay == NULL)
-        owners__count_lease(core, session, -1);
+        owners__count_lease(core, session, key, -1);
     buf_deinit(&buf);
 }
 
@@ -62,21 +63,27 @@ int lease__commit(struct core *core, struct slice key, struct slice value)
         store_batch_delete(core->batch, SPACE_SYSTEM, key);
     else
         store_batch_put(core->batch, SPACE_SYSTEM, key, value);
-    owners__count_lease(core, session, (value.data != NULL) - (r == 0));
+    owners__count_lease(core, session, document, (value.data != NULL) - (r == 0));
     return 0;
 }
 
 /* --- Removing ----------------------------------------------------------------------------------------------------- */
 
-/* What goes of a session's documents, as items of a write; those that others hold are handed on. */
+/* Items of a write. */
+struct removals {
+    struct write_item *items;
+    size_t count;
+};
+
+/* What goes of a session's documents; those that others hold are handed on. */
 struct ending {
     struct core *core;
     struct slice session;
     lease_keep *keep;
     void *context;
-    struct write_item *items;
-    size_t count;
-    size_t taken; /* those, and what was handed on: at most `max` */
+    struct removals here; /* what readers see still */
+    struct removals gone; /* what went with the session before, and is only swept away */
+    size_t taken;         /* those, and what was handed on: at most `max` */
     size_t max;
     bool more; /* there is one after them */
 };
@@ -92,28 +99,50 @@ static int look(struct core *core, struct slice key, struct doc *ret_doc)
 
     if (!doc_key_parse(key, &index, &type, &id))
         return tl_trace(TL_ERR_CORRUPT);
-    if (pending == NULL)
-        return doc_get(&view, index, type, id, ret_doc);
-    *ret_doc = *pending;
-    return pending->deleted ? DOC_NOT_FOUND : 0;
+    if (pending != NULL) {
+        *ret_doc = *pending;
+        return pending->deleted ? DOC_NOT_FOUND : 0;
+    }
+    int r = doc_get_any(&view, index, type, id, ret_doc);
+    if (r != 0 || !ret_doc->deleted)
+        return r;
+    doc_release(ret_doc);
+    return DOC_NOT_FOUND;
 }
 
-/* The item that deletes a document; it names the document's own routing, as whoever deletes it must. */
-static struct write_item removal_of(struct ending *ending, const struct catalog_index *index,
-                                    const struct mapping_type *type, struct slice id, struct slice routing)
+struct write_item write__removal_of(struct arena *arena, const struct catalog_index *index,
+                                    const struct mapping_type *type, struct slice id, struct slice session,
+                                    struct slice routing)
 {
-    struct arena *arena = &ending->core->arena;
-
     return (struct write_item){
         .op = WRITE_DELETE,
         .index = arena_copy(arena, index->name),
         .type = arena_copy(arena, type->name),
-        .id = id,
+        .id = arena_copy(arena, id),
         .routing = arena_copy(arena, routing),
-        .left_by = ending->session,
+        .left_by = arena_copy(arena, session),
         .version = VERSION_ANY,
         .if_seq_no = SEQ_NO_ANY,
     };
+}
+
+/* Takes one of its documents, or hands it on. Returns: 0; 1 its mark must go, since no write does that; fatal codes. */
+static int take(struct ending *ending, struct slice key, const struct doc *doc, const struct catalog_index *index,
+                const struct mapping_type *type, struct slice id)
+{
+    struct write_item item = write__removal_of(&ending->core->arena, index, type, id, ending->session, doc->routing);
+    tl_ts went = TL_TS_MAX;
+    int r = map_get(&ending->core->pending, key) != NULL ? 0 : vanish_ts(ending->core->store, key, doc, &went);
+
+    if (r < 0)
+        return tl_trace(r);
+    bool gone = went != TL_TS_MAX;
+    ending->taken++;
+    if (ending->keep(ending->context, &item, gone))
+        return 1;
+    struct removals *removals = gone ? &ending->gone : &ending->here;
+    removals->items[removals->count++] = item;
+    return 0;
 }
 
 /*
@@ -135,25 +164,18 @@ static int end_one(struct ending *ending, struct slice key)
     doc_key_parse(key, &number, &type_number, &id);
     const struct catalog_index *index = catalog_index_by_number(core->catalog, number);
     const struct mapping_type *type = index == NULL ? NULL : mapping_type_by_number(index->mapping, type_number);
-    bool stays = true, theirs = false;
-    if (r == 0 && type != NULL && slice_equal(doc.lease, ending->session)) {
-        theirs = true;
-        if (ending->taken == ending->max) {
-            ending->more = true;
-            doc_release(&doc);
-            return 0;
-        }
-        struct write_item item = removal_of(ending, index, type, id, doc.routing);
-        stays = ending->keep(ending->context, &item);
-        if (!stays)
-            ending->items[ending->count++] = item;
-        ending->taken++;
-    }
-    if (stays && (theirs || map_get(&core->pending, key) == NULL)) /* what the unit wrote over, it has unmarked */
+    bool theirs = r == 0 && type != NULL && slice_equal(doc.lease, ending->session);
+    int marked = 1;
+    ending->more = theirs && ending->taken == ending->max;
+    if (theirs && !ending->more)
+        marked = take(ending, key, &doc, index, type, id);
+    else if (!theirs && map_get(&core->pending, key) != NULL) /* what the unit wrote over, it has unmarked */
+        marked = 0;
+    if (marked == 1 && !ending->more)
         lease__unmark(core, &sink, ending->session, key);
     if (r == 0)
         doc_release(&doc);
-    return 0;
+    return marked < 0 ? tl_trace(marked) : 0;
 }
 
 /* Takes the first documents of a session, and the marks before them that the unit has found to be stale. */
@@ -166,7 +188,8 @@ static int take_some(struct ending *ending, size_t max)
         store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, from, lease_end(&upper, ending->session));
     int r = 0;
 
-    ending->items = arena_zalloc(&core->arena, max * sizeof(*ending->items));
+    ending->here.items = arena_zalloc(&core->arena, max * sizeof(*ending->here.items));
+    ending->gone.items = arena_zalloc(&core->arena, max * sizeof(*ending->gone.items));
     ending->max = max;
     for (store_iter_seek_first(iter); r == 0 && !ending->more && store_iter_valid(iter); store_iter_next(iter))
         r = end_one(ending, arena_copy(&core->arena, slice_from_offset(store_iter_key(iter), from.len)));
@@ -178,21 +201,53 @@ static int take_some(struct ending *ending, size_t max)
     return r;
 }
 
+static int run_removals(struct core *core, const struct removals *removals, bool gone, size_t *removed)
+{
+    struct write_run run = {.dialect = DIALECT_7,
+                            .items = removals->items,
+                            .count = removals->count,
+                            .cleanup = true,
+                            .uncounted = gone,
+                            .arena = &core->arena};
+    bool failed;
+
+    if (removals->count == 0)
+        return 0;
+    run.results = arena_zalloc(&core->arena, removals->count * sizeof(*run.results));
+    *removed += removals->count;
+    return write__run(core, &run, &failed);
+}
+
 int lease__end_some(struct core *core, struct slice session, size_t max, lease_keep *keep, void *context,
                     size_t *removed, bool *ret_more)
 {
     struct ending ending = {.core = core, .session = session, .keep = keep, .context = context};
-    bool failed;
     int r = take_some(&ending, max);
 
     *ret_more = ending.more;
-    if (r < 0 || ending.count == 0)
-        return r;
-    struct write_run run = {
-        .dialect = DIALECT_7, .items = ending.items, .count = ending.count, .cleanup = true, .arena = &core->arena};
-    run.results = arena_zalloc(&core->arena, ending.count * sizeof(*run.results));
-    *removed += ending.count;
-    return write__run(core, &run, &failed);
+    if (r == 0)
+        r = run_removals(core, &ending.here, false, removed);
+    return r < 0 ? r : run_removals(core, &ending.gone, true, removed);
+}
+
+int lease__hand_on(struct core *core, struct slice session, struct slice key, lease_keep *keep, void *context)
+{
+    struct write_item none;
+    struct ending ending = {
+        .core = core, .session = session, .keep = keep, .context = context, .here = {&none, 0}, .max = 1};
+
+    return end_one(&ending, key);
+}
+
+bool lease__marked(struct core *core, struct slice session, struct slice key)
+{
+    tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct store_value value;
+
+    if (store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, lease_key(&buf, session, key), &value) != 0)
+        return false;
+    store_value_release(&value);
+    return true;
 }
 
 int lease__forget_index(struct core *core, struct slice session, uint32_t index)
@@ -240,7 +295,8 @@ int lease__next(struct core *core, struct slice after, struct arena *arena, stru
     return status != 0 ? status : r;
 }
 
-int lease__each(struct core *core, void (*visit)(void *context, struct slice session), void *context)
+int lease__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
+                void *context)
 {
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"));
     struct slice session, document;
@@ -249,7 +305,7 @@ int lease__each(struct core *core, void (*visit)(void *context, struct slice ses
     for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter)) {
         r = lease__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
         if (r == 0)
-            visit(context, session);
+            visit(context, session, document);
     }
     if (r == 0)
         r = store_iter_status(iter);

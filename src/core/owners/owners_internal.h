@@ -59,6 +59,13 @@ static inline struct party *party_of(const struct lock_owner *owner)
 
 enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
 
+/* How many documents of an index and type live with a session. */
+struct living {
+    uint32_t index;
+    uint16_t type;
+    size_t count;
+};
+
 struct session {
     struct party party;
     struct slice id;        /* mem_free */
@@ -72,7 +79,9 @@ struct session {
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
     struct list ending;       /* link, while it is due in the step at hand */
-    size_t ephemeral_count;   /* documents marked as living with it, while it lives */
+    size_t ephemeral_count;   /* documents marked as living with it, while it lives: the sum of these: */
+    struct living *living;    /* by index and type, in no order; mem_free */
+    size_t living_count;
 
     /* Its end, which takes more than one unit when many documents live with it. */
     bool leaving;            /* it is as good as gone, but for its locks */
@@ -173,7 +182,8 @@ struct owners {
     struct map requests;         /* waits by the number of their command (u64be) */
     struct list waits;
     struct list ready;
-    struct list leaving; /* sessions whose end goes on, oldest end first */
+    struct list leaving;  /* sessions whose end goes on, oldest end first; empty before RESTART */
+    size_t leaving_count; /* sessions that are leaving */
     struct list kept;
     size_t kept_count;
     uint64_t last_kept;
@@ -366,9 +376,13 @@ void session__cancel_waits(struct core *core, struct session *session);
  * codes.
  */
 int session__end(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
+/* It is as good as gone from now on. */
+void session__leaves(struct core *core, struct session *session);
 /* Goes on with the end of the first that is leaving, in the open unit. */
 int session__leave_on(struct core *core) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
+/* Counts documents that are marked as living with a session, more or fewer, while there is such a session. */
+void session__count(struct core *core, struct slice id, uint32_t index, uint16_t type, int change);
 int session__restart(struct core *core) TL_MUST_USE;
 
 /* session_store.c: records in SPACE_SYSTEM. */

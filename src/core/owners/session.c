@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: their lives and their ends. README-locks.md, "Sessions". */
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
+#include "core/documents/vanish.h"
 #include "core/owners/owners_internal.h"
 
 #define SESSION_NAME_BYTES_MAX 1024
@@ -40,7 +43,9 @@ void session__free(struct core *core, struct session *session)
     mem_free((char *)(uintptr_t)session->on_expire.data);
     if (list_linked(&session->of_leaving))
         list_remove(&session->of_leaving);
+    owners->leaving_count -= session->leaving;
     buf_deinit(&session->story);
+    mem_free(session->living);
     mem_free(session);
 }
 
@@ -188,11 +193,16 @@ struct keeping {
     int r;
 };
 
-/* Takes over the removal of a document that somebody else holds; it goes when his lock does. */
-static bool keep_removal(void *context, const struct write_item *removal)
+/*
+ * Takes over the removal of a document that somebody else holds; it goes when his lock does. What went with the session is there for
+ * nobody, so that no lock keeps it from being swept away.
+ */
+static bool keep_removal(void *context, const struct write_item *removal, bool gone)
 {
     struct keeping *keeping = context;
     struct core *core = keeping->core;
+    if (gone)
+        return false;
     if (!admit__removal_held(core, keeping->session, removal)) {
         struct resource_name name = {removal->index, SLICE_NONE, removal->type, removal->id};
         names__move(core, &name, SLICE_NONE); /* locks on it lie in its index now */
@@ -211,6 +221,176 @@ static int remove_some(struct core *core, struct session *session, bool *ret_mor
     int r = lease__end_some(core, session->id, core->limits.ephemeral_piece, keep_removal, &keeping,
                             &session->removed_count, ret_more);
     return r < 0 ? r : keeping.r;
+}
+
+/* --- All at one moment ------------------------------------------------------------------------------------------- */
+
+/*
+ * What others hold of a session's documents when they go. A document that is held stays until its lock goes; an index in which somebody
+ * holds all of it, or a directory, goes document by document, as that allows.
+ */
+struct sparing {
+    struct core *core;
+    struct session *session;
+    uint32_t *indices;
+    size_t index_count;
+    struct slice *documents; /* keys */
+    size_t document_count;
+    size_t document_capacity;
+    int r;
+};
+
+static bool is_spared_document(const struct sparing *sparing, struct slice key)
+{
+    for (size_t i = 0; i < sparing->document_count; i++)
+        if (slice_equal(sparing->documents[i], key))
+            return true;
+    return false;
+}
+
+static bool is_spared(const struct sparing *sparing, uint32_t index)
+{
+    for (size_t i = 0; i < sparing->index_count; i++)
+        if (sparing->indices[i] == index)
+            return true;
+    return false;
+}
+
+/* Whether somebody else than the session has a lock on a resource. */
+static bool held_by_others(const struct sparing *sparing, const struct resource *resource)
+{
+    list_for_each(link, &resource->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
+        if (hold->mode != LOCK_NONE && hold->owner != &sparing->session->party.owner)
+            return true;
+    }
+    return false;
+}
+
+/* The keys of a document by the name under which it is locked, which may stand for that of any type. */
+static void spare_document(struct sparing *sparing, const struct catalog_index *index, const struct resource_name *name)
+{
+    struct core *core = sparing->core;
+    char bytes[DOC_KEY_BYTES_MAX];
+    for (size_t i = 0; i < mapping_type_count(index->mapping) && name->id.len <= DOC_ID_BYTES_MAX; i++) {
+        const struct mapping_type *type = mapping_type_at(index->mapping, i);
+        struct slice key = doc_key(bytes, index->number, type->number, name->id);
+        if ((name->type.len > 0 && !slice_equal(name->type, type->name)) || map_get(&core->pending, key) != NULL ||
+            !lease__marked(core, sparing->session->id, key))
+            continue;
+        sparing->documents = arena_grow(&core->arena, sparing->documents, sparing->document_count,
+                                        &sparing->document_capacity, sizeof *sparing->documents);
+        sparing->documents[sparing->document_count++] = arena_copy(&core->arena, key);
+    }
+}
+
+/* Looks at the locks in an index. */
+static void look_for_locks(struct sparing *sparing, const struct catalog_index *index,
+                           const struct resource *const *resources, size_t count)
+{
+    struct core *core = sparing->core;
+    for (size_t i = 0; i < count; i++) {
+        struct resource_name name = resource_name(resources[i], &core->arena);
+        bool concerns =
+            name.space == RESOURCE_SPACE_TREE && (name.index.len == 0 || slice_equal(name.index, index->name));
+        if (!concerns || !held_by_others(sparing, resources[i]))
+            continue;
+        if (name.id.data != NULL)
+            spare_document(sparing, index, &name);
+        if (name.id.data == NULL || sparing->document_count > core->limits.ephemeral_piece) {
+            sparing->indices[sparing->index_count++] = index->number;
+            return;
+        }
+    }
+}
+
+static struct sparing look_what_is_held(struct core *core, struct session *session)
+{
+    struct sparing sparing = {.core = core, .session = session};
+    size_t count;
+    const struct resource **resources = NULL;
+    sparing.indices = arena_alloc(&core->arena, (session->living_count + 1) * sizeof *sparing.indices);
+    for (size_t i = 0; i < session->living_count; i++) {
+        const struct living *living = &session->living[i];
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, living->index);
+        if (living->count == 0 || index == NULL || is_spared(&sparing, living->index))
+            continue;
+        if (resources == NULL)
+            resources = lock_table_resources(&core->owners->locks, &core->arena, &count);
+        look_for_locks(&sparing, index, resources, count);
+    }
+    return sparing;
+}
+
+/* Documents in the table of locks that have gone lie nowhere any more. */
+static void move_gone(struct core *core, const struct sparing *sparing, const struct catalog_index *index)
+{
+    size_t count;
+    const struct resource **resources = lock_table_documents(&core->owners->locks, index->name, &core->arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct resource_name name = resource_name(resources[i], &core->arena);
+        struct sparing meant = {.core = core, .session = sparing->session};
+        bool stays = false;
+        spare_document(&meant, index, &name);
+        for (size_t j = 0; j < meant.document_count; j++)
+            stays |= is_spared_document(sparing, meant.documents[j]);
+        if (meant.document_count > 0 && !stays)
+            names__move(core, &name, SLICE_NONE);
+    }
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* Keeps the removals of documents that are held, which takes their marks. Others are spared no more. */
+static int keep_held(struct core *core, struct session *session, struct sparing *sparing)
+{
+    struct keeping keeping = {core, session, 0};
+    size_t count = sparing->document_count;
+    sparing->document_count = 0;
+    if (count > 1)
+        qsort(sparing->documents, count, sizeof *sparing->documents, compare_keys);
+    for (size_t i = 0; i < count && keeping.r >= 0; i++) {
+        size_t spared_before = session->spared_count;
+        int r = lease__hand_on(core, session->id, sparing->documents[i], keep_removal, &keeping);
+        if (r < 0)
+            return tl_trace(r);
+        if (session->spared_count > spared_before)
+            sparing->documents[sparing->document_count++] = sparing->documents[i];
+    }
+    return keeping.r;
+}
+
+/* All go but what is spared. */
+static int vanish(struct core *core, struct session *session)
+{
+    struct sparing sparing = look_what_is_held(core, session);
+    int r = keep_held(core, session, &sparing);
+    for (size_t i = 0; r == 0 && i < session->living_count; i++) {
+        const struct living *living = &session->living[i];
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, living->index);
+        if (living->count == 0 || index == NULL || is_spared(&sparing, living->index))
+            continue;
+        counter__add(&core->counters, counters__of(&core->counters, living->index), living->type,
+                     -(int64_t)living->count);
+        move_gone(core, &sparing, index);
+    }
+    const struct vanish_spared spared = {sparing.indices, sparing.index_count, sparing.documents,
+                                         sparing.document_count};
+    vanish__put(core, session->id, &spared);
+    return r;
+}
+
+/* Its documents go: they are removed in this unit, or, being many, swept away by units to come. */
+static int remove_all(struct core *core, struct session *session, bool *ret_more)
+{
+    if (session->ephemeral_count <= core->limits.ephemeral_piece)
+        return remove_some(core, session, ret_more);
+    *ret_more = true;
+    return vanish(core, session);
 }
 
 /* Runs one action, or keeps it while somebody else holds its document. */
@@ -292,14 +472,22 @@ static void end_last(struct core *core, struct session *session)
 static void leave_later(struct core *core, struct session *session)
 {
     list_append(&core->owners->leaving, &session->of_leaving);
+    mem_free((char *)(uintptr_t)session->on_expire.data); /* done; the record knows nothing of them either */
+    session->on_expire = SLICE_NONE;
     session__put_record(core, session);
+}
+
+void session__leaves(struct core *core, struct session *session)
+{
+    session->leaving = true;
+    core->owners->leaving_count++;
 }
 
 int session__end(struct core *core, struct session *session, enum session_end how)
 {
     bool more = false;
     session->how = how;
-    session->leaving = true;
+    session__leaves(core, session);
     story_owner(&session->party.owner, &session->story);
     buf_printf(&session->story, " %s", end_text(how));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
@@ -308,7 +496,7 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     end_transactions(core, session);
     int r = how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
     if (r >= 0)
-        r = remove_some(core, session, &more);
+        r = remove_all(core, session, &more);
     if (r < 0)
         return tl_trace(r);
     if (more)
@@ -325,8 +513,14 @@ int session__leave_on(struct core *core)
     int r = remove_some(core, session, &more);
     if (r < 0 || more)
         return r;
+    vanish__swept(core, session->id);
     end_last(core, session);
     return 0;
+}
+
+bool owners__any_leaving(const struct core *core)
+{
+    return core->owners->leaving_count > 0;
 }
 
 /* --- Ephemeral documents ------------------------------------------------------------------------------------------ */
@@ -345,28 +539,46 @@ int owners__check_lease_count(struct core *core, struct slice id, size_t more, s
     return 1;
 }
 
-static void count_lease(struct core *core, struct slice id, int change)
+static struct living *living_in(struct session *session, uint32_t index, uint16_t type)
 {
-    struct session *session = owners_session(core->owners, id);
-    if (session != NULL && (change > 0 || session->ephemeral_count >= (size_t)-change))
-        session->ephemeral_count += (size_t)change;
+    for (size_t i = 0; i < session->living_count; i++)
+        if (session->living[i].index == index && session->living[i].type == type)
+            return &session->living[i];
+    session->living = mem_realloc(session->living, (session->living_count + 1) * sizeof *session->living);
+    session->living[session->living_count] = (struct living){index, type, 0};
+    return &session->living[session->living_count++];
 }
 
-void owners__count_lease(struct core *core, struct slice id, int change)
+void session__count(struct core *core, struct slice id, uint32_t index, uint16_t type, int change)
 {
-    if (change == 0)
+    struct session *session = owners_session(core->owners, id);
+    if (session == NULL)
         return;
-    count_lease(core, id, change);
+    struct living *living = living_in(session, index, type);
+    if (change < 0 && living->count < (size_t)-change)
+        return;
+    living->count += (size_t)change;
+    session->ephemeral_count += (size_t)change;
+}
+
+void owners__count_lease(struct core *core, struct slice session, struct slice key, int change)
+{
+    uint32_t index;
+    uint16_t type;
+    struct slice id;
+    if (change == 0 || !doc_key_parse(key, &index, &type, &id))
+        return;
+    session__count(core, session, index, type, change);
     core->leased =
         arena_grow(&core->arena, core->leased, core->leased_count, &core->leased_capacity, sizeof *core->leased);
-    core->leased[core->leased_count++] = (struct leased){arena_copy(&core->arena, id), change};
+    core->leased[core->leased_count++] = (struct leased){arena_copy(&core->arena, session), index, type, change};
 }
 
 void owners__uncount_leases(struct core *core)
 {
     while (core->leased_count > 0) {
         const struct leased *leased = &core->leased[--core->leased_count];
-        count_lease(core, leased->session, -leased->change);
+        session__count(core, leased->session, leased->index, leased->type, -leased->change);
     }
 }
 

@@ -38,8 +38,7 @@ void session__put_record(struct core *core, const struct session *session)
     buf_varint(&value, session->ttl_us);
     buf_varint(&value, session->created);
     action_put_slice(&value, session->name);
-    action_put_slice(&value,
-                     session->leaving ? SLICE_NONE : session->on_expire); /* one that is leaving has done them */
+    action_put_slice(&value, session->on_expire); /* one that is leaving has done them */
     if (session->leaving)
         buf_varint(&value, (uint64_t)session->how);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_view(&value));
@@ -135,7 +134,8 @@ static int load_session(struct loading *work, struct slice key, struct slice val
     }
     struct session *session = session__make(work->core, slice_from_offset(key, 1), name, ttl, created);
     session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
-    session->leaving = how != NOT_LEAVING;
+    if (how != NOT_LEAVING)
+        session__leaves(work->core, session);
     session->how = (enum session_end)how;
     if (session->leaving)
         story_owner(&session->party.owner, &session->story);
@@ -217,12 +217,14 @@ static int load_each(struct loading *work, const char *lower, const char *upper,
     return r;
 }
 
-static void count_one(void *context, struct slice session)
+static void count_one(void *context, struct slice session, struct slice document)
 {
     struct core *core = context;
-    struct session *found = owners_session(core->owners, session);
-    if (found != NULL)
-        found->ephemeral_count++;
+    uint32_t index;
+    uint16_t type;
+    struct slice id;
+    if (doc_key_parse(document, &index, &type, &id))
+        session__count(core, session, index, type, 1);
 }
 
 int session__load_all(struct core *core)

@@ -27,6 +27,8 @@ struct owners; /* sessions, locks, transactions, waiting commands */
 /* A change of how many documents live with a session. */
 struct leased {
     struct slice session;
+    uint32_t index;
+    uint16_t type;
     int change;
 };
 
@@ -175,8 +177,10 @@ int owners__check_lease(struct core *core, struct slice session, struct arena *a
 /* Checks that so many more documents may live with a session. Returns: 0; 1: *ret_problem says why not. */
 int owners__check_lease_count(struct core *core, struct slice session, size_t more, struct arena *arena,
                               struct problem *ret_problem) TL_MUST_USE;
-/* Counts documents that live with a session, more or fewer; core__abandon() takes it back. */
-void owners__count_lease(struct core *core, struct slice session, int change);
+/* Counts a document, by its key, that lives with a session, or does no more; core__abandon() takes it back. */
+void owners__count_lease(struct core *core, struct slice session, struct slice key, int change);
+/* Returns: whether a session is leaving in pieces, so that a document may lie in the store that went with one. */
+bool owners__any_leaving(const struct core *core);
 /* Takes back what the unit has counted so far. */
 void owners__uncount_leases(struct core *core);
 /* An index is deleted in the open unit: what is marked in it lives with nobody any more. */

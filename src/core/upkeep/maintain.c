@@ -8,6 +8,7 @@
 #include "core/catalog/mark.h"
 #include "core/documents/ahead.h"
 #include "core/documents/doc.h"
+#include "core/documents/vanish.h"
 #include "core/step/core_internal.h"
 #include "mapping/entry.h"
 
@@ -94,6 +95,16 @@ static int remove_index(struct removing *work, struct slice mark)
     return r;
 }
 
+/* --- What went with a session ------------------------------------------------------------------------------------- */
+
+/* No readable timestamp lies between its going and its sweeping any more. */
+static int forget_vanished(struct removing *work, struct slice mark)
+{
+    vanish__forget(work->core, mark);
+    remove_key(work, SPACE_SYSTEM, mark);
+    return 0;
+}
+
 /* --- What is due -------------------------------------------------------------------------------------------------- */
 
 /* Removes what is marked with `letter` up to a time, as `remove` does it, while there is room for more. */
@@ -126,6 +137,8 @@ int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_remo
     r = remove_due(&work, MARK_TOMBSTONE, core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
     if (r == 0)
         r = remove_due(&work, MARK_INDEX, store_history_low(core->store), remove_index);
+    if (r == 0)
+        r = remove_due(&work, MARK_VANISHED, store_history_low(core->store), forget_vanished);
     if (r == 0 && more(&work)) {
         size_t taken = 0;
         r = ahead__remove(core, work.left, &taken);

@@ -486,7 +486,7 @@ static const struct om_version *version_at(const struct world *world, int index,
 {
     for (size_t i = world->model.history; i-- > 0;) {
         const struct om_version *version = &world->history.versions[i];
-        if (version->index != index || version->ts > ts)
+        if (version->index != index || version->ts > ts || version->doc.gone) /* that is no version */
             continue;
         if (version->number == OM_WHOLE_INDEX)
             return NULL; /* what was before belongs to another index of that name */

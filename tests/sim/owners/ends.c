@@ -4,7 +4,8 @@
  *
  * - its transactions are rolled back and what waits for it ends;
  * - unless it ended in good order, its actions are done one by one. Who waits is no obstacle, who holds is: then the action is kept;
- * - its ephemeral documents go, so many with each step; one that somebody holds is kept in the same way;
+ * - its ephemeral documents go at that timestamp, though of many so few with each step are swept away; one that somebody holds is
+ *   kept in the same way;
  * - only then its locks go.
  *
  * What is kept stands ahead of all who wait, in the order in which it was kept, over restarts.
@@ -132,7 +133,9 @@ static void run_actions(struct om *model, struct om_step *step, int slot)
 /* Whether a document lives with a session, and its removal is not kept by now. */
 static bool lives_with(const struct om *model, uint32_t serial, int index, int doc)
 {
-    if (!model->docs.at[index][doc].live || model->docs.at[index][doc].lease != serial)
+    const struct om_doc *it = &model->docs.at[index][doc];
+
+    if ((!it->live && !it->gone) || it->lease != serial)
         return false;
     for (int i = 0; i < OM_KEPT; i++)
         if (model->kept[i].number != 0 && model->kept[i].item.left_by == serial && model->kept[i].item.index == index &&
@@ -151,31 +154,86 @@ int om_ephemeral_count(const struct om *model, uint32_t serial)
     return count;
 }
 
+static struct om_item removal_of(uint32_t serial, int index, int doc)
+{
+    return (struct om_item){.action = OM_DELETE,
+                            .index = (uint8_t)index,
+                            .doc = (uint8_t)doc,
+                            .dir = -1,
+                            .if_seq_no = -1,
+                            .left_by = serial};
+}
+
 /* The first few of its documents. Returns: whether there are more. */
 static bool remove_some(struct om *model, struct om_step *step, int slot)
 {
     uint32_t serial = model->sessions[slot].serial;
-    struct om_item removals[OM_INDICES * OM_DOCS], gone[OM_INDICES * OM_DOCS];
-    int count = 0, gone_count = 0, total = om_ephemeral_count(model, serial);
+    struct om_item removals[OM_INDICES * OM_DOCS], free[OM_INDICES * OM_DOCS];
+    int count = 0, free_count = 0, total = om_ephemeral_count(model, serial);
 
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
             if (count < model->limits.piece && lives_with(model, serial, i, j))
-                removals[count++] = (struct om_item){.action = OM_DELETE,
-                                                     .index = (uint8_t)i,
-                                                     .doc = (uint8_t)j,
-                                                     .dir = -1,
-                                                     .if_seq_no = -1,
-                                                     .left_by = serial};
-    for (int i = 0; i < count; i++)
+                removals[count++] = removal_of(serial, i, j);
+    for (int i = 0; i < count; i++) {
+        if (model->docs.at[removals[i].index][removals[i].doc].gone)
+            continue;
         if (om_left_held(model, slot, &removals[i]))
             keep(model, step, &removals[i]);
         else
-            gone[gone_count++] = removals[i];
-    for (int i = 0; i < gone_count; i++)
-        om_left_run(model, step, slot, -1, &gone[i]);
+            free[free_count++] = removals[i];
+    }
+    for (int i = 0; i < free_count; i++)
+        om_left_run(model, step, slot, -1, &free[i]);
+    for (int i = 0; i < count; i++) /* nobody sees them: no lock keeps them */
+        if (model->docs.at[removals[i].index][removals[i].doc].gone)
+            om_sweep(model, step, removals[i].index, removals[i].doc);
     model->dirty |= count > 0;
     return total > count;
+}
+
+/* Whether somebody else holds an index or a directory of it. */
+static bool index_held(const struct om *model, int slot, int index)
+{
+    for (int i = 0; i < model->lock_count; i++) {
+        const struct om_lock *lock = &model->locks[i];
+        if (lock->owner != om_session_owner(slot) && !lock->what.within &&
+            (lock->what.on.kind == OM_ALL ||
+             ((lock->what.on.kind == OM_INDEX || lock->what.on.kind == OM_DIR) && lock->what.on.index == index)))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * More documents than one step removes go all the same at this timestamp: nobody sees them from now on. Those that somebody holds stay
+ * until their locks go; an index in which somebody holds all or a directory is left to the pieces.
+ */
+static void vanish(struct om *model, struct om_step *step, int slot)
+{
+    uint32_t serial = model->sessions[slot].serial;
+    bool goes[OM_INDICES][OM_DOCS] = {{false}};
+
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++) {
+            struct om_item removal = removal_of(serial, i, j);
+            if (!lives_with(model, serial, i, j) || index_held(model, slot, i))
+                continue;
+            goes[i][j] = !om_left_held(model, slot, &removal);
+            if (!goes[i][j])
+                keep(model, step, &removal);
+        }
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++) {
+            if (!goes[i][j])
+                continue;
+            struct om_doc now = model->docs.at[i][j];
+            now.live = false;
+            now.gone = true;
+            now.ts = model->ts;
+            om_store(model, step, i, j, &now);
+            om_move(model, step, i, j, -1);
+        }
 }
 
 static void end_last(struct om *model, struct om_step *step, int slot)
@@ -202,6 +260,10 @@ bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_or
     if (!in_order)
         run_actions(model, step, slot);
     model->dirty = true;
+    if (om_ephemeral_count(model, session->serial) > model->limits.piece) {
+        vanish(model, step, slot);
+        return true;
+    }
     if (remove_some(model, step, slot))
         return true;
     end_last(model, step, slot);

@@ -166,6 +166,7 @@ struct om_result {
 struct om_doc {
     bool known; /* there is a record: live, or a tombstone */
     bool live;
+    bool gone;  /* with its session, and its tombstone is yet to be written; then it is not live */
     int8_t dir; /* -1: its source names none */
     int value;
     uint32_t lease;

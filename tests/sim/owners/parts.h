@@ -67,6 +67,8 @@ bool om_any_leaving(const struct om *model);
 void om_leave_on(struct om *model, struct om_step *step);
 void om_kept_resume(struct om *model, struct om_step *step, int slot);
 /* How many documents live with a session. */
+/* Writes the tombstone of a document that went with its session. */
+void om_sweep(struct om *model, struct om_step *step, int index, int doc);
 int om_ephemeral_count(const struct om *model, uint32_t serial);
 void om_ends_stop(struct om *model);
 void om_ends_restart(struct om *model, struct om_step *step);

@@ -221,6 +221,8 @@ int om_token_owner(const struct om *model, uint64_t token, struct om_thing docum
 
     for (int i = 0; i < model->lock_count; i++) {
         const struct om_lock *lock = &model->locks[i];
+        if (lock->owner < OM_SESSIONS && model->sessions[lock->owner].leaving != 0)
+            continue; /* its tokens cover nothing any more */
         if (lock->token == token && !lock->what.within &&
             (om_same(lock->what.on, document) || om_covers(model, lock->what.on, dir)))
             return lock->owner;

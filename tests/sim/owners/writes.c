@@ -60,6 +60,17 @@ void om_store(struct om *model, struct om_step *step, int index, int doc, const 
     remember(model, step, index, doc, now);
 }
 
+void om_sweep(struct om *model, struct om_step *step, int index, int doc)
+{
+    struct om_doc tombstone = {.known = true,
+                               .dir = -1,
+                               .version = model->docs.at[index][doc].version + 1,
+                               .seq_no = model->indices[index].next_seq_no++,
+                               .ts = model->ts};
+
+    om_store(model, step, index, doc, &tombstone);
+}
+
 static void keep(struct work *at, int index, int doc, const struct om_doc *now)
 {
     struct om *model = at->model;
@@ -216,6 +227,10 @@ static void run_item(struct work *at, const struct om_item *item, struct om_resu
     if (!at->cleanup && (model->indices[item->index].closed || model->indices[item->index].blocked)) {
         fail(result, model->indices[item->index].closed ? OM_CLOSED : OM_BLOCKED);
         return;
+    }
+    if (old->gone) { /* whoever takes its place sweeps it away first, whatever becomes of him */
+        om_sweep(model, at->step, item->index, item->doc);
+        old = seen(at, item->index, item->doc);
     }
     if (item->left_by != 0 && (!old->live || old->lease != item->left_by)) {
         *result = (struct om_result){.outcome = OM_NOOP};
