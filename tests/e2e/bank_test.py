@@ -192,6 +192,14 @@ def check_outcomes(server, notes, receipts):
     return len(open_ends)
 
 
+def settle(server):
+    """What clients asked for before they were killed is done or given up: nobody holds anything or waits any more."""
+    until = time.monotonic() + 60
+    while server.must("GET", "/_lock")["locks"] or server.must("GET", "/_transaction")["transactions"]:
+        assert time.monotonic() < until, "locks or transactions of clients that are gone stay"
+        time.sleep(0.1)
+
+
 def judge(server, notes):
     """Returns: transfers acknowledged, transactions whose outcome was asked for."""
     receipts = all_receipts(server)
@@ -233,6 +241,7 @@ def main():
                        meanwhile=lambda: balances(server))
             time.sleep(0.5)
             fleet.end()
+            settle(server)
             notes = fleet.notes()
             done, asked_after = judge(server, notes)
             reads = sum(note["kind"] == "read" for note in notes)
