@@ -72,7 +72,7 @@ class CatalogLocks(unittest.TestCase):
         self.assertEqual((status, reply["error"]["type"]), (404, "session_missing_exception"))
 
     def test_fencing_tokens(self):
-        """A change that names a token is refused unless that is of a lock on all that it changes; then it passes its owner's locks."""
+        """A change that names a token is refused unless that is of a lock of its session on all that it changes."""
         def token(**what):
             return self.server.must("POST", "/_lock", {"session": self.session, "locks": [{"mode": "exclusive", **what}]})["fencing_token"]
         old = token(index="fs")
@@ -83,14 +83,19 @@ class CatalogLocks(unittest.TestCase):
             for stale in (old, 1, document, elsewhere):
                 status, reply = self.change(*change[:3], "timeout=0s&fencing_token=%d" % stale)
                 self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"), change)
+                if stale != elsewhere:  # which covers what is changed in [other]
+                    status, reply = self.change(*change[:3], "timeout=0s&fencing_token=%d&session=%s" % (stale, self.session))
+                    self.assertEqual((status, reply["error"]["type"]), (409, "stale_fencing_token_exception"), change)
         self.unlock()
         for what in ({}, {"index": "fs"}):
             now = token(**what)
+            own = "fencing_token=%d&session=%s" % (now, self.session)
             for change in CHANGES[2:6] + CHANGES[:1]:
-                self.assertEqual(self.change(*change[:3], "timeout=0s&fencing_token=%d" % now)[0], 200, change)
-            self.assertEqual(self.change("PUT", "/fs", None, "timeout=0s&fencing_token=%d" % now)[0], 200)
+                self.assertEqual(self.change(*change[:3], "timeout=0s&" + own)[0], 200, change)
+            self.assertEqual(self.change("PUT", "/fs", None, "timeout=0s&fencing_token=%d" % now)[0], 409)
+            self.assertEqual(self.change("PUT", "/fs", None, "timeout=0s&" + own)[0], 200)
             self.unlock()
-            self.assertEqual(self.change("PUT", "/new", None, "fencing_token=%d" % now)[0], 409)
+            self.assertEqual(self.change("PUT", "/new", None, own)[0], 409)
         self.assertEqual(self.server.ask("HEAD", "/new")[0], 404)
 
     def test_a_change_waits_and_goes_on(self):

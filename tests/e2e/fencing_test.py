@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fencing tokens, checked by the store on every write that names one, whichever call it is.
 
-Each call is made with a token that is stale, that is of a lock elsewhere, and that is right: the first two are refused and
-change nothing, the last one acts for the holder and names no session.
+Each call is made by the holder of a lock with a token that is stale, that is of a lock elsewhere, and that is right, and with the
+right one by nobody and by another session: only the holder's with the right one is done, the others change nothing.
 """
 import os
 import sys
@@ -29,7 +29,7 @@ WRITES = [
     ("PUT", "/fs/_create/1", {"n": 1, "path": "/d/1"}),
     ("POST", "/fs/_delete_by_query", ONE),
 ]
-TAKES_SESSION = [  # what reads under locks, too, says whose they are
+READS_FIRST = [  # under locks, too, which others have
     ("POST", "/fs/_update_by_query?atomic=true", ONE),
     ("POST", "/_reindex?atomic=true", {"source": {"index": "from", **ONE}, "dest": {"index": "fs"}}),
     ("POST", "/fs/_delete_by_query?atomic=true", ONE),
@@ -69,17 +69,21 @@ class Fencing(unittest.TestCase):
     def state(self):
         return self.server.ask("GET", "/fs/_doc/1")[1]
 
-    def check(self, writes, stale, token, session=""):
+    def check(self, writes, stale, token):
+        own = "&session=" + self.session
         for write in writes:
             before = self.state()
             for wrong in stale:
-                self.assertEqual(self.write(write, "fencing_token=%d%s" % (wrong, session)), (409, STALE), (write, wrong))
+                self.assertEqual(self.write(write, "fencing_token=%d%s" % (wrong, own)), (409, STALE), (write, wrong))
+            for other in ("", "&session=" + self.other):
+                refused = self.write(write, "fencing_token=%d%s" % (token, other))
+                self.assertIn(refused, [(409, STALE)] + ([(409, "lock_conflict_exception")] if write in READS_FIRST else []), (write, other))
             self.assertEqual(self.state(), before, write)
-            status, error = self.write(write, "fencing_token=%d%s" % (token, session))
+            status, error = self.write(write, "fencing_token=%d%s" % (token, own))
             self.assertEqual((status < 300, error), (True, None), write)
             self.assertNotEqual(self.state(), before, write)
             if self.state()["found"] is False and write[1] != "/fs/_doc/1":
-                self.restore("fencing_token=%d" % token)
+                self.restore("fencing_token=%d%s" % (token, own))
 
     def test_every_write_under_a_lock_on_the_document(self):
         token = self.lock(self.session, id="1")
@@ -96,17 +100,32 @@ class Fencing(unittest.TestCase):
     def test_by_query_as_one(self):
         gone = self.lock(self.session)
         self.server.must("POST", "/_unlock", {"session": self.session})
-        self.check(TAKES_SESSION, [gone], self.lock(self.session), "&session=" + self.session)
+        self.check(READS_FIRST, [gone], self.lock(self.session))
         self.assertEqual(self.server.must("GET", "/_transaction")["transactions"], [])
 
     def test_a_lock_that_is_shared_does_not_let_others_write(self):
         """Its token is right, but another holds the document as well."""
         token, other = self.lock(self.session, "shared", id="1"), self.lock(self.other, "shared", id="1")
-        for one in (token, other):
-            self.assertEqual(self.write(WRITES[0], "fencing_token=%d" % one), (409, "lock_wait_timeout_exception"))
+        pairs = ((token, self.session), (other, self.other))
+        for pair in pairs:
+            self.assertEqual(self.write(WRITES[0], "fencing_token=%d&session=%s" % pair), (409, "lock_wait_timeout_exception"))
         self.server.must("POST", "/_unlock", {"session": self.other})
-        self.assertEqual(self.write(WRITES[0], "fencing_token=%d" % other), (409, STALE))
-        self.assertEqual(self.write(WRITES[0], "fencing_token=%d" % token), (200, None))
+        self.assertEqual(self.write(WRITES[0], "fencing_token=%d&session=%s" % pairs[1]), (409, STALE))
+        self.assertEqual(self.write(WRITES[0], "fencing_token=%d&session=%s" % pairs[0]), (200, None))
+
+    def test_a_change_of_an_index(self):
+        token = self.lock(self.session)
+        change = ("PUT", "/fs/_mapping", {"properties": {"m": {"type": "long"}}})
+        for by in ("", "&session=" + self.other):
+            self.assertEqual(self.write(change, "fencing_token=%d%s" % (token, by)), (409, STALE))
+        self.assertNotIn("m", self.server.must("GET", "/fs/_mapping")["fs"]["mappings"]["properties"])
+        self.assertEqual(self.write(change, "fencing_token=%d&session=%s" % (token, self.session)), (200, None))
+
+    def test_what_is_said_to_one_who_names_the_token_alone(self):
+        token = self.lock(self.session, id="1")
+        status, reply = self.server.ask("PUT", "/fs/_doc/1?fencing_token=%d" % token, {"n": 2})
+        self.assertEqual((status, reply["error"]["type"]), (409, STALE))
+        self.assertIn("which the request names, too", reply["error"]["reason"])
 
     def test_a_commit(self):
         token = self.lock(self.session, id="1")
@@ -116,6 +135,11 @@ class Fencing(unittest.TestCase):
             status, reply = self.server.ask("POST", "/_transaction/%s/_commit?fencing_token=%d" % (transaction, wrong))
             self.assertEqual((status, reply["error"]["type"]), (409, STALE))
             self.assertEqual(self.state()["_source"]["n"], 1)
+            theirs = self.server.must("POST", "/_transaction", {"session": self.other})["transaction"]
+            self.server.must("PUT", "/from/_doc/2?transaction=" + theirs, {"n": 5})
+            status, reply = self.server.ask("POST", "/_transaction/%s/_commit?fencing_token=%d" % (theirs, token))
+            self.assertEqual((status, reply["error"]["type"]), (409, STALE))
+            self.server.must("POST", "/_transaction/%s/_rollback" % theirs)
             self.server.must("POST", "/_transaction/%s/_commit?fencing_token=%d" % (transaction, token))
             self.assertEqual(self.state()["_source"]["n"], 5)
             self.restore("session=" + self.session)

@@ -234,7 +234,7 @@ class Restart(Case):
             self.assertGreater(later, expires, "the lease starts anew")
             expires = later
             self.assertEqual(self.server.ask("PUT", "/fs/_doc/1?timeout=0s", {"n": 66})[0], 409)
-            self.assertEqual(self.server.ask("PUT", "/fs/_doc/1?fencing_token=%d" % token, {"n": 1})[0], 200)
+            self.assertEqual(self.server.ask("PUT", "/fs/_doc/1?fencing_token=%d&session=%s" % (token, holder), {"n": 1})[0], 200)
 
 
 def vanish():

@@ -94,8 +94,7 @@ def write_under_lock(holder, number, name, targets):
     for mode, what in targets:
         token = holder.lock(mode, **what)
     document = holder.ask("GET", "/judge/_doc/%d" % number)["_source"]
-    by = holder.client.random.choice(["session=%s" % holder.session, "fencing_token=%d" % token,
-                                      "session=%s&fencing_token=%d" % (holder.session, token)])
+    by = holder.client.random.choice(["session=%s" % holder.session, "session=%s&fencing_token=%d" % (holder.session, token)])
     holder.client.note("asked", name=name, document=number)
     holder.ask("PUT", "/judge/_doc/%d?timeout=5s&%s" % (number, by), add(document, name))
     holder.client.note("done", name=name)

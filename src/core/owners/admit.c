@@ -80,8 +80,8 @@ static bool token_holds(struct admission *at, const struct write_target *target)
 {
     struct slice place = target->old_path.data != NULL ? target->old_path : target->new_path;
     struct resource_name name = {target->index, place, target->type, target->id};
-    return terms__cover(at->core, at->command, &name, at->txn == NULL ? &at->session : NULL,
-                        &write_of(at)->results[target->item].problem);
+    const struct party *who = at->txn != NULL ? &at->txn->party : at->session != NULL ? &at->session->party : NULL;
+    return terms__cover(at->core, at->command, &name, who, &write_of(at)->results[target->item].problem);
 }
 
 /* Whether an item is still to be run. */

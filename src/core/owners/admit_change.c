@@ -26,10 +26,11 @@ static bool is_index(const struct lock_want *want)
 
 /* Whether its token, if it names one, is that of a lock on all that it changes. */
 static bool token_holds(const struct core *core, const struct wants *wants, struct command *command,
-                        struct session **session)
+                        const struct session *session)
 {
+    const struct party *who = session == NULL ? NULL : &session->party;
     for (size_t i = 0; i < wants->count; i++)
-        if (is_index(&wants->items[i]) && !terms__cover(core, command, &wants->items[i].on, session, &command->problem))
+        if (is_index(&wants->items[i]) && !terms__cover(core, command, &wants->items[i].on, who, &command->problem))
             return false;
     return true;
 }
@@ -116,7 +117,7 @@ int owners__change(struct core *core, struct command *command)
     if (!owners__any(core) && command->terms.session.len == 0 && command->terms.fencing_token == 0)
         return core__handle(core, command);
     struct wants wants = change_of(core, command);
-    if (!terms__session(core, command, &session) || !token_holds(core, &wants, command, &session) ||
+    if (!terms__session(core, command, &session) || !token_holds(core, &wants, command, session) ||
         names__own(core, session, &wants, &command->arena, &command->problem))
         return 0;
     if (!owners__any(core) || wants.count == 0)
@@ -141,7 +142,7 @@ static int resume(struct core *core, struct wait *wait)
     struct wants wants = change_of(core, command);
     struct session *session = wait->session;
     int r = 0;
-    if (token_holds(core, &wants, command, &session) &&
+    if (token_holds(core, &wants, command, session) &&
         !names__own(core, session, &wants, &command->arena, &command->problem)) {
         names__drop_free(core, wait->owner, session, &wants);
         if (!is_granted(core, wait, &wants)) {

@@ -237,12 +237,12 @@ int owners__settle(struct core *core) TL_MUST_USE;
 /* Finds the session that a command names; NULL when it names none. Returns: false when there is none such, the problem is the command's. */
 bool terms__session(struct core *core, struct command *command, struct session **ret_session);
 /*
- * Whether the fencing token that a command names, if any, is that of a lock which is held now and covers `name`: the one place
- * where tokens are checked. A command that names no session acts for that lock's owner: *session (NULL: never) where it is NULL.
- * Returns: false with *ret_problem in the command's arena.
+ * Whether the fencing token that a command names, if any, is that of a lock which covers `name` and is held now by `who`: the
+ * session or the transaction for which it is asked (NULL: for nobody, who holds nothing), or another of the same session. The one
+ * place where tokens are checked. Returns: false with *ret_problem in the command's arena.
  */
 bool terms__cover(const struct core *core, struct command *command, const struct resource_name *name,
-                  struct session **session, struct problem *ret_problem);
+                  const struct party *who, struct problem *ret_problem) TL_MUST_USE;
 
 /* The turns of a command's row; of NULL those of what waits without a command. */
 const struct turns *owners__turns(const struct command *command);

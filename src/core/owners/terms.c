@@ -10,21 +10,23 @@ bool terms__session(struct core *core, struct command *command, struct session *
     return command->terms.session.len == 0 || *ret_session != NULL;
 }
 
+/* Whether a lock is of the one who asks: its own, or one of the session that both belong to. */
+static bool is_own(const struct party *holder, const struct party *who)
+{
+    return who != NULL && (holder == who || (who->session != NULL && holder->session == who->session));
+}
+
 bool terms__cover(const struct core *core, struct command *command, const struct resource_name *name,
-                  struct session **session, struct problem *ret_problem)
+                  const struct party *who, struct problem *ret_problem)
 {
     tl_ts token = command->terms.fencing_token;
     struct slice told = name->id.data != NULL ? name->id : name->index;
     struct lock_owner *owner;
-    if (token == 0)
+    if (token == 0 || (owners_token(core->owners, token, name, &owner) && is_own(party_of(owner), who)))
         return true;
-    if (owners_token(core->owners, token, name, &owner)) {
-        if (session != NULL && *session == NULL)
-            *session = party_of(owner)->session;
-        return true;
-    }
     problem_set(ret_problem, &command->arena, PROBLEM_STALE_FENCING_TOKEN,
-                "[%llu] is not the token of a lock that is held now and covers [%.*s]", (unsigned long long)token,
+                "[%llu] is not the token of a lock that %s and covers [%.*s]", (unsigned long long)token,
+                who != NULL ? "the one who asks holds now" : "is held now by a [session] which the request names, too,",
                 SLICE_ARG(told));
     return false;
 }

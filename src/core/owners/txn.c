@@ -317,6 +317,7 @@ static int name_written(struct core *core, const struct overlay *overlay, struct
 /* A walk over what a transaction has written, with the token that must cover it. */
 struct written {
     struct core *core;
+    const struct party *who;
     struct overlay *overlay;
     struct command *command;
     bool stale;
@@ -332,13 +333,14 @@ static void visit_written(void *context, struct slice key, struct slice value)
         return;
     written->r = name_written(written->core, written->overlay, key, &name);
     if (written->r == 0)
-        written->stale = !terms__cover(written->core, written->command, &name, NULL, &written->command->problem);
+        written->stale =
+            !terms__cover(written->core, written->command, &name, written->who, &written->command->problem);
 }
 
 /* Returns: 0; 1 when the token is not that of a lock which covers all that was written, a problem of the command; fatal codes. */
 static int check_token(struct core *core, const struct txn *txn, struct command *command)
 {
-    struct written written = {.core = core, .overlay = txn->overlay, .command = command};
+    struct written written = {.core = core, .who = &txn->party, .overlay = txn->overlay, .command = command};
     if (command->terms.fencing_token == 0 || txn->overlay == NULL)
         return 0;
     overlay_each(txn->overlay, SPACE_DOCUMENTS, visit_written, &written);

@@ -172,6 +172,8 @@ static void gen_write(struct gen *gen, const struct om *model, struct om_op *op)
         op->session = some_session(gen, model);
     if (gen->token_count > 0 && one_in(gen, 8))
         op->token = gen->tokens[below(gen, (int)(gen->token_count < 8 ? gen->token_count : 8))];
+    if (op->token != 0 && op->txn == 0 && one_in(gen, 2)) /* a token alone passes nothing */
+        op->session = some_session(gen, model);
     fill_items(gen, model, op);
 }
 

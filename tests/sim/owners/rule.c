@@ -215,7 +215,16 @@ bool om_has(const struct om *model, int owner, const struct om_want *want)
     return false;
 }
 
-int om_token_owner(const struct om *model, uint64_t token, struct om_thing document, int place)
+/* The session behind an owner; 0: none. */
+static uint64_t session_behind(const struct om *model, int owner)
+{
+    if (owner < OM_SESSIONS)
+        return model->sessions[owner].serial;
+    return owner < om_wait_owner(0) ? model->txns[owner - om_txn_owner(0)].session : 0;
+}
+
+bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int place, uint64_t session,
+                   int txn)
 {
     struct om_thing dir = {place < 0 ? OM_INDEX : OM_DIR, document.index, (int8_t)place};
 
@@ -225,9 +234,10 @@ int om_token_owner(const struct om *model, uint64_t token, struct om_thing docum
             continue; /* its tokens cover nothing any more */
         if (lock->token == token && !lock->what.within &&
             (om_same(lock->what.on, document) || om_covers(model, lock->what.on, dir)))
-            return lock->owner;
+            return (txn >= 0 && lock->owner == om_txn_owner(txn)) ||
+                   (session != 0 && session_behind(model, lock->owner) == session);
     }
-    return -1;
+    return false;
 }
 
 /* --- Granting ----------------------------------------------------------------------------------------------------- */

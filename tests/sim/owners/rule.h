@@ -42,8 +42,11 @@ bool om_holds(const struct om *model, int owner, const struct om_want *want);
 bool om_unheld_for(const struct om *model, int session, const struct om_want *want);
 /* Whether an owner holds something at least as strong on a thing or above it. */
 bool om_has(const struct om *model, int owner, const struct om_want *want);
-/* Returns: the owner of a lock with this token on a document or above the place where it lies; -1: none. */
-int om_token_owner(const struct om *model, uint64_t token, struct om_thing document, int place);
+/*
+ * Whether a token is that of a lock on a document, or above the place where it lies, which a session (0: none) or a transaction
+ * (a slot; -1: none) holds, or another transaction of that session.
+ */
+bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int place, uint64_t session, int txn);
 int om_lock_count(const struct om *model, int owner);
 int om_waiting_count(const struct om *model);
 

@@ -261,15 +261,17 @@ static bool lease_full(const struct om *model, const struct om_txn *txn)
     return false;
 }
 
-/* Whether the token of a commit is that of locks which cover all that the transaction has written. */
+/* Whether the token of a commit is not that of locks of its own, or its session's, which cover all that the transaction has written. */
 static bool token_stale(const struct om *model, const struct om_txn *txn, uint64_t token)
 {
+    int slot = (int)(txn - model->txns);
+
     for (int i = 0; token != 0 && i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
             const struct om_doc *doc = &txn->overlay.at[i][j];
             int place = doc->live && model->indices[i].mapped ? doc->dir : -1;
-            if (txn->written[i][j] &&
-                om_token_owner(model, token, (struct om_thing){OM_DOC, (uint8_t)i, (int8_t)j}, place) < 0)
+            if (txn->written[i][j] && !om_token_held(model, token, (struct om_thing){OM_DOC, (uint8_t)i, (int8_t)j},
+                                                     place, txn->session, slot))
                 return true;
         }
     return false;

@@ -394,25 +394,18 @@ static bool is_left(const struct work *at, int item)
     return at->wait < 0 || !at->model->waits[at->wait].partial || at->model->waits[at->wait].left[item];
 }
 
-/* Checks the fencing token; a write that names no session acts for its owner. */
+/* Checks the fencing token: it must be of a lock that the session or the transaction which the write names holds. */
 static bool token_holds(struct work *at, int item)
 {
-    struct om *model = at->model;
+    const struct om *model = at->model;
     const struct om_item *what = &at->op->items[item];
     int place = old_place(at, what) >= 0 ? old_place(at, what) : new_place(at, what); /* where it is, or is to be */
-    int owner = om_token_owner(model, at->op->token, doc_of(what), place);
+    uint64_t session = at->txn >= 0 ? model->txns[at->txn].session : at->session;
 
-    if (owner < 0) {
-        at->done.results[item].problem = OM_STALE_TOKEN;
-        return false;
-    }
-    if (at->session == 0 && at->txn < 0) {
-        if (owner < OM_SESSIONS)
-            at->session = model->sessions[owner].serial;
-        else if (owner < om_wait_owner(0))
-            at->session = model->txns[owner - om_txn_owner(0)].session;
-    }
-    return true;
+    if (om_token_held(model, at->op->token, doc_of(what), place, session, at->txn))
+        return true;
+    at->done.results[item].problem = OM_STALE_TOKEN;
+    return false;
 }
 
 static void find_targets(struct work *at)
