@@ -125,7 +125,7 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
  * Removes documents that live with a session, at most `max`, in the open unit, which must not have marked any itself, nor have removed
  * some before. `keep` is asked of each that did not go with the session before (vanish.h), which `gone` is told; what it returns true for it has
  * taken over.
- * Returns: 0 with whether there are more, and how many were removed, added to *removed; fatal codes.
+ * Returns: 0 with whether there are more, and how many were removed that were there, added to *removed; fatal codes.
  */
 typedef bool lease_keep(void *context, const struct write_item *removal, bool gone);
 int lease__end_some(struct core *core, struct slice session, size_t max, lease_keep *keep, void *context,

@@ -263,7 +263,7 @@ static void write_sessions(struct core *core, struct command *command, struct bu
     void *value;
     if (asked.len > 0) {
         struct session *session = owners_session(core->owners, asked);
-        if (session == NULL)
+        if (session == NULL || session->over)
             session = session__find(core, asked, &command->arena, &command->problem);
         if (session != NULL)
             write_session(session, true, buf);
@@ -271,6 +271,8 @@ static void write_sessions(struct core *core, struct command *command, struct bu
     }
     buf_lit(buf, "{\"sessions\":[");
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
+        if (((const struct session *)value)->over)
+            continue;
         next_of(&list);
         write_session(value, false, buf);
     }

@@ -201,7 +201,7 @@ static int take_some(struct ending *ending, size_t max)
     return r;
 }
 
-static int run_removals(struct core *core, const struct removals *removals, bool gone, size_t *removed)
+static int run_removals(struct core *core, const struct removals *removals, bool gone)
 {
     struct write_run run = {.dialect = DIALECT_7,
                             .items = removals->items,
@@ -214,7 +214,6 @@ static int run_removals(struct core *core, const struct removals *removals, bool
     if (removals->count == 0)
         return 0;
     run.results = arena_zalloc(&core->arena, removals->count * sizeof(*run.results));
-    *removed += removals->count;
     return write__run(core, &run, &failed);
 }
 
@@ -225,9 +224,10 @@ int lease__end_some(struct core *core, struct slice session, size_t max, lease_k
     int r = take_some(&ending, max);
 
     *ret_more = ending.more;
+    *removed += ending.here.count;
     if (r == 0)
-        r = run_removals(core, &ending.here, false, removed);
-    return r < 0 ? r : run_removals(core, &ending.gone, true, removed);
+        r = run_removals(core, &ending.here, false);
+    return r < 0 ? r : run_removals(core, &ending.gone, true);
 }
 
 int lease__hand_on(struct core *core, struct slice session, struct slice key, lease_keep *keep, void *context)

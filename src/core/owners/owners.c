@@ -377,6 +377,7 @@ int owners__digest(struct core *core, uint64_t *digest)
         fold(&one, session->ttl_us);
         fold(&one, session->created);
         fold(&one, session->leaving);
+        fold(&one, session->over);
         uint64_t locks = 0;
         list_for_each(link, &session->party.owner.holds)
         {

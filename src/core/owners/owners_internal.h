@@ -85,6 +85,7 @@ struct session {
 
     /* Its end, which takes more than one unit when many documents live with it. */
     bool leaving;            /* it is as good as gone, but for its locks */
+    bool over;               /* and those are released: what went with it is to be swept away, no more */
     enum session_end how;    /* it ends */
     struct list of_leaving;  /* in owners->leaving */
     struct buf story;        /* of its end, so far */
@@ -372,8 +373,7 @@ struct session *session__find(struct core *core, struct slice id, struct arena *
 /* Ends what waits for a session itself and for its writes, before anything could be granted to it. */
 void session__cancel_waits(struct core *core, struct session *session);
 /*
- * Ends a session in the open unit. Returns: 0, it is freed; 1, having too many documents for one unit it leaves in pieces; fatal
- * codes.
+ * Ends a session in the open unit. Returns: 0, it is over; 1, with documents that only pieces can remove it is leaving; fatal codes.
  */
 int session__end(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
 /* It is as good as gone from now on. */
@@ -388,7 +388,7 @@ int session__restart(struct core *core) TL_MUST_USE;
 /* session_store.c: records in SPACE_SYSTEM. */
 void session__put_record(struct core *core, const struct session *session);
 void session__drop_record(struct core *core, const struct session *session);
-/* Returns: 0 a session has a record; STORE_NOT_FOUND; fatal codes. On any thread. */
+/* Returns: 0 a session lives, by its record; STORE_NOT_FOUND; fatal codes. On any thread. */
 int session__look_up(struct store *store, struct slice id) TL_MUST_USE;
 /* A lock came, changed or goes; the hook of the table. */
 void session__lock_changed(void *context, const struct lock_hold *hold, bool gone);

@@ -214,12 +214,12 @@ static bool keep_removal(void *context, const struct write_item *removal, bool g
     return true;
 }
 
-/* Removes some of its documents. */
+/* Removes some of its documents: few where that is in nobody's way. */
 static int remove_some(struct core *core, struct session *session, bool *ret_more)
 {
     struct keeping keeping = {core, session, 0};
-    int r = lease__end_some(core, session->id, core->limits.ephemeral_piece, keep_removal, &keeping,
-                            &session->removed_count, ret_more);
+    size_t most = session->over ? core->limits.sweep_piece : core->limits.ephemeral_piece;
+    int r = lease__end_some(core, session->id, most, keep_removal, &keeping, &session->removed_count, ret_more);
     return r < 0 ? r : keeping.r;
 }
 
@@ -364,8 +364,8 @@ static int keep_held(struct core *core, struct session *session, struct sparing 
     return keeping.r;
 }
 
-/* All go but what is spared. */
-static int vanish(struct core *core, struct session *session)
+/* All go but what is spared. Returns: whether nothing but their sweeping is left to do. */
+static int vanish(struct core *core, struct session *session, bool *ret_over)
 {
     struct sparing sparing = look_what_is_held(core, session);
     int r = keep_held(core, session, &sparing);
@@ -376,21 +376,24 @@ static int vanish(struct core *core, struct session *session)
             continue;
         counter__add(&core->counters, counters__of(&core->counters, living->index), living->type,
                      -(int64_t)living->count);
+        session->removed_count += living->count;
         move_gone(core, &sparing, index);
     }
     const struct vanish_spared spared = {sparing.indices, sparing.index_count, sparing.documents,
                                          sparing.document_count};
     vanish__put(core, session->id, &spared);
+    *ret_over = sparing.index_count == 0;
     return r;
 }
 
 /* Its documents go: they are removed in this unit, or, being many, swept away by units to come. */
-static int remove_all(struct core *core, struct session *session, bool *ret_more)
+static int remove_all(struct core *core, struct session *session, bool *ret_more, bool *ret_over)
 {
+    *ret_over = false;
     if (session->ephemeral_count <= core->limits.ephemeral_piece)
         return remove_some(core, session, ret_more);
     *ret_more = true;
-    return vanish(core, session);
+    return vanish(core, session, ret_over);
 }
 
 /* Runs one action, or keeps it while somebody else holds its document. */
@@ -447,8 +450,8 @@ static void end_transactions(struct core *core, struct session *session)
     }
 }
 
-/* All is removed: its locks go, and so does it. */
-static void end_last(struct core *core, struct session *session)
+/* All is removed, or gone for everybody: its locks go, and whoever closed it hears so. */
+static void end_owner(struct core *core, struct session *session)
 {
     struct owners *owners = core->owners;
     struct buf *story = &session->story;
@@ -463,6 +466,14 @@ static void end_last(struct core *core, struct session *session)
         stories_tell(&owners->stories, core->ts, "expiry", buf_view(story));
     if (session->closing != NULL)
         core__complete(core, tl_steal(session->closing));
+}
+
+/* The last of it goes. */
+static void end_last(struct core *core, struct session *session)
+{
+    struct owners *owners = core->owners;
+    if (!session->over)
+        end_owner(core, session);
     session__drop_record(core, session);
     map_remove(&owners->sessions, session->id);
     session__free(core, session);
@@ -485,7 +496,7 @@ void session__leaves(struct core *core, struct session *session)
 
 int session__end(struct core *core, struct session *session, enum session_end how)
 {
-    bool more = false;
+    bool more = false, over = false;
     session->how = how;
     session__leaves(core, session);
     story_owner(&session->party.owner, &session->story);
@@ -496,14 +507,18 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     end_transactions(core, session);
     int r = how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
     if (r >= 0)
-        r = remove_all(core, session, &more);
+        r = remove_all(core, session, &more, &over);
     if (r < 0)
         return tl_trace(r);
-    if (more)
-        leave_later(core, session);
-    else
+    if (!more) {
         end_last(core, session);
-    return more;
+        return 0;
+    }
+    session->over = over;
+    if (over)
+        end_owner(core, session);
+    leave_later(core, session);
+    return !over;
 }
 
 int session__leave_on(struct core *core)

@@ -2,7 +2,7 @@
 /*
  * Sessions and their locks in the store, in SPACE_SYSTEM:
  *
- *   'S', id                                  session: number (varint), ttl, created, name, actions, [how it leaves]
+ *   'S', id                                  session: number (varint), ttl, created, name, actions, [how it leaves, whether it is over]
  *   'L', lock number, session number (u64be) lock: mode, what and how (LOCK_RECORD_...), since, token, index, path, type, id
  *
  * Numbers rise with the age of sessions and of grants, and come back as they were. The lock's comes first, so that what is
@@ -40,10 +40,21 @@ void session__put_record(struct core *core, const struct session *session)
     action_put_slice(&value, session->name);
     action_put_slice(&value, session->on_expire); /* one that is leaving has done them */
     if (session->leaving)
-        buf_varint(&value, (uint64_t)session->how);
+        buf_varint(&value, (uint64_t)session->how << 1 | session->over);
     store_batch_put(core->batch, SPACE_SYSTEM, session_key(&key, session->id), buf_view(&value));
     buf_deinit(&key);
     buf_deinit(&value);
+}
+
+/* Whether a record is that of a session which is leaving. */
+static bool tells_leaving(struct slice value)
+{
+    uint64_t number;
+    struct slice text;
+    for (int i = 0; i < 3; i++)
+        if (!slice_take_varint(&value, &number))
+            return false;
+    return action_take_slice(&value, &text) && action_take_slice(&value, &text) && value.len > 0;
 }
 
 int session__look_up(struct store *store, struct slice id)
@@ -51,9 +62,11 @@ int session__look_up(struct store *store, struct slice id)
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
     int r = store_get(store, SPACE_SYSTEM, TL_TS_MAX, session_key(&key, id), &value);
-    if (r == 0)
-        store_value_release(&value);
-    return r;
+    if (r != 0)
+        return r;
+    bool leaving = tells_leaving(value.bytes);
+    store_value_release(&value);
+    return leaving ? STORE_NOT_FOUND : 0;
 }
 
 void session__drop_record(struct core *core, const struct session *session)
@@ -136,7 +149,8 @@ static int load_session(struct loading *work, struct slice key, struct slice val
     session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
     if (how != NOT_LEAVING)
         session__leaves(work->core, session);
-    session->how = (enum session_end)how;
+    session->how = (enum session_end)(how >> 1);
+    session->over = how != NOT_LEAVING && (how & 1) != 0;
     if (session->leaving)
         story_owner(&session->party.owner, &session->story);
     work->sessions[work->count++] = (struct loaded){session, number};

@@ -31,6 +31,7 @@ struct core_limits core_limits_default(void)
         .locks_per_session_max = 100000,
         .ephemeral_max = 10000,
         .ephemeral_piece = 1000,
+        .sweep_piece = 100,
         .waiters_max = 100000,
         .transactions_max = 10000,
         .transaction_bytes_max = (size_t)64 << 20,

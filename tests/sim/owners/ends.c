@@ -169,11 +169,12 @@ static bool remove_some(struct om *model, struct om_step *step, int slot)
 {
     uint32_t serial = model->sessions[slot].serial;
     struct om_item removals[OM_INDICES * OM_DOCS], free[OM_INDICES * OM_DOCS];
+    int most = model->sessions[slot].over ? model->limits.sweep : model->limits.piece;
     int count = 0, free_count = 0, total = om_ephemeral_count(model, serial);
 
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            if (count < model->limits.piece && lives_with(model, serial, i, j))
+            if (count < most && lives_with(model, serial, i, j))
                 removals[count++] = removal_of(serial, i, j);
     for (int i = 0; i < count; i++) {
         if (model->docs.at[removals[i].index][removals[i].doc].gone)
@@ -208,17 +209,22 @@ static bool index_held(const struct om *model, int slot, int index)
 /*
  * More documents than one step removes go all the same at this timestamp: nobody sees them from now on. Those that somebody holds stay
  * until their locks go; an index in which somebody holds all or a directory is left to the pieces.
+ * Returns: whether there is none such.
  */
-static void vanish(struct om *model, struct om_step *step, int slot)
+static bool vanish(struct om *model, struct om_step *step, int slot)
 {
     uint32_t serial = model->sessions[slot].serial;
-    bool goes[OM_INDICES][OM_DOCS] = {{false}};
+    bool goes[OM_INDICES][OM_DOCS] = {{false}}, all = true;
 
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
             struct om_item removal = removal_of(serial, i, j);
-            if (!lives_with(model, serial, i, j) || index_held(model, slot, i))
+            if (!lives_with(model, serial, i, j))
                 continue;
+            if (index_held(model, slot, i)) {
+                all = false;
+                continue;
+            }
             goes[i][j] = !om_left_held(model, slot, &removal);
             if (!goes[i][j])
                 keep(model, step, &removal);
@@ -234,6 +240,7 @@ static void vanish(struct om *model, struct om_step *step, int slot)
             om_store(model, step, i, j, &now);
             om_move(model, step, i, j, -1);
         }
+    return all;
 }
 
 static void end_last(struct om *model, struct om_step *step, int slot)
@@ -261,8 +268,10 @@ bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_or
         run_actions(model, step, slot);
     model->dirty = true;
     if (om_ephemeral_count(model, session->serial) > model->limits.piece) {
-        vanish(model, step, slot);
-        return true;
+        session->over = vanish(model, step, slot);
+        if (session->over)
+            om_release_all(model, step, om_session_owner(slot));
+        return !session->over;
     }
     if (remove_some(model, step, slot))
         return true;

@@ -221,6 +221,7 @@ struct om_session {
     int action_count;
     struct om_item actions[OM_ITEMS];
     uint64_t leaving;            /* 0: it lives; else its place among those that leave piece by piece */
+    bool over;                   /* it has no locks any more, and what it took along is only swept away */
     const struct om_op *closing; /* that is answered when it is gone; NULL: none */
 };
 
@@ -292,6 +293,7 @@ struct om_index {
 struct om_limits {
     int sessions, txns, locks, waiters, changes, ephemeral;
     int piece; /* documents that a session's end removes with one step */
+    int sweep; /* the same once nobody sees them and its locks are gone */
 };
 
 struct om {

@@ -76,7 +76,7 @@ static void on_changed(void *context, const struct lock_hold *hold, bool gone)
 
 /* Small ones, so that each is met. */
 static const struct om_limits limits = {
-    .sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5, .ephemeral = 4, .piece = 2};
+    .sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5, .ephemeral = 4, .piece = 2, .sweep = 1};
 
 static void open_core(struct world *world)
 {
@@ -89,6 +89,7 @@ static void open_core(struct world *world)
     core_limits.transaction_changes_max = (size_t)limits.changes;
     core_limits.ephemeral_max = (size_t)limits.ephemeral;
     core_limits.ephemeral_piece = (size_t)limits.piece;
+    core_limits.sweep_piece = (size_t)limits.sweep;
     if (core_open(world->store, &core_limits, &world->core) != 0)
         world_fail(world, "the core does not open");
     struct lock_table *table = &world->core->owners->locks;
