@@ -19,36 +19,9 @@
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-/* A thread that waits for its command. */
-struct waiting {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool done;
-};
-
-static void command_done(struct command *command)
-{
-    struct waiting *waiting = command->context;
-    pthread_mutex_lock(&waiting->lock);
-    waiting->done = true;
-    pthread_cond_signal(&waiting->wake);
-    pthread_mutex_unlock(&waiting->lock);
-}
-
 void by_query_submit(struct by_query *by, struct command *command)
 {
-    struct waiting waiting = {.done = false};
-    pthread_mutex_init(&waiting.lock, NULL);
-    pthread_cond_init(&waiting.wake, NULL);
-    command->on_done = command_done;
-    command->context = &waiting;
-    journal_submit(by->api->journal, command, false);
-    pthread_mutex_lock(&waiting.lock);
-    while (!waiting.done)
-        pthread_cond_wait(&waiting.wake, &waiting.lock);
-    pthread_mutex_unlock(&waiting.lock);
-    pthread_cond_destroy(&waiting.wake);
-    pthread_mutex_destroy(&waiting.lock);
+    request_ask(by->api, command);
 }
 
 static struct command *new_command(struct by_query *by, size_t count)

@@ -9,6 +9,7 @@
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
 #include "api/request/own_body.h"
+#include "api/owners/lock_list.h"
 #include "api/owners/status.h"
 
 enum { USUAL_BYTES = 192 }; /* of a command's arena: what one lock of a document takes */
@@ -191,27 +192,28 @@ int handle_unlock(struct request *request)
 
 /* --- Looking ------------------------------------------------------------------------------------------------------ */
 
-static int look(struct request *request, request_completion *then)
+static int look(struct request *request, lock_list_taker *then)
 {
     int r = request_accept(request);
     if (r != 0)
         return r;
-    struct status_command status = {
-        .what = STATUS_LOCKS,
-        .index = request_param(request, "index"),
-        .path = request_param(request, "path"),
-        .session = request->session,
-    };
-    if (status.path.data != NULL && status.index.len == 0)
+    struct slice index = request_param(request, "index"), path = request_param(request, "path");
+    if (path.data != NULL && index.len == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[path] is one of an index: name the [index] too");
-    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status = status;
-    return request_submit(request, command, then);
+    return lock_list_read(request, index, path, then);
+}
+
+static int list_reply(struct request *request, struct slice body)
+{
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_raw(&writer, body);
+    return REQUEST_DONE;
 }
 
 int handle_lock_status(struct request *request)
 {
-    return look(request, status_reply);
+    return look(request, list_reply);
 }
 
 int handle_stories(struct request *request)
@@ -278,13 +280,13 @@ static void add_lock_rows(struct request *request, yyjson_val *lock, yyjson_val 
     }
 }
 
-static int cat_locks_done(struct request *request, struct command *command)
+static int cat_locks_done(struct request *request, struct slice body)
 {
     size_t i, count;
     yyjson_val *lock;
     struct json_doc doc;
     struct cat_table table;
-    int r = json_parse_stored(request->arena, command->status.body, &doc);
+    int r = json_parse_stored(request->arena, body, &doc);
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, lock_columns, COUNT_OF(lock_columns));

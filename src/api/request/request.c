@@ -422,6 +422,38 @@ int request_submit_all(struct request *request, struct command *command, request
     return submit(request, command, (struct submission){request, then, true});
 }
 
+/* A thread that waits for its command. */
+struct asking {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool done;
+};
+
+static void asking_done(struct command *command)
+{
+    struct asking *asking = command->context;
+    pthread_mutex_lock(&asking->lock);
+    asking->done = true;
+    pthread_cond_signal(&asking->wake);
+    pthread_mutex_unlock(&asking->lock);
+}
+
+void request_ask(struct api *api, struct command *command)
+{
+    struct asking asking = {.done = false};
+    pthread_mutex_init(&asking.lock, NULL);
+    pthread_cond_init(&asking.wake, NULL);
+    command->on_done = asking_done;
+    command->context = &asking;
+    journal_submit(api->journal, command, false);
+    pthread_mutex_lock(&asking.lock);
+    while (!asking.done)
+        pthread_cond_wait(&asking.wake, &asking.lock);
+    pthread_mutex_unlock(&asking.lock);
+    pthread_cond_destroy(&asking.wake);
+    pthread_mutex_destroy(&asking.lock);
+}
+
 /*
  * What is read on a worker may take longer than the history is kept: it stays until the request is over. A point in time, a
  * scroll and a transaction see to that themselves.

@@ -51,7 +51,7 @@ struct request {
     struct query *query;      /* the transaction, when that is an open query transaction; journal_query_leave() */
     bool gated;               /* it is at the gate or has passed it */
 
-    struct problem problem; /* with REQUEST_REFUSED */
+    struct problem problem;     /* with REQUEST_REFUSED */
     struct budget_guard memory; /* what it may take; memory.h */
     /*
      * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have the transport as their
@@ -149,6 +149,9 @@ int request_submit(struct request *request, struct command *command, request_com
 
 /* The same, but `then` runs also when the command failed as a whole, and looks at its problem itself. */
 int request_submit_all(struct request *request, struct command *command, request_completion *then) TL_MUST_USE;
+
+/* Submits a command of a thread's own and waits until it is done. Requires: a worker, or a thread of its own. */
+void request_ask(struct api *api, struct command *command);
 
 /* Runs `then` on a worker. Returns: REQUEST_PENDING. */
 int request_work(struct request *request, request_handler *then) TL_MUST_USE;

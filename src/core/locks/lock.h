@@ -237,10 +237,19 @@ const struct resource **lock_table_resources(const struct lock_table *table, str
 /* The same of the documents of one index; of the others' locks it takes a look at each, some 30 ns, and no more. */
 const struct resource **lock_table_documents(const struct lock_table *table, struct slice index, struct arena *arena,
                                              size_t *ret_count);
-/* Returns: the requests that wait to lock this very resource, as they stand, in `arena`. */
-const struct lock_request **lock_table_waiters(const struct resource *resource, struct arena *arena, size_t *ret_count);
-/* Returns: the mode that a waiting request wants on a resource; LOCK_NONE: none. */
-enum lock_mode lock_request_mode(const struct lock_request *request, const struct resource *resource);
+/* Whether a resource is locked or awaited as such, not only for what lies below. */
+bool lock_resource_taken(const struct resource *resource);
+/* Returns: how many places there are in its queue, at most two of one request's. */
+size_t lock_resource_waiting(const struct resource *resource);
+
+/* Walks over the requests that wait to lock this very resource, as they stand. Requires: nothing changes meanwhile. */
+struct lock_waiters {
+    const struct lock_queue *queue;        /* NULL: nobody waits */
+    const struct list *at[LOCK_BIT_COUNT]; /* of its own bits: the next in each list */
+};
+struct lock_waiters lock_waiters(const struct resource *resource);
+/* Gives the mode that is wanted, too. Returns: false at the end. */
+bool lock_waiters_next(struct lock_waiters *waiters, const struct lock_request **ret_request, enum lock_mode *ret_mode);
 
 /* Checks invariants 2, 3, 5, 8 and aborts where one fails; for tests. Takes time in proportion to the table. */
 void lock_table_check(struct lock_table *table);

@@ -59,15 +59,6 @@ bool lock_request_want(const struct lock_request *request, size_t *position, con
     return false;
 }
 
-enum lock_mode lock_request_mode(const struct lock_request *request, const struct resource *resource)
-{
-    enum lock_mode mode = LOCK_NONE;
-    for (size_t i = 0; i < request->want_count; i++)
-        if (!request->wants[i].within && request->wants[i].resource == resource && request->wants[i].mode > mode)
-            mode = request->wants[i].mode;
-    return mode;
-}
-
 /* --- What stands against a request -------------------------------------------------------------------------------- */
 
 size_t lock_request_ahead(const struct lock_request *request)
@@ -181,12 +172,20 @@ static int compare_pointers(const void *a, const void *b)
     return resource_compare(*(const struct resource *const *)a, *(const struct resource *const *)b);
 }
 
-static bool of_interest(const struct resource *resource)
+bool lock_resource_taken(const struct resource *resource)
 {
     for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
         if (resource->held[bit] > 0 || (resource->queue != NULL && resource->queue->counts[bit] > 0))
             return true;
     return false;
+}
+
+size_t lock_resource_waiting(const struct resource *resource)
+{
+    size_t count = 0;
+    for (size_t bit = 0; resource->queue != NULL && bit < LOCK_BIT_COUNT; bit++)
+        count += resource->queue->counts[bit];
+    return count;
 }
 
 struct found {
@@ -208,7 +207,8 @@ static void find_all(struct found *found, const struct lock_table *table, const 
     const struct resource_table *resources = &table->resources;
     for (size_t i = 0; i < resources->bucket_count; i++)
         for (const struct resource *at = resources->buckets[i]; at != NULL; at = at->chain)
-            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) && of_interest(at))
+            if ((index == NULL || (at->kind == RESOURCE_DOCUMENT && resource_index_of(at) == index)) &&
+                lock_resource_taken(at))
                 find(found, at);
     if (found->count > 1)
         qsort(found->items, found->count, sizeof *found->items, compare_pointers);
@@ -217,7 +217,7 @@ static void find_all(struct found *found, const struct lock_table *table, const 
 const struct resource **lock_table_resources(const struct lock_table *table, struct arena *arena, size_t *ret_count)
 {
     struct found found = {.arena = arena};
-    if (of_interest(table->resources.root))
+    if (lock_resource_taken(table->resources.root))
         find(&found, table->resources.root);
     find_all(&found, table, NULL);
     *ret_count = found.count;
@@ -235,32 +235,39 @@ const struct resource **lock_table_documents(const struct lock_table *table, str
     return found.items;
 }
 
-static int compare_places(const void *a, const void *b)
+struct lock_waiters lock_waiters(const struct resource *resource)
 {
-    const struct lock_request *x = *(const struct lock_request *const *)a;
-    const struct lock_request *y = *(const struct lock_request *const *)b;
-    return x == y ? 0 : lock__ahead(x, y) ? -1 : 1;
+    struct lock_waiters waiters = {.queue = resource->queue};
+    for (size_t bit = LOCK_BIT_S; waiters.queue != NULL && bit < LOCK_BIT_COUNT; bit++)
+        waiters.at[bit] = waiters.queue->waiting[bit].next;
+    return waiters;
 }
 
-const struct lock_request **lock_table_waiters(const struct resource *resource, struct arena *arena, size_t *ret_count)
+/* Returns: the request at the front of a list, or NULL. */
+static const struct lock_request *front(const struct lock_waiters *waiters, size_t bit)
 {
-    const struct lock_request **found = NULL;
-    size_t count = 0;
-    size_t capacity = 0;
-    for (size_t bit = LOCK_BIT_S; resource->queue != NULL && bit < LOCK_BIT_COUNT; bit++)
-        list_for_each(link, &resource->queue->waiting[bit])
-        {
-            const struct lock_entry *entry = list_entry(link, struct lock_entry, link);
-            /* With two own bits on one resource it stands here once, by its stronger one. */
-            if (lock__own_bit(lock_request_mode(entry->request, resource)) != entry->bit)
-                continue;
-            found = arena_grow(arena, found, count, &capacity, sizeof *found);
-            found[count++] = entry->request;
+    const struct list *at = waiters->at[bit];
+    return at == &waiters->queue->waiting[bit] ? NULL : list_entry(at, struct lock_entry, link)->request;
+}
+
+bool lock_waiters_next(struct lock_waiters *waiters, const struct lock_request **ret_request, enum lock_mode *ret_mode)
+{
+    const struct lock_request *first = NULL;
+    for (size_t bit = LOCK_BIT_S; waiters->queue != NULL && bit < LOCK_BIT_COUNT; bit++) {
+        const struct lock_request *at = front(waiters, bit);
+        if (at != NULL && (first == NULL || lock__ahead(at, first)))
+            first = at;
+    }
+    if (first == NULL)
+        return false;
+    /* With two own bits on one resource it stands here once, by its stronger one. */
+    for (size_t bit = LOCK_BIT_S; bit < LOCK_BIT_COUNT; bit++)
+        if (front(waiters, bit) == first) {
+            waiters->at[bit] = waiters->at[bit]->next;
+            *ret_mode = (enum lock_mode)(bit - LOCK_BIT_S + LOCK_S);
         }
-    if (count > 1)
-        qsort(found, count, sizeof *found, compare_places);
-    *ret_count = count;
-    return found;
+    *ret_request = first;
+    return true;
 }
 
 /* --- Checks ------------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command STATUS: what is held, awaited and open, as JSON. The shapes are in README-locks.md, "Seeing it". */
+/* The command STATUS: what is held, awaited (do_status_locks.c) and open, as JSON. The shapes are in README-locks.md, "Seeing it". */
 #include <inttypes.h>
 
 #include "core/owners/owners_internal.h"
 
 enum { KEPT_TOLD_MAX = 1000 };
-enum { WAITS_FOR_MAX = 100 }; /* of one queue: those of whom it is told who is in their way */
 
 /* Writes a comma before every member of a list but the first. */
 struct list_writer {
@@ -24,119 +23,6 @@ static void text(struct buf *buf, const char *name, struct slice value)
 {
     buf_printf(buf, "\"%s\":", name);
     buf_json_string(buf, value);
-}
-
-/* --- Locks -------------------------------------------------------------------------------------------------------- */
-
-/* Whether a resource lies in the index, and in or above the directory, that was asked about. */
-static bool resource_wanted(const struct status_command *status, const struct resource *resource, struct arena *arena)
-{
-    struct resource_name name = resource_name(resource, arena);
-    if (name.space != RESOURCE_SPACE_TREE)
-        return status->path.data == NULL;
-    if (status->index.len > 0 && name.index.len > 0 && !slice_equal(name.index, status->index))
-        return false;
-    if (status->path.data == NULL || name.path.data == NULL)
-        return true;
-    struct resource_path asked = resource_path(status->path), has = resource_path(name.path);
-    struct slice a, b;
-    for (;;) {
-        bool more_asked = resource_path_next(&asked, &a);
-        bool more_has = resource_path_next(&has, &b);
-        if (!more_asked || !more_has)
-            return true;
-        if (!slice_equal(a, b))
-            return false;
-    }
-}
-
-static bool owner_wanted(const struct status_command *status, const struct lock_owner *owner)
-{
-    const struct party *party = party_of(owner);
-    return status->session.len == 0 || (party->session != NULL && slice_equal(party->session->id, status->session));
-}
-
-static void write_holders(const struct status_command *status, const struct resource *resource,
-                          struct list_writer *list)
-{
-    list_for_each(link, &resource->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_resource);
-        if (hold->mode == LOCK_NONE || !owner_wanted(status, hold->owner))
-            continue;
-        next_of(list);
-        buf_byte(list->buf, '{');
-        story_owner_json(hold->owner, list->buf);
-        buf_printf(list->buf, ",\"mode\":\"%s\",\"since\":%" PRIu64 ",\"fencing_token\":%" PRIu64 "}",
-                   lock_mode_name(hold->mode), hold->since, hold->token);
-    }
-}
-
-/* Who is in the way is looked up, at some cost, for those at the front. */
-static void write_waits_for(struct wait *wait, size_t place, struct buf *buf)
-{
-    struct lock_conflict conflict;
-    if (place >= WAITS_FOR_MAX || lock_request_conflicts(wait->request, &conflict, 1) == 0)
-        return;
-    buf_lit(buf, ",\"waits_for\":");
-    story_conflict_json(&conflict, buf);
-}
-
-static void write_waiters(const struct status_command *status, const struct resource *resource, struct arena *arena,
-                          struct list_writer *list)
-{
-    size_t count;
-    const struct lock_request **requests = lock_table_waiters(resource, arena, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct wait *wait = lock_request_user(requests[i]);
-        if (!owner_wanted(status, wait->owner))
-            continue;
-        next_of(list);
-        buf_byte(list->buf, '{');
-        story_owner_json(wait->owner, list->buf);
-        buf_printf(list->buf, ",\"mode\":\"%s\",\"since\":%" PRIu64,
-                   lock_mode_name(lock_request_mode(requests[i], resource)), wait->since);
-        if (wait->until < TL_TS_MAX)
-            buf_printf(list->buf, ",\"deadline\":%" PRIu64, wait->until);
-        buf_printf(list->buf, ",\"upgrade\":%s", lock_request_upgrade(requests[i]) ? "true" : "false");
-        write_waits_for(wait, i, list->buf);
-        buf_byte(list->buf, '}');
-    }
-}
-
-/* One resource, unless none of those asked about holds or awaits it. */
-static void write_resource(const struct status_command *status, const struct resource *resource, struct arena *arena,
-                           struct list_writer *all)
-{
-    struct buf holders = BUF_INIT(BUF_UNLIMITED), waiters = BUF_INIT(BUF_UNLIMITED);
-    write_holders(status, resource, &(struct list_writer){&holders, false});
-    write_waiters(status, resource, arena, &(struct list_writer){&waiters, false});
-    if (holders.len + waiters.len > 0) {
-        next_of(all);
-        buf_byte(all->buf, '{');
-        story_resource_json(resource, all->buf);
-        if (resource->kind != RESOURCE_ALL)
-            buf_byte(all->buf, ',');
-        buf_lit(all->buf, "\"holders\":[");
-        buf_slice(all->buf, buf_view(&holders));
-        buf_lit(all->buf, "],\"waiters\":[");
-        buf_slice(all->buf, buf_view(&waiters));
-        buf_lit(all->buf, "]}");
-    }
-    buf_deinit(&holders);
-    buf_deinit(&waiters);
-}
-
-static void write_locks(struct core *core, const struct status_command *status, struct buf *buf)
-{
-    struct list_writer all = {buf, false};
-    size_t count;
-    const struct resource **resources = lock_table_resources(&core->owners->locks, &core->arena, &count);
-    buf_lit(buf, "{\"locks\":[");
-    for (size_t i = 0; i < count; i++)
-        if (resource_wanted(status, resources[i], &core->arena))
-            write_resource(status, resources[i], &core->arena, &all);
-    buf_lit(buf, "]}");
 }
 
 /* --- Sessions ----------------------------------------------------------------------------------------------------- */
@@ -360,7 +246,7 @@ int core__do_status(struct core *core, struct command *command)
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
     int r = 0;
     switch (command->status.what) {
-    case STATUS_LOCKS: write_locks(core, &command->status, &buf); break;
+    case STATUS_LOCKS: status__locks(core, command); break;
     case STATUS_SESSIONS: write_sessions(core, command, &buf); break;
     case STATUS_TRANSACTIONS:
         if (command->status.id.len > 0)

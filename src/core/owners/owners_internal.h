@@ -155,6 +155,7 @@ struct wait {
     struct deadline deadline; /* set while it waits */
     tl_ts until;              /* what it was set to */
     tl_ts since;
+    size_t bytes;          /* it takes with its command, since it began to wait */
     size_t place;          /* how many stood ahead when it began to wait */
     bool ready;            /* it is in owners->ready */
     uint64_t names_epoch;  /* of a LOCK: core->names_epoch when it asked */
@@ -195,6 +196,12 @@ struct owners {
     struct buf ended_slow; /* lines about waits that were told as slow and have ended since the last look */
     size_t ended_slow_count;
     size_t stories_told; /* of stories.count, as news */
+
+    /* For the budget's tallies only (base/budget.h, invariant 5). */
+    size_t action_bytes; /* of sessions, and kept ones */
+    size_t wait_bytes;   /* of `waits` */
+    size_t told_locks;   /* of what owners__tally() has told */
+    size_t told_actions;
 };
 
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
@@ -226,6 +233,9 @@ static inline struct txn *owners_txn(const struct owners *owners, struct slice i
 {
     return map_get(&owners->txns, id);
 }
+
+/* A piece of STATUS_LOCKS (do_status_locks.c). */
+void status__locks(struct core *core, struct command *command);
 
 /*
  * Fetches what the table of locks did: ends victims, completes lock commands that were granted, makes ready the other

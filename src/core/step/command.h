@@ -269,11 +269,26 @@ struct cancel_command {
  * README-locks.md, "Seeing it".
  */
 enum status_what {
-    STATUS_LOCKS,        /* the tree of resources with holders and waiters in order */
+    STATUS_LOCKS,        /* the tree of resources with holders and waiters in order, in pieces */
     STATUS_SESSIONS,     /* all, or with `id` one in detail; PROBLEM_SESSION_MISSING */
     STATUS_TRANSACTIONS, /* all, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
     STATUS_STORIES,      /* the last deadlocks and expiries */
     STATUS_WHAT_COUNT
+};
+
+/* A resource that is held or awaited, in pieces of JSON; a crowded one is several rows with one key. */
+struct status_row {
+    struct slice key;     /* rows that are sorted by it stand in the order of the tree */
+    struct slice name;    /* its members, without braces; empty: everything */
+    struct slice holders; /* objects with commas between, in order; or nothing */
+    struct slice waiters;
+};
+
+/* A resource with more holders and waiters than one piece tells; it is asked for by itself. */
+struct status_crowd {
+    uint32_t hash;
+    uint32_t number; /* 0: none */
+    size_t from;     /* the first to be told */
 };
 
 struct status_command {
@@ -282,7 +297,19 @@ struct status_command {
     struct slice index;   /* STATUS_LOCKS: only what lies in this index; empty: all */
     struct slice path;    /* and in or above this directory; data NULL: all */
     struct slice session; /* and is held or awaited by this session or its transactions; empty: all */
-    struct slice body;    /* out: a JSON object, in the command's arena */
+    struct slice body;    /* out: a JSON object, in the command's arena; STATUS_LOCKS: none */
+
+    /*
+     * STATUS_LOCKS: the first piece is asked for with `place` and `crowd` 0; the next with the `place` that came back, until
+     * that is 0; then each of the `crowds` that came back, as `crowd`, until its number is 0. All of the out in the arena.
+     */
+    uint64_t place;            /* in, out */
+    struct status_crowd crowd; /* in, out */
+    struct status_row *rows;   /* out */
+    size_t row_count;
+    struct status_crowd *crowds; /* out */
+    size_t crowd_count;
+    size_t steps; /* out: what it took, as it is counted there */
 };
 
 struct none_command {

@@ -454,7 +454,10 @@ void compare_dump(const struct world *world)
                     world->model.waits[i].ready ? ", ready" : "");
     command->status.what = STATUS_LOCKS;
     if (core__do_status(world->core, command) == 0)
-        fprintf(stderr, "  the core: %.*s\n", SLICE_ARG(command->status.body));
+        for (size_t i = 0; i < command->status.row_count; i++)
+            fprintf(stderr, "  the core: {%.*s} held by %.*s, awaited by %.*s\n",
+                    SLICE_ARG(command->status.rows[i].name), SLICE_ARG(command->status.rows[i].holders),
+                    SLICE_ARG(command->status.rows[i].waiters));
     command_free(command);
 }
 

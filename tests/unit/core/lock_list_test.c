@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: the locks are told in pieces, each of which takes a bounded number of steps; together they tell each resource once, in the
+ * order of the tree, whatever comes between two pieces.
+ * Method: thousands of locks through core_step(), more of them between the pieces; the table of locks says what is right.
+ */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include <stdlib.h>
+
+#include "core/owners/owners_internal.h"
+#include "core/owners/story.h"
+
+enum {
+    DOCUMENTS = 12000,
+    AT_ONCE = 500,     /* targets of one LOCK */
+    STEPS_MAX = 20000, /* what a piece is allowed, and one row beyond */
+    CROWD = 2500,
+};
+
+struct list_of_rows {
+    struct status_row *rows;
+    size_t count, capacity;
+    struct status_crowd crowds[16];
+    size_t crowd_count;
+    size_t pieces;
+    struct arena arena;
+};
+
+static void open_session(struct core_box *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = arena_copy(&command->arena, slice_from(id));
+    command->session.ttl_us = 3600 * TL_SECOND;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static void lock(struct core_box *box, const char *session, struct lock_target *targets, size_t count)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->terms.session = arena_copy(&command->arena, slice_from(session));
+    command->lock.targets = targets;
+    command->lock.target_count = count;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static void lock_documents(struct core_box *box, const char *prefix, size_t count, struct arena *arena)
+{
+    struct lock_target *targets = arena_alloc(arena, AT_ONCE * sizeof *targets);
+    for (size_t i = 0; i < count; i += AT_ONCE) {
+        for (size_t k = 0; k < AT_ONCE; k++)
+            targets[k] = (struct lock_target){.mode = LOCK_X,
+                                              .index = SLICE_LIT("fs"),
+                                              .id = arena_printf(arena, "%s%zu", prefix, (i + k) * 7919 % 100003)};
+        lock(box, "s", targets, AT_ONCE);
+    }
+}
+
+static struct command *ask(struct core_box *box, uint64_t place, struct status_crowd crowd)
+{
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status.what = STATUS_LOCKS;
+    command->status.place = place;
+    command->status.crowd = crowd;
+    command = box_run(box, command, 1);
+    assert_in_range(command->status.steps, 1, STEPS_MAX);
+    return command;
+}
+
+static void take(struct list_of_rows *all, const struct status_command *status)
+{
+    all->pieces++;
+    for (size_t i = 0; i < status->row_count; i++) {
+        const struct status_row *row = &status->rows[i];
+        all->rows = arena_grow(&all->arena, all->rows, all->count, &all->capacity, sizeof *all->rows);
+        all->rows[all->count++] =
+            (struct status_row){arena_copy(&all->arena, row->key), arena_copy(&all->arena, row->name),
+                                arena_copy(&all->arena, row->holders), arena_copy(&all->arena, row->waiters)};
+    }
+    for (size_t i = 0; i < status->crowd_count; i++)
+        all->crowds[all->crowd_count++] = status->crowds[i];
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return slice_compare(((const struct status_row *)a)->key, ((const struct status_row *)b)->key);
+}
+
+/* All rows sorted; `between` (may be NULL) is done after each piece. */
+static void read_all(struct core_box *box, struct list_of_rows *all, void (*between)(struct core_box *, size_t))
+{
+    uint64_t place = 0;
+    *all = (struct list_of_rows){.arena = ARENA_INIT};
+    do {
+        struct command *command = ask(box, place, (struct status_crowd){0});
+        take(all, &command->status);
+        place = command->status.place;
+        if (between != NULL)
+            between(box, all->pieces);
+    } while (place != 0);
+    for (size_t i = 0; i < all->crowd_count; i++)
+        for (struct status_crowd crowd = all->crowds[i]; crowd.number != 0;) {
+            struct command *command = ask(box, 0, crowd);
+            crowd = command->status.crowd;
+            take(all, &command->status);
+        }
+    qsort(all->rows, all->count, sizeof *all->rows, compare_keys);
+}
+
+static void each_lock_is_told_once_in_order(void **state)
+{
+    struct core_box box;
+    struct list_of_rows all;
+    struct arena arena = ARENA_INIT;
+    size_t count;
+    (void)state;
+    box_open(&box);
+    open_session(&box, "s");
+    struct lock_target mixed[] = {
+        {.mode = LOCK_S, .index = SLICE_LIT("a"), .id = SLICE_LIT("x")},
+        {.mode = LOCK_S, .index = SLICE_LIT("a"), .id = SLICE_LIT("xy")},
+        {.mode = LOCK_S, .index = SLICE_LIT("a"), .type = SLICE_LIT("t"), .id = SLICE_LIT("x")},
+        {.mode = LOCK_S, .index = SLICE_LIT("ab")},
+    };
+    lock(&box, "s", mixed, 4);
+    lock_documents(&box, "", DOCUMENTS, &arena);
+    read_all(&box, &all, NULL);
+    const struct resource **right = lock_table_resources(&box.core->owners->locks, &arena, &count);
+    assert_int_equal(all.count, count);
+    assert_in_range(all.pieces, 5, 200);
+    for (size_t i = 0; i < count; i++) {
+        struct buf name = BUF_INIT(BUF_UNLIMITED);
+        story_resource_json(right[i], &name);
+        assert_true(slice_equal(all.rows[i].name, buf_view(&name)));
+        assert_true(all.rows[i].holders.len > 0 && all.rows[i].waiters.len == 0);
+        buf_deinit(&name);
+    }
+    arena_deinit(&all.arena);
+    arena_deinit(&arena);
+    box_close(&box);
+}
+
+static void lock_more(struct core_box *box, size_t piece)
+{
+    struct arena arena = ARENA_INIT;
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "new%zu-", piece);
+    if (piece <= 20)
+        lock_documents(box, prefix, 4 * AT_ONCE, &arena);
+    arena_deinit(&arena);
+}
+
+/* The table grows, several times over, while it is read. */
+static void what_was_there_all_the_time_is_told_once(void **state)
+{
+    struct core_box box;
+    struct list_of_rows all;
+    struct arena arena = ARENA_INIT;
+    size_t old = 0;
+    (void)state;
+    box_open(&box);
+    open_session(&box, "s");
+    lock_documents(&box, "old", DOCUMENTS, &arena);
+    read_all(&box, &all, lock_more);
+    for (size_t i = 0; i < all.count; i++) {
+        assert_true(i == 0 || !slice_equal(all.rows[i].key, all.rows[i - 1].key));
+        old += strstr(all.rows[i].name.data, "\"old") != NULL;
+    }
+    assert_int_equal(old, DOCUMENTS);
+    assert_true(all.count > DOCUMENTS);
+    arena_deinit(&all.arena);
+    arena_deinit(&arena);
+    box_close(&box);
+}
+
+static size_t count_text(struct slice text, const char *what)
+{
+    size_t count = 0;
+    for (const char *at = text.data; at != NULL && (at = strstr(at, what)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* Thousands at one resource are told in pieces, too. */
+static void crowd_is_told_in_pieces(void **state)
+{
+    struct core_box box;
+    struct list_of_rows all;
+    struct lock_target target = {.mode = LOCK_S, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
+    size_t holders = 0;
+    (void)state;
+    box_open(&box);
+    for (size_t i = 0; i < CROWD; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "s%zu", i);
+        open_session(&box, id);
+        lock(&box, id, &target, 1);
+    }
+    read_all(&box, &all, NULL);
+    for (size_t i = 0; i < all.count; i++)
+        if (strstr(all.rows[i].name.data, "\"id\"") != NULL)
+            holders += count_text(all.rows[i].holders, "\"fencing_token\"");
+    assert_int_equal(holders, CROWD);
+    assert_true(all.pieces >= 3);
+    arena_deinit(&all.arena);
+    box_close(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_lock_is_told_once_in_order),
+        cmocka_unit_test(what_was_there_all_the_time_is_told_once),
+        cmocka_unit_test(crowd_is_told_in_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
