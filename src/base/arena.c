@@ -85,8 +85,27 @@ void arena_reset(struct arena *arena)
     }
 }
 
+size_t arena_held(const struct arena *arena)
+{
+    size_t bytes = 0;
+    for (const struct arena_chunk *chunk = arena->chunks; chunk != NULL; chunk = chunk->older)
+        bytes += sizeof *chunk + chunk->bytes;
+    return bytes;
+}
+
+/* Whether a chunk may be moved by chunk_regrow(), to which no mark must lead. */
+static bool is_movable(const struct arena *arena, const void *first)
+{
+    const struct arena_chunk *chunk = arena->chunks;
+    return chunk != NULL && first == chunk->data && chunk->bytes > CHUNK_BYTES_MAX;
+}
+
 struct arena_mark arena_mark(const struct arena *arena)
 {
+    if (is_movable(arena, arena->next)) { /* it is empty, and goes when the arena does back */
+        struct arena_chunk *older = arena->chunks->older;
+        return (struct arena_mark){older, older == NULL ? NULL : older->data + older->bytes, arena->used};
+    }
     return (struct arena_mark){arena->chunks, arena->next, arena->used};
 }
 
@@ -184,7 +203,7 @@ void *arena_regrow(struct arena *arena, void *old, size_t old_size, size_t size)
             arena->used += padded - old_padded;
             return old;
         }
-        if (old == arena->chunks->data && padded >= CHUNK_BYTES_MAX)
+        if (is_movable(arena, old))
             return chunk_regrow(arena, old_padded, padded);
     }
     void *moved = arena_alloc(arena, size);

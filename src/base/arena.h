@@ -39,6 +39,9 @@ void arena_reserve(struct arena *arena, size_t size);
 /* Forgets all allocations and the guard; keeps one chunk of at most 256 KiB for the next use. */
 void arena_reset(struct arena *arena);
 
+/* Returns: the bytes that it holds of the allocator, used or not. */
+size_t arena_held(const struct arena *arena);
+
 /* A place to go back to: what is allocated from here on is given back by arena_rewind(). */
 struct arena_mark {
     struct arena_chunk *chunks;

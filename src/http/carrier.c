@@ -86,7 +86,8 @@ static void ops_stream_open(struct exchange *exchange)
     bool hung_up = atomic_load(&carrier->connection->hung_up);
     pthread_mutex_unlock(&carrier->lock);
     limit_silence(carrier, exchange->silence_ms);
-    exchange->response.guard = NULL; /* streams have a limit of their own */
+    exchange->response.guard = NULL; /* each write of a stream asks (stream.c) */
+    budget_tally(BUDGET_STREAMS, (ptrdiff_t)exchange->response.len);
     atomic_fetch_add_explicit(&carrier->http->streams, 1, memory_order_relaxed);
     answer(carrier, CARRIER_STREAMING);
     if (hung_up)
@@ -163,6 +164,8 @@ static void carrier_clear(struct carrier *carrier)
     intake_release(carrier);
     struct arena arena = carrier->exchange.arena;
     struct buf response = carrier->exchange.response;
+    if (atomic_load(&carrier->state) == CARRIER_STREAMING)
+        budget_tally(BUDGET_STREAMS, -(ptrdiff_t)(response.len - carrier->stream_sent));
     response.guard = carrier->body.guard = NULL;
     if (arena.used > KEPT_BYTES_MAX)
         arena_deinit(&arena);

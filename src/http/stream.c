@@ -3,7 +3,8 @@
  * Streams: responses that stay open. The handler appends from any thread; the polling thread takes what there is and
  * leaves the connection suspended while there is nothing.
  *
- * A client that does not read makes the buffer grow up to `stream_bytes_max`; then the stream counts as broken.
+ * A client that does not read makes the buffer grow up to `stream_bytes_max`, or as long as there is memory (base/budget.h); then
+ * the stream counts as broken.
  */
 #include "base/check.h"
 #include "http/http_internal.h"
@@ -29,15 +30,39 @@ static bool take_suspension(struct carrier *carrier)
     return suspended;
 }
 
+/* What has been sent goes, where that is more than what is left: a client that is always a little behind holds no more. */
+static void forget_sent(struct carrier *carrier)
+{
+    struct buf *response = &carrier->exchange.response;
+    size_t behind = left(carrier);
+    if (carrier->stream_sent < BLOCK_BYTES || carrier->stream_sent < behind)
+        return;
+    memmove(response->data, response->data + carrier->stream_sent, behind);
+    response->len = behind;
+    carrier->stream_sent = 0;
+}
+
+/* Whether the client has fallen too far behind. What is little is written however full the server is. */
+static bool fell_behind(const struct carrier *carrier, size_t more)
+{
+    const struct http_options *options = &carrier->http->options;
+    size_t behind = left(carrier) + more;
+    return behind > options->stream_bytes_max ||
+           (behind > BUDGET_CHUNK && !budget_fits(options->budget, BUDGET_KEEP, more));
+}
+
 void stream_write(struct exchange *exchange, struct slice bytes)
 {
     struct carrier *carrier = carrier_of(exchange);
     pthread_mutex_lock(&carrier->lock);
     REQUIRE(!carrier->stream_closed);
-    bool full = left(carrier) + bytes.len > carrier->http->options.stream_bytes_max;
+    bool full = fell_behind(carrier, bytes.len);
     carrier->stream_broken = carrier->stream_broken || full;
-    if (!carrier->connection_done && !carrier->stream_broken)
+    if (!carrier->connection_done && !carrier->stream_broken) {
+        forget_sent(carrier);
         buf_slice(&carrier->exchange.response, bytes);
+        budget_tally(BUDGET_STREAMS, (ptrdiff_t)bytes.len);
+    }
     bool resume = take_suspension(carrier);
     pthread_mutex_unlock(&carrier->lock);
     if (resume)
@@ -85,6 +110,7 @@ static ssize_t stream_read(void *context, uint64_t position, char *to, size_t ma
         size_t taken = ready < max ? ready : max;
         memcpy(to, carrier->exchange.response.data + carrier->stream_sent, taken);
         carrier->stream_sent += taken;
+        budget_tally(BUDGET_STREAMS, -(ptrdiff_t)taken);
         if (carrier->stream_sent == carrier->exchange.response.len) {
             buf_clear(&carrier->exchange.response);
             carrier->stream_sent = 0;

@@ -2,6 +2,7 @@
 /* Compiling and keeping scripts; see script.h. */
 #include "script/script.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -187,12 +188,14 @@ struct cached {
     struct script *script;  /* NULL: it does not compile */
     struct problem problem; /* then: why */
     struct arena arena;     /* of the problem */
+    size_t bytes;           /* that it takes in all */
 };
 
 struct script_cache {
     struct map by_key;
     struct list used;
     size_t count_max;
+    size_t bytes;
     struct script_limits limits;
 };
 
@@ -210,6 +213,8 @@ struct script_cache *script_cache_new(size_t count_max, const struct script_limi
 static void drop(struct script_cache *cache, struct cached *cached)
 {
     map_remove(&cache->by_key, cached->key);
+    cache->bytes -= cached->bytes;
+    budget_tally(BUDGET_SCRIPTS, -(ptrdiff_t)cached->bytes);
     list_remove(&cached->link);
     script_unref(cached->script);
     arena_deinit(&cached->arena);
@@ -241,6 +246,27 @@ static struct cached *keep(struct script_cache *cache, struct slice key)
     return cached;
 }
 
+/* Counts what an entry has come to, and makes room for it. */
+static void weigh(struct script_cache *cache, struct cached *cached)
+{
+    cached->bytes = sizeof *cached + 2 * cached->key.len + arena_held(&cached->arena) +
+                    (cached->script == NULL ? 0 : sizeof *cached->script + arena_held(&cached->script->arena));
+    cache->bytes += cached->bytes;
+    budget_tally(BUDGET_SCRIPTS, (ptrdiff_t)cached->bytes);
+    while (cache->bytes > SCRIPT_CACHE_BYTES_MAX && cache->used.next != &cached->link)
+        drop(cache, list_entry(cache->used.next, struct cached, link));
+}
+
+size_t script_cache_bytes(const struct script_cache *cache)
+{
+    return cache->bytes;
+}
+
+size_t script_cache_count(const struct script_cache *cache)
+{
+    return cache->by_key.count;
+}
+
 static int give(struct cached *cached, struct script **ret_script, struct arena *arena, struct problem *ret_problem)
 {
     if (cached->script == NULL) {
@@ -269,9 +295,11 @@ int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum
     cached = keep(cache, key);
     if (r == SCRIPT_REFUSED) {
         problem_copy(&cached->problem, ret_problem, &cached->arena);
+        weigh(cache, cached);
         return r;
     }
     (*ret_script)->limits = cache->limits;
     cached->script = script_ref(*ret_script);
+    weigh(cache, cached);
     return 0;
 }

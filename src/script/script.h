@@ -198,11 +198,13 @@ TL_MUST_USE int script_run_value(const struct script *script, const struct scrip
 
 /*
  * Compiled scripts, and sources that do not compile with the words for it, since those take long to find; the least
- * recently used dropped beyond a bound. Not for use from two threads at once; the scripts it hands out are.
+ * recently used dropped beyond a number and beyond the bytes that they take: what a script comes to is not told by its
+ * length. The newest stays, however large. Not for use from two threads at once; the scripts it hands out are.
  */
 struct script_cache;
 
 #define SCRIPT_CACHE_COUNT_MAX ((size_t)1000)
+#define SCRIPT_CACHE_BYTES_MAX ((size_t)8 << 20)
 
 /* `limits` are those of its scripts; they are copied. Requires: each is above 0. */
 struct script_cache *script_cache_new(size_t count_max, const struct script_limits *limits);
@@ -212,5 +214,9 @@ struct script_cache *script_cache_free(struct script_cache *cache);
 TL_MUST_USE int script_cache_compile(struct script_cache *cache, enum script_lang lang, enum script_context context,
                                      struct slice source, struct slice name, struct script **ret_script,
                                      struct arena *arena, struct problem *ret_problem);
+
+/* Returns: the bytes that it holds, and how many scripts and sources. */
+size_t script_cache_bytes(const struct script_cache *cache);
+size_t script_cache_count(const struct script_cache *cache);
 
 #endif

@@ -21,7 +21,7 @@ from server import PROGRAM, Server  # noqa: E402
 MEGABYTE = 1 << 20
 BUDGET = 64 * MEGABYTE
 # The store's caches and memory tables, code, stacks, connections, and what the allocator has not given back.
-BESIDES = 140 * MEGABYTE
+BESIDES = 100 * MEGABYTE
 # Short by far of what a case would take if nobody watched, and long enough for a busy machine.
 PATIENCE = 5.0
 
@@ -95,6 +95,9 @@ class Case(unittest.TestCase):
         for transaction in self.server.must("GET", "/_transaction")["transactions"]:
             self.server.must("POST", "/_transaction/%s/_rollback" % transaction["transaction"])
         self.server.ask("DELETE", "/_search/scroll/_all")
+
+    def breakers(self):
+        return next(iter(self.server.must("GET", "/_nodes/stats/breaker")["nodes"].values()))["breakers"]
 
     def refused(self, reply, says=None):
         """Asserts that a reply is the breaker's. Returns: the error."""
@@ -198,13 +201,30 @@ class Replies(Case):
         self.refused(reply, "_mget")
         self.server.must("GET", "/_cluster/health")
 
+    def test_searches_at_once(self):
+        found = self.ask_many([("GET", "/big/_search?size=8", None)] * 24, 24)
+        self.assertEqual({status for status, _ in found} - {200, 429}, set(), found[:3])
+
     def test_shards(self):
+        """A million and a half of rows."""
         for i in range(40):
-            self.server.must("PUT", "/shards-%d" % i, {"settings": {"number_of_shards": 1024}})
-        paths = ["/_cat/shards?v&format=json", "/_cat/shards?v&bytes=b", "/_stats?level=shards", "/_cluster/state"]
+            self.server.must("PUT", "/shards-%d" % i, {"settings": {"number_of_shards": 1024, "number_of_replicas": 36}})
+        self.refused(self.server.ask("GET", "/_cat/shards?v"), "GET /_cat/shards")
+        paths = ["/_cat/shards?v&format=json", "/_cat/shards/shards-1?v", "/_stats?level=shards", "/_cluster/state"]
         for status, reply in self.ask_many([("GET", path) for path in paths]):
             self.assertIn(status, (200, 429), reply)
         self.server.must("DELETE", "/shards-*")
+
+    def test_streams(self):
+        """Who asks for all changes and reads none."""
+        for _ in range(12):
+            one = socket.create_connection(("127.0.0.1", self.server.port), 10)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.sendall(b"GET /_changes?feed=continuous&since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.sockets.append(one)
+        for i in range(24):
+            self.server.must("PUT", "/big/_doc/%d" % (i % 8), {"text": "y" * MEGABYTE})
+        self.server.must("GET", "/_cluster/health")
 
 
 class Kept(Case):
@@ -269,20 +289,56 @@ class Kept(Case):
                 break
         self.refused(reply, "POST /_session")
 
+    def test_waiting_writes(self):
+        """Each of them small, and all of them kept."""
+        session = self.server.must("POST", "/_session")["session"]
+        self.server.must("POST", "/_lock", {"session": session, "locks": [{"index": "fs", "mode": "exclusive"}]})
+        body = b'{"a":"' + b"x" * (900 * 1024) + b'"}'
+        for i in range(120):
+            one = socket.create_connection(("127.0.0.1", self.server.port), 10)
+            self.sockets.append(one)
+            try:
+                one.settimeout(PATIENCE)
+                one.sendall(b"PUT /fs/_doc/%d?timeout=60s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                            b"Content-Length: %d\r\n\r\n%s" % (i, len(body), body))
+            except OSError:  # refused before it was sent
+                pass
+        self.server.must("DELETE", "/_session/" + session)
+        self.server.must("PUT", "/fs/_doc/free", {"a": 1})
+
+    def test_numbers_of_scripts(self):
+        """Numbers of many digits, whose refusal is caught."""
+        self.server.must("PUT", "/some/_doc/1", {"a": 1})
+        source = "for (int i = 0; i < 300; i++) { try { new BigDecimal(params.t) } catch (Exception e) { } }"
+        for digits in ("7" * (4 * MEGABYTE), "7" * MEGABYTE + "x"):
+            status, reply = self.server.ask("POST", "/some/_update/1", {"script": {"lang": "painless", "source": source, "params": {"t": digits}}})
+            self.assertIn(status, (200, 400, 429), reply)
+
     def test_scripts(self):
         """Compiled scripts are kept; a class of many ranges is large."""
         self.server.must("PUT", "/some/_doc/1", {"a": 1})
+        line = "a += 1; "
         ranges = "".join("%s-%s" % (chr(0x4000 + 2 * k), chr(0x4001 + 2 * k)) for k in range(20000))
         for i in range(8):
             status, reply = self.server.ask("POST", "/some/_update/1", {"script": {
                 "lang": "painless", "source": "ctx._source.m = /[%s]%d/.matcher('x').matches()" % (ranges, i)}})
             self.assertIn(status, (200, 400, 429), reply)
+        for i in range(60):
+            status, reply = self.server.ask("POST", "/some/_update/1", {"script": {
+                "lang": "groovy", "source": "int a = %d; " % i + line * 7000}})
+            self.assertIn(status, (200, 400, 429), reply)
+        self.assertLess(self.breakers()["scripts"]["estimated_size_in_bytes"], 20 * MEGABYTE)
 
-    def test_reindex(self):
-        for i in range(20):
+    def test_by_query(self):
+        """One batch of all would take twice the memory there is."""
+        for i in range(24):
             self.server.must("PUT", "/source/_doc/%d" % i, {"text": "%03d" % i + "x" * (2 * MEGABYTE)})
-        reply = self.server.must("POST", "/_reindex?refresh", {"source": {"index": "source"}, "dest": {"index": "copy"}})
-        self.assertEqual((reply["created"], reply["failures"]), (20, []))
+        reply = self.server.must("POST", "/_reindex", {"source": {"index": "source"}, "dest": {"index": "copy"}})
+        self.assertEqual((reply["created"], reply["failures"]), (24, []))
+        reply = self.server.must("POST", "/source/_update_by_query?scroll_size=1000", {})
+        self.assertEqual((reply["updated"], reply["failures"]), (24, []))
+        reply = self.server.must("POST", "/source/_delete_by_query?scroll_size=1000", {"query": {"match_all": {}}})
+        self.assertEqual((reply["deleted"], reply["failures"]), (24, []))
         self.server.must("DELETE", "/source,copy")
 
     def test_path_hierarchy(self):
@@ -300,7 +356,7 @@ class Seen(Case):
     """Who looks sees what is there."""
 
     def test_breakers(self):
-        found = next(iter(self.server.must("GET", "/_nodes/stats/breaker")["nodes"].values()))["breakers"]
+        found = self.breakers()
         parent = found["parent"]
         self.assertEqual(parent["limit_size_in_bytes"], BUDGET)
         self.assertEqual(parent["limit_size"], "64mb")
@@ -310,11 +366,11 @@ class Seen(Case):
                                             "overhead", "tripped"}, name)
         transaction = self.server.must("POST", "/_transaction")["transaction"]
         self.server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"text": "x" * MEGABYTE})
-        found = next(iter(self.server.must("GET", "/_nodes/stats/breaker")["nodes"].values()))["breakers"]
+        found = self.breakers()
         self.assertGreater(found["transactions"]["estimated_size_in_bytes"], MEGABYTE)
         tripped = found["parent"]["tripped"]
         self.refused(self.server.ask("PUT", "/fs/_doc/numbers", '{"a":[' + "1," * (10 * MEGABYTE) + "1]}"))
-        found = next(iter(self.server.must("GET", "/_nodes/stats/breaker")["nodes"].values()))["breakers"]
+        found = self.breakers()
         self.assertGreater(found["parent"]["tripped"], tripped)
 
 

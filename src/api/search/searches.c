@@ -7,6 +7,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/search/task.h"
+#include "base/budget.h"
 #include "base/check.h"
 #include "script/script.h"
 
@@ -80,10 +81,10 @@ void search_keep_unref(struct searches *searches, struct search_keep *keep)
         keep_free(searches, keep);
 }
 
-/* What it holds beside its view. Requires: nobody reads it. */
+/* What it holds beside its view, its request included. Requires: nobody reads it. */
 static size_t bytes_of(const struct search_keep *keep)
 {
-    return (keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0) +
+    return arena_held(&keep->arena) + (keep->cursor != NULL ? search_cursor_bytes(keep->cursor) : 0) +
            (keep->overlay != NULL ? overlay_bytes(keep->overlay) : 0);
 }
 
@@ -93,6 +94,7 @@ static void take_out(struct searches *searches, struct search_keep *keep)
     list_remove(&keep->link);
     searches->counts[keep->kind]--;
     searches->bytes -= keep->bytes;
+    budget_tally(BUDGET_CONTEXTS, -(ptrdiff_t)keep->bytes);
     keep->bytes = 0;
 }
 
@@ -107,6 +109,7 @@ int search_keep_add(struct searches *searches, struct search_keep *keep, uint64_
     if (searches->counts[keep->kind] < limit && searches->bytes + keep->bytes <= CONTEXTS_BYTES_MAX &&
         !searches->closed) {
         searches->bytes += keep->bytes;
+        budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)keep->bytes);
         searches->counts[keep->kind]++;
         keep->references++;
         keep->keep_alive_us = keep_alive_us;
@@ -178,6 +181,7 @@ static void weigh(struct searches *searches, struct search_keep *keep, size_t by
     if (!list_linked(&keep->link))
         return;
     searches->bytes = searches->bytes - keep->bytes + bytes;
+    budget_tally(BUDGET_CONTEXTS, (ptrdiff_t)bytes - (ptrdiff_t)keep->bytes);
     keep->bytes = bytes;
 }
 

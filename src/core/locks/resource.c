@@ -10,6 +10,7 @@ static struct resource *new_resource(struct resource_table *table, enum resource
                                      struct slice name)
 {
     struct resource *resource = mem_zalloc(sizeof *resource + type.len + name.len);
+    table->bytes += sizeof *resource + type.len + name.len;
     resource->kind = (uint8_t)kind;
     resource->number = ++table->last_number;
     resource->type_len = (uint16_t)type.len;
@@ -220,8 +221,8 @@ static struct slice space_name(enum resource_space space)
 
 static struct resource *open_name(struct resource_table *table, const struct resource_name *name)
 {
-    struct resource *all = intern(
-        table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(name->space)}, table->root);
+    struct resource *all =
+        intern(table, &(struct key){table->root, RESOURCE_NAMES, SLICE_NONE, space_name(name->space)}, table->root);
     if (name->index.len == 0)
         return resource_ref(all);
     return resource_ref(intern(table, &(struct key){all, RESOURCE_NAME, SLICE_NONE, name->index}, all));
@@ -256,6 +257,7 @@ void resource_unref(struct resource_table *table, struct resource *resource)
         struct resource *parent = resource->parent;
         unlink_bucket(table, resource);
         table->count--;
+        table->bytes -= sizeof *resource + resource->name_len;
         mem_free(resource);
         resource = parent;
     }

@@ -69,6 +69,7 @@ struct resource_table {
     struct resource **buckets;
     size_t bucket_count; /* power of two */
     size_t count;        /* the root is not counted */
+    size_t bytes;        /* that the resources take, with it */
     uint32_t last_number;
     uint64_t epoch;
 };

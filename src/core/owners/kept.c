@@ -33,6 +33,7 @@ static struct kept *make(struct core *core, const struct kept *like)
     kept->action = duplicate(like->action);
     list_append(&core->owners->kept, &kept->of_all);
     core->owners->kept_count++;
+    core->owners->action_bytes += kept->action.len;
     if (kept->number > core->owners->last_kept)
         core->owners->last_kept = kept->number;
     return kept;
@@ -42,6 +43,7 @@ void kept__free(struct core *core, struct kept *kept)
 {
     list_remove(&kept->of_all);
     core->owners->kept_count--;
+    core->owners->action_bytes -= kept->action.len;
     mem_free((char *)(uintptr_t)kept->session.data);
     mem_free((char *)(uintptr_t)kept->name.data);
     mem_free((char *)(uintptr_t)kept->action.data);

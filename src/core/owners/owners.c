@@ -3,6 +3,7 @@
  * The owners' part in a step: what falls due, what the table of locks did, which waiting commands go on.
  * See owners_internal.h and README-locks.md.
  */
+#include "base/budget.h"
 #include "base/check.h"
 #include "core/owners/owners_internal.h"
 
@@ -31,6 +32,25 @@ static void on_deadlock(void *context, struct lock_request *victim, const struct
     stories_tell(&owners->stories, owners->core->ts, "deadlock", buf_view(&text));
     buf_deinit(&text);
     buf_deinit(&json);
+}
+
+static void tally(enum budget_kind kind, size_t held, size_t *told)
+{
+    size_t apart = held > *told ? held - *told : *told - held;
+    if (apart < BUDGET_CHUNK && held != 0)
+        return;
+    budget_tally(kind, (ptrdiff_t)held - (ptrdiff_t)*told);
+    *told = held;
+}
+
+void owners__tally(struct core *core)
+{
+    struct owners *owners = core->owners;
+    const struct lock_table *locks = &owners->locks;
+    size_t places = locks->resources.count == 0 ? 0 : locks->resources.bytes;
+    tally(BUDGET_LOCKS, places + locks->hold_count * sizeof(struct lock_hold) + owners->wait_bytes,
+          &owners->told_locks);
+    tally(BUDGET_ACTIONS, owners->action_bytes, &owners->told_actions);
 }
 
 int owners__open(struct core *core)
@@ -82,6 +102,7 @@ void owners__close(struct core *core)
     map_deinit(&owners->sessions);
     map_deinit(&owners->txns);
     map_deinit(&owners->requests);
+    owners__tally(core);
     lock_table_deinit(&owners->locks);
     deadlines_deinit(&owners->leases);
     deadlines_deinit(&owners->wait_ends);

@@ -40,6 +40,7 @@ void session__free(struct core *core, struct session *session)
     lock_owner_deinit(&session->party.owner);
     mem_free((char *)(uintptr_t)session->id.data);
     mem_free((char *)(uintptr_t)session->name.data);
+    owners->action_bytes -= session->on_expire.len;
     mem_free((char *)(uintptr_t)session->on_expire.data);
     if (list_linked(&session->of_leaving))
         list_remove(&session->of_leaving);
@@ -113,6 +114,7 @@ int core__do_session_open(struct core *core, struct command *command)
     if (check_open(core, command, buf_view(&actions))) {
         struct session *session = session__make(core, wanted->id, wanted->name, wanted->ttl_us, core->ts);
         session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
+        core->owners->action_bytes += actions.len;
         renew(core, session);
         map_put(&core->owners->sessions, session->id, session);
         session__put_record(core, session);

@@ -147,6 +147,7 @@ static int load_session(struct loading *work, struct slice key, struct slice val
     }
     struct session *session = session__make(work->core, slice_from_offset(key, 1), name, ttl, created);
     session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
+    work->core->owners->action_bytes += actions.len;
     if (how != NOT_LEAVING)
         session__leaves(work->core, session);
     session->how = (enum session_end)(how >> 1);

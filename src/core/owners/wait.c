@@ -48,6 +48,8 @@ void wait__park(struct core *core, struct wait *wait, tl_ts deadline)
     if (list_linked(&wait->of_all)) /* again, with more to wait for than at first */
         return;
     wait->place = lock_request_ahead(wait->request);
+    wait->bytes = sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
+    owners->wait_bytes += wait->bytes;
     list_append(&owners->waits, &wait->of_all);
     if (wait->session != NULL)
         list_append(&wait->session->waits, &wait->of_session);
@@ -66,6 +68,7 @@ static void unpark(struct owners *owners, struct wait *wait)
         return;
     deadline_set(&owners->wait_ends, &wait->deadline, TL_TS_MAX);
     list_remove(&wait->of_all);
+    owners->wait_bytes -= wait->bytes;
     if (wait->session != NULL)
         list_remove(&wait->of_session);
     if (wait->txn != NULL)

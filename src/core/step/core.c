@@ -347,6 +347,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     if (r >= 0)
         r = owners__resume(core);
     core->effects = NULL;
+    owners__tally(core);
     return r < 0 ? tl_trace(r) : 0;
 }
 

@@ -54,7 +54,7 @@ struct core {
     struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
     struct catalog *catalog_before; /* of its beginning, for core__abandon() */
     bool catalog_changed;
-    uint64_t names_epoch; /* counts changes of what names mean: indices and aliases that came and went */
+    uint64_t names_epoch;  /* counts changes of what names mean: indices and aliases that came and went */
     struct leased *leased; /* what the unit has counted of documents that live with sessions, in `arena` */
     size_t leased_count;
     size_t leased_capacity;
@@ -156,6 +156,8 @@ int owners__due(struct core *core, tl_ts now) TL_MUST_USE;
 tl_ts owners__deadline(const struct core *core);
 /* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own. Called with none open. */
 int owners__resume(struct core *core) TL_MUST_USE;
+/* Tells the budget what locks, waits and actions take, where that has changed by much; at the end of each step. */
+void owners__tally(struct core *core);
 /* Returns: whether anyone holds or awaits a lock; while not, writes ask for none (the short path). */
 bool owners__any(const struct core *core);
 /* Returns: whether no lock, held or awaited, can concern a write in this index. */

@@ -2,6 +2,9 @@
 /* The language by construct: what a script says and what it comes to; then documents, then bounds. */
 #include "evaluate.h"
 
+#include "base/budget.h"
+#include "base/buf.h"
+
 /* Parts of Java's library by what people do with them; each row was answered so by 7.10 or is Java's own. */
 static const struct evaluated library[] = {
     {"Map m = ['b': 1, 'a': 2]; return m.entrySet().stream().sorted(Map.Entry.comparingByValue()).map(e -> e.key)"
@@ -324,12 +327,40 @@ static void test_cache(void **state)
     script_cache_free(cache);
 }
 
+/* Goal: what scripts come to counts, not only how many they are: a tree is larger than its text. */
+static void test_cache_bytes(void **state)
+{
+    struct script_cache *cache = script_cache_new(SCRIPT_CACHE_COUNT_MAX, &SCRIPT_LIMITS_DEFAULT);
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        struct arena arena = ARENA_INIT;
+        struct script *script = NULL;
+        struct problem problem;
+        buf_clear(&source);
+        buf_printf(&source, "int a = %d;", i);
+        for (int k = 0; k < 3000; k++)
+            buf_lit(&source, "a += 1; ");
+        assert_int_equal(script_cache_compile(cache, SCRIPT_GROOVY, SCRIPT_FOR_TEST, buf_view(&source), SLICE_NONE,
+                                              &script, &arena, &problem),
+                         0);
+        script_unref(script);
+        arena_deinit(&arena);
+        assert_true(script_cache_bytes(cache) <= SCRIPT_CACHE_BYTES_MAX);
+    }
+    assert_in_range(script_cache_count(cache), 1, 39);
+    assert_int_equal(budget_tallied(BUDGET_SCRIPTS), script_cache_bytes(cache));
+    script_cache_free(cache);
+    assert_int_equal(budget_tallied(BUDGET_SCRIPTS), 0);
+    buf_deinit(&source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers), cmocka_unit_test(test_collections), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_updates), cmocka_unit_test(test_bounds),      cmocka_unit_test(test_deep_source),
-        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_cache),   cmocka_unit_test(test_cache_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
