@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/coded.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
@@ -328,6 +329,7 @@ static void drain(struct stage *stage)
 
 static void step(struct stage *stage, struct command *command)
 {
+    command = coded(command);
     struct actor *actor = command->context;
     if (stage->now <= core_last_ts(stage->core))
         stage->now = core_last_ts(stage->core) + 1;

@@ -2,15 +2,17 @@
 /*
  * The simulator of documents and the catalog.
  *
- * usage: sim [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--file FILE] [--tell] [SEED ...]
+ * usage: sim [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--uncoded] [--file FILE] [--tell] [SEED ...]
  *
  * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from --from on. Every
- * EVERYth seed runs on RocksDB in memory beside the twin, every tenth of those on a disk. A failure prints the seed and the step; the same seed fails again.
+ * EVERYth seed runs on RocksDB in memory beside the twin, every tenth of those on a disk. Commands go through their form as bytes,
+ * but for --uncoded. A failure prints the seed and the step; the same seed fails again.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/coded.h"
 #include "world.h"
 
 struct options {
@@ -61,6 +63,8 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "--tell") == 0) {
             options.tells = true;
+        } else if (strcmp(argv[i], "--uncoded") == 0) {
+            coded_off = true;
         } else if (strcmp(argv[i], "--seeds") == 0) {
             options.seeds = strtoull(value, NULL, 10);
             i++;

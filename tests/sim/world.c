@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/coded.h"
 #include "base/alloc.h"
 
 enum { TWIN, ROCKS };
@@ -191,7 +192,7 @@ static void do_command(struct world *world)
     gen_op(&world->rng, &world->model, logged->op);
     world->op = logged->op;
     tell(world, "");
-    logged->command = gen_command(logged->op);
+    logged->command = coded(gen_command(logged->op));
     model_apply(&world->model, logged->op, world->now, logged->expected);
     apply_everywhere(world, logged);
 }

@@ -279,6 +279,7 @@ static int act(struct core *core, const struct alias_action *action, struct comm
     case ALIAS_ADD: return add(core, action, index, command);
     case ALIAS_REMOVE: return take_away(core, action, index, command);
     case ALIAS_REMOVE_INDEX: return index__delete(core, index);
+    case ALIAS_OP_COUNT: break;
     }
     return 0;
 }

@@ -164,7 +164,7 @@ bool owners__clear_of(const struct core *core, struct slice index)
 static const struct turns *const turns_of_rows[COMMAND_TYPE_COUNT] = {
 #define NEVER NULL
 #define WAITS(noun) &noun##__turns
-#define X(symbol, name, member, flags, turns) [COMMAND_##symbol] = turns,
+#define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = turns,
 #include "core/step/commands.def"
 #undef X
 #undef WAITS

@@ -34,7 +34,7 @@ void command_free(struct command *command)
 const char *command_name(enum command_type type)
 {
     static const char *const names[COMMAND_TYPE_COUNT] = {
-#define X(symbol, name, member, flags, turns) [COMMAND_##symbol] = #name,
+#define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = #name,
 #include "core/step/commands.def"
 #undef X
     };
@@ -46,7 +46,7 @@ const char *command_name(enum command_type type)
 bool command_is(enum command_type type, unsigned flags)
 {
     static const unsigned rows[COMMAND_TYPE_COUNT] = {
-#define X(symbol, name, member, flags, turns) [COMMAND_##symbol] = (flags),
+#define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = (flags),
 #include "core/step/commands.def"
 #undef X
     };

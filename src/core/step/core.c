@@ -19,7 +19,7 @@ enum {
 static const char last_ts_key[] = "T";
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
-#define X(symbol, name, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
+#define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
 #include "core/step/commands.def"
 #undef X
 };

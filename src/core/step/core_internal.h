@@ -118,7 +118,7 @@ enum {
  * Returns: 0 the command is done; CORE_WAITS; a fatal code.
  */
 typedef int core_handler(struct core *core, struct command *command);
-#define X(symbol, name, member, flags, turns) \
+#define X(symbol, name, code, member, flags, turns) \
     int core__do_##name(struct core *core, struct command *command) TL_MUST_USE;
 #include "core/step/commands.def"
 #undef X

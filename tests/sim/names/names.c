@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/coded.h"
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
@@ -566,8 +567,22 @@ static void complete(struct world *world, struct command *command)
     }
 }
 
+/* The command by way of its bytes; what was meant lay in the memory of the one that is gone. */
+static struct command *through_bytes(struct command *command)
+{
+    struct meant kept, *meant = meant_of(command);
+    if (meant == NULL)
+        return coded(command);
+    kept = *meant;
+    command = coded(command);
+    command->context = meant = arena_alloc(&command->arena, sizeof *meant);
+    *meant = kept;
+    return command;
+}
+
 static void step(struct world *world, struct command *command)
 {
+    command = through_bytes(command);
     struct meant *meant = meant_of(command);
     struct actor *actor = meant == NULL ? NULL : meant->actor;
     world->now = world->now <= core_last_ts(world->core) ? core_last_ts(world->core) + 1 : world->now + 10 * TL_MS;

@@ -3,17 +3,18 @@
  * The simulator of sessions, locks and transactions.
  *
  * usage: owners [--locks | --transactions] [--seeds N] [--from N] [--steps N] [--rocks EVERY] [--file FILE]
- * [--tell] [SEED ...]
+ * [--uncoded] [--tell] [SEED ...]
  *
  * Lives through the seeds named, those of FILE (one a line, # begins a comment), or N of them from --from on.
  * --locks draws sessions, locks and writes under locks, --transactions mostly those. Every EVERYth seed runs
  * on RocksDB in memory instead of the twin, every tenth of those on a disk. A failure prints the seed and the
- * step; the same seed fails again.
+ * step; the same seed fails again. Commands go through their form as bytes, but for --uncoded.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/coded.h"
 #include "world.h"
 
 struct options {
@@ -56,6 +57,8 @@ static bool set_option(struct options *options, const char *name, const char *va
 {
     if (strcmp(name, "--tell") == 0)
         options->world.tells = true;
+    else if (strcmp(name, "--uncoded") == 0)
+        coded_off = true;
     else if (strcmp(name, "--locks") == 0)
         options->world.profile = GEN_LOCKS;
     else if (strcmp(name, "--transactions") == 0)

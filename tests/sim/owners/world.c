@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/coded.h"
 #include "base/alloc.h"
 #include "core/owners/owners_internal.h"
 
@@ -236,7 +237,7 @@ static void compare_all(struct world *world)
 
 static void give(struct world *world, struct om_op *op)
 {
-    struct command *command = gen_command(op);
+    struct command *command = coded(gen_command(op));
     size_t history = world->model.history;
 
     world->op = op;

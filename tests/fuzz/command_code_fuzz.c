@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands as bytes, from a log or another host.
+ *
+ * The input is commands, each behind its length in two bytes, low one first. What decodes is the only form of what it says, and a
+ * core takes it, whatever it is: nothing that stands in a log ends the process.
+ */
+#include "fuzz.h"
+
+#include "core/step/command_code.h"
+#include "core/step/core.h"
+
+enum { COMMANDS_MAX = 50 };
+
+struct box {
+    struct store *store;
+    struct core *core;
+    struct effects effects;
+    tl_ts now;
+};
+
+static void open_box(struct box *box)
+{
+    struct core_limits limits = core_limits_default();
+
+    limits.script.steps_max = 10000;
+    *box = (struct box){.store = store_open_mem(), .now = 1000 * TL_SECOND};
+    effects_init(&box->effects);
+    MUST(core_open(box->store, &limits, &box->core) == 0);
+}
+
+static void free_completed(struct box *box)
+{
+    while (!list_empty(&box->effects.completed)) {
+        struct command *command = list_entry(box->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        if (command->type == COMMAND_TXN_LOCK)
+            core_overlay_unref(command->txn_lock.overlay);
+        command_free(command);
+    }
+}
+
+static void close_box(struct box *box)
+{
+    uint64_t digest;
+
+    MUST(core_digest(box->core, &digest) == 0);
+    core_stop(box->core, &box->effects);
+    free_completed(box);
+    core_close(box->core);
+    store_close(box->store);
+}
+
+static void step(struct box *box, struct command *command)
+{
+    box->now = (core_last_ts(box->core) > box->now ? core_last_ts(box->core) : box->now) + 1000;
+    command->ts = box->now;
+    MUST(core_step(box->core, command, &box->effects) == 0);
+    free_completed(box);
+}
+
+static void check(struct box *box, struct slice bytes)
+{
+    struct command *command;
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+    int r = command_decode(bytes, &command);
+
+    MUST(r == 0 || r == COMMAND_CODE_NEWER || r == TL_ERR_CORRUPT);
+    if (r != 0)
+        return;
+    command_encode(command, &again);
+    MUST(slice_equal(bytes, buf_view(&again)));
+    buf_deinit(&again);
+    step(box, command);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice rest = slice_make(data, size);
+    struct box box;
+
+    open_box(&box);
+    for (int i = 0; i < COMMANDS_MAX && rest.len >= 2; i++) {
+        struct slice head, bytes;
+        MUST(slice_take(&rest, 2, &head));
+        size_t len = (unsigned char)head.data[0] | (size_t)(unsigned char)head.data[1] << 8;
+        if (len > rest.len)
+            len = rest.len;
+        MUST(slice_take(&rest, len, &bytes));
+        check(&box, bytes);
+    }
+    close_box(&box);
+    return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coded.h"
+
+#include "base/check.h"
+#include "core/step/command_code.h"
+
+bool coded_off;
+
+/* Of every so many commands all prefixes are tried: none of them is one. */
+enum { CUT_EVERY = 64 };
+
+static void check_cuts(struct slice bytes)
+{
+    struct command *cut;
+
+    for (size_t len = 0; len < bytes.len; len++)
+        INSIST(command_decode(slice_make(bytes.data, len), &cut) == TL_ERR_CORRUPT);
+}
+
+struct command *coded(struct command *command)
+{
+    static unsigned count;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+    struct command *decoded;
+
+    if (coded_off || command_code(command->type) == 0)
+        return command;
+    command_encode(command, &bytes);
+    INSIST(command_decode(buf_view(&bytes), &decoded) == 0);
+    command_encode(decoded, &again);
+    INSIST(slice_equal(buf_view(&bytes), buf_view(&again)));
+    if (count++ % CUT_EVERY == 0)
+        check_cuts(buf_view(&bytes));
+    decoded->ts = command->ts;
+    decoded->context = command->context;
+    decoded->on_done = command->on_done;
+    command_free(command);
+    buf_deinit(&bytes);
+    buf_deinit(&again);
+    return decoded;
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command_sample.h"
+
+#include "base/check.h"
+#include "core/catalog/catalog.h"
+
+/* Goes over the inputs of a command: fills them or tells them. */
+struct walk {
+    struct buf *text;    /* tells */
+    struct rng *rng;     /* fills, at random */
+    struct arena *arena; /* fills */
+    uint64_t count;      /* of values given */
+    const char *in;      /* what the fields lie in */
+    size_t at;           /* and which of them */
+};
+
+static bool tells(const struct walk *walk)
+{
+    return walk->text != NULL;
+}
+
+static void tell_name(struct walk *walk, const char *name)
+{
+    if (walk->in != NULL)
+        buf_printf(walk->text, "%s %zu ", walk->in, walk->at);
+    buf_printf(walk->text, "%s ", name);
+}
+
+static uint64_t odd_number(struct rng *rng)
+{
+    uint64_t number = rng_next(rng);
+
+    switch (rng_below(rng, 4)) {
+    case 0: return 0;
+    case 1: return number % 200;
+    case 2: return UINT64_MAX - number % 2;
+    default: return number >> rng_below(rng, 64);
+    }
+}
+
+static void on_number(struct walk *walk, const char *name, uint64_t *value)
+{
+    if (!tells(walk)) {
+        *value = walk->rng != NULL ? odd_number(walk->rng) : 1000 + ++walk->count;
+        return;
+    }
+    tell_name(walk, name);
+    buf_printf(walk->text, "%llu\n", (unsigned long long)*value);
+}
+
+static void on_signed(struct walk *walk, const char *name, int64_t *value)
+{
+    if (!tells(walk)) {
+        *value = walk->rng != NULL ? (int64_t)odd_number(walk->rng) : -1000 - (int64_t)++walk->count;
+        return;
+    }
+    tell_name(walk, name);
+    buf_printf(walk->text, "%lld\n", (long long)*value);
+}
+
+static unsigned on_enum(struct walk *walk, const char *name, unsigned value, unsigned first, unsigned count)
+{
+    if (!tells(walk))
+        return walk->rng != NULL ? first + (unsigned)rng_below(walk->rng, count - first) : count - 1;
+    tell_name(walk, name);
+    buf_printf(walk->text, "%u\n", value);
+    return value;
+}
+
+static void on_bool(struct walk *walk, const char *name, bool *value)
+{
+    *value = on_enum(walk, name, *value, 0, 2) != 0;
+}
+
+static struct slice odd_slice(struct walk *walk)
+{
+    uint64_t kind = rng_below(walk->rng, 6);
+    char bytes[300];
+
+    if (kind < 2)
+        return SLICE_NONE;
+    size_t len = kind == 2 ? 0 : (size_t)rng_below(walk->rng, kind == 3 ? sizeof(bytes) : 12);
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = (char)rng_next(walk->rng);
+    return arena_copy(walk->arena, slice_make(bytes, len));
+}
+
+static void on_slice(struct walk *walk, const char *name, struct slice *value)
+{
+    if (!tells(walk)) {
+        *value = walk->rng != NULL ? odd_slice(walk) : slice_from(name);
+        return;
+    }
+    tell_name(walk, name);
+    if (value->data == NULL) {
+        buf_lit(walk->text, "absent\n");
+        return;
+    }
+    buf_lit(walk->text, "'");
+    buf_in_line(walk->text, *value);
+    buf_lit(walk->text, "'\n");
+}
+
+static void *on_array(struct walk *walk, const char *name, void *items, size_t *count, size_t size)
+{
+    if (!tells(walk)) {
+        *count = walk->rng != NULL ? (size_t)rng_below(walk->rng, 4) : 2;
+        return *count == 0 ? NULL : arena_zalloc(walk->arena, *count * size);
+    }
+    tell_name(walk, name);
+    buf_printf(walk->text, "%zu\n", *count);
+    return items;
+}
+
+/* --- What commands have ------------------------------------------------------------------------------------------- */
+
+static void on_update(struct walk *walk, struct write_update *update)
+{
+    on_slice(walk, "doc", &update->doc);
+    on_slice(walk, "upsert", &update->upsert);
+    on_slice(walk, "script_source", &update->script_source);
+    on_slice(walk, "script_id", &update->script_id);
+    on_slice(walk, "script_file", &update->script_file);
+    on_slice(walk, "script_lang", &update->script_lang);
+    on_slice(walk, "script_params", &update->script_params);
+    on_number(walk, "script_steps", &update->script_steps);
+    on_bool(walk, "scripted_upsert", &update->scripted_upsert);
+    on_bool(walk, "doc_as_upsert", &update->doc_as_upsert);
+    on_bool(walk, "detect_noop", &update->detect_noop);
+    on_bool(walk, "want_source", &update->want_source);
+    on_bool(walk, "lone", &update->lone);
+}
+
+/* Half of the items are plain ones, as most are. */
+static bool is_plain(struct walk *walk, struct write_item *item)
+{
+    if (tells(walk) || walk->rng == NULL || rng_below(walk->rng, 2) == 0)
+        return false;
+    item->version = VERSION_ANY;
+    item->if_seq_no = SEQ_NO_ANY;
+    return true;
+}
+
+static void on_demands(struct walk *walk, struct write_item *item)
+{
+    on_slice(walk, "routing", &item->routing);
+    on_slice(walk, "lease", &item->lease);
+    on_signed(walk, "version", &item->version);
+    on_signed(walk, "if_seq_no", &item->if_seq_no);
+    on_signed(walk, "if_primary_term", &item->if_primary_term);
+}
+
+static void on_item(struct walk *walk, struct write_item *item)
+{
+    item->op = (enum write_op)on_enum(walk, "op", item->op, 0, WRITE_OP_COUNT);
+    if (!tells(walk) && walk->rng == NULL && walk->at == 0)
+        item->op = WRITE_UPDATE; /* the first of those that have everything */
+    item->version_type = (enum version_type)on_enum(walk, "version_type", item->version_type, 0, VERSION_TYPE_COUNT);
+    on_bool(walk, "require_alias", &item->require_alias);
+    on_bool(walk, "id_generated", &item->id_generated);
+    on_slice(walk, "index", &item->index);
+    on_slice(walk, "type", &item->type);
+    on_slice(walk, "id", &item->id);
+    on_slice(walk, "source", &item->source);
+    if (!is_plain(walk, item))
+        on_demands(walk, item);
+    if (item->op != WRITE_UPDATE)
+        return;
+    if (!tells(walk))
+        item->update = arena_zalloc(walk->arena, sizeof(*item->update));
+    struct write_update update = *item->update;
+    on_update(walk, &update);
+    if (!tells(walk))
+        memcpy((void *)(uintptr_t)item->update, &update, sizeof(update));
+}
+
+static void on_items(struct walk *walk, const char *name, struct write_item **items, size_t *count)
+{
+    *items = on_array(walk, name, *items, count, sizeof(**items));
+    walk->in = name;
+    for (walk->at = 0; walk->at < *count; walk->at++)
+        on_item(walk, &(*items)[walk->at]);
+    walk->in = NULL;
+}
+
+static void on_write(struct walk *walk, struct write_command *write)
+{
+    on_bool(walk, "atomic", &write->atomic);
+    on_items(walk, "items", &write->items, &write->item_count);
+}
+
+static void on_index(struct walk *walk, struct index_command *index)
+{
+    on_slice(walk, "name", &index->name);
+    on_slice(walk, "body", &index->body);
+    on_slice(walk, "type", &index->type);
+    on_slice(walk, "uuid", &index->uuid);
+    on_bool(walk, "include_type_name", &index->include_type_name);
+    on_bool(walk, "close", &index->close);
+    on_bool(walk, "preserve_existing", &index->preserve_existing);
+}
+
+static void on_aliases(struct walk *walk, struct aliases_command *aliases)
+{
+    aliases->actions = on_array(walk, "actions", aliases->actions, &aliases->action_count, sizeof(*aliases->actions));
+    walk->in = "actions";
+    for (walk->at = 0; walk->at < aliases->action_count; walk->at++) {
+        struct alias_action *action = &aliases->actions[walk->at];
+        action->op = (enum alias_op)on_enum(walk, "op", action->op, 0, ALIAS_OP_COUNT);
+        on_slice(walk, "index", &action->index);
+        on_slice(walk, "alias", &action->alias);
+        on_slice(walk, "body", &action->body);
+    }
+    walk->in = NULL;
+}
+
+static void on_object(struct walk *walk, struct object_command *object)
+{
+    on_slice(walk, "name", &object->name);
+    on_slice(walk, "body", &object->body);
+    on_slice(walk, "lang", &object->lang);
+    on_bool(walk, "create", &object->create);
+    on_bool(walk, "compiles", &object->compiles);
+    object->context = (enum script_context)on_enum(walk, "context", object->context, 0, SCRIPT_CONTEXT_COUNT);
+}
+
+static void on_file_scripts(struct walk *walk, struct file_scripts_command *files)
+{
+    files->scripts = on_array(walk, "scripts", files->scripts, &files->script_count, sizeof(*files->scripts));
+    walk->in = "scripts";
+    for (walk->at = 0; walk->at < files->script_count; walk->at++) {
+        on_slice(walk, "name", &files->scripts[walk->at].name);
+        on_slice(walk, "lang", &files->scripts[walk->at].lang);
+        on_slice(walk, "source", &files->scripts[walk->at].source);
+    }
+    walk->in = NULL;
+}
+
+static void on_session(struct walk *walk, struct session_command *session)
+{
+    on_slice(walk, "id", &session->id);
+    on_slice(walk, "name", &session->name);
+    on_number(walk, "ttl_us", &session->ttl_us);
+    on_number(walk, "attachment", &session->attachment);
+    on_bool(walk, "force", &session->force);
+    on_items(walk, "on_expire", &session->on_expire, &session->on_expire_count);
+}
+
+static void on_options(struct walk *walk, const struct catalog_options **options)
+{
+    bool there = *options != NULL;
+
+    on_bool(walk, "expression", &there);
+    if (!there)
+        return;
+    struct catalog_options copy = *options != NULL ? **options : (struct catalog_options){0};
+    on_bool(walk, "ignore_unavailable", &copy.ignore_unavailable);
+    on_bool(walk, "allow_no_indices", &copy.allow_no_indices);
+    on_bool(walk, "expand_open", &copy.expand_open);
+    on_bool(walk, "expand_closed", &copy.expand_closed);
+    on_bool(walk, "expand_hidden", &copy.expand_hidden);
+    on_bool(walk, "allow_closed", &copy.allow_closed);
+    on_bool(walk, "refuse_aliases", &copy.refuse_aliases);
+    if (tells(walk))
+        return;
+    struct catalog_options *made = arena_alloc(walk->arena, sizeof(*made));
+    *made = copy;
+    *options = made;
+}
+
+static void on_targets(struct walk *walk, struct lock_target **targets, size_t *count)
+{
+    *targets = on_array(walk, "targets", *targets, count, sizeof(**targets));
+    walk->in = "targets";
+    for (walk->at = 0; walk->at < *count; walk->at++) {
+        struct lock_target *target = &(*targets)[walk->at];
+        target->mode = (enum lock_mode)on_enum(walk, "mode", target->mode, LOCK_S, LOCK_MODE_COUNT);
+        on_slice(walk, "index", &target->index);
+        on_slice(walk, "path", &target->path);
+        on_slice(walk, "type", &target->type);
+        on_slice(walk, "id", &target->id);
+        on_options(walk, &target->expression);
+        on_bool(walk, "script", &target->script);
+    }
+    walk->in = NULL;
+}
+
+static void on_lock(struct walk *walk, struct lock_command *lock)
+{
+    on_targets(walk, &lock->targets, &lock->target_count);
+}
+
+static void on_txn_lock(struct walk *walk, struct txn_lock_command *lock)
+{
+    on_targets(walk, &lock->targets, &lock->target_count);
+}
+
+static void on_txn(struct walk *walk, struct txn_command *txn)
+{
+    on_slice(walk, "id", &txn->id);
+    txn->mode = (enum txn_mode)on_enum(walk, "mode", txn->mode, 0, TXN_MODE_COUNT);
+    on_number(walk, "read_ts", &txn->read_ts);
+    on_number(walk, "idle_us", &txn->idle_us);
+}
+
+static void on_cancel(struct walk *walk, struct cancel_command *cancel)
+{
+    on_number(walk, "request", &cancel->request);
+}
+
+static void on_status(struct walk *walk, struct status_command *status)
+{
+    (void)walk;
+    (void)status;
+}
+
+static void on_none(struct walk *walk, struct none_command *none)
+{
+    (void)walk;
+    (void)none;
+}
+
+static void on_terms(struct walk *walk, struct owner_terms *terms)
+{
+    on_slice(walk, "session", &terms->session);
+    on_slice(walk, "transaction", &terms->transaction);
+    on_number(walk, "fencing_token", &terms->fencing_token);
+    on_number(walk, "timeout_us", &terms->timeout_us);
+}
+
+static void on_command(struct walk *walk, struct command *command)
+{
+    command->dialect = (enum dialect)on_enum(walk, "dialect", command->dialect, 0, DIALECT_COUNT);
+    on_number(walk, "request", &command->request);
+    if (command_is(command->type, COMMAND_OWNED))
+        on_terms(walk, &command->terms);
+    switch (command->type) {
+#define X(symbol, name, code, member, flags, turns) \
+    case COMMAND_##symbol:                          \
+        on_##member(walk, &command->member);        \
+        break;
+#include "core/step/commands.def"
+#undef X
+    case COMMAND_TYPE_COUNT: break;
+    }
+}
+
+struct command *sample_command(enum command_type type, struct rng *rng)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    struct walk walk = {.rng = rng, .arena = &command->arena};
+
+    on_command(&walk, command);
+    return command;
+}
+
+void sample_tell(const struct command *command, struct buf *text)
+{
+    struct walk walk = {.text = text};
+    struct command copy = *command;
+
+    buf_printf(text, "%s\n", command_name(command->type));
+    on_command(&walk, &copy);
+}
+
+bool sample_same(const struct command *a, const struct command *b, struct buf *first)
+{
+    struct buf texts[2] = {BUF_INIT(BUF_UNLIMITED), BUF_INIT(BUF_UNLIMITED)};
+    size_t at = 0, line = 0;
+
+    sample_tell(a, &texts[0]);
+    sample_tell(b, &texts[1]);
+    bool same = slice_equal(buf_view(&texts[0]), buf_view(&texts[1]));
+    for (; at < texts[0].len && at < texts[1].len && texts[0].data[at] == texts[1].data[at]; at++)
+        if (texts[0].data[at] == '\n')
+            line = at + 1;
+    if (!same && first != NULL) {
+        struct slice rest = slice_from_offset(buf_view(&texts[0]), line);
+        buf_append(first, rest.data, slice_find_byte(rest, '\n'));
+    }
+    buf_deinit(&texts[0]);
+    buf_deinit(&texts[1]);
+    return same;
+}

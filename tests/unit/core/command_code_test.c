@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands as bytes. Commands of every row, with everything or at random, are what they were when they were decoded; every
+ * truncation and every flipped bit is refused, or is the form of another command; what earlier versions wrote is read for ever.
+ *
+ * usage: core_command_code_test FOLDER [--write]
+ *
+ * FOLDER/VERSION/NAME is a command of that version, and NAME.txt what it says. --write makes those of this version that are not there.
+ */
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+
+#include "../../lib/command_sample.h"
+#include "base/check.h"
+#include "core/step/command_code.h"
+
+static const char *folder;
+static bool writes;
+
+static struct slice encode(const struct command *command, struct buf *buf)
+{
+    buf_clear(buf);
+    command_encode(command, buf);
+    return buf_view(buf);
+}
+
+static void assert_same(const struct command *a, const struct command *b)
+{
+    struct buf line = BUF_INIT(BUF_UNLIMITED);
+
+    if (!sample_same(a, b, &line))
+        fail_msg("%s: %.*s is lost", command_name(a->type), SLICE_ARG(buf_view(&line)));
+    buf_deinit(&line);
+}
+
+static void check_round_trip(enum command_type type, struct rng *rng)
+{
+    struct command *command = sample_command(type, rng), *decoded;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+
+    assert_int_equal(command_decode(encode(command, &bytes), &decoded), 0);
+    assert_int_equal(decoded->type, type);
+    assert_same(command, decoded);
+    command_free(command);
+    assert_true(slice_equal(buf_view(&bytes), encode(decoded, &again)));
+    command_free(decoded);
+    buf_deinit(&bytes);
+    buf_deinit(&again);
+}
+
+static void test_every_command_is_what_it_was(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 1);
+    for (enum command_type type = 0; type < COMMAND_TYPE_COUNT; type++) {
+        if (command_code(type) == 0)
+            continue;
+        check_round_trip(type, NULL);
+        for (int i = 0; i < 300; i++)
+            check_round_trip(type, &rng);
+    }
+}
+
+/* Bytes that decode are the one form of what they say. */
+static void check_canonical(struct slice bytes)
+{
+    struct command *decoded;
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+    int r = command_decode(bytes, &decoded);
+
+    if (r != 0) {
+        assert_true(r == TL_ERR_CORRUPT || r == COMMAND_CODE_NEWER);
+        return;
+    }
+    assert_true(slice_equal(bytes, encode(decoded, &again)));
+    command_free(decoded);
+    buf_deinit(&again);
+}
+
+/* Of the very size, so that a sanitizer sees a read behind it. */
+static void check_cut(struct slice bytes, size_t len)
+{
+    char *exact = mem_alloc(len + (len == 0));
+    struct command *decoded;
+
+    memcpy(exact, bytes.data, len);
+    assert_int_equal(command_decode(slice_make(exact, len), &decoded), TL_ERR_CORRUPT);
+    mem_free(exact);
+}
+
+static void check_damage(const struct command *command)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct slice bytes = encode(command, &buf);
+
+    for (size_t len = 0; len < bytes.len; len++)
+        check_cut(bytes, len);
+    for (size_t bit = 0; bit < 8 * bytes.len; bit++) {
+        buf.data[bit / 8] = (char)(buf.data[bit / 8] ^ 1 << bit % 8);
+        check_canonical(bytes);
+        buf.data[bit / 8] = (char)(buf.data[bit / 8] ^ 1 << bit % 8);
+    }
+    buf_byte(&buf, 0);
+    check_canonical(buf_view(&buf));
+    buf_deinit(&buf);
+}
+
+static void test_damage_is_refused_or_another_command(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 2);
+    for (enum command_type type = 0; type < COMMAND_TYPE_COUNT; type++)
+        for (int i = 0; i < 8 && command_code(type) != 0; i++) {
+            struct command *command = sample_command(type, i == 0 ? NULL : &rng);
+            check_damage(command);
+            command_free(command);
+        }
+}
+
+static void assert_refused(const char *bytes, size_t len, int expected)
+{
+    struct command *decoded = NULL;
+
+    assert_int_equal(command_decode(slice_make(bytes, len), &decoded), expected);
+}
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("", 0, TL_ERR_CORRUPT);
+    assert_refused("\x00\x1b\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
+    assert_refused("\x02\x1b\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
+    assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* of no code */
+    assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* of an unknown one */
+    assert_refused("\x01\x1b\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */
+    assert_refused("\x01\x9b\x00\x00\x00", 5, TL_ERR_CORRUPT); /* a number that is longer than it need be */
+    assert_refused("\x01\x1b\x00\x80\x00", 5, TL_ERR_CORRUPT);
+    /* A write of more items than bytes. */
+    assert_refused("\x01\x01\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 19, TL_ERR_CORRUPT);
+    /* A slice that is longer than all memory. */
+    assert_refused("\x01\x08\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 15, TL_ERR_CORRUPT);
+}
+
+static void test_codes_are_each_one_s_own(void **state)
+{
+    (void)state;
+    for (enum command_type a = 0; a < COMMAND_TYPE_COUNT; a++)
+        for (enum command_type b = 0; b < a; b++)
+            assert_true(command_code(a) != command_code(b));
+}
+
+/* --- Versions that were ------------------------------------------------------------------------------------------- */
+
+static bool read_file(const char *name, struct buf *bytes)
+{
+    char part[4096];
+    size_t got;
+    FILE *file = fopen(name, "rb");
+
+    if (file == NULL)
+        return false;
+    while ((got = fread(part, 1, sizeof(part), file)) > 0)
+        buf_append(bytes, part, got);
+    fclose(file);
+    return true;
+}
+
+static void write_file(const char *name, struct slice bytes)
+{
+    FILE *file = fopen(name, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.len, file), bytes.len);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void name_file(char *name, size_t size, int version, enum command_type type, const char *end)
+{
+    int len = snprintf(name, size, "%s/%d/%s%s", folder, version, command_name(type), end);
+    assert_true(len > 0 && (size_t)len < size);
+}
+
+static void check_golden(int version, enum command_type type)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED), told = BUF_INIT(BUF_UNLIMITED);
+    struct command *command;
+    char name[4096];
+
+    name_file(name, sizeof(name), version, type, "");
+    if (!read_file(name, &bytes)) {
+        if (version == COMMAND_CODE_VERSION)
+            fail_msg("%s is not there: --write makes it", name);
+        return;
+    }
+    name_file(name, sizeof(name), version, type, ".txt");
+    assert_true(read_file(name, &text));
+    assert_int_equal(command_decode(buf_view(&bytes), &command), 0);
+    sample_tell(command, &told);
+    if (!slice_equal(buf_view(&told), buf_view(&text)))
+        fail_msg("%s: now it says\n%.*s", name, SLICE_ARG(buf_view(&told)));
+    if (version == COMMAND_CODE_VERSION) {
+        buf_clear(&told);
+        assert_true(slice_equal(buf_view(&bytes), encode(command, &told)));
+    }
+    command_free(command);
+    buf_deinit(&bytes);
+    buf_deinit(&text);
+    buf_deinit(&told);
+}
+
+static void write_golden(enum command_type type)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED), text = BUF_INIT(BUF_UNLIMITED);
+    struct command *command = sample_command(type, NULL);
+    char name[4096];
+
+    name_file(name, sizeof(name), COMMAND_CODE_VERSION, type, "");
+    if (!read_file(name, &bytes)) {
+        write_file(name, encode(command, &bytes));
+        sample_tell(command, &text);
+        name_file(name, sizeof(name), COMMAND_CODE_VERSION, type, ".txt");
+        write_file(name, buf_view(&text));
+    }
+    command_free(command);
+    buf_deinit(&bytes);
+    buf_deinit(&text);
+}
+
+static void test_every_version_is_read(void **state)
+{
+    (void)state;
+    for (enum command_type type = 0; type < COMMAND_TYPE_COUNT; type++) {
+        if (command_code(type) == 0)
+            continue;
+        if (writes)
+            write_golden(type);
+        for (int version = 1; version <= COMMAND_CODE_VERSION; version++)
+            check_golden(version, type);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_command_is_what_it_was),
+        cmocka_unit_test(test_damage_is_refused_or_another_command),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_codes_are_each_one_s_own),
+        cmocka_unit_test(test_every_version_is_read),
+    };
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s FOLDER [--write]\n", argv[0]);
+        return 2;
+    }
+    folder = argv[1];
+    writes = argc > 2;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
