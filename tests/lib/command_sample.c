@@ -74,8 +74,17 @@ static void on_bool(struct walk *walk, const char *name, bool *value)
 
 static struct slice odd_slice(struct walk *walk)
 {
-    uint64_t kind = rng_below(walk->rng, 6);
+    /* Names that commands can share, and what some of them take. */
+    static const char *const known[] = {
+        "fs", "ix", "*", "s1", "s2", "t1", "1", "2", "a", "/a", "/a/b", "_doc", "painless", "{}", "{\"n\":1}", "{\"path\":\"/a/b\"}",
+        "{\"index_patterns\":[\"ix\"],\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}",
+        "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n = 1\"}}", "ctx._source.n += 1", "ctx.op = 'delete'",
+    };
+    uint64_t kind = rng_below(walk->rng, 12);
     char bytes[300];
+
+    if (kind >= 6)
+        return slice_from(known[rng_below(walk->rng, sizeof(known) / sizeof(*known))]);
 
     if (kind < 2)
         return SLICE_NONE;

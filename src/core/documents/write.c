@@ -3,7 +3,7 @@
  * The run of a write: its items in order, their entries together at the end.
  *
  * Later items see earlier ones through core->pending, or through the overlay. Entries are collected over the whole run,
- * so that a bulk load writes few large ones; a run that parses more than WRITE_SCRATCH_BYTES_MAX writes them out in
+ * so that a bulk load writes few large ones; a run that takes apart more than WRITE_CUT_BYTES writes them out in
  * between, each time under a number of its own.
  */
 #include "core/documents/update.h"
@@ -168,6 +168,17 @@ static bool too_large(const struct writing *work)
             store_batch_bytes(work->sink.batch) > limits->transaction_held_max);
 }
 
+/* Counts what an item says, also where that comes to nothing. */
+static void count_item(struct writing *work, const struct write_item *item)
+{
+    writing__count_source(work, item->source, 0);
+    if (item->update == NULL)
+        return;
+    writing__count_source(work, item->update->doc, 0);
+    writing__count_source(work, item->update->upsert, 0);
+    writing__count_source(work, item->update->script_params, 0);
+}
+
 static int run_items(struct writing *work, bool *failed)
 {
     struct write_run *run = work->run;
@@ -175,6 +186,7 @@ static int run_items(struct writing *work, bool *failed)
     for (size_t i = 0; i < run->count && !run->too_large; i++) {
         struct write_result *result = &run->results[i];
         int r = WRITE_ITEM_FAILED;
+        count_item(work, &run->items[i]);
         if (result->problem.type == PROBLEM_NONE)
             r = writing__item(work, &run->items[i], result);
         else
@@ -185,7 +197,7 @@ static int run_items(struct writing *work, bool *failed)
             result->outcome = WRITE_FAILED;
             *failed = true;
         }
-        if (work->core->scratch.used > WRITE_SCRATCH_BYTES_MAX)
+        if (work->taken_apart > WRITE_CUT_BYTES)
             writing__flush_entries(work);
         run->too_large = too_large(work);
     }

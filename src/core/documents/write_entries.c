@@ -55,6 +55,7 @@ void writing__flush_entries(struct writing *work)
         entry_set_emit(&entries->set, entries->set.batch != 0 && work->run->ahead != NULL ? &ahead : &sink);
     work->entries = NULL;
     arena_reset(&work->core->scratch);
+    work->taken_apart = 0;
     if (work->batch != 0)
         work->batch = work->core->ts | ++work->flushes << 53;
 }
@@ -231,6 +232,7 @@ static int old_values(struct writing *work, struct writing_item *at, struct valu
 
     if (r < 0)
         return tl_trace(r);
+    writing__count_source(work, at->old.source, document.value_count);
     *ret_values = by_field(&document, &work->core->scratch);
     document_release(&document);
     return 0;
@@ -282,6 +284,7 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
                             struct doc *doc)
 {
     bool twice = work->batch != 0 && at->has_old && at->old.ts == doc->ts;
+    writing__count_source(work, doc->source, document->value_count);
     uint64_t batch = twice ? 0 : work->batch;
     struct values singles;
     int r;

@@ -15,8 +15,12 @@
 #define WRITE_CHUNK_ITEMS_MIN 32
 /* Fields of a document of a bulk that go over to singles one by one; beyond, all do. */
 #define WRITE_SINGLES_MAX 32
-/* Bytes of parsed documents after which a command's entries are written out. */
-#define WRITE_SCRATCH_BYTES_MAX ((size_t)32 << 20)
+/*
+ * What a run may take apart before the entries so far are written out: bytes of sources, and so much for each value in them. It bounds
+ * what is held in memory, but counts what is said and not what was used: where somebody has parsed ahead, that is less.
+ */
+#define WRITE_CUT_BYTES ((uint64_t)32 << 20)
+#define WRITE_CUT_VALUE_BYTES 48
 
 enum {
     WRITE_ITEM_FAILED = 1, /* the result says why */
@@ -45,6 +49,7 @@ struct writing {
     struct view view;
     uint64_t batch; /* of entries: 0 singles */
     uint64_t flushes;
+    uint64_t taken_apart; /* since the last of those; WRITE_CUT_BYTES */
     struct write_entries *entries;
     struct buf record;     /* reused */
     size_t bytes;          /* of keys and records written */
@@ -105,6 +110,11 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
                             struct doc *doc) TL_MUST_USE;
 /* The same when a document is deleted. */
 int writing__remove_entries(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Counts a source that is taken apart, with the values that it had. */
+static inline void writing__count_source(struct writing *work, struct slice source, size_t value_count)
+{
+    work->taken_apart += source.len + (uint64_t)value_count * WRITE_CUT_VALUE_BYTES;
+}
 /* Writes out the entries collected so far. What the scratch arena held is gone after it. */
 void writing__flush_entries(struct writing *work);
 /* Records what the run made of a document: in the sink, the pending documents, the counters, the lease marks. */

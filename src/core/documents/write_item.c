@@ -595,6 +595,8 @@ static int run_update(struct writing *work, struct writing_item *at)
     if (r != 0)
         return r;
     update.old = at->state.live && routing_leads_there(at) ? &at->old : NULL;
+    if (update.old != NULL)
+        writing__count_source(work, at->old.source, 0);
     r = update_run(&update, &at->result->problem);
     at->result->script_long = update.script_long;
     if (r == UPDATE_MISSING)

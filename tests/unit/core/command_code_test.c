@@ -14,6 +14,7 @@
 #include "../../lib/command_sample.h"
 #include "base/check.h"
 #include "core/step/command_code.h"
+#include "core/step/core.h"
 
 static const char *folder;
 static bool writes;
@@ -154,6 +155,63 @@ static void test_codes_are_each_one_s_own(void **state)
             assert_true(command_code(a) != command_code(b));
 }
 
+/* --- What decodes may be applied ---------------------------------------------------------------------------------- */
+
+static void free_completed(struct effects *effects)
+{
+    while (!list_empty(&effects->completed)) {
+        struct command *command = list_entry(effects->completed.next, struct command, link);
+        list_remove(&command->link);
+        if (command->type == COMMAND_TXN_LOCK)
+            core_overlay_unref(command->txn_lock.overlay);
+        command_free(command);
+    }
+}
+
+/* Commands of all kinds at random, mostly of a few names, so that some of them work. */
+static void apply_any(struct core *core, struct rng *rng, int count)
+{
+    struct effects effects;
+
+    effects_init(&effects);
+    for (int i = 0; i < count; i++) {
+        enum command_type type = (enum command_type)rng_below(rng, COMMAND_TYPE_COUNT);
+        if (rng_below(rng, 3) == 0)
+            type = COMMAND_WRITE;
+        if (command_code(type) == 0)
+            continue;
+        struct command *command = sample_command(type, rng);
+        command->ts = core_last_ts(core) + 1 + rng_below(rng, 2) * rng_below(rng, TL_SECOND);
+        assert_int_equal(core_step(core, command, &effects), 0);
+        free_completed(&effects);
+    }
+    core_stop(core, &effects);
+    free_completed(&effects);
+}
+
+static void test_any_command_may_be_applied(void **state)
+{
+    struct core_limits limits = core_limits_default();
+    struct rng rng;
+
+    (void)state;
+    limits.script.steps_max = 10000;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct store *store = store_open_mem();
+        struct core *core;
+        uint64_t before, after;
+        rng_init(&rng, seed);
+        assert_int_equal(core_open(store, &limits, &core), 0);
+        apply_any(core, &rng, 150);
+        assert_int_equal(core_digest(core, &before), 0);
+        core_close(core);
+        assert_int_equal(core_open(store, &limits, &core), 0);
+        assert_int_equal(core_digest(core, &after), 0);
+        core_close(core);
+        store_close(store);
+    }
+}
+
 /* --- Versions that were ------------------------------------------------------------------------------------------- */
 
 static bool read_file(const char *name, struct buf *bytes)
@@ -251,7 +309,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_damage_is_refused_or_another_command),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_codes_are_each_one_s_own),
-        cmocka_unit_test(test_every_version_is_read),
+        cmocka_unit_test(test_any_command_may_be_applied),   cmocka_unit_test(test_every_version_is_read),
     };
 
     if (argc < 2) {

@@ -3,6 +3,9 @@
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
 
+#include <stdio.h>
+
+#include "json/json.h"
 #include "mapping/entry.h"
 #include "mapping/mapping.h"
 
@@ -551,6 +554,52 @@ static void a_lock_keeps_its_timestamp(void **state)
     box_close(&box);
 }
 
+/* A source of some 10 KB, of which little is searched for. */
+static struct slice large_source(struct arena *arena, int number)
+{
+    enum { TEXT_BYTES = 10000 };
+    char *text = arena_alloc(arena, TEXT_BYTES);
+
+    memset(text, 'x', TEXT_BYTES);
+    return arena_printf(arena, "{\"number\":%d,\"text\":\"%.*s\"}", number, (int)TEXT_BYTES, text);
+}
+
+static uint64_t digest_of_bulk(size_t count, bool ahead)
+{
+    struct core_box box;
+    struct problem problem;
+
+    box_open(&box);
+    box_index_command(&box, COMMAND_INDEX_CREATE, "fs",
+                      "{\"mappings\":{\"dynamic\":false,\"properties\":{\"number\":{\"type\":\"long\"}}}}");
+    struct command *command = box_write(&box, count);
+    struct json_doc *parsed = arena_zalloc(&command->arena, count * sizeof(*parsed));
+    for (size_t i = 0; i < count; i++) {
+        struct write_item item = box_item(WRITE_INDEX, "fs", "", NULL, NULL);
+        item.id = arena_printf(&command->arena, "%zu", i * 7919 % count);
+        item.source = large_source(&command->arena, (int)i);
+        if (ahead && json_parse(&command->arena, item.source, DIALECT_7, JSON_DOCUMENT, &parsed[i], &problem) == 0)
+            item.parsed = &parsed[i];
+        command->write.items[i] = item;
+    }
+    box_run(&box, command, 1);
+    assert_int_equal(command->write.results[count - 1].outcome, WRITE_CREATED);
+    uint64_t digest = box_digest(&box);
+    box_close(&box);
+    return digest;
+}
+
+/*
+ * What is parsed ahead decides nothing: a bulk is cut at the same places, and its documents name the same batches. Not parsed
+ * ahead, the larger one has 40 MB to parse.
+ */
+static void a_bulk_is_cut_by_what_it_says(void **state)
+{
+    (void)state;
+    assert_true(digest_of_bulk(1000, false) == digest_of_bulk(1000, true));
+    assert_true(digest_of_bulk(4000, false) == digest_of_bulk(4000, true));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -576,6 +625,7 @@ int main(void)
         cmocka_unit_test(a_closed_index_takes_no_write),
         cmocka_unit_test(a_missing_index_is_made_but_not_by_a_delete),
         cmocka_unit_test(a_lock_keeps_its_timestamp),
+        cmocka_unit_test(a_bulk_is_cut_by_what_it_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
