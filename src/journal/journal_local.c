@@ -176,14 +176,20 @@ static void move_completed(struct effects *effects, struct list *group)
     }
 }
 
+static int step(struct journal *journal, struct command *command)
+{
+    command->ts = next_ts(journal);
+    return core_step(journal->core, command, &journal->effects);
+}
+
 /*
  * Requires: core_lock. Those whom the command lets go on are handed back before it: they have waited longer, and whoever
  * waits for a lock waits for them.
  */
 static void apply(struct journal *journal, struct command *command, struct list *group)
 {
-    command->ts = next_ts(journal);
-    int r = core_step(journal->core, command, &journal->effects);
+    int r = command_is(command->type, COMMAND_LOOKS) ? core_look(journal->core, command, &journal->effects)
+                                                     : step(journal, command);
     if (r < 0)
         store_failed("applying a command", r);
     move_completed(&journal->effects, group);
@@ -412,8 +418,22 @@ static void set_maintain_at(struct journal *journal, tl_ts at)
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
+/* Has the core remove what nobody can see any more. Requires: core_lock. Returns: whether there is more of that. */
+static bool maintain_core(struct journal *journal, struct list *group)
+{
+    struct command *command;
+    int r = core_propose_upkeep(journal->core, store_history_low(journal->store), MAINTAIN_KEYS_MAX, &command);
+    if (r < 0)
+        store_failed("upkeep", r);
+    apply(journal, command, group);
+    bool more = command->maintain.removed >= MAINTAIN_KEYS_MAX || command->maintain.looked >= MAINTAIN_KEYS_MAX;
+    list_remove(&command->link); /* nobody waits for it */
+    command_free(command);
+    return more;
+}
+
 /* Does what is due. Requires: core_lock. Returns: whether the core was changed. */
-static bool maintain(struct journal *journal)
+static bool maintain(struct journal *journal, struct list *group)
 {
     tl_ts now = clock_now();
     if (now < journal->maintain_at && journal->maintain_at - now <= MAINTAIN_INTERVAL_US)
@@ -425,11 +445,7 @@ static bool maintain(struct journal *journal)
     }
     advance_history(journal, now);
     log_news(journal, now);
-    size_t removed = 0;
-    int r = core_maintain(journal->core, next_ts(journal), MAINTAIN_KEYS_MAX, &removed);
-    if (r < 0)
-        store_failed("upkeep", r);
-    bool more = removed >= MAINTAIN_KEYS_MAX; /* all that it might */
+    bool more = maintain_core(journal, group);
     journal->sync_all = true;
     set_maintain_at(journal, now + (more ? 10 * TL_MS : MAINTAIN_INTERVAL_US));
     return true;
@@ -530,15 +546,15 @@ static void work_once(struct journal *journal)
 /* After a group, so that nobody waits for it who was there before. Whoever is applying just now does it then. */
 static void keep_up(struct journal *journal)
 {
-    struct list none = LIST_INIT(none);
+    struct list group = LIST_INIT(group);
     if (pthread_mutex_trylock(&journal->core_lock) != 0)
         return;
-    bool due = maintain(journal);
+    bool due = maintain(journal, &group);
     tl_ts wanted = due ? core_last_ts(journal->core) : 0;
     if (due)
         note_applied(journal);
     pthread_mutex_unlock(&journal->core_lock);
-    finish(journal, &none, wanted, SYNC_ALL);
+    finish(journal, &group, wanted, SYNC_ALL);
 }
 
 static void *worker(void *context)
@@ -825,7 +841,7 @@ static void stop_core(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
     journal->maintain_at = 0; /* it has records to write, for the next start to find */
-    (void)maintain(journal);
+    (void)maintain(journal, &group);
     core_stop(journal->core, &journal->effects);
     move_completed(&journal->effects, &group);
     note_applied(journal);

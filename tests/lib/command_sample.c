@@ -76,9 +76,26 @@ static struct slice odd_slice(struct walk *walk)
 {
     /* Names that commands can share, and what some of them take. */
     static const char *const known[] = {
-        "fs", "ix", "*", "s1", "s2", "t1", "1", "2", "a", "/a", "/a/b", "_doc", "painless", "{}", "{\"n\":1}", "{\"path\":\"/a/b\"}",
+        "fs",
+        "ix",
+        "*",
+        "s1",
+        "s2",
+        "t1",
+        "1",
+        "2",
+        "a",
+        "/a",
+        "/a/b",
+        "_doc",
+        "painless",
+        "{}",
+        "{\"n\":1}",
+        "{\"path\":\"/a/b\"}",
         "{\"index_patterns\":[\"ix\"],\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"}}}}",
-        "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n = 1\"}}", "ctx._source.n += 1", "ctx.op = 'delete'",
+        "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n = 1\"}}",
+        "ctx._source.n += 1",
+        "ctx.op = 'delete'",
     };
     uint64_t kind = rng_below(walk->rng, 12);
     char bytes[300];
@@ -321,6 +338,23 @@ static void on_status(struct walk *walk, struct status_command *status)
 {
     (void)walk;
     (void)status;
+}
+
+static void on_maintain(struct walk *walk, struct maintain_command *maintain)
+{
+    uint64_t keys_max = maintain->keys_max;
+
+    on_number(walk, "cut_off", &maintain->cut_off);
+    on_number(walk, "keys_max", &keys_max);
+    maintain->keys_max = (size_t)keys_max;
+    maintain->stale = on_array(walk, "stale", maintain->stale, &maintain->stale_count, sizeof(*maintain->stale));
+    walk->in = "stale";
+    for (walk->at = 0; walk->at < maintain->stale_count; walk->at++) {
+        on_slice(walk, "key", &maintain->stale[walk->at]);
+        if (maintain->stale[walk->at].data == NULL)
+            maintain->stale[walk->at] = SLICE_LIT("");
+    }
+    walk->in = NULL;
 }
 
 static void on_none(struct walk *walk, struct none_command *none)

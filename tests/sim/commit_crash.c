@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/upkeep.h"
 #include "core/catalog/catalog.h"
 #include "core/step/core.h"
 #include "core/documents/doc.h"
@@ -351,7 +352,7 @@ static void check_entries(struct host *host, const struct told *told, off_t byte
     size_t removed = 1;
 
     while (removed > 0)
-        if (core_maintain(host->core, ++host->now, 1000, &removed) != 0)
+        if (keep_up(host->core, host->store, ++host->now, 1000, &removed) != 0)
             fail("maintenance fails", bytes);
     if (has_notes(host))
         fail("a transaction that is gone has left notes", bytes);

@@ -131,15 +131,19 @@ static void give(struct world *world, struct host *host, const struct logged *lo
 
 static void maintain(struct world *world, struct host *host, const struct logged *logged)
 {
-    size_t removed;
+    struct effects effects;
 
-    if (core_maintain(host->core, logged->ts, logged->keys_max, &removed) != 0)
-        world_fail(world, "%s: maintenance failed", host->name);
+    effects_init(&effects);
+    logged->command->ts = logged->ts;
+    if (core_step(host->core, logged->command, &effects) != 0 || effects.completed.next != &logged->command->link ||
+        effects.completed.prev != &logged->command->link || core_last_ts(host->core) != logged->ts)
+        world_fail(world, "%s: upkeep failed", host->name);
+    list_remove(&logged->command->link);
 }
 
 static void apply(struct world *world, struct host *host, const struct logged *logged)
 {
-    if (logged->command == NULL)
+    if (logged->op == NULL)
         maintain(world, host, logged);
     else
         give(world, host, logged);
@@ -203,7 +207,12 @@ static void do_maintain(struct world *world)
 
     if (world->tells)
         printf("[%d @%llu] maintain\n", world->step, (unsigned long long)world->now);
-    logged->keys_max = one_in(world, 2) ? 3 : 10000;
+    /* What one host has found stale goes on all of them. */
+    struct host *host = &world->hosts[below(world, world->host_count)];
+    size_t keys_max = one_in(world, 2) ? 3 : 10000;
+    if (core_propose_upkeep(host->core, world->history_low, keys_max, &logged->command) != 0)
+        world_fail(world, "%s: no upkeep is proposed", host->name);
+    logged->command = coded(logged->command);
     apply_everywhere(world, logged);
 }
 

@@ -17,9 +17,8 @@
 /* A command given since the last sync, to be given again after a crash. */
 struct logged {
     uint64_t ts;
-    struct command *command; /* NULL: core_maintain() */
-    size_t keys_max;
-    struct sim_op *op;
+    struct command *command;
+    struct sim_op *op; /* NULL: the command is upkeep */
     struct sim_expected *expected;
 };
 

@@ -3,7 +3,7 @@
  * Indices: how one is made of templates and a request, changed, closed and deleted.
  *
  * Deleting takes an index out of the catalog at once. Its documents and entries stay for readers of the past; a
- * mark in SPACE_SYSTEM tells core_maintain() to remove them once the history has moved on.
+ * mark in SPACE_SYSTEM tells maintain.c to remove them once the history has moved on.
  */
 #include "core/catalog/index.h"
 

@@ -51,7 +51,7 @@ struct index_plan index__plan(struct core *core, const struct command *command);
 void index__put_mapping(struct core *core, const struct catalog_index *index, const struct mapping *mapping,
                         enum dialect dialect);
 
-/* Takes an index out of the catalog; its documents go later (core_maintain). */
+/* Takes an index out of the catalog; its documents go later (maintain.c). */
 int index__delete(struct core *core, const struct catalog_index *index) TL_MUST_USE;
 
 /*

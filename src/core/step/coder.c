@@ -47,6 +47,15 @@ void code_number(struct coder *coder, uint64_t *value)
         buf_varint(coder->out, *value);
 }
 
+void code_size(struct coder *coder, size_t *value)
+{
+    uint64_t number = *value;
+
+    code_number(coder, &number);
+    coder_demand(coder, number <= SIZE_MAX);
+    *value = coder->bad ? 0 : (size_t)number;
+}
+
 void code_signed(struct coder *coder, int64_t *value)
 {
     uint64_t bits = ((uint64_t)*value << 1) ^ (*value < 0 ? UINT64_MAX : 0);

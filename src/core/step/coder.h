@@ -49,6 +49,8 @@ void coder_demand(struct coder *coder, bool so);
 
 void code_byte(struct coder *coder, uint8_t *value);
 void code_number(struct coder *coder, uint64_t *value);
+/* The same of a size, which is the same on all processors: a size that one cannot hold is refused by it. */
+void code_size(struct coder *coder, size_t *value);
 void code_signed(struct coder *coder, int64_t *value);
 /* Returns: `value`, or the one read, which is below `count`. For `x = (enum e)code_enum(coder, x, E_COUNT)`. */
 unsigned code_enum(struct coder *coder, unsigned value, unsigned count);

@@ -39,6 +39,7 @@ enum command_flags {
         1 << 4, /* other people's locks on indices may stand against it, its terms' session passes its own */
     COMMAND_WHOLE_INDEX = 1 << 5, /* such a change concerns all that is in the index */
     COMMAND_OF_QUERY = 1 << 6,    /* begins or ends transactions: of a query transaction nothing must be durable */
+    COMMAND_LOOKS = 1 << 7,       /* is no step and never in the log: core_look() */
 };
 
 /* --- Who asks ----------------------------------------------------------------------------------------------------- */
@@ -267,7 +268,7 @@ struct cancel_command {
 
 /*
  * What is going on, as JSON, for GET /_lock, /_session, /_transaction and their _cat forms. Readers must not look into
- * the core from other threads, so they ask it in the order of all commands; it changes nothing. The shapes are in
+ * the core from other threads, so they ask it in the order of all commands; but it is no step (core_look()). The shapes are in
  * README-locks.md, "Seeing it".
  */
 enum status_what {
@@ -314,6 +315,16 @@ struct status_command {
     size_t steps; /* out: what it took, as it is counted there */
 };
 
+/* Removing for good what nobody can see any more. core_propose_upkeep() makes it; README.md, "Upkeep". */
+struct maintain_command {
+    tl_ts cut_off;       /* of history: of deleted indices goes what was there before */
+    size_t keys_max;     /* at most so many, `stale` not counted */
+    struct slice *stale; /* keys of chunks of entries that no document names any more, nor ever will */
+    size_t stale_count;
+    size_t looked;  /* the proposer's own: what looking for those has cost him, as so many keys */
+    size_t removed; /* out: keys, and records of the kind that could wait until now */
+};
+
 struct none_command {
     char unused;
 };
@@ -339,6 +350,7 @@ struct command {
         struct txn_lock_command txn_lock;
         struct cancel_command cancel;
         struct status_command status;
+        struct maintain_command maintain;
         struct none_command none;
     };
     struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */

@@ -339,15 +339,30 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     int r;
 
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
-    REQUIRE(command->type < COMMAND_TYPE_COUNT);
+    REQUIRE(!command_is(command->type, COMMAND_LOOKS));
     core->effects = effects;
-    r = owners__due(core, command->ts);
+    r = command->type == COMMAND_MAINTAIN ? 0 : owners__due(core, command->ts); /* removing waits for nobody */
     if (r >= 0)
         r = run(core, command);
     if (r >= 0)
         r = owners__resume(core);
     core->effects = NULL;
     owners__tally(core);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int core_look(struct core *core, struct command *command, struct effects *effects)
+{
+    REQUIRE(!core->open && command_is(command->type, COMMAND_LOOKS));
+    core->effects = effects;
+    core->ts = core->last_ts;
+    int r = core__handle(core, command);
+    if (r == 0)
+        core__complete(core, command);
+    INSIST(r <= 0);
+    arena_reset(&core->arena);
+    arena_reset(&core->scratch);
+    core->effects = NULL;
     return r < 0 ? tl_trace(r) : 0;
 }
 

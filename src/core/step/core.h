@@ -58,11 +58,20 @@ void core_stop(struct core *core, struct effects *effects);
 /*
  * Applies one command.
  *
- * Requires: command->ts is above core_last_ts().
+ * Requires: command->ts is above core_last_ts(); the command does not only look.
  * Ensures: the command is on effects->completed, or waits in the core and will be on a later one.
  * Returns: 0; TL_ERR_IO or TL_ERR_CORRUPT, after which the core must not be used any more.
  */
 int core_step(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
+
+/*
+ * Answers a command that only looks (COMMAND_LOOKS), as of the last step: nothing changes, no timestamp is used up, and what
+ * comes after it comes as if it had not been. On this host only, whenever it likes.
+ *
+ * Ensures: the command is on effects->completed; its timestamp is core_last_ts().
+ * Returns: as core_step().
+ */
+int core_look(struct core *core, struct command *command, struct effects *effects) TL_MUST_USE;
 
 /*
  * From here on the core may keep back what steps would write and nobody reads: the records of locks. core_group_end() writes
@@ -97,13 +106,14 @@ tl_ts core_oldest_read(const struct core *core);
 struct catalog *core_catalog(struct core *core);
 
 /*
- * Removes for good up to `keys_max` keys that nothing can see any more: old tombstones, documents of deleted indices
- * whose history has passed, stale chunks of entries. Before that it writes records that could wait until now, and counts them
- * too: that query transactions are open. Called between steps, at a timestamp above core_last_ts(), which it uses up.
- * Returns: 0 and how many keys there were, looking for stale ones included: as long as that is `keys_max`, there is more to
- * do; fatal codes as core_step().
+ * Makes the command MAINTAIN, which removes for good up to `keys_max` keys that nothing can see any more: old tombstones, documents
+ * of deleted indices whose history has passed, and up to as many stale chunks of entries, which are looked for here. It writes records
+ * that could wait until then, too, and counts them: that query transactions are open. Called between steps; changes nothing of
+ * the state. When the command is done and maintain.removed or maintain.looked has come to `keys_max`, there is more to do.
+ * `cut_off`: nobody reads what was before that.
+ * Returns: 0; fatal codes as core_step(). Owns: the caller; the command goes the way of all commands.
  */
-int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed) TL_MUST_USE;
+int core_propose_upkeep(struct core *core, tl_ts cut_off, size_t keys_max, struct command **ret_command) TL_MUST_USE;
 
 /*
  * Tells what is new since the last time, a line each: deadlocks, sessions that expired, commands that have waited longer than

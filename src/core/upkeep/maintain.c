@@ -2,9 +2,13 @@
 /*
  * Removing for good what is marked (mark.h). A tombstone goes when its version counts no longer: readers of the past keep it,
  * since it is removed at the present. What a deleted index left goes when no readable timestamp can see the index any more. What
- * a transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same call
+ * a transaction put ahead of a commit that never came goes soon, and so do stale chunks of entries (sweep.h). The same command
  * writes what could wait: that query transactions are open.
+ *
+ * What it does follows from the state and the command. What is a host's own, how far history is kept there and which chunks it
+ * has found stale, stands in the command.
  */
+#include "base/check.h"
 #include "core/catalog/mark.h"
 #include "core/documents/ahead.h"
 #include "core/documents/doc.h"
@@ -125,40 +129,61 @@ static int remove_due(struct removing *work, char letter, tl_ts until,
     return r;
 }
 
-int core_maintain(struct core *core, tl_ts ts, size_t keys_max, size_t *ret_removed)
+/* Removes the chunks that the proposer has found stale. Of damage it makes nothing worse than a chunk less. */
+static void remove_stale(struct core *core, struct maintain_command *maintain)
 {
-    struct removing work = {core, keys_max, 0};
-    tl_ts kept_us = core->limits.tombstone_us;
-    int r, written;
+    for (size_t i = 0; i < maintain->stale_count; i++) {
+        uint64_t batch;
+        if (!entry_is_chunk(maintain->stale[i], &batch))
+            continue;
+        store_batch_delete(core->batch, SPACE_ENTRIES, maintain->stale[i]);
+        maintain->removed++;
+    }
+}
 
-    core__begin(core, ts);
-    work.removed = owners__record_open(core, keys_max);
-    work.left -= work.removed;
-    r = remove_due(&work, MARK_TOMBSTONE, core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
+/* Counts what a part has removed by itself. */
+static void took(struct removing *work, size_t count)
+{
+    work->removed += count;
+    work->left -= count < work->left ? count : work->left;
+}
+
+int core__do_maintain(struct core *core, struct command *command)
+{
+    struct maintain_command *maintain = &command->maintain;
+    struct removing work = {core, maintain->keys_max, 0};
+    tl_ts kept_us = core->limits.tombstone_us;
+    size_t count = 0;
+
+    took(&work, owners__record_open(core, work.left));
+    int r = remove_due(&work, MARK_TOMBSTONE, core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
     if (r == 0)
-        r = remove_due(&work, MARK_INDEX, store_history_low(core->store), remove_index);
+        r = remove_due(&work, MARK_INDEX, maintain->cut_off, remove_index);
     if (r == 0)
-        r = remove_due(&work, MARK_VANISHED, store_history_low(core->store), forget_vanished);
-    if (r == 0 && more(&work)) {
-        size_t taken = 0;
-        r = ahead__remove(core, work.left, &taken);
-        work.removed += taken;
-        work.left -= taken < work.left ? taken : work.left;
+        r = remove_due(&work, MARK_VANISHED, maintain->cut_off, forget_vanished);
+    if (r == 0 && more(&work))
+        r = ahead__remove(core, work.left, &count);
+    took(&work, count);
+    count = 0;
+    if (r == 0 && more(&work))
+        r = owners__forget(core, work.left, &count);
+    took(&work, count);
+    maintain->removed = work.removed;
+    remove_stale(core, maintain);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+int core_propose_upkeep(struct core *core, tl_ts cut_off, size_t keys_max, struct command **ret_command)
+{
+    struct command *command = command_new(COMMAND_MAINTAIN, DIALECT_7);
+
+    REQUIRE(!core->open);
+    command->maintain = (struct maintain_command){.cut_off = cut_off, .keys_max = keys_max};
+    int r = sweep__go_on(core, keys_max, command);
+    if (r < 0) {
+        command_free(command);
+        return tl_trace(r);
     }
-    if (r == 0 && more(&work)) {
-        size_t forgotten = 0;
-        r = owners__forget(core, work.left, &forgotten);
-        work.removed += forgotten;
-        work.left -= forgotten < work.left ? forgotten : work.left;
-    }
-    if (r == 0 && more(&work)) {
-        size_t swept = 0;
-        r = sweep__go_on(core, work.left, &swept);
-        work.removed += swept;
-    }
-    written = core__commit(core);
-    if (r != 0 || written != 0)
-        return r != 0 ? tl_trace(r) : tl_trace(written);
-    *ret_removed = work.removed;
+    *ret_command = command;
     return 0;
 }

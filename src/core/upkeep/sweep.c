@@ -28,6 +28,17 @@ static void end(struct sweep *sweep)
     sweep_init(sweep);
 }
 
+/* One step of a walk over the keys of a range. */
+struct walking {
+    struct core *core;
+    struct command *command; /* which is proposed */
+    size_t stale_capacity;
+    enum store_space space;
+    struct slice lower, upper;
+    int (*look)(struct walking *walking, struct slice key, struct slice value); /* 1: it has proposed the key */
+    size_t left; /* of looks; a key proposed counts for SWEEP_LOOKS */
+};
+
 /* --- Batches ------------------------------------------------------------------------------------------------------ */
 
 static struct slice batch_key(const uint64_t *batch)
@@ -36,9 +47,9 @@ static struct slice batch_key(const uint64_t *batch)
 }
 
 /* Remembers the batch that a document names. Returns: 0; TL_ERR_CORRUPT. */
-static int look_at_document(struct core *core, struct slice key, struct slice record)
+static int look_at_document(struct walking *walking, struct slice key, struct slice record)
 {
-    struct sweep *sweep = &core->sweep;
+    struct sweep *sweep = &walking->core->sweep;
     struct doc doc;
 
     (void)key;
@@ -51,33 +62,29 @@ static int look_at_document(struct core *core, struct slice key, struct slice re
     return 0;
 }
 
-/* Removes an entry that is a stale chunk. Returns: 0, or 1 where it was one. */
-static int look_at_entry(struct core *core, struct slice key, struct slice value)
+/* Proposes an entry that is a stale chunk. Returns: 0, or 1 where it was one. */
+static int look_at_entry(struct walking *walking, struct slice key, struct slice value)
 {
-    struct sweep *sweep = &core->sweep;
+    struct sweep *sweep = &walking->core->sweep;
+    struct maintain_command *maintain = &walking->command->maintain;
     uint64_t batch;
 
     (void)value;
     if (!entry_is_chunk(key, &batch) || (batch & BATCH_TS_MASK) >= sweep->horizon ||
         map_get(&sweep->batches, batch_key(&batch)) != NULL)
         return 0;
-    store_batch_delete(core->batch, SPACE_ENTRIES, key);
+    maintain->stale = arena_grow(&walking->command->arena, maintain->stale, maintain->stale_count,
+                                 &walking->stale_capacity, sizeof(*maintain->stale));
+    maintain->stale[maintain->stale_count++] = arena_copy(&walking->command->arena, key);
     return 1;
 }
 
 /* --- Walks -------------------------------------------------------------------------------------------------------- */
 
-/* One step of a walk over the keys of a range. */
-struct walking {
-    enum store_space space;
-    struct slice lower, upper;
-    int (*look)(struct core *core, struct slice key, struct slice value); /* 1: it has removed the key */
-    size_t left; /* of looks; a removal counts for SWEEP_LOOKS */
-};
-
 /* Goes on from the position on. Returns: 0; 1 at the end of the range; fatal codes. */
-static int walk(struct core *core, struct walking *walking)
+static int walk(struct walking *walking)
 {
+    struct core *core = walking->core;
     struct sweep *sweep = &core->sweep;
     struct slice from = sweep->position.len > 0 ? buf_view(&sweep->position) : walking->lower;
     struct store_iter *iter = store_iter_new(core->store, walking->space, TL_TS_MAX, from, walking->upper);
@@ -85,7 +92,7 @@ static int walk(struct core *core, struct walking *walking)
 
     store_iter_seek_first(iter);
     for (; r == 0 && walking->left > 0 && store_iter_valid(iter); store_iter_next(iter)) {
-        r = walking->look(core, store_iter_key(iter), store_iter_value(iter));
+        r = walking->look(walking, store_iter_key(iter), store_iter_value(iter));
         size_t cost = r > 0 ? SWEEP_LOOKS : 1;
         walking->left -= cost < walking->left ? cost : walking->left;
         r = r > 0 ? 0 : r;
@@ -104,9 +111,13 @@ static int walk_documents(struct core *core, size_t *left)
 {
     struct sweep *sweep = &core->sweep;
     char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES];
-    struct walking walking = {SPACE_DOCUMENTS, doc_key(lower, sweep->index, 0, SLICE_LIT("")),
-                              doc_key(upper, sweep->index + 1, 0, SLICE_LIT("")), look_at_document, *left};
-    int r = walk(core, &walking);
+    struct walking walking = {.core = core,
+                              .space = SPACE_DOCUMENTS,
+                              .lower = doc_key(lower, sweep->index, 0, SLICE_LIT("")),
+                              .upper = doc_key(upper, sweep->index + 1, 0, SLICE_LIT("")),
+                              .look = look_at_document,
+                              .left = *left};
+    int r = walk(&walking);
 
     *left = walking.left;
     sweep->batches_known = r == 1;
@@ -115,14 +126,19 @@ static int walk_documents(struct core *core, size_t *left)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static int walk_entries(struct core *core, size_t *left)
+static int walk_entries(struct core *core, struct command *command, size_t *left)
 {
     char lower[4], upper[4];
 
     entry_index_bounds(core->sweep.index, lower, upper);
-    struct walking walking = {SPACE_ENTRIES, slice_make(lower, sizeof(lower)), slice_make(upper, sizeof(upper)),
-                              look_at_entry, *left};
-    int r = walk(core, &walking);
+    struct walking walking = {.core = core,
+                              .command = command,
+                              .space = SPACE_ENTRIES,
+                              .lower = slice_make(lower, sizeof(lower)),
+                              .upper = slice_make(upper, sizeof(upper)),
+                              .look = look_at_entry,
+                              .left = *left};
+    int r = walk(&walking);
 
     *left = walking.left;
     if (r == 1)
@@ -150,11 +166,11 @@ static void begin(struct core *core)
             continue;
         counter->chunked = 0;
         core->sweep.index = number;
-        core->sweep.horizon = oldest < core->ts ? oldest : core->ts;
+        core->sweep.horizon = oldest <= core->last_ts ? oldest : core->last_ts + 1;
     }
 }
 
-int sweep__go_on(struct core *core, size_t keys_max, size_t *ret_done)
+int sweep__go_on(struct core *core, size_t keys_max, struct command *command)
 {
     struct sweep *sweep = &core->sweep;
     size_t left = keys_max * SWEEP_LOOKS;
@@ -167,7 +183,7 @@ int sweep__go_on(struct core *core, size_t keys_max, size_t *ret_done)
     if (sweep->index != 0 && !sweep->batches_known)
         r = walk_documents(core, &left);
     if (r == 0 && sweep->index != 0 && sweep->batches_known && left > 0)
-        r = walk_entries(core, &left);
-    *ret_done = keys_max - left / SWEEP_LOOKS;
+        r = walk_entries(core, command, &left);
+    command->maintain.looked = keys_max - left / SWEEP_LOOKS;
     return r;
 }

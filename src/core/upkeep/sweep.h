@@ -13,8 +13,9 @@
  * the sweep began, or the oldest of the update transactions that were open then. A document that is changed meanwhile keeps its
  * batch or gets one above the horizon; so what no document named when it was walked is named by none later.
  *
- * All of this is in memory: after a restart, counting begins anew. Entries are hints, and which stale ones are still there is
- * no part of the state (core_digest()).
+ * All of this is in memory and a host's own: after a restart, counting begins anew. So the sweep changes nothing itself: it proposes
+ * the chunks that are to go (COMMAND_MAINTAIN), which are then removed everywhere, at one place in the order of commands. What it
+ * proposes holds wherever that is, since a batch below the horizon that no document names is named by none later.
  */
 #ifndef TL_CORE_SWEEP_H
 #define TL_CORE_SWEEP_H
@@ -25,6 +26,7 @@
 #include "base/types.h"
 
 struct core;
+struct command;
 
 struct sweep {
     uint32_t index;      /* number of the one that is swept; 0: none is */
@@ -39,11 +41,11 @@ void sweep_init(struct sweep *sweep);
 void sweep_deinit(struct sweep *sweep);
 
 /*
- * Goes on with the sweep at hand, or begins one that is due, in the open unit: until it has removed `keys_max` keys, or looked at
- * SWEEP_LOOKS times as many.
- * Returns: 0 and in *ret_done how much of keys_max it has used; fatal codes.
+ * Goes on with the sweep at hand, or begins one that is due, between steps: until it has found `keys_max` keys, or looked at
+ * SWEEP_LOOKS times as many. They go into maintain.stale of the command, and into maintain.looked how much of keys_max it has used.
+ * Returns: 0; fatal codes.
  */
 #define SWEEP_LOOKS 4
-int sweep__go_on(struct core *core, size_t keys_max, size_t *ret_done) TL_MUST_USE;
+int sweep__go_on(struct core *core, size_t keys_max, struct command *command) TL_MUST_USE;
 
 #endif

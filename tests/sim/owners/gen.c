@@ -471,7 +471,7 @@ struct command *gen_command(const struct om_op *op)
     case OP_BLOCK:
     case OP_STATE:
     case OP_PUT_MAPPING: print_change(op, command); break;
-    case OP_STATUS: command->status.what = STATUS_LOCKS; break;
+    case OP_STATUS: command->status.what = (enum status_what)(op->number % STATUS_WHAT_COUNT); break;
     default: break;
     }
     return command;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../lib/coded.h"
+#include "../../lib/upkeep.h"
 #include "base/alloc.h"
 #include "core/owners/owners_internal.h"
 
@@ -235,8 +236,28 @@ static void compare_all(struct world *world)
         world_fail(world, "command %llu does not complete", (unsigned long long)world->told.done[next].op->number);
 }
 
+/* Who looks changes nothing: what comes after it is compared with a model that knows nothing of it. */
+static void look(struct world *world, struct om_op *op)
+{
+    struct command *command = gen_command(op);
+    uint64_t before = digest(world), ts = core_last_ts(world->core);
+
+    if (core_look(world->core, command, &world->effects) != 0 || world->effects.completed.next != &command->link ||
+        world->effects.completed.prev != &command->link ||
+        (command->status.body.len == 0 && command->status.what != STATUS_LOCKS))
+        world_fail(world, "a look answers nothing");
+    list_remove(&command->link);
+    if (command->ts != ts || core_last_ts(world->core) != ts || digest(world) != before)
+        world_fail(world, "a look changes something");
+    command_free(command);
+}
+
 static void give(struct world *world, struct om_op *op)
 {
+    if (op->kind == OP_STATUS) {
+        look(world, op);
+        return;
+    }
     struct command *command = coded(gen_command(op));
     size_t history = world->model.history;
 
@@ -273,11 +294,13 @@ static void do_op(struct world *world)
 
 static void do_maintain(struct world *world)
 {
-    size_t removed;
+    size_t removed = 0;
     size_t keys_max = one_in(world, 2) ? 3 : 10000;
+    struct command *command = NULL;
 
     world->now++;
-    if (core_maintain(world->core, world->now, keys_max, &removed) != 0)
+    if (core_propose_upkeep(world->core, world->history_low, keys_max, &command) != 0 ||
+        apply_upkeep(world->core, coded(command), world->now, &removed) != 0)
         world_fail(world, "maintenance failed");
     om_txn_record(&world->model, keys_max);
     world->model.last_ts = world->now;

@@ -5,6 +5,7 @@
  */
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
+#include "../../lib/upkeep.h"
 
 #include "core/documents/ahead.h"
 
@@ -41,7 +42,7 @@ static void maintain(struct core_box *box)
 
     for (int i = 0; removed > 0; i++) {
         assert_true(i < 100);
-        assert_int_equal(core_maintain(box->core, ++box->now, 100, &removed), 0);
+        assert_int_equal(keep_up(box->core, box->store, ++box->now, 100, &removed), 0);
         assert_true(removed <= 100 + AHEAD_NOTE_KEYS_MAX + 1);
     }
 }

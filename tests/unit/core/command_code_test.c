@@ -207,6 +207,7 @@ static void test_any_command_may_be_applied(void **state)
         core_close(core);
         assert_int_equal(core_open(store, &limits, &core), 0);
         assert_int_equal(core_digest(core, &after), 0);
+        assert_true(before == after);
         core_close(core);
         store_close(store);
     }
@@ -309,7 +310,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_damage_is_refused_or_another_command),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_codes_are_each_one_s_own),
-        cmocka_unit_test(test_any_command_may_be_applied),   cmocka_unit_test(test_every_version_is_read),
+        cmocka_unit_test(test_any_command_may_be_applied),
+        cmocka_unit_test(test_every_version_is_read),
     };
 
     if (argc < 2) {

@@ -2,6 +2,7 @@
 /* The core's rules for documents, each through core_step() on the twin store, and the core opened again afterwards. */
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
+#include "../../lib/upkeep.h"
 
 #include <stdio.h>
 
@@ -56,7 +57,7 @@ static void versions_go_on_across_a_delete_for_a_minute(void **state)
 static void maintenance_removes_tombstones_and_deleted_indices(void **state)
 {
     struct core_box box;
-    size_t removed;
+    size_t removed = 0;
     (void)state;
 
     box_open(&box);
@@ -66,16 +67,16 @@ static void maintenance_removes_tombstones_and_deleted_indices(void **state)
     box_index_command(&box, COMMAND_INDEX_DELETE, "gone", NULL);
     uint64_t digest = box_digest(&box);
 
-    assert_int_equal(core_maintain(box.core, box.now + 1, 100, &removed), 0);
+    assert_int_equal(keep_up(box.core, box.store, box.now + 1, 100, &removed), 0);
     assert_int_equal(removed, 0);
     assert_int_equal(box_digest(&box), digest);
     box.now += 61 * TL_SECOND;
-    assert_int_equal(core_maintain(box.core, box.now, 100, &removed), 0);
+    assert_int_equal(keep_up(box.core, box.store, box.now, 100, &removed), 0);
     assert_int_equal(removed, 2); /* the tombstone and its mark */
     assert_int_equal(store_set_history_low(box.store, box.now), 0);
-    assert_int_equal(core_maintain(box.core, ++box.now, 100, &removed), 0);
+    assert_int_equal(keep_up(box.core, box.store, ++box.now, 100, &removed), 0);
     assert_true(removed >= 4); /* document, entries, counter, mark */
-    assert_int_equal(core_maintain(box.core, ++box.now, 100, &removed), 0);
+    assert_int_equal(keep_up(box.core, box.store, ++box.now, 100, &removed), 0);
     assert_int_equal(removed, 0);
     digest = box_digest(&box);
     box_reopen(&box);
