@@ -659,6 +659,8 @@ static int emit_json(void *user, struct part *part, const float *score, const st
     struct search_result *result = user;
     if (result->hit_count++ > 0)
         buf_byte(&result->hits, ',');
+    if (part->index->fetched != NULL)
+        *part->index->fetched = true;
     return fetch_hit(&part->fetcher, &part->subject, score, values, &result->hits);
 }
 

@@ -44,6 +44,7 @@ struct search_index {
     struct query *filter; /* of the aliases it was reached by, and the types of the path; NULL: none */
     double boost;         /* indices_boost; 1 */
     const bool *shards;   /* which of shard_count are asked, by ?routing=; NULL: all */
+    bool *fetched;        /* set when a hit of it is read; NULL: nobody asks */
     unsigned window_max;  /* index.max_result_window; 0: SEARCH_WINDOW_MAX */
     unsigned terms_max;   /* index.max_terms_count; 0: QUERY_TERMS_MAX */
     unsigned clauses_max; /* 0: QUERY_CLAUSES_MAX */

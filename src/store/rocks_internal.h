@@ -99,6 +99,7 @@ void rocks__compact_cancel(struct store *store);
 int rocks__flush(struct store *store) TL_MUST_USE;
 int rocks__verify(struct store *store, char **ret_reason) TL_MUST_USE;
 void rocks__stats(struct store *store, struct store_stats *ret_stats);
+uint64_t rocks__range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper);
 uint64_t rocks__free_bytes(const struct store *store);
 bool rocks__is_ready(struct store *store);
 

@@ -211,6 +211,18 @@ void rocks__stats(struct store *store, struct store_stats *ret_stats)
                               property_sum(rocks, "rocksdb.estimate-table-readers-mem");
 }
 
+uint64_t rocks__range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper)
+{
+    struct rocks_store *rocks = rocks_of(store);
+    uint64_t bytes = 0;
+    char *error = NULL;
+    rocksdb_approximate_sizes_cf(rocks->db, rocks->families[space], 1, &lower.data, &lower.len, &upper.data, &upper.len,
+                                 &bytes, &error);
+    bool failed = error != NULL;
+    rocksdb_free(error);
+    return failed ? 0 : bytes;
+}
+
 uint64_t rocks__free_bytes(const struct store *store)
 {
     return rocks_dir_free_bytes(&((const struct rocks_store *)store)->dir);

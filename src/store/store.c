@@ -242,6 +242,11 @@ void store_stats(struct store *store, struct store_stats *ret_stats)
     store->ops->stats(store, ret_stats);
 }
 
+uint64_t store_range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper)
+{
+    return store->ops->range_bytes(store, space, lower, upper);
+}
+
 uint64_t store_free_bytes(const struct store *store)
 {
     return store->ops->free_bytes(store);

@@ -179,6 +179,12 @@ struct store_stats {
 void store_stats(struct store *store, struct store_stats *ret_stats);
 
 /*
+ * Bytes in files of the versions of keys within [lower, upper), as near as the files' indexes tell without reading them. What
+ * was written and not flushed yet is in none. From any thread.
+ */
+uint64_t store_range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper);
+
+/*
  * Bytes free on the file system of the data directory; UINT64_MAX for a store in memory. RocksDB cannot go on
  * after its log met a full disk, so the writer refuses changes while this is below STORE_RESERVE_BYTES
  * (README.md, "A full disk").

@@ -65,6 +65,7 @@ struct store_ops {
     int (*flush)(struct store *store);
     int (*verify)(struct store *store, char **ret_reason);
     void (*stats)(struct store *store, struct store_stats *ret_stats);
+    uint64_t (*range_bytes)(struct store *store, enum store_space space, struct slice lower, struct slice upper);
     uint64_t (*free_bytes)(const struct store *store);
     bool (*is_ready)(struct store *store);
 };

@@ -568,6 +568,21 @@ static void mem_stats(struct store *store, struct store_stats *ret_stats)
     pthread_rwlock_unlock(&mem->lock);
 }
 
+static uint64_t mem_range_bytes(struct store *store, enum store_space space, struct slice lower, struct slice upper)
+{
+    struct mem_store *mem = mem_of(store);
+    tl_cleanup(buf_deinit) struct buf from = BUF_INIT(BUF_UNLIMITED), to = BUF_INIT(BUF_UNLIMITED);
+    uint64_t bytes = 0;
+    escape_key(&from, lower);
+    escape_key(&to, upper);
+    pthread_rwlock_rdlock(&mem->lock);
+    const struct omap_entry *entry = omap_seek(&mem->spaces[space], buf_view(&from));
+    for (; entry != NULL && slice_compare(omap_key(entry), buf_view(&to)) < 0; entry = omap_next(entry))
+        bytes += omap_key(entry).len + omap_value(entry).len;
+    pthread_rwlock_unlock(&mem->lock);
+    return bytes;
+}
+
 static uint64_t mem_free_bytes(const struct store *store)
 {
     (void)store;
@@ -604,6 +619,7 @@ static const struct store_ops mem_ops = {
     .flush = mem_flush,
     .verify = mem_verify,
     .stats = mem_stats,
+    .range_bytes = mem_range_bytes,
     .free_bytes = mem_free_bytes,
     .is_ready = mem_is_ready,
 };

@@ -239,6 +239,7 @@ static const struct store_ops rocks_ops = {
     .flush = rocks__flush,
     .verify = rocks__verify,
     .stats = rocks__stats,
+    .range_bytes = rocks__range_bytes,
     .free_bytes = rocks__free_bytes,
     .is_ready = rocks__is_ready,
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _nodes/stats/breaker and _cat/memory: the budget of memory as people see it.
+ * breakers of _nodes/stats, and _cat/memory: the budget of memory as people see it.
  *
  * Elasticsearch's names stand where they mean the same: `parent` is the budget itself, with what is really held; the others say
  * who holds how much of it, as far as that is counted, against what one request may take.
  */
+#include "api/cluster/cluster_state.h"
 #include "api/request/cat_table.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
-#include "api/request/names.h"
 #include "base/alloc.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof *(list))
@@ -45,7 +45,7 @@ static void write_size(struct json_writer *writer, struct arena *arena, const ch
     json_string(writer, budget_human_size(arena, bytes));
 }
 
-static void write_breakers(struct request *request, struct json_writer *writer)
+void breakers_write(struct request *request, struct json_writer *writer)
 {
     struct breaker breakers[BREAKER_COUNT];
     breakers_read(request, breakers);
@@ -63,51 +63,6 @@ static void write_breakers(struct request *request, struct json_writer *writer)
         json_end(writer, '}');
     }
     json_end(writer, '}');
-}
-
-/* The others would be made up. */
-static int check_metrics(struct request *request)
-{
-    struct slice rest = request_part(request, PART_METRIC);
-    while (rest.len > 0) {
-        size_t len = slice_find_byte(rest, ',');
-        struct slice name = slice_make(rest.data, len);
-        if (!slice_is(name, "breaker") && !slice_is(name, "_all"))
-            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                                  "request [%.*s] contains the metric [%.*s], of which this server has none; there is "
-                                  "[breaker]",
-                                  SLICE_ARG(request->exchange->path), SLICE_ARG(name));
-        rest = slice_from_offset(rest, len + 1);
-    }
-    return 0;
-}
-
-int handle_nodes_stats(struct request *request)
-{
-    struct json_writer writer;
-    int64_t ignored = 0;
-    int r = request_time(request, "timeout", &ignored);
-    if (r != 0 || (r = request_accept(request)) != 0 || (r = check_metrics(request)) != 0)
-        return r;
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    json_key(&writer, "_nodes");
-    json_raw(&writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
-    json_key(&writer, "cluster_name");
-    json_string(&writer, request->api->options.cluster_name);
-    json_key(&writer, "nodes");
-    json_begin(&writer, '{');
-    json_key(&writer, API_NODE_ID);
-    json_begin(&writer, '{');
-    json_key(&writer, "timestamp");
-    json_u64(&writer, journal_stable(request->api->journal) / 1000);
-    json_key(&writer, "name");
-    json_string(&writer, request->api->options.node_name);
-    write_breakers(request, &writer);
-    json_end(&writer, '}');
-    json_end(&writer, '}');
-    json_end(&writer, '}');
-    return REQUEST_DONE;
 }
 
 static const struct cat_column memory_columns[] = {

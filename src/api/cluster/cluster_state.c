@@ -35,17 +35,69 @@ const char *index_health(const struct catalog_index *index)
     return index->replica_count > 0 ? "yellow" : "green";
 }
 
+static struct slice index_prefix(char *bytes, uint32_t number)
+{
+    for (int i = 0; i < 4; i++)
+        bytes[i] = (char)(number >> (24 - 8 * i));
+    return slice_make(bytes, 4);
+}
+
 uint64_t index_store_bytes(struct request *request, const struct catalog_index *index)
 {
-    struct store_stats stats;
-    uint64_t all = 0, mine = catalog_index_documents(index);
-    const struct catalog *catalog = request_catalog(request);
-    for (size_t i = 0; i < catalog_index_count(catalog); i++)
-        all += catalog_index_documents(catalog_index_at(catalog, i));
-    if (all == 0)
-        return 0;
-    store_stats(request->api->store, &stats);
-    return (uint64_t)((double)stats.disk_bytes * ((double)mine / (double)all));
+    struct store *store = request->api->store;
+    char from[4], to[4];
+    struct slice lower = index_prefix(from, index->number), upper = index_prefix(to, index->number + 1);
+    return store_range_bytes(store, SPACE_DOCUMENTS, lower, upper) +
+           store_range_bytes(store, SPACE_ENTRIES, lower, upper);
+}
+
+void index_figures_add(struct request *request, const struct catalog_index *index, struct index_figures *figures)
+{
+    figures->documents += catalog_index_documents(index);
+    figures->bytes += index_store_bytes(request, index);
+    for (int i = 0; i < FIGURE_COUNT; i++)
+        figures->figures[i] += catalog_index_figure(index, (enum catalog_figure)i);
+}
+
+static void write_member(struct json_writer *writer, const char *name, uint64_t value)
+{
+    json_key(writer, name);
+    json_u64(writer, value);
+}
+
+void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *numbers)
+{
+    const uint64_t *figures = numbers->figures;
+    json_begin(writer, '{');
+    switch (metric) {
+    case METRIC_DOCS:
+        write_member(writer, "count", numbers->documents);
+        write_member(writer, "deleted", 0); /* what was deleted is history, and in no search's way */
+        break;
+    case METRIC_STORE:
+        write_member(writer, "size_in_bytes", numbers->bytes);
+        write_member(writer, "reserved_in_bytes", 0);
+        break;
+    case METRIC_INDEXING:
+        write_member(writer, "index_total", figures[FIGURE_INDEXED]);
+        write_member(writer, "delete_total", figures[FIGURE_DELETED]);
+        write_member(writer, "noop_update_total", figures[FIGURE_NOOPS]);
+        json_key(writer, "is_throttled");
+        json_bool(writer, false);
+        write_member(writer, "throttle_time_in_millis", 0);
+        break;
+    case METRIC_GET:
+        write_member(writer, "total", figures[FIGURE_GETS_FOUND] + figures[FIGURE_GETS_MISSING]);
+        write_member(writer, "exists_total", figures[FIGURE_GETS_FOUND]);
+        write_member(writer, "missing_total", figures[FIGURE_GETS_MISSING]);
+        break;
+    default:
+        write_member(writer, "query_total", figures[FIGURE_SEARCHES]);
+        write_member(writer, "query_time_in_millis", figures[FIGURE_SEARCH_US] / 1000); /* with that of fetching */
+        write_member(writer, "fetch_total", figures[FIGURE_FETCHES]);
+        break;
+    }
+    json_end(writer, '}');
 }
 
 struct slice cluster_address(struct request *request)

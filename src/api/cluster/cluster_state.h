@@ -7,6 +7,7 @@
 
 #include "api/request/request.h"
 #include "core/catalog/catalog.h"
+#include "json/write.h"
 
 struct cluster_health {
     uint32_t active;
@@ -25,10 +26,25 @@ double cluster_health_percent(const struct cluster_health *health);
 const char *index_health(const struct catalog_index *index);
 
 /*
- * Returns: an estimate of an index's bytes on disk: its share, by documents, of the whole store. The store keeps all
- * indices in the same files.
+ * Returns: an index's bytes on disk: documents with their history, and entries, near enough. As in Elasticsearch, what is in the
+ * log alone is not counted, which is everything until the first flush.
  */
 uint64_t index_store_bytes(struct request *request, const struct catalog_index *index);
+
+/* What _stats tells of an index, or of several. */
+struct index_figures {
+    uint64_t documents;
+    uint64_t bytes;
+    uint64_t figures[FIGURE_COUNT];
+};
+void index_figures_add(struct request *request, const struct catalog_index *index, struct index_figures *figures);
+/* The metrics of _stats that are counted here. */
+enum figures_metric { METRIC_DOCS, METRIC_STORE, METRIC_INDEXING, METRIC_GET, METRIC_SEARCH, METRIC_COUNT };
+/* Writes the object of one. */
+void index_figures_write(struct json_writer *writer, enum figures_metric metric, const struct index_figures *figures);
+
+/* Writes "breakers": {…}, the budget of memory. */
+void breakers_write(struct request *request, struct json_writer *writer);
 
 /* Returns: where clients reach this node, HOST:PORT: the address that this one came by. */
 struct slice cluster_address(struct request *request);

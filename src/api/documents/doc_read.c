@@ -219,7 +219,10 @@ int doc_find(struct request *request, const struct doc_query *query, struct doc_
         r = check_routing_required(request, &routed, ret_found, ret_problem);
     if (r == 0 && ret_found->type != NULL && !ret_found->found && query->id.len <= DOC_ID_BYTES_MAX)
         r = get_of_type(request, &routed, ret_found);
-    return r != 0 ? r : check_version(request, &routed, ret_found, ret_problem);
+    if (r != 0)
+        return r;
+    catalog_index_note(ret_found->index, ret_found->found ? FIGURE_GETS_FOUND : FIGURE_GETS_MISSING, 1);
+    return check_version(request, &routed, ret_found, ret_problem);
 }
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * _stats of indices. Counts of documents and sizes are real; what this store has no notion of, such as segments and merges, is
- * there with zeros, since clients look for the members.
+ * _stats of indices. Documents, sizes on the disk, and what was done since the server started are real. What there is none of
+ * here, such as merges and caches of Elasticsearch's kinds, is there with zeros, since clients look for the members. What there
+ * is and nobody measures, such as the time that writes take, is left out.
  */
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_state.h"
@@ -12,24 +13,15 @@
 struct stats_metric {
     const char *name;   /* in the path */
     const char *member; /* in the reply */
-    const char *zeros;  /* of metrics without numbers of their own */
+    const char *zeros;  /* NULL: those of enum figures_metric, which are in its order */
 };
 
 static const struct stats_metric metrics[] = {
     {"docs", "docs", NULL},
     {"store", "store", NULL},
-    {"indexing", "indexing",
-     "{\"index_total\":0,\"index_time_in_millis\":0,\"index_current\":0,\"index_failed\":0,\"delete_total\":0,"
-     "\"delete_time_in_millis\":0,\"delete_current\":0,\"noop_update_total\":0,\"is_throttled\":false,"
-     "\"throttle_time_in_millis\":0}"},
-    {"get", "get",
-     "{\"total\":0,\"time_in_millis\":0,\"exists_total\":0,\"exists_time_in_millis\":0,\"missing_total\":0,"
-     "\"missing_time_in_millis\":0,\"current\":0}"},
-    {"search", "search",
-     "{\"open_contexts\":0,\"query_total\":0,\"query_time_in_millis\":0,\"query_current\":0,\"fetch_total\":0,"
-     "\"fetch_time_in_millis\":0,\"fetch_current\":0,\"scroll_total\":0,\"scroll_time_in_millis\":0,\"scroll_current\":"
-     "0,"
-     "\"suggest_total\":0,\"suggest_time_in_millis\":0,\"suggest_current\":0}"},
+    {"indexing", "indexing", NULL},
+    {"get", "get", NULL},
+    {"search", "search", NULL},
     {"merge", "merges",
      "{\"current\":0,\"current_docs\":0,\"current_size_in_bytes\":0,\"total\":0,\"total_time_in_millis\":0,\"total_"
      "docs\":0,"
@@ -59,11 +51,6 @@ static const struct stats_metric metrics[] = {
 };
 
 #define METRIC_COUNT (sizeof metrics / sizeof *metrics)
-
-struct stats_numbers {
-    uint64_t documents;
-    uint64_t bytes;
-};
 
 /* --- Which metrics ------------------------------------------------------------------------------------------------ */
 
@@ -104,7 +91,7 @@ static int read_metrics(struct request *request, uint32_t *ret_wanted)
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-static void write_metrics(struct json_writer *writer, uint32_t wanted, const struct stats_numbers *numbers)
+static void write_metrics(struct json_writer *writer, uint32_t wanted, const struct index_figures *numbers)
 {
     json_begin(writer, '{');
     for (size_t i = 0; i < METRIC_COUNT; i++) {
@@ -115,17 +102,12 @@ static void write_metrics(struct json_writer *writer, uint32_t wanted, const str
             json_raw(writer, slice_from(metrics[i].zeros));
             continue;
         }
-        json_begin(writer, '{');
-        json_key(writer, i == 0 ? "count" : "size_in_bytes");
-        json_u64(writer, i == 0 ? numbers->documents : numbers->bytes);
-        json_key(writer, i == 0 ? "deleted" : "reserved_in_bytes");
-        json_u64(writer, 0);
-        json_end(writer, '}');
+        index_figures_write(writer, (enum figures_metric)i, numbers);
     }
     json_end(writer, '}');
 }
 
-static void write_both(struct json_writer *writer, uint32_t wanted, const struct stats_numbers *numbers)
+static void write_both(struct json_writer *writer, uint32_t wanted, const struct index_figures *numbers)
 {
     json_key(writer, "primaries");
     write_metrics(writer, wanted, numbers);
@@ -134,9 +116,9 @@ static void write_both(struct json_writer *writer, uint32_t wanted, const struct
 }
 
 static void write_shards(struct json_writer *writer, const struct catalog_index *index, uint32_t wanted,
-                         const struct stats_numbers *numbers)
+                         const struct index_figures *numbers)
 {
-    static const struct stats_numbers nothing = {0, 0};
+    static const struct index_figures nothing = {0};
     json_key(writer, "shards");
     json_begin(writer, '{');
     for (uint32_t shard = 0; shard < index->shard_count; shard++) {
@@ -169,11 +151,6 @@ static void write_shards(struct json_writer *writer, const struct catalog_index 
     json_end(writer, '}');
 }
 
-static struct stats_numbers numbers_of(struct request *request, const struct catalog_index *index)
-{
-    return (struct stats_numbers){catalog_index_documents(index), index_store_bytes(request, index)};
-}
-
 static void write_indices(struct request *request, const struct index_set *set, uint32_t wanted, bool shards,
                           struct json_writer *writer)
 {
@@ -181,7 +158,8 @@ static void write_indices(struct request *request, const struct index_set *set, 
     json_begin(writer, '{');
     for (size_t i = 0; i < set->count; i++) {
         const struct catalog_index *index = set->targets[i].index;
-        struct stats_numbers numbers = numbers_of(request, index);
+        struct index_figures numbers = {0};
+        index_figures_add(request, index, &numbers);
         json_key_slice(writer, index->name);
         json_begin(writer, '{');
         json_key(writer, "uuid");
@@ -199,7 +177,7 @@ int handle_stats(struct request *request)
     struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
     struct index_set set;
     struct json_writer writer;
-    struct stats_numbers all = {0, 0};
+    struct index_figures all = {0};
     struct slice level = request_param(request, "level");
     uint32_t wanted = 0;
     int r = read_metrics(request, &wanted);
@@ -209,11 +187,8 @@ int handle_stats(struct request *request)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "level parameter must be one of [cluster] or [indices] or [shards] but was [%.*s]",
                               SLICE_ARG(level));
-    for (size_t i = 0; i < set.count; i++) {
-        struct stats_numbers numbers = numbers_of(request, set.targets[i].index);
-        all.documents += numbers.documents;
-        all.bytes += numbers.bytes;
-    }
+    for (size_t i = 0; i < set.count; i++)
+        index_figures_add(request, set.targets[i].index, &all);
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     reply_shards(&writer, index_set_copies(&set), index_set_primaries(&set));

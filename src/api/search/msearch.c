@@ -118,7 +118,7 @@ static int read_items(struct request *request, struct msearch *all)
 
 /* --- Running ------------------------------------------------------------------------------------------------------ */
 
-static int run_item(struct request *request, struct msearch_item *item, struct search_result *result)
+static int run_item(struct request *request, struct msearch_item *item, int64_t begun_us, struct search_result *result)
 {
     item->call.view = request->view;
     item->call.catalog = request->catalog;
@@ -127,6 +127,8 @@ static int run_item(struct request *request, struct msearch_item *item, struct s
     item->call.context.abandoned = &request->abandoned;
     if (r == 0)
         r = search_run(&item->call.context, &item->call.search, result, &request->problem);
+    if (r == 0)
+        search_call_note(&item->call, begun_us);
     return r == 0 ? 0 : search_outcome(request, r);
 }
 
@@ -147,7 +149,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
     text.guard = request->arena->guard;
     struct json_writer inner;
     int64_t begun = search_clock_us();
-    int r = run_item(request, item, &result);
+    int r = run_item(request, item, begun, &result);
     if (r == 0) {
         json_writer_init(&inner, &text);
         search_write(&inner, &item->call, &result, (uint64_t)(search_clock_us() - begun), SLICE_NONE, SLICE_NONE);

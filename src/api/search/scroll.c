@@ -48,10 +48,12 @@ static int read_page(struct request *request, struct scroll_job *job)
     keep->call.context.memory = arena.guard = request->arena->guard;
     keep->call.context.arena = &arena; /* what binding makes is needed for this page only */
     request->exchange->timestamp = keep->call.view.ts;
+    int64_t begun_us = search_clock_us();
     int r = search_next(&keep->call.context, &keep->call.search, keep->cursor, &result, &request->problem);
-    if (r == 0)
+    if (r == 0) {
+        search_call_note(&keep->call, begun_us);
         reply_page(request, job, &result);
-    else if (r == SEARCH_REFUSED)
+    } else if (r == SEARCH_REFUSED)
         search_keep_problem(request);
     search_result_deinit(&result);
     arena_deinit(&arena);

@@ -43,8 +43,10 @@ static int run(struct request *request, bool short_only)
     job->call.context.short_only = short_only;
     job->call.context.abandoned = &request->abandoned;
     int r = search_run(&job->call.context, &job->call.search, &result, &request->problem);
-    if (r == 0)
+    if (r == 0) {
+        search_call_note(&job->call, job->begun_us);
         reply_search(request, job, &result);
+    }
     search_result_deinit(&result);
     return r;
 }

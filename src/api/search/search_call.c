@@ -486,6 +486,7 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
                                    .number = from->number,
                                    .shard_count = from->shard_count,
                                    .mapping = from->mapping,
+                                   .fetched = arena_zalloc(call->arena, sizeof(bool)),
                                    .boost = index_boost(call, target),
                                    .window_max = setting_number(from, "index.max_result_window"),
                                    .terms_max = setting_number(from, "index.max_terms_count")};
@@ -580,6 +581,19 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
             return r;
     }
     return open_queries(call, ret_problem);
+}
+
+void search_call_note(const struct search_call *call, int64_t begun_us)
+{
+    uint64_t took_us = (uint64_t)(search_clock_us() - begun_us);
+    for (size_t i = 0; i < call->context.index_count; i++) {
+        const struct search_index *index = &call->context.indices[i];
+        const struct catalog_index *searched = catalog_index_by_number(call->catalog, index->number);
+        catalog_index_note(searched, FIGURE_SEARCHES, 1);
+        catalog_index_note(searched, FIGURE_SEARCH_US, took_us);
+        catalog_index_note(searched, FIGURE_FETCHES, *index->fetched);
+        *index->fetched = false;
+    }
 }
 
 struct lock_target *search_call_locks(const struct search_call *call, struct arena *arena, size_t *ret_count)

@@ -54,6 +54,9 @@ int search_call_lucene(struct request *request, struct search_call *call) TL_MUS
  */
 int search_call_open(struct search_call *call, struct problem *ret_problem) TL_MUST_USE;
 
+/* Counts a search, or a page of one, that has been answered, in the figures of its indices. */
+void search_call_note(const struct search_call *call, int64_t begun_us);
+
 /*
  * What a transaction that reads by the call must lock: the indices by the expression that names them, and what the query refers
  * to. Returns: the targets, in `arena`; what they name is the call's.

@@ -42,6 +42,22 @@ void catalog__counters_unref(struct catalog_counters *counters)
         mem_free(counters);
 }
 
+void catalog__counters_note(struct catalog_counters *counters, enum catalog_figure figure, uint64_t more)
+{
+    if (counters != NULL && more > 0)
+        atomic_fetch_add_explicit(&counters->figures[figure], more, memory_order_relaxed);
+}
+
+void catalog_index_note(const struct catalog_index *index, enum catalog_figure figure, uint64_t more)
+{
+    catalog__counters_note(index->counters, figure, more);
+}
+
+uint64_t catalog_index_figure(const struct catalog_index *index, enum catalog_figure figure)
+{
+    return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->figures[figure], memory_order_relaxed);
+}
+
 uint64_t catalog_index_documents(const struct catalog_index *index)
 {
     return index->counters == NULL ? 0 : atomic_load_explicit(&index->counters->documents, memory_order_relaxed);

@@ -62,6 +62,23 @@ struct catalog_index {
     struct catalog_counters *counters; /* NULL in a catalog of the past */
 };
 
+/* What was done with an index since the server started. Changes count once they are applied, those of a transaction at its commit. */
+enum catalog_figure {
+    FIGURE_INDEXED, /* documents written: created, replaced, updated */
+    FIGURE_DELETED, /* deletes, also of what was not there */
+    FIGURE_NOOPS,   /* updates that changed nothing */
+    FIGURE_GETS_FOUND,
+    FIGURE_GETS_MISSING,
+    FIGURE_SEARCHES,
+    FIGURE_SEARCH_US,
+    FIGURE_FETCHES, /* searches that read hits of it */
+    FIGURE_COUNT
+};
+/* Returns: the figure; 0 in a catalog of the past. From any thread. */
+uint64_t catalog_index_figure(const struct catalog_index *index, enum catalog_figure figure);
+/* Adds to a figure; to none in a catalog of the past. From any thread. */
+void catalog_index_note(const struct catalog_index *index, enum catalog_figure figure, uint64_t more);
+
 /* Returns: live documents of the index as of the newest step; 0 in a catalog of the past. From any thread. */
 uint64_t catalog_index_documents(const struct catalog_index *index);
 /* Returns: the number the next change gets. From any thread. */

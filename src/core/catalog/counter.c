@@ -154,6 +154,15 @@ void counter__add(struct counters *counters, struct counter *counter, uint16_t t
         touch(counters, counter, type)->documents += (uint64_t)documents;
 }
 
+void counter__note(struct counter *counter, bool deleted)
+{
+    REQUIRE(counter->dirty);
+    if (deleted)
+        counter->deleted++;
+    else
+        counter->indexed++;
+}
+
 uint32_t counters__take_index(struct counters *counters)
 {
     return counters->next_index++;
@@ -197,6 +206,9 @@ bool counters__keep(struct counters *counters, struct store_batch *batch, tl_ts 
         for (size_t j = 0; j < counter->type_count; j++)
             if (counter->types[j].dirty)
                 keep_type(counter, (uint16_t)j, batch, ts);
+        catalog__counters_note(counter->shared, FIGURE_INDEXED, counter->indexed);
+        catalog__counters_note(counter->shared, FIGURE_DELETED, counter->deleted);
+        counter->indexed = counter->deleted = 0;
         counter->dirty = false;
         share(counter);
     }
@@ -222,6 +234,7 @@ void counters__forget(struct counters *counters)
             type->dirty = false;
         }
         counter->next_seq_no = counter->next_seq_no_before;
+        counter->indexed = counter->deleted = 0;
         counter->dirty = false;
     }
     counters->dirty_count = 0;

@@ -47,7 +47,8 @@ struct counter {
     uint32_t index;
     int64_t next_seq_no;
     int64_t next_seq_no_before;
-    bool dirty;       /* changed in the unit at hand; then in counters->dirty */
+    bool dirty;                /* changed in the unit at hand; then in counters->dirty */
+    uint64_t indexed, deleted; /* documents, in the unit at hand */
     uint64_t chunked; /* documents written in chunks since the last sweep (sweep.h) or the start, failed ones too */
     struct counter_type *types; /* by type number */
     size_t type_count;
@@ -78,6 +79,8 @@ void counters__drop(struct counters *counters, uint32_t index);
 uint64_t counter__documents(const struct counter *counter);
 int64_t counter__take_seq_no(struct counters *counters, struct counter *counter, uint16_t type);
 void counter__add(struct counters *counters, struct counter *counter, uint16_t type, int64_t documents);
+/* Counts a change of the unit, for FIGURE_INDEXED or FIGURE_DELETED. Requires: the unit took a sequence number for it. */
+void counter__note(struct counter *counter, bool deleted);
 uint32_t counters__take_index(struct counters *counters);
 
 /* Writes what the unit changed and lets readers see it. Returns: whether the batch now names the timestamp. */

@@ -52,6 +52,8 @@ static int count(struct writing *work, const struct writing_item *at, const stru
 {
     int64_t change = (doc->deleted ? 0 : 1) - (at->state.live ? 1 : 0);
 
+    if (work->sink.overlay == NULL)
+        counter__note(counters__of(&work->core->counters, at->index->number), doc->deleted);
     if (change == 0 || work->run->uncounted)
         return 0;
     if (work->sink.overlay != NULL)

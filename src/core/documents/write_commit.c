@@ -45,6 +45,16 @@ static void put_stamped(struct committing *work, struct slice key, struct slice 
     store_batch_put(core->batch, SPACE_DOCUMENTS, key, buf_view(&work->record));
 }
 
+/* Counts a document of the index at hand. */
+static void note(const struct committing *work, struct slice record)
+{
+    const struct catalog_index *index = catalog_index_by_number(work->core->catalog, work->index);
+    struct doc doc;
+
+    if (doc_decode(record, &doc) == 0)
+        catalog_index_note(index, doc.deleted ? FIGURE_DELETED : FIGURE_INDEXED, 1);
+}
+
 static void commit_document(void *context, struct slice key, struct slice value)
 {
     struct committing *work = context;
@@ -52,6 +62,7 @@ static void commit_document(void *context, struct slice key, struct slice value)
     if (!index_exists(work, key))
         return;
     INSIST(value.data != NULL); /* a delete is a tombstone */
+    note(work, value);
     put_stamped(work, key, value);
     seen_changes_note(&work->core->changes, key, work->core->ts);
     work->changes++;

@@ -547,6 +547,7 @@ static int put_updated(struct writing *work, struct writing_item *at, const stru
 
 static void tell_noop(struct writing *work, struct writing_item *at)
 {
+    catalog_index_note(at->index, FIGURE_NOOPS, 1);
     at->result->outcome = WRITE_NOOP;
     at->result->version = at->state.live ? at->state.version : VERSION_NOT_FOUND;
     at->result->seq_no = at->state.live ? at->state.seq_no : SEQ_NO_ANY;

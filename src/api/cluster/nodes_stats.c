@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * _nodes/stats: what is measured here of what clients look at. Metrics that there are none of are refused by name: made-up
+ * figures of a Java machine would be believed.
+ */
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include "api/cluster/cluster_state.h"
+#include "api/request/api_internal.h"
+#include "api/request/handlers.h"
+#include "api/request/names.h"
+
+static void write_indices(struct request *request, struct json_writer *writer)
+{
+    static const char *const names[METRIC_COUNT] = {"docs", "store", "indexing", "get", "search"};
+    const struct catalog *catalog = request_catalog(request);
+    struct index_figures all = {0};
+    for (size_t i = 0; i < catalog_index_count(catalog); i++)
+        index_figures_add(request, catalog_index_at(catalog, i), &all);
+    json_key(writer, "indices");
+    json_begin(writer, '{');
+    for (int metric = 0; metric < METRIC_COUNT; metric++) {
+        json_key(writer, names[metric]);
+        index_figures_write(writer, (enum figures_metric)metric, &all);
+    }
+    json_end(writer, '}');
+}
+
+static uint64_t open_descriptors(void)
+{
+    DIR *descriptors = opendir("/proc/self/fd");
+    uint64_t count = 0;
+    if (descriptors == NULL)
+        return 0;
+    for (const struct dirent *entry = readdir(descriptors); entry != NULL; entry = readdir(descriptors))
+        count += entry->d_name[0] != '.';
+    closedir(descriptors);
+    return count - 1; /* that of the folder itself */
+}
+
+static void write_process(struct request *request, struct json_writer *writer)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    json_key(writer, "process");
+    json_begin(writer, '{');
+    json_key(writer, "timestamp");
+    json_u64(writer, journal_stable(request->api->journal) / TL_MS);
+    json_key(writer, "open_file_descriptors");
+    json_u64(writer, open_descriptors());
+    json_key(writer, "max_file_descriptors");
+    json_u64(writer, limit.rlim_cur);
+    json_end(writer, '}');
+}
+
+static void write_fs(struct request *request, struct json_writer *writer)
+{
+    struct store_stats stats;
+    store_stats(request->api->store, &stats);
+    json_key(writer, "fs");
+    json_begin(writer, '{');
+    json_key(writer, "total");
+    json_begin(writer, '{');
+    json_key(writer, "available_in_bytes");
+    json_u64(writer, store_free_bytes(request->api->store));
+    json_end(writer, '}');
+    json_key(writer, "data_in_bytes"); /* our own: files of the store and its log */
+    json_u64(writer, stats.disk_bytes);
+    json_end(writer, '}');
+}
+
+static const struct {
+    const char *name;
+    void (*write)(struct request *request, struct json_writer *writer);
+} metrics[] = {
+    {"indices", write_indices},
+    {"process", write_process},
+    {"fs", write_fs},
+    {"breaker", breakers_write},
+};
+
+#define METRICS (sizeof metrics / sizeof *metrics)
+
+static int check_metrics(struct request *request)
+{
+    struct slice rest = request_part(request, PART_METRIC);
+    while (rest.len > 0) {
+        size_t len = slice_find_byte(rest, ','), i;
+        struct slice name = slice_make(rest.data, len);
+        for (i = 0; i < METRICS && !slice_is(name, metrics[i].name); i++)
+            ;
+        if (i == METRICS && !slice_is(name, "_all"))
+            return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                                  "request [%.*s] contains the metric [%.*s], of which this server has none; there are "
+                                  "[indices, process, fs, breaker]",
+                                  SLICE_ARG(request->exchange->path), SLICE_ARG(name));
+        rest = slice_from_offset(rest, len + 1);
+    }
+    return 0;
+}
+
+int handle_nodes_stats(struct request *request)
+{
+    struct json_writer writer;
+    struct slice wanted = request_part(request, PART_METRIC);
+    int64_t ignored = 0;
+    int r = request_time(request, "timeout", &ignored);
+    if (r != 0 || (r = request_accept(request)) != 0 || (r = check_metrics(request)) != 0)
+        return r;
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    json_key(&writer, "_nodes");
+    json_raw(&writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
+    json_key(&writer, "cluster_name");
+    json_string(&writer, request->api->options.cluster_name);
+    json_key(&writer, "nodes");
+    json_begin(&writer, '{');
+    json_key(&writer, API_NODE_ID);
+    json_begin(&writer, '{');
+    json_key(&writer, "timestamp");
+    json_u64(&writer, journal_stable(request->api->journal) / TL_MS);
+    json_key(&writer, "name");
+    json_string(&writer, request->api->options.node_name);
+    for (size_t i = 0; i < METRICS; i++)
+        if (names_match(wanted, slice_from(metrics[i].name)))
+            metrics[i].write(request, &writer);
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
