@@ -1,225 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simple aggregations. Buckets are kept in order of their first document and sorted when they are
- * written. */
-#include "query/aggregate.h"
-
-#include "base/map.h"
-#include "mapping/date.h"
-#include "query/matcher.h"
-#include "query/sort.h"
-#include "json/write.h"
-
+/* Aggregations at work: bound to each index of a search, and counting its documents. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
-enum aggregation_kind {
-    AGGREGATION_MIN,
-    AGGREGATION_MAX,
-    AGGREGATION_SUM,
-    AGGREGATION_AVG,
-    AGGREGATION_STATS,
-    AGGREGATION_VALUE_COUNT,
-    AGGREGATION_CARDINALITY,
-    AGGREGATION_TERMS,
-    AGGREGATION_KIND_COUNT
-};
-
-static const char *const kind_names[] = {"min", "max", "sum", "avg", "stats", "value_count", "cardinality", "terms"};
-
-#define BUCKET_ORDERS_MAX 4
-
-enum bucket_order { BY_COUNT_DESCENDING, BY_COUNT_ASCENDING, BY_KEY_ASCENDING, BY_KEY_DESCENDING };
-
-struct aggregation {
-    struct aggregation *next;
-    struct slice name;
-    enum aggregation_kind kind;
-    struct slice field;
-    unsigned size;
-    unsigned min_doc_count;
-    unsigned shard_min_doc_count; /* there is one shard, so it counts as the other */
-    bool show_error;              /* of each bucket, which is 0 */
-    enum bucket_order orders[BUCKET_ORDERS_MAX];
-    size_t order_count;
-    struct slice meta;         /* JSON that comes back with the result; empty: none */
-    struct aggregation *below; /* of terms */
-};
-
-/* --- Parsing ------------------------------------------------------------------------------------------------------ */
-
-static int take_one_order(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
-{
-    yyjson_val *by_key = json_get_lit(value, "_key");
-    if (by_key == NULL)
-        by_key = json_get_lit(value, "_term");
-    yyjson_val *by_count = json_get_lit(value, "_count");
-    if ((by_key == NULL && by_count == NULL) || aggregation->order_count == BUCKET_ORDERS_MAX)
-        return query__refuse(parser, value, false, PROBLEM_PARSING,
-                             "[terms] order is supported by [_key] and [_count] only");
-    enum bucket_order order;
-    if (by_key != NULL)
-        order = slice_is(json_slice(by_key), "desc") ? BY_KEY_DESCENDING : BY_KEY_ASCENDING;
-    else
-        order = slice_is(json_slice(by_count), "asc") ? BY_COUNT_ASCENDING : BY_COUNT_DESCENDING;
-    aggregation->orders[aggregation->order_count++] = order;
-    return 0;
-}
-
-static int take_order(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
-{
-    size_t i, count;
-    yyjson_val *item;
-    if (!yyjson_is_arr(value))
-        return take_one_order(parser, value, aggregation);
-    yyjson_arr_foreach (value, i, count, item) {
-        int r = take_one_order(parser, item, aggregation);
-        if (r != 0)
-            return r;
-    }
-    return 0;
-}
-
-static int take_option(struct query_parser *parser, struct slice option, yyjson_val *value,
-                       struct aggregation *aggregation)
-{
-    if (slice_is(option, "field")) {
-        aggregation->field = query__scalar_text(parser->arena, value);
-        return 0;
-    }
-    if (aggregation->kind == AGGREGATION_TERMS && slice_is(option, "size"))
-        return query__take_u32(parser, value, &aggregation->size);
-    if (aggregation->kind == AGGREGATION_TERMS && slice_is(option, "min_doc_count"))
-        return query__take_u32(parser, value, &aggregation->min_doc_count);
-    if (aggregation->kind == AGGREGATION_TERMS && slice_is(option, "order"))
-        return take_order(parser, value, aggregation);
-    if (aggregation->kind == AGGREGATION_TERMS && slice_is(option, "shard_min_doc_count"))
-        return query__take_u32(parser, value, &aggregation->shard_min_doc_count);
-    if (aggregation->kind == AGGREGATION_TERMS && slice_is(option, "show_term_doc_count_error")) {
-        aggregation->show_error = yyjson_is_true(value);
-        return 0;
-    }
-    if (slice_is(option, "shard_size") || slice_is(option, "precision_threshold"))
-        return 0;
-    return query__refuse(parser, value, false, PROBLEM_PARSING, "[%s] aggregation does not support [%.*s] here",
-                         kind_names[aggregation->kind], SLICE_ARG(option));
-}
-
-/* A kind that Elasticsearch has is told apart from a slip. */
-static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjson_val *value)
-{
-    static const char *const absent[] = {
-        "adjacency_matrix", "auto_date_histogram", "avg_bucket", "bucket_script", "bucket_selector", "bucket_sort",
-        "children", "composite", "cumulative_sum", "date_histogram", "date_range", "derivative", "diversified_sampler",
-        "extended_stats", "extended_stats_bucket", "filter", "filters", "geo_bounds", "geo_centroid", "geo_distance",
-        "geohash_grid", "geotile_grid", "global", "histogram", "ip_range", "matrix_stats", "max_bucket",
-        "median_absolute_deviation", "min_bucket", "missing", "moving_avg", "moving_fn", "nested", "parent",
-        "percentile_ranks", "percentiles", "percentiles_bucket", "range", "rare_terms", "reverse_nested", "sampler",
-        "scripted_metric", "serial_diff", "significant_terms", "significant_text", "stats_bucket", "sum_bucket",
-        "top_hits", "variable_width_histogram", "weighted_avg"};
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        if (slice_is(name, absent[i]))
-            return query__refuse(parser, value, false, PROBLEM_PARSING,
-                                 "aggregation type [%.*s] is not supported by this server", SLICE_ARG(name));
-    int r = query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]", SLICE_ARG(name));
-    size_t line, column;
-    query_position(parser->doc, value, false, &line, &column);
-    parser->problem->caused_by = arena_zalloc(parser->arena, sizeof *parser->problem->caused_by);
-    problem_set(parser->problem->caused_by, parser->arena, PROBLEM_PARSING, "[%zu:%zu] unknown field [%.*s]", line, column,
-                SLICE_ARG(name));
-    parser->problem->caused_by->name = SLICE_LIT("named_object_not_found_exception");
-    return r;
-}
-
-static int take_kind(struct query_parser *parser, struct slice name, yyjson_val *value, struct aggregation *aggregation)
-{
-    size_t kind = 0;
-    while (kind < sizeof kind_names / sizeof *kind_names && !slice_is(name, kind_names[kind]))
-        kind++;
-    if (kind == sizeof kind_names / sizeof *kind_names)
-        return refuse_kind_name(parser, name, value);
-    aggregation->kind = (enum aggregation_kind)kind;
-    size_t index, count;
-    yyjson_val *key, *member;
-    yyjson_obj_foreach (value, index, count, key, member) {
-        int r = take_option(parser, json_slice(key), member, aggregation);
-        if (r != 0)
-            return r;
-    }
-    if (aggregation->field.data == NULL)
-        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
-                             "Required one of fields [field, script], but none were specified. ");
-    return 0;
-}
-
-static struct slice keep_json(struct query_parser *parser, yyjson_val *value)
-{
-    struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    json_write(&buf, value, parser->dialect);
-    struct slice kept = arena_copy(parser->arena, buf_view(&buf));
-    buf_deinit(&buf);
-    return kept;
-}
-
-static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation *aggregation)
-{
-    bool kind = false;
-    size_t index, count;
-    yyjson_val *key, *member;
-    yyjson_obj_foreach (value, index, count, key, member) {
-        int r;
-        if (slice_is(json_slice(key), "aggs") || slice_is(json_slice(key), "aggregations")) {
-            r = aggregation_parse(parser, member, depth + 1, &aggregation->below);
-        } else if (slice_is(json_slice(key), "meta")) {
-            r = 0;
-            aggregation->meta = keep_json(parser, member);
-        } else if (kind) {
-            r = query__refuse(parser, member, false, PROBLEM_PARSING,
-                              "Found two aggregation type definitions in [%.*s]", SLICE_ARG(aggregation->name));
-        } else {
-            kind = true;
-            r = take_kind(parser, json_slice(key), member, aggregation);
-        }
-        if (r != 0)
-            return r;
-    }
-    if (!kind)
-        return query__refuse(parser, value, true, PROBLEM_PARSING, "Missing definition for aggregation [%.*s]",
-                             SLICE_ARG(aggregation->name));
-    if (aggregation->below != NULL && aggregation->kind != AGGREGATION_TERMS)
-        return query__refuse(parser, value, true, PROBLEM_PARSING,
-                             "Aggregator [%.*s] of type [%s] cannot accept sub-aggregations",
-                             SLICE_ARG(aggregation->name), kind_names[aggregation->kind]);
-    return 0;
-}
-
-int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation **ret_list)
-{
-    struct aggregation **end = ret_list;
-    if (depth >= AGGREGATION_DEPTH_MAX || unsafe_yyjson_get_len(value) > AGGREGATIONS_MAX)
-        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
-                             "too many aggregations, or too deeply nested");
-    size_t index, count;
-    yyjson_val *key, *member;
-    yyjson_obj_foreach (value, index, count, key, member) {
-        struct aggregation *aggregation = arena_zalloc(parser->arena, sizeof *aggregation);
-        aggregation->name = json_slice(key);
-        aggregation->size = 10;
-        aggregation->min_doc_count = 1;
-        int r = parse_one(parser, member, depth, aggregation);
-        if (r != 0)
-            return r;
-        *end = aggregation;
-        end = &aggregation->next;
-    }
-    return 0;
-}
+#include "base/budget.h"
+#include "mapping/date.h"
+#include "query/aggregate_internal.h"
+#include "query/sort.h"
 
 /* --- Binding ------------------------------------------------------------------------------------------------------ */
 
-/* Fields that every document has without its mapping saying so. */
-enum own_field { OWN_NONE, OWN_ID, OWN_INDEX, OWN_TYPE, OWN_SEQ_NO };
-
-static enum own_field own_field(struct slice name)
+enum own_field aggregation__own_field(struct slice name)
 {
     static const char *const names[] = {"_id", "_index", "_type", "_seq_no"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -228,38 +20,332 @@ static enum own_field own_field(struct slice name)
     return OWN_NONE;
 }
 
-static int refuse_kind(struct binder *binder, const struct aggregation *aggregation, struct slice type)
+const struct aggregation *aggregation__find(const struct aggregation *list, struct slice name)
 {
-    problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]", SLICE_ARG(aggregation->field),
-                SLICE_ARG(type), kind_names[aggregation->kind]);
+    while (list != NULL && !slice_equal(list->name, name))
+        list = list->next;
+    return list;
+}
+
+static bool is_one_of(const struct aggregation *aggregation, unsigned kinds)
+{
+    return (kind_bit(aggregation->kind) & kinds) != 0;
+}
+
+static int refuse(struct binder *binder, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse(struct binder *binder, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    *binder->problem = (struct problem){.type = type, .reason = arena_vprintf(binder->arena, format, arguments)};
+    va_end(arguments);
     return QUERY_REFUSED;
 }
 
-static int bind_one(struct binder *binder, const struct aggregation *aggregation)
+/* A value is no part of a query: what is wrong with it is told by itself. */
+static int unwrap(struct binder *binder, int r)
 {
-    const struct mapping_field *field = mapping_field(binder->index->mapping, aggregation->field);
-    bool numeric = aggregation->kind < AGGREGATION_VALUE_COUNT;
-    enum own_field own = own_field(aggregation->field);
-    if (own != OWN_NONE)
-        return numeric && own != OWN_SEQ_NO ? refuse_kind(binder, aggregation, aggregation->field) : 0;
-    if (slice_is(aggregation->field, "_routing")) {
-        problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                    "Fielddata is not supported on field [_routing] of type [_routing]");
-        return QUERY_REFUSED;
+    if (r == QUERY_REFUSED && binder->problem->type == PROBLEM_QUERY_SHARD && binder->problem->caused_by != NULL)
+        *binder->problem = *binder->problem->caused_by;
+    return r;
+}
+
+static int refuse_type(struct binder *binder, const struct aggregation *aggregation, struct slice type)
+{
+    return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Field [%.*s] of type [%.*s] is not supported for aggregation [%s]",
+                  SLICE_ARG(aggregation->field), SLICE_ARG(type), aggregation__names[aggregation->kind]);
+}
+
+/* Reads a value as the field reads it; without a field, as a number or a text, whichever the kind wants. */
+static int bind_value(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
+                      yyjson_val *json, struct value *ret_value)
+{
+    struct slice text = query__scalar_text(binder->arena, json);
+    struct matcher *matcher;
+    double number;
+    bool numeric = is_one_of(aggregation, KINDS_NUMERIC | KINDS_HISTOGRAM | KINDS_RANGE);
+    if (field != NULL) {
+        int r = unwrap(binder, bind__term(binder, field, json, 1, false, &matcher));
+        if (r != 0)
+            return r;
+        if (matcher->kind == MATCHER_TERMS && matcher->terms.count == 1) {
+            *ret_value = matcher->terms.values[0];
+            return 0;
+        }
+        if (matcher->kind == MATCHER_RANGE) {
+            *ret_value = matcher->range.low;
+            return 0;
+        }
+        numeric = field_value_kind(field) != VALUE_BYTES; /* no value of the field, such as 1.5 of a long */
     }
+    if (!numeric) {
+        *ret_value = (struct value){.kind = VALUE_BYTES, .bytes = text};
+        return 0;
+    }
+    if (!slice_to_double(text, &number))
+        return refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+    *ret_value = (struct value){.kind = VALUE_F64, .f64 = number};
+    return 0;
+}
+
+/* The end of a range or bound: a number, or a date in the format that dates are in here. */
+static int bind_limit(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
+                      yyjson_val *json, bool dates, double otherwise, double *ret_limit)
+{
+    const struct date_format *format = aggregation->format;
+    struct slice text = json == NULL ? SLICE_LIT("") : query__scalar_text(binder->arena, json);
+    int64_t millis;
+    *ret_limit = otherwise;
+    if (json == NULL)
+        return 0;
+    if (!dates || yyjson_is_num(json)) {
+        if (!slice_to_double(text, ret_limit))
+            return refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
+        return 0;
+    }
+    if (format == NULL)
+        format = field != NULL && field->format != NULL ? field->format : date_format_default();
+    if (date_parse_math(format, text, binder->context->now_ms, false, aggregation->rounding.zone_minutes, &millis) != 0)
+        return unwrap(binder, bind__refuse_date(binder, text, date_format_text(format)));
+    *ret_limit = (double)millis;
+    return 0;
+}
+
+static int bind_bounds(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
+                       struct bounds *bounds)
+{
+    bool dates = aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
+    int r = bind_limit(binder, aggregation, field, bounds->low_json, dates, -INFINITY, &bounds->low);
+    return r == 0 ? bind_limit(binder, aggregation, field, bounds->high_json, dates, INFINITY, &bounds->high) : r;
+}
+
+static int by_ends(const void *left, const void *right)
+{
+    const struct range *a = left, *b = right;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+/* Ranges and bounds become numbers once, as the first index has the field that has it. */
+static int bind_limits(struct binder *binder, struct aggregation *aggregation, const struct mapping_field *field)
+{
+    bool dates = aggregation->kind == AGGREGATION_DATE_RANGE;
+    int r = bind_bounds(binder, aggregation, field, &aggregation->extended);
+    if (r == 0)
+        r = bind_bounds(binder, aggregation, field, &aggregation->hard);
+    for (size_t i = 0; i < aggregation->range_count && r == 0; i++) {
+        struct range *range = &aggregation->ranges[i];
+        r = bind_limit(binder, aggregation, field, range->from_json, dates, -INFINITY, &range->from);
+        if (r == 0)
+            r = bind_limit(binder, aggregation, field, range->to_json, dates, INFINITY, &range->to);
+    }
+    if (r == 0 && aggregation->range_count > 0)
+        qsort(aggregation->ranges, aggregation->range_count, sizeof *aggregation->ranges, by_ends);
+    aggregation->limits_bound = field != NULL;
+    return r;
+}
+
+static int bind_interval(struct binder *binder, const struct aggregation *aggregation)
+{
+    if (is_one_of(aggregation, KINDS_RANGE) && aggregation->range_count == 0)
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "No [ranges] specified for the [%.*s] aggregation",
+                      SLICE_ARG(aggregation->name));
+    if (aggregation->kind == AGGREGATION_HISTOGRAM && !aggregation->interval_given)
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "interval must be positive, got: 0.0");
+    if (aggregation->kind != AGGREGATION_DATE_HISTOGRAM)
+        return 0;
+    if (!aggregation->interval_given)
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid interval specified, must be non-null and non-empty");
+    if (aggregation->rounding.unit == ROUND_FIXED && aggregation->rounding.millis <= 0)
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Zero or negative time interval not supported");
+    return 0;
+}
+
+static int bind_choice(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
+                       const struct term_choice *choice, const struct pattern **ret_pattern, struct value **ret_values,
+                       size_t *ret_count)
+{
+    bool text = field == NULL || field_value_kind(field) == VALUE_BYTES;
+    struct slice reason;
+    size_t i, count;
+    yyjson_val *item;
+    if (choice->regexp.data != NULL) {
+        if (!text)
+            return refuse(binder, PROBLEM_AGGREGATION_EXECUTION,
+                          "Aggregation [%.*s] cannot support regular expression style include/exclude settings as they can "
+                          "only be applied to string fields. Use an array of numeric values for include/exclude clauses used "
+                          "to filter numeric fields", SLICE_ARG(aggregation->name));
+        *ret_pattern = pattern_new_regexp(binder->arena, choice->regexp, false, &reason);
+        return *ret_pattern != NULL ? 0 : refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    }
+    if (choice->values == NULL)
+        return 0;
+    *ret_values = arena_zalloc(binder->arena, (yyjson_arr_size(choice->values) + 1) * sizeof **ret_values);
+    yyjson_arr_foreach (choice->values, i, count, item) {
+        int r = bind_value(binder, aggregation, field, item, &(*ret_values)[(*ret_count)++]);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int bind_filters(struct binder *binder, const struct aggregation *aggregation, struct bound_aggregation *bound)
+{
+    bool scores = binder->scores;
+    int r = 0;
+    bound->filters = arena_zalloc(binder->arena, (aggregation->filter_count + 1) * sizeof(struct matcher *));
+    binder->scores = false;
+    for (size_t i = 0; i < aggregation->filter_count && r == 0; i++)
+        r = unwrap(binder, query_bind(binder, aggregation->filters[i].query, &bound->filters[i]));
+    binder->scores = scores;
+    return r;
+}
+
+static int check_field(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field)
+{
+    bool numeric = is_one_of(aggregation, KINDS_NUMERIC | KINDS_HISTOGRAM | KINDS_RANGE);
+    enum own_field own = aggregation__own_field(aggregation->field);
+    if (own != OWN_NONE)
+        return numeric && own != OWN_SEQ_NO ? refuse_type(binder, aggregation, aggregation->field) : 0;
+    if (slice_is(aggregation->field, "_routing"))
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Fielddata is not supported on field [_routing] of type [_routing]");
     if (field == NULL)
         return 0;
     int r = sort__check_doc_values(binder, field);
-    if (r != 0)
-        return r;
-    return numeric && field_value_kind(field) == VALUE_BYTES ? refuse_kind(binder, aggregation, field->type_name) : 0;
+    return r == 0 && numeric && field_value_kind(field) == VALUE_BYTES
+               ? refuse_type(binder, aggregation, field->type_name) : r;
 }
 
-int aggregation_bind(struct binder *binder, const struct aggregation *list)
+static int bind_field(struct binder *binder, struct aggregation *aggregation, struct bound_aggregation *bound)
+{
+    const struct mapping_field *field = mapping_field(binder->index->mapping, aggregation->field);
+    int r = check_field(binder, aggregation, field);
+    if (aggregation__own_field(aggregation->field) != OWN_NONE)
+        field = NULL;
+    bound->field = field != NULL && field_value_kind(field) != VALUE_NONE ? field : NULL;
+    if (r == 0)
+        r = bind_interval(binder, aggregation);
+    if (r == 0 && !aggregation->limits_bound)
+        r = bind_limits(binder, aggregation, bound->field);
+    if (r == 0 && aggregation->missing != NULL) {
+        r = bind_value(binder, aggregation, bound->field, aggregation->missing, &bound->missing);
+        bound->has_missing = true;
+    }
+    if (r == 0 && aggregation->include.given)
+        r = bind_choice(binder, aggregation, bound->field, &aggregation->include, &bound->include, &bound->included,
+                        &bound->included_count);
+    if (r == 0 && aggregation->exclude.given)
+        r = bind_choice(binder, aggregation, bound->field, &aggregation->exclude, &bound->exclude, &bound->excluded,
+                        &bound->excluded_count);
+    return r;
+}
+
+/* --- Orders ------------------------------------------------------------------------------------------------------- */
+
+static int refuse_path(struct binder *binder, const struct bucket_order *order, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_path(struct binder *binder, const struct bucket_order *order, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct problem *cause = arena_zalloc(binder->arena, sizeof *cause);
+    cause->type = PROBLEM_ILLEGAL_ARGUMENT;
+    cause->reason = arena_vprintf(binder->arena, format, arguments);
+    va_end(arguments);
+    int r = refuse(binder, PROBLEM_AGGREGATION_EXECUTION, "Invalid aggregation order path [%.*s]. %.*s",
+                   SLICE_ARG(order->path), SLICE_ARG(cause->reason));
+    binder->problem->caused_by = cause;
+    return r;
+}
+
+#define PATH_RULE                                                                                                    \
+    "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more single-bucket "            \
+    "aggregations within the path and a final single-bucket or a metrics aggregation at the path end."
+
+/* What of its result the last aggregation of a path is asked for. */
+static int bind_part(struct binder *binder, const struct aggregation *last, struct slice part, struct bucket_order *order)
+{
+    static const char *const parts[] = {"count", "min", "max", "avg", "sum"};
+    if (is_one_of(last, KINDS_SINGLE)) {
+        order->part = PART_DOCUMENTS;
+        if (part.data == NULL || slice_is(part, "doc_count"))
+            return 0;
+        return refuse_path(binder, order, "Ordering on a single-bucket aggregation can only be done on its doc_count. Either drop "
+                           "the key (a la \"%.*s\") or change it to \"doc_count\" (a la \"%.*s.doc_count\") or \"key\".",
+                           SLICE_ARG(last->name), SLICE_ARG(last->name));
+    }
+    if (!is_one_of(last, KINDS_METRIC))
+        return refuse_path(binder, order, PATH_RULE);
+    if (last->kind != AGGREGATION_STATS) {
+        order->part = PART_VALUE;
+        if (part.data == NULL || slice_is(part, "value"))
+            return 0;
+        return refuse_path(binder, order, "Ordering on a single-value metrics aggregation can only be done on its value. Either drop "
+                           "the key (a la \"%.*s\") or change it to \"value\" (a la \"%.*s.value\")",
+                           SLICE_ARG(last->name), SLICE_ARG(last->name));
+    }
+    if (part.data == NULL)
+        return refuse_path(binder, order, "When ordering on a multi-value metrics aggregation a metric name must be specified.");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        order->part = (enum result_part)(PART_COUNT + i);
+        if (slice_is(part, parts[i]))
+            return 0;
+    }
+    return refuse_path(binder, order, "Unknown metric name [%.*s] on multi-value metrics aggregation [%.*s]", SLICE_ARG(part),
+                       SLICE_ARG(last->name));
+}
+
+/* Takes the next step of a path, and the part behind its last one (data NULL: none). Returns: the step's name. */
+static struct slice next_step(struct slice *path, struct slice *ret_part)
+{
+    size_t end = slice_find_byte(*path, '>');
+    struct slice step = slice_make(path->data, end < path->len ? end : path->len);
+    *ret_part = (struct slice){NULL, 0};
+    *path = end < path->len ? slice_from_offset(*path, end + 1) : SLICE_LIT("");
+    size_t dot = slice_find_byte(step, '.');
+    if (dot < step.len) {
+        *ret_part = slice_from_offset(step, dot + 1);
+        step.len = dot;
+    }
+    return step;
+}
+
+static int bind_order(struct binder *binder, const struct aggregation *aggregation, struct bucket_order *order)
+{
+    const struct aggregation *list = aggregation->below;
+    struct slice path = order->path, part;
+    for (;;) {
+        struct slice step = next_step(&path, &part);
+        const struct aggregation *found = aggregation__find(list, step);
+        if (found == NULL)
+            return refuse_path(binder, order, "The provided aggregation [%.*s] either does not exist, or is a pipeline aggregation "
+                               "and cannot be used to sort the buckets.", SLICE_ARG(step));
+        if (path.len == 0)
+            return bind_part(binder, found, part, order);
+        if (!is_one_of(found, KINDS_SINGLE))
+            return refuse_path(binder, order, PATH_RULE " [%.*s] is not single-bucket.", SLICE_ARG(step));
+        list = found->below;
+    }
+}
+
+static int bind_one(struct binder *binder, struct aggregation *aggregation)
+{
+    size_t position = (size_t)(binder->index - binder->context->indices);
+    if (aggregation->bound == NULL)
+        aggregation->bound = arena_zalloc(binder->arena, (binder->context->index_count + 1) * sizeof *aggregation->bound);
+    struct bound_aggregation *bound = &aggregation->bound[position];
+    int r = is_one_of(aggregation, KINDS_FILTER) ? bind_filters(binder, aggregation, bound)
+                                                 : bind_field(binder, aggregation, bound);
+    for (size_t i = 0; i < aggregation->order_count && r == 0; i++)
+        if (aggregation->orders[i].by == BY_RESULT)
+            r = bind_order(binder, aggregation, &aggregation->orders[i]);
+    return r;
+}
+
+int aggregation_bind(struct binder *binder, struct aggregation *list)
 {
     int r = 0;
-    for (const struct aggregation *a = list; a != NULL && r == 0; a = a->next) {
+    for (struct aggregation *a = list; a != NULL && r == 0; a = a->next) {
         r = bind_one(binder, a);
         if (r == 0)
             r = aggregation_bind(binder, a->below);
@@ -267,40 +353,25 @@ int aggregation_bind(struct binder *binder, const struct aggregation *list)
     return r;
 }
 
-/* --- Counting ----------------------------------------------------------------------------------------------------- */
+/* --- Counters ----------------------------------------------------------------------------------------------------- */
 
-struct bucket {
-    struct value key;
-    const struct mapping_field *field; /* NULL: one of every document */
-    uint64_t documents;
-    struct aggregator *below;
-};
-
-struct metric {
-    uint64_t values;
-    double sum, low, high;
-    struct map buckets;   /* by encoded key: struct bucket *; of CARDINALITY and TERMS */
-};
-
-struct aggregator {
-    const struct search_context *context;
-    const struct aggregation *list;
-    size_t count;
-    struct metric *metrics; /* one for each of the list */
-};
-
-struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list)
+static struct aggregator *new_below(const struct search_context *context, const struct aggregation *list, struct taken *taken)
 {
     struct aggregator *aggregator = mem_zalloc(sizeof *aggregator);
     aggregator->context = context;
     aggregator->list = list;
+    aggregator->taken = taken != NULL ? taken : &aggregator->own;
     for (const struct aggregation *a = list; a != NULL; a = a->next)
         aggregator->count++;
     aggregator->metrics = mem_zalloc((aggregator->count + 1) * sizeof *aggregator->metrics);
     for (size_t i = 0; i < aggregator->count; i++)
-        aggregator->metrics[i] =
-            (struct metric){.low = INFINITY, .high = -INFINITY, .buckets = MAP_INIT};
+        aggregator->metrics[i] = (struct metric){.low = INFINITY, .high = -INFINITY, .buckets = MAP_INIT};
     return aggregator;
+}
+
+struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list)
+{
+    return new_below(context, list, NULL);
 }
 
 static void bucket_free(struct bucket *bucket)
@@ -326,7 +397,7 @@ void aggregator_free(struct aggregator *aggregator)
     mem_free(aggregator);
 }
 
-static double number_of(const struct mapping_field *field, const struct value *value)
+double aggregator__number(const struct mapping_field *field, const struct value *value)
 {
     if (value->kind == VALUE_F64)
         return value->f64;
@@ -336,336 +407,276 @@ static double number_of(const struct mapping_field *field, const struct value *v
     return scaled ? (double)value->i64 * (1.0 / field->scaling_factor) : (double)value->i64; /* as there, to the last bit */
 }
 
-static struct slice value_bytes(const struct value *value)
+struct slice aggregator__key(const struct value *value)
 {
     return value->kind == VALUE_BYTES ? value->bytes : (struct slice){(const char *)&value->i64, sizeof value->i64};
 }
 
-static int too_many(struct arena *arena, struct problem *ret_problem)
+/* --- Keys of a document ------------------------------------------------------------------------------------------- */
+
+/* The one value that every document has in such a field. */
+static size_t own_value(struct subject *subject, enum own_field own, struct value **ret_values)
+{
+    const struct mapping_type *type = mapping_type_by_number(subject->index->mapping, subject->type);
+    struct value *value = arena_zalloc(&subject->arena, sizeof *value);
+    value->kind = VALUE_BYTES;
+    if (own == OWN_ID)
+        value->bytes = subject->id;
+    else if (own == OWN_INDEX)
+        value->bytes = subject->index->name;
+    else if (own == OWN_TYPE)
+        value->bytes = type != NULL ? type->name : SLICE_LIT("_doc");
+    else
+        *value = (struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no};
+    *ret_values = value;
+    return 1;
+}
+
+static size_t values_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct subject *subject,
+                        struct value **ret_values)
+{
+    enum own_field own = aggregation__own_field(aggregation->field);
+    size_t count = 0;
+    if (own != OWN_NONE)
+        return own_value(subject, own, ret_values);
+    if (bound->field != NULL)
+        count = subject_field(subject, bound->field, ret_values);
+    if (count > 0 || !bound->has_missing)
+        return count;
+    *ret_values = arena_alloc(&subject->arena, sizeof **ret_values);
+    (*ret_values)[0] = bound->missing;
+    return 1;
+}
+
+static bool has_value(const struct value *values, size_t count, const struct value *value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (values[i].kind == value->kind && value_compare(&values[i], value) == 0)
+            return true;
+    return false;
+}
+
+static bool is_chosen(const struct aggregation *aggregation, const struct bound_aggregation *bound,
+                      const struct value *value, struct account *account)
+{
+    if (aggregation->include.given && bound->include != NULL && !pattern_regexp(bound->include, value->bytes, account))
+        return false;
+    if (aggregation->include.given && bound->include == NULL &&
+        !has_value(bound->included, bound->included_count, value))
+        return false;
+    if (aggregation->exclude.given && bound->exclude != NULL)
+        return !pattern_regexp(bound->exclude, value->bytes, account);
+    return !has_value(bound->excluded, bound->excluded_count, value);
+}
+
+struct value aggregation__interval(const struct aggregation *aggregation, double number)
+{
+    if (aggregation->kind == AGGREGATION_DATE_HISTOGRAM)
+        return (struct value){.kind = VALUE_I64, .i64 = rounding_floor(&aggregation->rounding, aggregation__millis(number))};
+    return (struct value){.kind = VALUE_F64, .f64 = floor((number - aggregation->offset) / aggregation->interval) + 0.0};
+}
+
+/* Hard bounds are of intervals by where they begin, without the offset; those of dates end before the upper one. */
+static bool round_value(const struct aggregation *aggregation, double number, struct value *ret_key)
+{
+    bool dates = aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
+    const struct bounds *hard = &aggregation->hard;
+    *ret_key = aggregation__interval(aggregation, number);
+    double begin = dates ? (double)ret_key->i64 : ret_key->f64 * aggregation->interval;
+    return begin >= hard->low && (dates && hard->high_json != NULL ? begin < hard->high : begin <= hard->high);
+}
+
+static bool in_range(const struct range *range, const struct mapping_field *field, const struct value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        double number = aggregator__number(field, &values[i]);
+        if (number >= range->from && number < range->to)
+            return true;
+    }
+    return false;
+}
+
+static void add_place(struct value *keys, size_t *count, size_t place)
+{
+    keys[(*count)++] = (struct value){.kind = VALUE_I64, .i64 = (int64_t)place};
+}
+
+static size_t filter_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
+                          struct subject *subject, struct value **ret_keys)
+{
+    struct value *keys = arena_alloc(&subject->arena, (aggregation->filter_count + 1) * sizeof *keys);
+    size_t count = 0;
+    float ignored;
+    for (size_t i = 0; i < aggregation->filter_count; i++)
+        if (matcher_match(bound->filters[i], subject, &ignored))
+            add_place(keys, &count, i);
+    if (count == 0 && aggregation->other)
+        add_place(keys, &count, aggregation->filter_count);
+    *ret_keys = keys;
+    return count;
+}
+
+static size_t range_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
+                         struct subject *subject, struct value *values, size_t value_count, struct value **ret_keys)
+{
+    struct value *keys = arena_alloc(&subject->arena, (aggregation->range_count + 1) * sizeof *keys);
+    size_t count = 0;
+    for (size_t i = 0; i < aggregation->range_count && account_take(subject->account, value_count); i++)
+        if (in_range(&aggregation->ranges[i], bound->field, values, value_count))
+            add_place(keys, &count, i);
+    *ret_keys = keys;
+    return count;
+}
+
+/* Turns the values of terms and histograms into keys, in their place. */
+static size_t value_keys(const struct aggregation *aggregation, const struct bound_aggregation *bound,
+                         struct subject *subject, struct value *values, size_t value_count, struct value **ret_keys)
+{
+    bool round = is_one_of(aggregation, KINDS_HISTOGRAM), choose = aggregation->include.given || aggregation->exclude.given;
+    size_t count = 0;
+    *ret_keys = values;
+    if (!round && !choose)
+        return value_count;
+    struct value *keys = arena_alloc(&subject->arena, (value_count + 1) * sizeof *keys);
+    for (size_t i = 0; i < value_count && account_take(subject->account, 20); i++) {
+        keys[count] = values[i];
+        if (round)
+            count += round_value(aggregation, aggregator__number(bound->field, &values[i]), &keys[count]);
+        else
+            count += is_chosen(aggregation, bound, &values[i], subject->account);
+    }
+    *ret_keys = keys;
+    return count;
+}
+
+static size_t keys_of(const struct aggregation *aggregation, const struct bound_aggregation *bound, struct subject *subject,
+                      struct value **ret_keys)
+{
+    struct value *values = NULL;
+    if (is_one_of(aggregation, KINDS_FILTER))
+        return filter_keys(aggregation, bound, subject, ret_keys);
+    size_t count = values_of(aggregation, bound, subject, &values);
+    if (aggregation->kind == AGGREGATION_MISSING) {
+        *ret_keys = arena_zalloc(&subject->arena, sizeof **ret_keys);
+        (*ret_keys)->kind = VALUE_I64;
+        return count == 0;
+    }
+    if (is_one_of(aggregation, KINDS_RANGE))
+        return range_keys(aggregation, bound, subject, values, count, ret_keys);
+    return value_keys(aggregation, bound, subject, values, count, ret_keys);
+}
+
+/* --- Counting ----------------------------------------------------------------------------------------------------- */
+
+int aggregation__too_many(struct arena *arena, struct problem *ret_problem)
 {
     problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED,
                 "Trying to create too many buckets. Must be less than or equal to: [%d].", AGGREGATION_BUCKETS_MAX);
     return QUERY_REFUSED;
 }
 
+/* Asks the budget for what a bucket takes, a chunk at a time; a search that is refused ends at its next document. */
+static void charge(const struct aggregator *aggregator, size_t bytes)
+{
+    struct taken *taken = aggregator->taken;
+    taken->bytes += bytes;
+    if (taken->bytes < BUDGET_CHUNK || aggregator->context->memory == NULL)
+        return;
+    (void)budget_guard_take(aggregator->context->memory, taken->bytes);
+    taken->bytes = 0;
+}
+
+static struct bucket *new_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation,
+                                 const struct mapping_field *field, const struct value *key)
+{
+    struct bucket *bucket = mem_zalloc(sizeof *bucket);
+    bucket->key = *key;
+    bucket->field = field;
+    if (key->kind == VALUE_BYTES)
+        bucket->key.bytes = (struct slice){mem_dup(key->bytes.data, key->bytes.len), key->bytes.len};
+    if (aggregation->below != NULL)
+        bucket->below = new_below(aggregator->context, aggregation->below, aggregator->taken);
+    size_t below = bucket->below == NULL ? 0 : sizeof *bucket->below + bucket->below->count * sizeof(struct metric);
+    charge(aggregator, sizeof *bucket + below + aggregator__key(key).len);
+    return bucket;
+}
+
 static int add_to_bucket(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
                          const struct mapping_field *field, const struct value *value, struct subject *subject,
                          struct arena *arena, struct problem *ret_problem)
 {
-    struct bucket *bucket = map_get(&metric->buckets, value_bytes(value));
+    struct bucket *bucket = map_get(&metric->buckets, aggregator__key(value));
     if (bucket == NULL) {
-        if (metric->buckets.count >= AGGREGATION_BUCKETS_MAX)
-            return too_many(arena, ret_problem);
-        bucket = mem_zalloc(sizeof *bucket);
-        bucket->key = *value;
-        bucket->field = field;
-        if (value->kind == VALUE_BYTES)
-            bucket->key.bytes = (struct slice){mem_dup(value->bytes.data, value->bytes.len), value->bytes.len};
-        bucket->below = aggregation->below != NULL ? aggregator_new(aggregator->context, aggregation->below) : NULL;
-        map_put(&metric->buckets, value_bytes(value), bucket);
+        bool counts = aggregation->kind != AGGREGATION_CARDINALITY;
+        if ((counts ? aggregator->taken->buckets : metric->buckets.count) >= AGGREGATION_BUCKETS_MAX)
+            return aggregation__too_many(arena, ret_problem);
+        aggregator->taken->buckets += counts;
+        bucket = new_bucket(aggregator, aggregation, field, value);
+        map_put(&metric->buckets, aggregator__key(&bucket->key), bucket);
     }
     bucket->documents++;
     return bucket->below != NULL ? aggregator_add(bucket->below, subject, arena, ret_problem) : 0;
 }
 
-/* Which values of a document came before, so that each counts once: compared while they are few, then by hashing. */
+/* Which keys of a document came before, so that each counts once: compared while they are few, then by hashing. */
 #define SEEN_FEW 16
 
 static bool seen_before(struct map *seen, const struct value *values, size_t count, size_t at)
 {
     if (count > SEEN_FEW) {
-        bool before = map_get(seen, value_bytes(&values[at])) != NULL;
+        bool before = map_get(seen, aggregator__key(&values[at])) != NULL;
         if (!before)
-            map_put(seen, value_bytes(&values[at]), seen);
+            map_put(seen, aggregator__key(&values[at]), seen);
         return before;
     }
-    for (size_t i = 0; i < at; i++) {
-        if (value_compare(&values[i], &values[at]) == 0)
-            return true;
-    }
-    return false;
+    return has_value(values, at, &values[at]);
 }
 
-/* The one value that every document has in such a field. */
-static size_t own_value(struct subject *subject, enum own_field own, struct value *ret_value)
+static int add_keys(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
+                    const struct bound_aggregation *bound, struct subject *subject, struct arena *arena,
+                    struct problem *ret_problem)
 {
-    const struct mapping_type *type = mapping_type_by_number(subject->index->mapping, subject->type);
-    *ret_value = (struct value){.kind = VALUE_BYTES};
-    if (own == OWN_ID)
-        ret_value->bytes = subject->id;
-    else if (own == OWN_INDEX)
-        ret_value->bytes = subject->index->name;
-    else if (own == OWN_TYPE)
-        ret_value->bytes = type != NULL ? type->name : SLICE_LIT("_doc");
-    else
-        *ret_value = (struct value){.kind = VALUE_I64, .i64 = subject->doc->seq_no};
-    return 1;
-}
-
-/* Texts and addresses of a document are a set to Elasticsearch, numbers are not. */
-static int add_values(const struct aggregator *aggregator, const struct aggregation *aggregation, struct metric *metric,
-                      const struct mapping_field *field, struct subject *subject, struct arena *arena,
-                      struct problem *ret_problem)
-{
-    struct value own, *values = &own;
-    size_t count = field == NULL ? own_value(subject, own_field(aggregation->field), &own)
-                                 : subject_field(subject, field, &values);
-    bool buckets = aggregation->kind == AGGREGATION_TERMS || aggregation->kind == AGGREGATION_CARDINALITY;
+    struct value *keys = NULL;
+    size_t count = keys_of(aggregation, bound, subject, &keys);
     struct map seen = MAP_INIT;
     int r = 0;
     for (size_t i = 0; i < count && r == 0 && account_take(subject->account, 20); i++) {
-        bool once = buckets || values[i].kind == VALUE_BYTES;
-        if (once && seen_before(&seen, values, count, i))
-            continue;
-        double number = number_of(field, &values[i]);
-        metric->values++;
-        metric->sum += number;
-        metric->low = number < metric->low ? number : metric->low;
-        metric->high = number > metric->high ? number : metric->high;
-        if (buckets)
-            r = add_to_bucket(aggregator, aggregation, metric, field, &values[i], subject, arena, ret_problem);
+        if (!seen_before(&seen, keys, count, i))
+            r = add_to_bucket(aggregator, aggregation, metric, bound->field, &keys[i], subject, arena, ret_problem);
     }
     map_deinit(&seen);
     return r;
 }
 
+/* Texts and addresses of a document are a set to Elasticsearch, numbers are not. */
+static void add_numbers(const struct aggregation *aggregation, struct metric *metric, const struct bound_aggregation *bound,
+                        struct subject *subject)
+{
+    struct value *values = NULL;
+    size_t count = values_of(aggregation, bound, subject, &values);
+    struct map seen = MAP_INIT;
+    for (size_t i = 0; i < count && account_take(subject->account, 20); i++) {
+        if (values[i].kind == VALUE_BYTES && seen_before(&seen, values, count, i))
+            continue;
+        double number = aggregator__number(bound->field, &values[i]);
+        metric->values++;
+        metric->sum += number;
+        metric->low = number < metric->low ? number : metric->low;
+        metric->high = number > metric->high ? number : metric->high;
+    }
+    map_deinit(&seen);
+}
+
 int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
                    struct problem *ret_problem)
 {
-    size_t i = 0;
-    for (const struct aggregation *a = aggregator->list; a != NULL; a = a->next, i++) {
-        const struct mapping_field *field = mapping_field(subject->index->mapping, a->field);
-        bool own = own_field(a->field) != OWN_NONE;
-        if (!own && (field == NULL || field_value_kind(field) == VALUE_NONE))
-            continue;
-        int r = add_values(aggregator, a, &aggregator->metrics[i], own ? NULL : field, subject, arena, ret_problem);
-        if (r != 0)
-            return r;
+    size_t i = 0, position = (size_t)(subject->index - aggregator->context->indices);
+    int r = 0;
+    for (const struct aggregation *a = aggregator->list; a != NULL && r == 0; a = a->next, i++) {
+        if (is_one_of(a, KINDS_METRIC) && a->kind != AGGREGATION_CARDINALITY)
+            add_numbers(a, &aggregator->metrics[i], &a->bound[position], subject);
+        else
+            r = add_keys(aggregator, a, &aggregator->metrics[i], &a->bound[position], subject, arena, ret_problem);
     }
-    return 0;
-}
-
-/* --- Writing ------------------------------------------------------------------------------------------------------ */
-
-static int by_key(const struct bucket *a, const struct bucket *b)
-{
-    return a->key.kind == b->key.kind ? value_compare(&a->key, &b->key) : (int)a->key.kind - (int)b->key.kind;
-}
-
-static int by_one_order(const struct bucket *a, const struct bucket *b, enum bucket_order order)
-{
-    if (order == BY_KEY_ASCENDING || order == BY_KEY_DESCENDING)
-        return order == BY_KEY_ASCENDING ? by_key(a, b) : by_key(b, a);
-    if (a->documents == b->documents)
-        return 0;
-    return (a->documents < b->documents) == (order == BY_COUNT_DESCENDING) ? 1 : -1;
-}
-
-/* By count unless told otherwise; what is equal then, by key. */
-static int by_order(const void *left, const void *right, void *context)
-{
-    const struct bucket *a = *(struct bucket *const *)left, *b = *(struct bucket *const *)right;
-    const struct aggregation *aggregation = context;
-    int r = aggregation->order_count == 0 ? by_one_order(a, b, BY_COUNT_DESCENDING) : 0;
-    for (size_t i = 0; i < aggregation->order_count && r == 0; i++)
-        r = by_one_order(a, b, aggregation->orders[i]);
-    return r != 0 ? r : by_key(a, b);
-}
-
-/* The field as the first index has it that has it at all: its type names the result, its format prints it. */
-static const struct mapping_field *field_of(const struct aggregator *aggregator, const struct aggregation *aggregation)
-{
-    const struct mapping_field *field = NULL;
-    for (size_t i = 0; i < aggregator->context->index_count && field == NULL; i++)
-        field = mapping_field(aggregator->context->indices[i].mapping, aggregation->field);
-    return field;
-}
-
-static bool has_own_text(const struct mapping_field *field)
-{
-    return field != NULL && (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN);
-}
-
-/* A number as the field's values are written: a date in its own format. */
-static void write_text(struct json_writer *w, const char *key, const struct mapping_field *field, double number, bool bare)
-{
-    struct buf text = BUF_INIT(256);
-    if (field->type == FIELD_BOOLEAN)
-        buf_printf(&text, "%s", number != 0 ? "true" : "false");
-    else if (field->format != NULL)
-        date_print(&text, field->format, (int64_t)number);
-    else
-        date_print_iso(&text, (int64_t)number);
-    json_key(w, key);
-    if (bare && field->type == FIELD_BOOLEAN)
-        json_raw(w, buf_view(&text));
-    else
-        json_string(w, buf_view(&text));
-    buf_deinit(&text);
-}
-
-static void write_value(struct json_writer *w, double number, const struct mapping_field *field)
-{
-    json_key(w, "value");
-    json_double(w, number);
-    if (has_own_text(field))
-        write_text(w, "value_as_string", field, number, false);
-}
-
-static void write_bucket_key(struct json_writer *w, const struct bucket *bucket)
-{
-    const struct mapping_field *field = bucket->field;
-    json_key(w, "key");
-    if (field != NULL && field->type == FIELD_IP)
-        query__write_ip(w->buf, bucket->key.bytes);
-    else if (bucket->key.kind == VALUE_BYTES)
-        json_string(w, bucket->key.bytes);
-    else if (bucket->key.kind == VALUE_F64)
-        json_double(w, bucket->key.f64);
-    else if (field != NULL && field->type == FIELD_SCALED_FLOAT)
-        json_double(w, number_of(field, &bucket->key));
-    else
-        json_i64(w, bucket->key.i64);
-    w->comma = true;
-    if (has_own_text(field))
-        write_text(w, "key_as_string", field, (double)bucket->key.i64, false);
-}
-
-static void write_list(struct json_writer *w, const struct aggregator *aggregator);
-
-static void write_bucket(struct json_writer *w, const struct aggregation *aggregation, const struct bucket *bucket)
-{
-    json_begin(w, '{');
-    write_bucket_key(w, bucket);
-    json_key(w, "doc_count");
-    json_u64(w, bucket->documents);
-    if (aggregation->show_error) {
-        json_key(w, "doc_count_error_upper_bound");
-        json_i64(w, 0);
-    }
-    if (bucket->below != NULL)
-        write_list(w, bucket->below);
-    json_end(w, '}');
-}
-
-static void write_terms(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric)
-{
-    struct bucket **buckets = mem_alloc((metric->buckets.count + 1) * sizeof(struct bucket *));
-    size_t count = 0;
-    uint64_t others = 0;
-    struct slice key;
-    void *bucket;
-    for (size_t position = 0; map_next(&metric->buckets, &position, &key, &bucket);) {
-        uint64_t documents = ((struct bucket *)bucket)->documents;
-        if (documents >= aggregation->min_doc_count && documents >= aggregation->shard_min_doc_count)
-            buckets[count++] = bucket;
-    }
-    qsort_r(buckets, count, sizeof *buckets, by_order, (void *)(uintptr_t)aggregation);
-    for (size_t i = aggregation->size; i < count; i++)
-        others += buckets[i]->documents;
-    json_key(w, "doc_count_error_upper_bound");
-    json_i64(w, 0);
-    json_key(w, "sum_other_doc_count");
-    json_u64(w, others);
-    json_key(w, "buckets");
-    json_begin(w, '[');
-    for (size_t i = 0; i < count && i < aggregation->size; i++)
-        write_bucket(w, aggregation, buckets[i]);
-    json_end(w, ']');
-    mem_free(buckets);
-}
-
-static void write_extreme(struct json_writer *w, const struct metric *metric, const char *key, double number)
-{
-    json_key(w, key);
-    if (metric->values > 0)
-        json_double(w, number);
-    else
-        json_null(w);
-}
-
-static void write_single(struct json_writer *w, const struct metric *metric, double number,
-                         const struct mapping_field *field)
-{
-    if (metric->values > 0)
-        write_value(w, number, field);
-    else
-        write_extreme(w, metric, "value", number);
-}
-
-static void write_stats(struct json_writer *w, const struct metric *metric, const struct mapping_field *field)
-{
-    double average = metric->sum / (double)metric->values;
-    json_key(w, "count");
-    json_u64(w, metric->values);
-    write_extreme(w, metric, "min", metric->low);
-    write_extreme(w, metric, "max", metric->high);
-    write_extreme(w, metric, "avg", average);
-    json_key(w, "sum");
-    json_double(w, metric->sum);
-    if (metric->values == 0 || !has_own_text(field))
-        return;
-    write_text(w, "min_as_string", field, metric->low, true);
-    write_text(w, "max_as_string", field, metric->high, true);
-    write_text(w, "avg_as_string", field, average, true);
-    write_text(w, "sum_as_string", field, metric->sum, true);
-}
-
-static void write_one(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric,
-                      const struct mapping_field *field)
-{
-    switch (aggregation->kind) {
-    case AGGREGATION_TERMS: write_terms(w, aggregation, metric); break;
-    case AGGREGATION_MIN: write_single(w, metric, metric->low, field); break;
-    case AGGREGATION_MAX: write_single(w, metric, metric->high, field); break;
-    case AGGREGATION_AVG: write_single(w, metric, metric->sum / (double)metric->values, field); break;
-    case AGGREGATION_SUM: write_value(w, metric->sum, field); break;
-    case AGGREGATION_STATS: write_stats(w, metric, field); break;
-    default:
-        json_key(w, "value");
-        json_u64(w, aggregation->kind == AGGREGATION_CARDINALITY ? metric->buckets.count : metric->values);
-        break;
-    }
-}
-
-/* What typed_keys puts before a name: the kind, of terms that of their values too. */
-static const char *typed_name(const struct aggregation *aggregation, const struct mapping_field *field)
-{
-    if (aggregation->kind != AGGREGATION_TERMS)
-        return kind_names[aggregation->kind];
-    if (field == NULL)
-        return own_field(aggregation->field) == OWN_SEQ_NO ? "lterms" : "sterms";
-    enum value_kind kind = field_value_kind(field);
-    bool fraction = kind == VALUE_F64 || field->type == FIELD_SCALED_FLOAT;
-    return kind == VALUE_BYTES ? "sterms" : fraction ? "dterms" : "lterms";
-}
-
-static void write_list(struct json_writer *w, const struct aggregator *aggregator)
-{
-    size_t i = 0;
-    for (const struct aggregation *a = aggregator->list; a != NULL; a = a->next, i++) {
-        const struct mapping_field *field = field_of(aggregator, a);
-        struct buf name = BUF_INIT(BUF_UNLIMITED);
-        if (aggregator->context->typed_keys)
-            buf_printf(&name, "%s#", typed_name(a, field));
-        buf_slice(&name, a->name);
-        json_key_slice(w, buf_view(&name));
-        buf_deinit(&name);
-        json_begin(w, '{');
-        if (a->meta.len > 0) {
-            json_key(w, "meta");
-            json_raw(w, a->meta);
-        }
-        write_one(w, a, &aggregator->metrics[i], field);
-        json_end(w, '}');
-    }
-}
-
-void aggregator_write(const struct aggregator *aggregator, struct buf *buf)
-{
-    struct json_writer w;
-    json_writer_init(&w, buf);
-    json_begin(&w, '{');
-    write_list(&w, aggregator);
-    json_end(&w, '}');
+    return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aggregations, the simple ones: min, max, sum, avg, stats, value_count, cardinality (exact, up to a limit)
- * and terms with any of these below. Others are refused.
+ * Aggregations: the metrics min, max, sum, avg, stats, value_count and cardinality (exact, up to a limit), and the buckets terms,
+ * histogram, date_histogram, range, date_range, filter, filters and missing, with any of these below them. Others are
+ * refused by name.
  */
 #ifndef TL_QUERY_AGGREGATE_H
 #define TL_QUERY_AGGREGATE_H
@@ -11,7 +12,7 @@
 
 #define AGGREGATIONS_MAX 100 /* of one request */
 #define AGGREGATION_DEPTH_MAX 5
-#define AGGREGATION_BUCKETS_MAX 65535 /* search.max_buckets; also distinct values of a cardinality */
+#define AGGREGATION_BUCKETS_MAX 65535 /* of a search, search.max_buckets; also distinct values of a cardinality */
 
 struct aggregation; /* a list of those on one level */
 struct aggregator;  /* what they have come to */
@@ -24,7 +25,7 @@ int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned d
                       struct aggregation **ret_list) TL_MUST_USE;
 
 /* Checks that an index can do them. Returns: 0; QUERY_REFUSED with the binder's problem. */
-int aggregation_bind(struct binder *binder, const struct aggregation *list) TL_MUST_USE;
+int aggregation_bind(struct binder *binder, struct aggregation *list) TL_MUST_USE;
 
 /* Owns: the caller; aggregator_free. NULL is fine for free. The context outlives it. */
 struct aggregator *aggregator_new(const struct search_context *context, const struct aggregation *list);
@@ -32,7 +33,15 @@ void aggregator_free(struct aggregator *aggregator);
 /* Counts a document in. Returns: 0; QUERY_REFUSED with *ret_problem where there are too many buckets. */
 int aggregator_add(struct aggregator *aggregator, struct subject *subject, struct arena *arena,
                    struct problem *ret_problem) TL_MUST_USE;
-/* Writes {"name": {…}, …}, {"kind#name": …} with the context's typed_keys. */
-void aggregator_write(const struct aggregator *aggregator, struct buf *buf);
+/*
+ * Writes {"name": {…}, …}, {"kind#name": …} with the context's typed_keys.
+ * Returns: 0; QUERY_REFUSED where the gaps of a histogram would take too many buckets.
+ */
+int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena,
+                     struct problem *ret_problem) TL_MUST_USE;
+
+/* As query_resolve_lookups(), of the queries of filters. */
+int aggregation_resolve_lookups(struct aggregation *list, struct arena *arena, terms_fetch *fetch, void *context,
+                                struct problem *ret_problem) TL_MUST_USE;
 
 #endif

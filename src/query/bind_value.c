@@ -64,7 +64,7 @@ static int refuse_value(struct binder *binder, const struct mapping_field *field
 
 /* --- Dates -------------------------------------------------------------------------------------------------------- */
 
-static int refuse_date(struct binder *binder, struct slice text, struct slice format)
+int bind__refuse_date(struct binder *binder, struct slice text, struct slice format)
 {
     struct slice inner = arena_printf(binder->arena, "failed to parse date field [%.*s] with format [%.*s]",
                                       SLICE_ARG(text), SLICE_ARG(format));
@@ -100,7 +100,7 @@ static int date_value(struct binder *binder, const struct mapping_field *field, 
                             SLICE_ARG(range->range.time_zone));
     struct slice text = query__scalar_text(binder->arena, scalar);
     if (date_parse_math(format, text, binder->context->now_ms, round_up, zone, ret_millis) != 0)
-        return refuse_date(binder, text, date_format_text(format));
+        return bind__refuse_date(binder, text, date_format_text(format));
     return 0;
 }
 

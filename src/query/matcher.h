@@ -199,6 +199,8 @@ int bind__refuse_plain(struct binder *binder, const char *format, ...) TL_PRINTF
 /* One value of one field; text is taken as a token. */
 int bind__term(struct binder *binder, const struct mapping_field *field, yyjson_val *scalar, double boost, bool scored,
                struct matcher **ret_matcher) TL_MUST_USE;
+/* A text that is no date of a format. */
+int bind__refuse_date(struct binder *binder, struct slice text, struct slice format);
 int bind__range(struct binder *binder, const struct query *query, const struct mapping_field *field,
                 struct matcher **ret_matcher) TL_MUST_USE;
 int bind__pattern(struct binder *binder, const struct query *query, const struct mapping_field *field,

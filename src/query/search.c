@@ -723,7 +723,7 @@ static int finish(struct search *search, int r)
     if (r >= 0 && account_over(&search->account))
         r = account_outcome(search);
     if (r == 0 && search->aggregator != NULL && search->part_count > 0)
-        aggregator_write(search->aggregator, &search->result->aggregations);
+        r = aggregator_write(search->aggregator, &search->result->aggregations, search->context->arena, search->problem);
     if (r == 0 && search->result->hits.overflow)
         r = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
     settle_total(search);

@@ -15,6 +15,7 @@
 #include "core/catalog/settings.h"
 #include "mapping/mapping.h"
 #include "mapping/shard.h"
+#include "query/aggregate.h"
 #include "script/script.h"
 
 int64_t search_clock_us(void)
@@ -538,6 +539,8 @@ static int open_queries(struct search_call *call, struct problem *ret_problem)
     int r = query_resolve_lookups(call->search.query, call->arena, fetch_lookup, call, ret_problem);
     if (r == 0)
         r = query_resolve_lookups(call->search.post_filter, call->arena, fetch_lookup, call, ret_problem);
+    if (r == 0)
+        r = aggregation_resolve_lookups(call->search.aggregations, call->arena, fetch_lookup, call, ret_problem);
     for (size_t i = 0; r == 0 && i < call->context.index_count; i++)
         r = query_resolve_lookups(call->context.indices[i].filter, call->arena, fetch_lookup, call, ret_problem);
     return r > 0 ? SEARCH_REFUSED : r;

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Aggregations as parsed and bound. For the aggregate files of src/query only.
+ *
+ * Every aggregation that has buckets asks a document for its keys: the values of `terms`, the rounded values of the histograms, the
+ * places of the ranges and filters it belongs to. What then happens is the same for all: the document counts once in the
+ * bucket of each key, and goes on to the aggregations below it.
+ */
+#ifndef TL_QUERY_AGGREGATE_INTERNAL_H
+#define TL_QUERY_AGGREGATE_INTERNAL_H
+
+#include <math.h>
+
+#include "base/map.h"
+#include "query/aggregate.h"
+#include "query/matcher.h"
+#include "query/rounding.h"
+
+enum aggregation_kind {
+    AGGREGATION_MIN,
+    AGGREGATION_MAX,
+    AGGREGATION_SUM,
+    AGGREGATION_AVG,
+    AGGREGATION_STATS,
+    AGGREGATION_VALUE_COUNT,
+    AGGREGATION_CARDINALITY,
+    AGGREGATION_TERMS,
+    AGGREGATION_HISTOGRAM,
+    AGGREGATION_DATE_HISTOGRAM,
+    AGGREGATION_RANGE,
+    AGGREGATION_DATE_RANGE,
+    AGGREGATION_FILTER,
+    AGGREGATION_FILTERS,
+    AGGREGATION_MISSING,
+    AGGREGATION_KIND_COUNT
+};
+
+static inline unsigned kind_bit(enum aggregation_kind kind)
+{
+    return 1u << kind;
+}
+
+#define KINDS_NUMERIC \
+    (1u << AGGREGATION_MIN | 1u << AGGREGATION_MAX | 1u << AGGREGATION_SUM | 1u << AGGREGATION_AVG | 1u << AGGREGATION_STATS)
+#define KINDS_METRIC (KINDS_NUMERIC | 1u << AGGREGATION_VALUE_COUNT | 1u << AGGREGATION_CARDINALITY)
+#define KINDS_HISTOGRAM (1u << AGGREGATION_HISTOGRAM | 1u << AGGREGATION_DATE_HISTOGRAM)
+#define KINDS_RANGE (1u << AGGREGATION_RANGE | 1u << AGGREGATION_DATE_RANGE)
+#define KINDS_FILTER (1u << AGGREGATION_FILTER | 1u << AGGREGATION_FILTERS)
+#define KINDS_SINGLE (1u << AGGREGATION_FILTER | 1u << AGGREGATION_MISSING) /* have one bucket */
+#define KINDS_FIELD (~0u & ~KINDS_FILTER)                                    /* look at a field */
+
+extern const char *const aggregation__names[AGGREGATION_KIND_COUNT];
+
+/* --- Orders ------------------------------------------------------------------------------------------------------- */
+
+#define BUCKET_ORDERS_MAX 4
+
+enum bucket_order_by { BY_COUNT, BY_KEY, BY_RESULT };
+/* What of an aggregation's result buckets are ordered by. */
+enum result_part { PART_VALUE, PART_COUNT, PART_MIN, PART_MAX, PART_AVG, PART_SUM, PART_DOCUMENTS };
+
+struct bucket_order {
+    enum bucket_order_by by;
+    bool descending;
+    struct slice path; /* BY_RESULT: "name", "name.part", "bucket>name.part" */
+    enum result_part part;
+};
+
+/* --- What is asked for -------------------------------------------------------------------------------------------- */
+
+struct bounds {
+    yyjson_val *low_json, *high_json; /* NULL: open */
+    double low, high;                 /* once bound */
+};
+
+struct range {
+    struct slice key; /* data NULL: made of its ends */
+    yyjson_val *from_json, *to_json;
+    double from, to; /* once bound; infinite: open */
+};
+
+struct named_filter {
+    struct slice key;
+    struct query *query;
+};
+
+/* What `include` and `exclude` of terms let through. */
+struct term_choice {
+    bool given;
+    struct slice regexp; /* data NULL: values */
+    yyjson_val *values;  /* an array */
+};
+
+/* What it comes to in one index. */
+struct bound_aggregation {
+    const struct mapping_field *field; /* NULL: unmapped, or a field of every document */
+    bool has_missing;
+    struct value missing; /* stands for the values of documents without any */
+    struct matcher **filters;
+    const struct pattern *include, *exclude;
+    struct value *included, *excluded;
+    size_t included_count, excluded_count;
+};
+
+struct aggregation {
+    struct aggregation *next;
+    struct slice name;
+    enum aggregation_kind kind;
+    struct slice field;
+    yyjson_val *missing; /* NULL: none */
+    struct slice meta;   /* JSON that comes back with the result; empty: none */
+    struct aggregation *below;
+
+    unsigned size;
+    unsigned min_doc_count;
+    unsigned shard_min_doc_count; /* there is one shard, so it counts as the other */
+    bool show_error;              /* of each bucket, which is 0 */
+    bool keyed;
+    struct bucket_order orders[BUCKET_ORDERS_MAX];
+    size_t order_count;
+    struct term_choice include, exclude;
+
+    double interval, offset;   /* of a histogram of numbers */
+    struct rounding rounding;  /* of one of dates */
+    bool interval_given;
+    struct bounds extended, hard;
+    const struct date_format *format; /* that dates are read and shown in; NULL: the field's */
+
+    struct range *ranges;
+    size_t range_count;
+    struct named_filter *filters;
+    size_t filter_count;
+    bool other;             /* one more bucket for what no filter matches ... */
+    struct slice other_key; /* ... named so */
+
+    struct bound_aggregation *bound; /* by index of the search */
+    bool limits_bound;               /* ranges and bounds are numbers */
+};
+
+/* Fields that every document has without its mapping saying so. */
+enum own_field { OWN_NONE, OWN_ID, OWN_INDEX, OWN_TYPE, OWN_SEQ_NO };
+enum own_field aggregation__own_field(struct slice name);
+
+/* Finds the aggregation that an order's path ends at, below `aggregation`. Returns: NULL where there is none such. */
+const struct aggregation *aggregation__find(const struct aggregation *list, struct slice name);
+
+/* --- What it comes to --------------------------------------------------------------------------------------------- */
+
+struct bucket {
+    struct value key;
+    const struct mapping_field *field; /* NULL: one of every document */
+    uint64_t documents;
+    struct aggregator *below;
+};
+
+struct metric {
+    uint64_t values;
+    double sum, low, high;
+    struct map buckets; /* by encoded key: struct bucket *; of CARDINALITY and all that have buckets */
+};
+
+/* What buckets take. */
+struct taken {
+    size_t buckets;
+    size_t bytes; /* that the search's budget has not been asked for yet */
+};
+
+struct aggregator {
+    const struct search_context *context;
+    const struct aggregation *list;
+    size_t count;
+    struct metric *metrics; /* one for each of the list */
+    struct taken *taken;    /* by all aggregators of the search */
+    struct taken own;       /* what that of the topmost points to */
+};
+
+/* A number as a moment; beyond some ten million years it is one of those. */
+static inline int64_t aggregation__millis(double number)
+{
+    const double most = 8.64e17;
+    return isnan(number) ? 0 : number > most ? (int64_t)most : number < -most ? -(int64_t)most : (int64_t)number;
+}
+/* The key of the interval in which a number lies: when it begins, or of numbers which one it is. */
+struct value aggregation__interval(const struct aggregation *aggregation, double number);
+int aggregation__too_many(struct arena *arena, struct problem *ret_problem);
+struct slice aggregator__key(const struct value *key);
+double aggregator__number(const struct mapping_field *field, const struct value *value);
+
+#endif

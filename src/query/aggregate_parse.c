@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parsing aggregations: one row for each option, with the kinds that take it. */
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/write.h"
+#include "mapping/date.h"
+#include "query/aggregate_internal.h"
+
+#define MINUTES_MS INT64_C(60000)
+#define OFFSET_MS_MAX INT64_C(1000000000000000000)
+
+const char *const aggregation__names[AGGREGATION_KIND_COUNT] = {
+    "min",   "max",       "sum",            "avg",   "stats",      "value_count", "cardinality",
+    "terms", "histogram", "date_histogram", "range", "date_range", "filter",      "filters", "missing"};
+
+static const char *kind_name(const struct aggregation *aggregation)
+{
+    return aggregation__names[aggregation->kind];
+}
+
+/* An argument that cannot be; what is around says of which option. */
+static int refuse_argument(struct query_parser *parser, yyjson_val *at, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse_argument(struct query_parser *parser, yyjson_val *at, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(parser->arena, format, arguments);
+    va_end(arguments);
+    return query__refuse(parser, at, false, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+}
+
+static int refuse_value(struct query_parser *parser, struct slice option, yyjson_val *value,
+                        const struct aggregation *aggregation)
+{
+    query_position(parser->doc, value, false, &parser->line, &parser->column);
+    return query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s doesn't support values of type: %s",
+                         parser->line, parser->column, kind_name(aggregation), SLICE_ARG(option), query__token(value));
+}
+
+/* --- Options ------------------------------------------------------------------------------------------------------ */
+
+/* Takes the value of an option. Returns: 0; QUERY_REFUSED, the problem is what was wrong with the value itself. */
+typedef int take_value(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct aggregation *aggregation);
+
+/* Tells the computer there how to go about it. */
+static int take_hint(struct query_parser *parser, struct slice option, yyjson_val *value,
+                     struct aggregation *aggregation)
+{
+    (void)parser, (void)option, (void)value, (void)aggregation;
+    return 0;
+}
+
+static int take_field(struct query_parser *parser, struct slice option, yyjson_val *value,
+                      struct aggregation *aggregation)
+{
+    (void)option;
+    aggregation->field = query__scalar_text(parser->arena, value);
+    return 0;
+}
+
+static int take_missing(struct query_parser *parser, struct slice option, yyjson_val *value,
+                        struct aggregation *aggregation)
+{
+    aggregation->missing = value;
+    return yyjson_is_ctn(value) || yyjson_is_null(value) ? refuse_value(parser, option, value, aggregation) : 0;
+}
+
+static int take_size(struct query_parser *parser, struct slice option, yyjson_val *value,
+                     struct aggregation *aggregation)
+{
+    int r = query__take_u32(parser, value, &aggregation->size);
+    if (r == 0 && aggregation->size == 0)
+        r = refuse_argument(parser, value, "[%.*s] must be greater than 0. Found [%.*s] in [%.*s]", SLICE_ARG(option),
+                            SLICE_ARG(query__scalar_text(parser->arena, value)), SLICE_ARG(aggregation->name));
+    return r;
+}
+
+static int take_min_doc_count(struct query_parser *parser, struct slice option, yyjson_val *value,
+                              struct aggregation *aggregation)
+{
+    double number;
+    bool shard = slice_is(option, "shard_min_doc_count");
+    int r = query__take_double(parser, value, &number);
+    if (r == 0 && number < 0)
+        r = refuse_argument(parser, value, "[%s] must be greater than or equal to 0. Found [%.0f] in [%.*s]",
+                            shard ? "shardMinDocCount" : "minDocCount", number, SLICE_ARG(aggregation->name));
+    if (r == 0 && number < 1 && !shard && aggregation->kind == AGGREGATION_TERMS)
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "[terms] aggregation does not support [min_doc_count] 0 here: terms that no hit has are not looked for");
+    return r == 0 ? query__take_u32(parser, value, shard ? &aggregation->shard_min_doc_count : &aggregation->min_doc_count)
+                  : r;
+}
+
+static int take_flag(struct query_parser *parser, struct slice option, yyjson_val *value,
+                     struct aggregation *aggregation)
+{
+    bool keyed = slice_is(option, "keyed");
+    return query__take_bool(parser, value, keyed ? &aggregation->keyed : &aggregation->show_error);
+}
+
+/* --- Orders ------------------------------------------------------------------------------------------------------- */
+
+static int take_one_order(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
+{
+    yyjson_val *key = NULL, *direction;
+    yyjson_obj_iter iter;
+    if (yyjson_obj_iter_init(value, &iter))
+        key = yyjson_obj_iter_next(&iter);
+    if (key == NULL || unsafe_yyjson_get_len(value) != 1 || aggregation->order_count == BUCKET_ORDERS_MAX)
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "Must specify at least one field for [order], and no more than %d", BUCKET_ORDERS_MAX);
+    direction = yyjson_obj_iter_get_val(key);
+    struct slice name = json_slice(key), text = query__scalar_text(parser->arena, direction);
+    bool descending = slice_is(text, "desc") || slice_is(text, "DESC");
+    if (!descending && !slice_is(text, "asc") && !slice_is(text, "ASC"))
+        return query__refuse(parser, direction, false, PROBLEM_PARSING, "Unknown order direction [%.*s]", SLICE_ARG(text));
+    enum bucket_order_by by = slice_is(name, "_count")                              ? BY_COUNT
+                              : slice_is(name, "_key") || slice_is(name, "_term")
+                                      || slice_is(name, "_time")                    ? BY_KEY
+                                                                                    : BY_RESULT;
+    aggregation->orders[aggregation->order_count++] = (struct bucket_order){by, descending, name, PART_VALUE};
+    return 0;
+}
+
+static int take_order(struct query_parser *parser, struct slice option, yyjson_val *value,
+                      struct aggregation *aggregation)
+{
+    size_t i, count;
+    yyjson_val *item;
+    (void)option;
+    if (!yyjson_is_arr(value))
+        return take_one_order(parser, value, aggregation);
+    yyjson_arr_foreach (value, i, count, item) {
+        int r = take_one_order(parser, item, aggregation);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* --- Terms -------------------------------------------------------------------------------------------------------- */
+
+static int take_choice(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct aggregation *aggregation)
+{
+    struct term_choice *choice = slice_is(option, "include") ? &aggregation->include : &aggregation->exclude;
+    if (yyjson_is_obj(value))
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "[terms] aggregation does not support partitions in [%.*s] here", SLICE_ARG(option));
+    if (!yyjson_is_arr(value) && !yyjson_is_str(value))
+        return refuse_value(parser, option, value, aggregation);
+    choice->given = true;
+    if (yyjson_is_arr(value))
+        choice->values = value;
+    else
+        choice->regexp = json_slice(value);
+    return 0;
+}
+
+/* --- Histograms --------------------------------------------------------------------------------------------------- */
+
+static bool date_histogram(const struct aggregation *aggregation)
+{
+    return aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
+}
+
+/* "30d", "-90m", "500ms". Returns: false where the text is no length of time; *ret_unit whether its unit is known. */
+static bool take_millis(struct slice text, int64_t *ret_millis, struct slice *ret_number, bool *ret_unit)
+{
+    static const struct {
+        const char *sign;
+        int64_t millis;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", MINUTES_MS}, {"h", 60 * MINUTES_MS}, {"d", 1440 * MINUTES_MS}};
+    bool minus = text.len > 0 && text.data[0] == '-';
+    if (text.len > 0 && (text.data[0] == '+' || minus))
+        text = slice_from_offset(text, 1);
+    *ret_unit = false;
+    *ret_number = text;
+    for (size_t i = 0; i < sizeof units / sizeof *units && !*ret_unit; i++) {
+        size_t len = strlen(units[i].sign);
+        if (text.len < len || memcmp(text.data + text.len - len, units[i].sign, len) != 0)
+            continue;
+        int64_t number, most = INT64_MAX / 4 / units[i].millis;
+        *ret_unit = true;
+        *ret_number = slice_make(text.data, text.len - len);
+        if (!slice_to_i64(*ret_number, &number) || number > most || number < -most)
+            return false;
+        *ret_millis = (minus ? -number : number) * units[i].millis;
+    }
+    return *ret_unit;
+}
+
+static int take_fixed(struct query_parser *parser, struct slice text, yyjson_val *value, struct aggregation *aggregation)
+{
+    struct slice number;
+    bool unit;
+    aggregation->rounding.unit = ROUND_FIXED;
+    if (take_millis(text, &aggregation->rounding.millis, &number, &unit))
+        return 0;
+    if (!unit)
+        return refuse_argument(parser, value,
+                               "failed to parse setting [date_histogram.fixedInterval] with value [%.*s] as a time value: "
+                               "unit is missing or unrecognized", SLICE_ARG(text));
+    refuse_argument(parser, value, "failed to parse [%.*s]", SLICE_ARG(text));
+    parser->problem->caused_by = arena_zalloc(parser->arena, sizeof *parser->problem->caused_by);
+    problem_set(parser->problem->caused_by, parser->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
+                SLICE_ARG(number));
+    return QUERY_REFUSED;
+}
+
+static int take_date_interval(struct query_parser *parser, struct slice option, struct slice text, yyjson_val *value,
+                              struct aggregation *aggregation)
+{
+    bool calendar = rounding_calendar(text, &aggregation->rounding);
+    if (slice_is(option, "calendar_interval") && !calendar)
+        return refuse_argument(parser, value, "The supplied interval [%.*s] could not be parsed as a calendar interval.",
+                               SLICE_ARG(text));
+    return slice_is(option, "fixed_interval") || !calendar ? take_fixed(parser, text, value, aggregation) : 0;
+}
+
+static int take_interval(struct query_parser *parser, struct slice option, yyjson_val *value,
+                         struct aggregation *aggregation)
+{
+    struct slice text = query__scalar_text(parser->arena, value);
+    if (aggregation->interval_given && slice_is(option, "interval"))
+        return refuse_argument(parser, value, "Cannot use [interval] with [fixed_interval] or [calendar_interval] configuration options.");
+    if (aggregation->interval_given)
+        return refuse_argument(parser, value, "Cannot use [%.*s] with [%s] configuration option.", SLICE_ARG(option),
+                               slice_is(option, "fixed_interval") ? "calendar_interval" : "fixed_interval");
+    aggregation->interval_given = true;
+    if (date_histogram(aggregation))
+        return take_date_interval(parser, option, text, value, aggregation);
+    int r = query__take_double(parser, value, &aggregation->interval);
+    if (r == 0 && !(aggregation->interval > 0))
+        r = refuse_argument(parser, value, "[interval] must be >0 for histogram aggregation [%.*s]",
+                            SLICE_ARG(aggregation->name));
+    return r;
+}
+
+static int take_offset(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct aggregation *aggregation)
+{
+    struct slice text = query__scalar_text(parser->arena, value), number;
+    bool unit;
+    (void)option;
+    if (!date_histogram(aggregation))
+        return query__take_double(parser, value, &aggregation->offset);
+    bool millis = slice_to_i64(text, &aggregation->rounding.offset) && llabs(aggregation->rounding.offset) < OFFSET_MS_MAX;
+    if (!millis && !take_millis(text, &aggregation->rounding.offset, &number, &unit))
+        return refuse_argument(parser, value,
+                               "failed to parse setting [DateHistogramAggregationBuilder.parseOffset] with value [%.*s] as a "
+                               "time value: unit is missing or unrecognized", SLICE_ARG(text));
+    return 0;
+}
+
+static int take_bounds(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct aggregation *aggregation)
+{
+    struct bounds *bounds = slice_is(option, "hard_bounds") ? &aggregation->hard : &aggregation->extended;
+    double low, high;
+    if (!yyjson_is_obj(value))
+        return refuse_argument(parser, value, "[%.*s] must be an object with [min] and [max]", SLICE_ARG(option));
+    bounds->low_json = json_get_lit(value, "min");
+    bounds->high_json = json_get_lit(value, "max");
+    if (date_histogram(aggregation) || bounds->low_json == NULL || bounds->high_json == NULL)
+        return 0;
+    int r = query__take_double(parser, bounds->low_json, &low);
+    if (r == 0)
+        r = query__take_double(parser, bounds->high_json, &high);
+    if (r == 0 && low > high) {
+        struct buf text = BUF_INIT(BUF_UNLIMITED);
+        buf_printf(&text, "max bound [");
+        json_double_text(&text, high);
+        buf_printf(&text, "] must be greater than min bound [");
+        json_double_text(&text, low);
+        r = refuse_argument(parser, value, "%.*s]", SLICE_ARG(buf_view(&text)));
+        buf_deinit(&text);
+    }
+    return r;
+}
+
+static int take_time_zone(struct query_parser *parser, struct slice option, yyjson_val *value,
+                          struct aggregation *aggregation)
+{
+    struct slice text = query__scalar_text(parser->arena, value);
+    (void)option;
+    if (date_zone_parse(text, &aggregation->rounding.zone_minutes) != 0)
+        return refuse_argument(parser, value,
+                               "time zones with a name are not supported by this server, say [+01:00] and the like: [%.*s]",
+                               SLICE_ARG(text));
+    return 0;
+}
+
+static int take_format(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct aggregation *aggregation)
+{
+    (void)option;
+    struct slice text = query__scalar_text(parser->arena, value);
+    if (date_format_parse(parser->arena, text, &aggregation->format) != 0)
+        return refuse_argument(parser, value, "Invalid format: [%.*s]: Unknown pattern letter", SLICE_ARG(text));
+    return 0;
+}
+
+/* --- Ranges ------------------------------------------------------------------------------------------------------- */
+
+static int take_range(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
+{
+    static const char *const known[] = {"key", "from", "to"};
+    struct range *range = &aggregation->ranges[aggregation->range_count++];
+    size_t i, count;
+    yyjson_val *key, *member;
+    if (!yyjson_is_obj(value))
+        return refuse_argument(parser, value, "a range must be an object with [from], [to] and [key]");
+    yyjson_obj_foreach (value, i, count, key, member) {
+        struct slice name = json_slice(key);
+        yyjson_val *given = yyjson_is_null(member) ? NULL : member;
+        if (slice_is(name, "key") && given != NULL)
+            range->key = query__scalar_text(parser->arena, member);
+        else if (slice_is(name, "from"))
+            range->from_json = given;
+        else if (slice_is(name, "to"))
+            range->to_json = given;
+        else if (!slice_is(name, "key"))
+            return query__refuse_unknown_of(parser, slice_from(kind_name(aggregation)), key, known, 3);
+    }
+    return 0;
+}
+
+static int take_ranges(struct query_parser *parser, struct slice option, yyjson_val *value,
+                       struct aggregation *aggregation)
+{
+    size_t i, count;
+    yyjson_val *item;
+    (void)option;
+    if (!yyjson_is_arr(value))
+        return refuse_argument(parser, value, "[ranges] must be an array");
+    aggregation->ranges = arena_zalloc(parser->arena, (yyjson_arr_size(value) + 1) * sizeof *aggregation->ranges);
+    yyjson_arr_foreach (value, i, count, item) {
+        int r = take_range(parser, item, aggregation);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* --- The table ---------------------------------------------------------------------------------------------------- */
+
+#define ANY (~0u & ~KINDS_FILTER)
+#define TERMS (1u << AGGREGATION_TERMS)
+#define DATES (1u << AGGREGATION_DATE_HISTOGRAM)
+#define CARDINALITY (1u << AGGREGATION_CARDINALITY)
+
+static const struct {
+    const char *name;
+    unsigned kinds;
+    take_value *take; /* NULL: Elasticsearch has it, and it is refused by name */
+} options[] = {
+    {"field", ANY, take_field},
+    {"missing", ANY, take_missing},
+    {"script", ANY, NULL},
+    {"value_type", ANY, NULL},
+    {"format", DATES | 1u << AGGREGATION_DATE_RANGE, take_format},
+    {"format", ANY & ~DATES & ~(1u << AGGREGATION_DATE_RANGE), NULL},
+    {"size", TERMS, take_size},
+    {"shard_size", TERMS, take_hint},
+    {"min_doc_count", TERMS | KINDS_HISTOGRAM, take_min_doc_count},
+    {"shard_min_doc_count", TERMS, take_min_doc_count},
+    {"show_term_doc_count_error", TERMS, take_flag},
+    {"execution_hint", TERMS, take_hint},
+    {"collect_mode", TERMS, take_hint},
+    {"include", TERMS, take_choice},
+    {"exclude", TERMS, take_choice},
+    {"order", TERMS | KINDS_HISTOGRAM, take_order},
+    {"precision_threshold", CARDINALITY, take_hint},
+    {"interval", KINDS_HISTOGRAM, take_interval},
+    {"calendar_interval", DATES, take_interval},
+    {"fixed_interval", DATES, take_interval},
+    {"offset", KINDS_HISTOGRAM, take_offset},
+    {"keyed", KINDS_HISTOGRAM | KINDS_RANGE, take_flag},
+    {"extended_bounds", KINDS_HISTOGRAM, take_bounds},
+    {"hard_bounds", KINDS_HISTOGRAM, take_bounds},
+    {"time_zone", DATES | 1u << AGGREGATION_DATE_RANGE, take_time_zone},
+    {"ranges", KINDS_RANGE, take_ranges},
+};
+
+enum { OPTION_COUNT = sizeof options / sizeof *options };
+
+static int refuse_unknown(struct query_parser *parser, yyjson_val *key, const struct aggregation *aggregation)
+{
+    const char *known[OPTION_COUNT];
+    size_t count = 0;
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if ((options[i].kinds & kind_bit(aggregation->kind)) != 0)
+            known[count++] = options[i].name;
+    return query__refuse_unknown_of(parser, slice_from(kind_name(aggregation)), key, known, count);
+}
+
+/* What is wrong with a value is told as the cause of its option's failure, where it does not speak for itself. */
+static int refuse_option(struct query_parser *parser, const struct aggregation *aggregation, struct slice option)
+{
+    bool itself = (parser->problem->type == PROBLEM_X_CONTENT_PARSE && !slice_is(option, "ranges")) ||
+                  (parser->problem->type == PROBLEM_PARSING && !slice_is(option, "order"));
+    return itself ? QUERY_REFUSED : query__refuse_around(parser, kind_name(aggregation), option);
+}
+
+static int take_option(struct query_parser *parser, yyjson_val *key, yyjson_val *value, struct aggregation *aggregation)
+{
+    struct slice name = json_slice(key);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if ((options[i].kinds & kind_bit(aggregation->kind)) == 0 || !slice_is(name, options[i].name))
+            continue;
+        if (options[i].take == NULL)
+            return query__refuse(parser, value, false, PROBLEM_PARSING, "[%s] aggregation does not support [%.*s] here",
+                                 kind_name(aggregation), SLICE_ARG(name));
+        int r = options[i].take(parser, name, value, aggregation);
+        return r == QUERY_REFUSED ? refuse_option(parser, aggregation, name) : r;
+    }
+    return refuse_unknown(parser, key, aggregation);
+}
+
+/* --- Filters ------------------------------------------------------------------------------------------------------ */
+
+static int add_filter(struct query_parser *parser, struct slice key, yyjson_val *value, struct aggregation *aggregation)
+{
+    struct named_filter *filter = &aggregation->filters[aggregation->filter_count++];
+    filter->key = key;
+    return query_parse(parser, value, &filter->query);
+}
+
+static int parse_filter(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
+{
+    if (!yyjson_is_obj(value))
+        return query__refuse(parser, value, false, PROBLEM_PARSING,
+                             "Expected [START_OBJECT] under [filter], but got a [%s] in [%.*s]", query__token(value),
+                             SLICE_ARG(aggregation->name));
+    aggregation->filters = arena_zalloc(parser->arena, sizeof *aggregation->filters);
+    return add_filter(parser, SLICE_LIT(""), value, aggregation);
+}
+
+static int by_filter_key(const void *a, const void *b)
+{
+    return slice_compare(((const struct named_filter *)a)->key, ((const struct named_filter *)b)->key);
+}
+
+static int take_filters(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
+{
+    size_t i, count;
+    yyjson_val *key, *item;
+    int r = 0;
+    size_t all = unsafe_yyjson_get_len(value);
+    aggregation->filters = arena_zalloc(parser->arena, (all + 1) * sizeof *aggregation->filters);
+    aggregation->filter_count = 0;
+    aggregation->keyed = yyjson_is_obj(value);
+    if (aggregation->keyed) {
+        yyjson_obj_foreach (value, i, count, key, item)
+            r = r == 0 ? add_filter(parser, json_slice(key), item, aggregation) : r;
+        qsort(aggregation->filters, aggregation->filter_count, sizeof *aggregation->filters, by_filter_key);
+    } else {
+        yyjson_arr_foreach (value, i, count, item)
+            r = r == 0 ? add_filter(parser, SLICE_LIT(""), item, aggregation) : r;
+    }
+    return r;
+}
+
+static int parse_filters(struct query_parser *parser, yyjson_val *value, struct aggregation *aggregation)
+{
+    size_t i, count;
+    yyjson_val *key, *member;
+    int r = 0;
+    aggregation->other_key = SLICE_LIT("_other_");
+    yyjson_obj_foreach (value, i, count, key, member) {
+        struct slice name = json_slice(key);
+        if (slice_is(name, "filters") && yyjson_is_ctn(member)) {
+            r = take_filters(parser, member, aggregation);
+        } else if (slice_is(name, "other_bucket") && !yyjson_is_ctn(member)) {
+            r = query__take_bool(parser, member, &aggregation->other);
+        } else if (slice_is(name, "other_bucket_key") && !yyjson_is_ctn(member)) {
+            aggregation->other = true;
+            aggregation->other_key = query__scalar_text(parser->arena, member);
+        } else {
+            r = query__refuse(parser, member, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s]: [%.*s].",
+                              query__token(member), SLICE_ARG(aggregation->name), SLICE_ARG(name));
+        }
+        if (r != 0)
+            return r;
+    }
+    if (aggregation->filter_count == 0)
+        return query__refuse(parser, NULL, false, PROBLEM_ILLEGAL_ARGUMENT, "[filters] cannot be empty.");
+    return 0;
+}
+
+/* --- Kinds -------------------------------------------------------------------------------------------------------- */
+
+/* A kind that Elasticsearch has is told apart from a slip. */
+static int refuse_kind_name(struct query_parser *parser, struct slice name, yyjson_val *value)
+{
+    static const char *const absent[] = {
+        "adjacency_matrix", "auto_date_histogram", "avg_bucket", "bucket_script", "bucket_selector", "bucket_sort",
+        "children", "composite", "cumulative_sum", "derivative", "diversified_sampler", "extended_stats",
+        "extended_stats_bucket", "geo_bounds", "geo_centroid", "geo_distance", "geohash_grid", "geotile_grid", "global",
+        "ip_range", "matrix_stats", "max_bucket", "median_absolute_deviation", "min_bucket", "moving_avg", "moving_fn",
+        "nested", "parent", "percentile_ranks", "percentiles", "percentiles_bucket", "rare_terms", "reverse_nested",
+        "sampler", "scripted_metric", "serial_diff", "significant_terms", "significant_text", "stats_bucket",
+        "sum_bucket", "top_hits", "variable_width_histogram", "weighted_avg"};
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (slice_is(name, absent[i]))
+            return query__refuse(parser, value, false, PROBLEM_PARSING,
+                                 "aggregation type [%.*s] is not supported by this server", SLICE_ARG(name));
+    int r = query__refuse(parser, value, false, PROBLEM_PARSING, "Unknown aggregation type [%.*s]", SLICE_ARG(name));
+    size_t line, column;
+    query_position(parser->doc, value, false, &line, &column);
+    parser->problem->caused_by = arena_zalloc(parser->arena, sizeof *parser->problem->caused_by);
+    problem_set(parser->problem->caused_by, parser->arena, PROBLEM_PARSING, "[%zu:%zu] unknown field [%.*s]", line, column,
+                SLICE_ARG(name));
+    parser->problem->caused_by->name = SLICE_LIT("named_object_not_found_exception");
+    return r;
+}
+
+static int take_kind(struct query_parser *parser, struct slice name, yyjson_val *value, struct aggregation *aggregation)
+{
+    size_t kind = 0, index, count;
+    yyjson_val *key, *member;
+    while (kind < AGGREGATION_KIND_COUNT && !slice_is(name, aggregation__names[kind]))
+        kind++;
+    if (kind == AGGREGATION_KIND_COUNT)
+        return refuse_kind_name(parser, name, value);
+    aggregation->kind = (enum aggregation_kind)kind;
+    if ((kind_bit(aggregation->kind) & KINDS_HISTOGRAM) != 0)
+        aggregation->min_doc_count = 0;
+    if (kind == AGGREGATION_FILTER)
+        return parse_filter(parser, value, aggregation);
+    if (kind == AGGREGATION_FILTERS)
+        return parse_filters(parser, value, aggregation);
+    yyjson_obj_foreach (value, index, count, key, member) {
+        int r = take_option(parser, key, member, aggregation);
+        if (r != 0)
+            return r;
+    }
+    if (aggregation->field.data == NULL)
+        return query__refuse(parser, value, true, PROBLEM_ILLEGAL_ARGUMENT,
+                             "Required one of fields [field, script], but none were specified. ");
+    return 0;
+}
+
+/* --- Lists -------------------------------------------------------------------------------------------------------- */
+
+static struct slice keep_json(struct query_parser *parser, yyjson_val *value)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    json_write(&buf, value, parser->dialect);
+    struct slice kept = arena_copy(parser->arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return kept;
+}
+
+static int parse_one(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation *aggregation)
+{
+    bool kind = false;
+    size_t index, count;
+    yyjson_val *key, *member;
+    yyjson_obj_foreach (value, index, count, key, member) {
+        int r;
+        if (slice_is(json_slice(key), "aggs") || slice_is(json_slice(key), "aggregations")) {
+            r = aggregation_parse(parser, member, depth + 1, &aggregation->below);
+        } else if (slice_is(json_slice(key), "meta")) {
+            r = 0;
+            aggregation->meta = keep_json(parser, member);
+        } else if (kind) {
+            r = query__refuse(parser, member, false, PROBLEM_PARSING,
+                              "Found two aggregation type definitions in [%.*s]", SLICE_ARG(aggregation->name));
+        } else {
+            kind = true;
+            r = take_kind(parser, json_slice(key), member, aggregation);
+        }
+        if (r != 0)
+            return r;
+    }
+    if (!kind)
+        return query__refuse(parser, value, true, PROBLEM_PARSING, "Missing definition for aggregation [%.*s]",
+                             SLICE_ARG(aggregation->name));
+    if (aggregation->below != NULL && (kind_bit(aggregation->kind) & KINDS_METRIC) != 0)
+        return query__refuse(parser, value, true, PROBLEM_PARSING,
+                             "Aggregator [%.*s] of type [%s] cannot accept sub-aggregations",
+                             SLICE_ARG(aggregation->name), kind_name(aggregation));
+    return 0;
+}
+
+int aggregation_parse(struct query_parser *parser, yyjson_val *value, unsigned depth, struct aggregation **ret_list)
+{
+    struct aggregation **end = ret_list;
+    if (depth >= AGGREGATION_DEPTH_MAX || unsafe_yyjson_get_len(value) > AGGREGATIONS_MAX)
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "too many aggregations, or too deeply nested");
+    size_t index, count;
+    yyjson_val *key, *member;
+    yyjson_obj_foreach (value, index, count, key, member) {
+        struct aggregation *aggregation = arena_zalloc(parser->arena, sizeof *aggregation);
+        aggregation->name = json_slice(key);
+        aggregation->size = 10;
+        aggregation->min_doc_count = 1;
+        int r = parse_one(parser, member, depth, aggregation);
+        if (r != 0)
+            return r;
+        *end = aggregation;
+        end = &aggregation->next;
+    }
+    return 0;
+}
+
+int aggregation_resolve_lookups(struct aggregation *list, struct arena *arena, terms_fetch *fetch, void *context,
+                                struct problem *ret_problem)
+{
+    int r = 0;
+    for (struct aggregation *a = list; a != NULL && r == 0; a = a->next) {
+        for (size_t i = 0; i < a->filter_count && r == 0; i++)
+            r = query_resolve_lookups(a->filters[i].query, arena, fetch, context, ret_problem);
+        if (r == 0)
+            r = aggregation_resolve_lookups(a->below, arena, fetch, context, ret_problem);
+    }
+    return r;
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What aggregations have come to, as JSON. Buckets are kept in order of their first document and sorted when they are written. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "json/write.h"
+#include "mapping/date.h"
+#include "query/aggregate_internal.h"
+#include "query/sort.h"
+
+#define MINUTE_MS INT64_C(60000)
+
+/* A writer that may be asked for more buckets than there may be. */
+struct output {
+    struct json_writer w;
+    bool failed;
+};
+
+static void write_list(struct output *out, const struct aggregator *aggregator);
+
+/* --- Texts of values ---------------------------------------------------------------------------------------------- */
+
+static bool has_own_text(const struct mapping_field *field)
+{
+    return field != NULL && (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN);
+}
+
+static bool is_epoch(const struct date_format *format)
+{
+    return slice_starts_with(date_format_text(format), SLICE_LIT("epoch_"));
+}
+
+/* A moment as somebody in a zone east of UTC reads it. */
+static void print_date(struct buf *text, const struct date_format *format, int zone_minutes, int64_t millis)
+{
+    int64_t local = millis + zone_minutes * MINUTE_MS;
+    int distance = abs(zone_minutes);
+    if (format != NULL && !slice_equal(date_format_text(format), SLICE_LIT(DATE_FORMAT_DEFAULT))) {
+        date_print(text, format, is_epoch(format) ? millis : local);
+        return;
+    }
+    date_print_iso(text, local);
+    if (zone_minutes == 0)
+        return;
+    text->len--; /* the Z */
+    buf_printf(text, "%c%02d:%02d", zone_minutes < 0 ? '-' : '+', distance / 60, distance % 60);
+}
+
+/* A number as the field's values are written: a date in its own format. */
+static void print_text(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field, double number)
+{
+    const struct date_format *format = aggregation->format != NULL ? aggregation->format : field != NULL ? field->format : NULL;
+    if (field != NULL && field->type == FIELD_BOOLEAN)
+        buf_printf(text, "%s", number != 0 ? "true" : "false");
+    else
+        print_date(text, format, aggregation->rounding.zone_minutes, aggregation__millis(number));
+}
+
+static void write_text(struct json_writer *w, const char *key, const struct aggregation *aggregation,
+                       const struct mapping_field *field, double number, bool bare)
+{
+    struct buf text = BUF_INIT(256);
+    print_text(&text, aggregation, field, number);
+    json_key(w, key);
+    if (bare && field != NULL && field->type == FIELD_BOOLEAN)
+        json_raw(w, buf_view(&text));
+    else
+        json_string(w, buf_view(&text));
+    buf_deinit(&text);
+}
+
+/* --- Metrics ------------------------------------------------------------------------------------------------------ */
+
+static void write_extreme(struct json_writer *w, const struct metric *metric, const char *key, double number)
+{
+    json_key(w, key);
+    if (metric->values > 0)
+        json_double(w, number);
+    else
+        json_null(w);
+}
+
+static void write_value(struct json_writer *w, const struct aggregation *aggregation, double number,
+                        const struct mapping_field *field)
+{
+    json_key(w, "value");
+    json_double(w, number);
+    if (has_own_text(field))
+        write_text(w, "value_as_string", aggregation, field, number, false);
+}
+
+static void write_single(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric,
+                         double number, const struct mapping_field *field)
+{
+    if (metric->values > 0)
+        write_value(w, aggregation, number, field);
+    else
+        write_extreme(w, metric, "value", number);
+}
+
+static void write_stats(struct json_writer *w, const struct aggregation *aggregation, const struct metric *metric,
+                        const struct mapping_field *field)
+{
+    double average = metric->sum / (double)metric->values;
+    json_key(w, "count");
+    json_u64(w, metric->values);
+    write_extreme(w, metric, "min", metric->low);
+    write_extreme(w, metric, "max", metric->high);
+    write_extreme(w, metric, "avg", average);
+    json_key(w, "sum");
+    json_double(w, metric->sum);
+    if (metric->values == 0 || !has_own_text(field))
+        return;
+    write_text(w, "min_as_string", aggregation, field, metric->low, true);
+    write_text(w, "max_as_string", aggregation, field, metric->high, true);
+    write_text(w, "avg_as_string", aggregation, field, average, true);
+    write_text(w, "sum_as_string", aggregation, field, metric->sum, true);
+}
+
+/* --- Orders ------------------------------------------------------------------------------------------------------- */
+
+/* The number that an order's path leads to; NaN: there is none. */
+static double result_of(const struct aggregator *aggregator, const struct bucket_order *order)
+{
+    struct slice path = order->path;
+    for (;;) {
+        size_t end = slice_find_byte(path, '>'), i = 0;
+        struct slice step = slice_make(path.data, end < path.len ? end : path.len);
+        step.len = slice_find_byte(step, '.') < step.len ? slice_find_byte(step, '.') : step.len;
+        const struct aggregation *a = aggregator->list;
+        for (; !slice_equal(a->name, step); a = a->next)
+            i++;
+        const struct metric *metric = &aggregator->metrics[i];
+        size_t position = 0;
+        struct slice key;
+        void *found = NULL;
+        bool single = (kind_bit(a->kind) & KINDS_SINGLE) != 0 && map_next(&metric->buckets, &position, &key, &found);
+        const struct bucket *bucket = single ? found : NULL;
+        if (end < path.len) {
+            if (bucket == NULL || bucket->below == NULL)
+                return NAN;
+            aggregator = bucket->below;
+            path = slice_from_offset(path, end + 1);
+            continue;
+        }
+        bool none = metric->values == 0;
+        switch (order->part) {
+        case PART_DOCUMENTS: return bucket == NULL ? 0 : (double)bucket->documents;
+        case PART_COUNT: return (double)metric->values;
+        case PART_MIN: return none ? INFINITY : metric->low;
+        case PART_MAX: return none ? -INFINITY : metric->high;
+        case PART_AVG: return none ? NAN : metric->sum / (double)metric->values;
+        case PART_SUM: return metric->sum;
+        case PART_VALUE: break;
+        }
+        switch (a->kind) {
+        case AGGREGATION_MIN: return none ? INFINITY : metric->low;
+        case AGGREGATION_MAX: return none ? -INFINITY : metric->high;
+        case AGGREGATION_AVG: return none ? NAN : metric->sum / (double)metric->values;
+        case AGGREGATION_SUM: return metric->sum;
+        case AGGREGATION_CARDINALITY: return (double)metric->buckets.count;
+        default: return (double)metric->values;
+        }
+    }
+}
+
+static int by_key(const struct bucket *a, const struct bucket *b)
+{
+    return a->key.kind == b->key.kind ? value_compare(&a->key, &b->key) : (int)a->key.kind - (int)b->key.kind;
+}
+
+/* What has no number comes last, whichever the direction. */
+static int by_result(const struct bucket *a, const struct bucket *b, const struct bucket_order *order)
+{
+    double x = a->below == NULL ? NAN : result_of(a->below, order), y = b->below == NULL ? NAN : result_of(b->below, order);
+    if (isnan(x) || isnan(y))
+        return (int)isnan(x) - (int)isnan(y);
+    if (x == y)
+        return 0;
+    return (x < y) == order->descending ? 1 : -1;
+}
+
+static int by_one_order(const struct bucket *a, const struct bucket *b, const struct bucket_order *order)
+{
+    if (order->by == BY_RESULT)
+        return by_result(a, b, order);
+    if (order->by == BY_KEY)
+        return order->descending ? by_key(b, a) : by_key(a, b);
+    if (a->documents == b->documents)
+        return 0;
+    return (a->documents < b->documents) == order->descending ? 1 : -1;
+}
+
+/* By count, those of a histogram by key, unless told otherwise; what is equal then, by key. */
+static int by_order(const void *left, const void *right, void *context)
+{
+    static const struct bucket_order most_first = {.by = BY_COUNT, .descending = true};
+    const struct bucket *a = *(struct bucket *const *)left, *b = *(struct bucket *const *)right;
+    const struct aggregation *aggregation = context;
+    int r = aggregation->order_count == 0 && aggregation->kind == AGGREGATION_TERMS ? by_one_order(a, b, &most_first) : 0;
+    for (size_t i = 0; i < aggregation->order_count && r == 0; i++)
+        r = by_one_order(a, b, &aggregation->orders[i]);
+    return r != 0 ? r : by_key(a, b);
+}
+
+/* --- Buckets ------------------------------------------------------------------------------------------------------ */
+
+/* doc_count and what is below, of a bucket that no document may have made. */
+static void write_inside(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
+                         const struct bucket *bucket)
+{
+    json_key(&out->w, "doc_count");
+    json_u64(&out->w, bucket == NULL ? 0 : bucket->documents);
+    if (aggregation->show_error) {
+        json_key(&out->w, "doc_count_error_upper_bound");
+        json_i64(&out->w, 0);
+    }
+    if (aggregation->below == NULL)
+        return;
+    struct aggregator *nothing = bucket == NULL ? aggregator_new(aggregator->context, aggregation->below) : NULL;
+    write_list(out, bucket == NULL ? nothing : bucket->below);
+    aggregator_free(nothing);
+}
+
+static struct bucket *bucket_at(const struct metric *metric, size_t place)
+{
+    struct value key = {.kind = VALUE_I64, .i64 = (int64_t)place};
+    return map_get(&metric->buckets, aggregator__key(&key));
+}
+
+static struct bucket **all_buckets(const struct metric *metric, uint64_t least, size_t *ret_count)
+{
+    struct bucket **buckets = mem_alloc((metric->buckets.count + 1) * sizeof(struct bucket *));
+    struct slice key;
+    void *bucket;
+    *ret_count = 0;
+    for (size_t position = 0; map_next(&metric->buckets, &position, &key, &bucket);)
+        if (((struct bucket *)bucket)->documents >= least)
+            buckets[(*ret_count)++] = bucket;
+    return buckets;
+}
+
+static void write_terms_key(struct json_writer *w, const struct aggregation *aggregation, const struct bucket *bucket)
+{
+    const struct mapping_field *field = bucket->field;
+    json_key(w, "key");
+    if (field != NULL && field->type == FIELD_IP)
+        query__write_ip(w->buf, bucket->key.bytes);
+    else if (bucket->key.kind == VALUE_BYTES)
+        json_string(w, bucket->key.bytes);
+    else if (bucket->key.kind == VALUE_F64)
+        json_double(w, bucket->key.f64);
+    else if (field != NULL && field->type == FIELD_SCALED_FLOAT)
+        json_double(w, aggregator__number(field, &bucket->key));
+    else
+        json_i64(w, bucket->key.i64);
+    w->comma = true;
+    if (has_own_text(field))
+        write_text(w, "key_as_string", aggregation, field, (double)bucket->key.i64, false);
+}
+
+static void write_terms(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
+                        const struct metric *metric)
+{
+    unsigned least = aggregation->min_doc_count > aggregation->shard_min_doc_count ? aggregation->min_doc_count
+                                                                                   : aggregation->shard_min_doc_count;
+    uint64_t others = 0;
+    size_t count;
+    struct bucket **buckets = all_buckets(metric, least, &count);
+    qsort_r(buckets, count, sizeof *buckets, by_order, (void *)(uintptr_t)aggregation);
+    for (size_t i = aggregation->size; i < count; i++)
+        others += buckets[i]->documents;
+    json_key(&out->w, "doc_count_error_upper_bound");
+    json_i64(&out->w, 0);
+    json_key(&out->w, "sum_other_doc_count");
+    json_u64(&out->w, others);
+    json_key(&out->w, "buckets");
+    json_begin(&out->w, '[');
+    for (size_t i = 0; i < count && i < aggregation->size; i++) {
+        json_begin(&out->w, '{');
+        write_terms_key(&out->w, aggregation, buckets[i]);
+        write_inside(out, aggregator, aggregation, buckets[i]);
+        json_end(&out->w, '}');
+    }
+    json_end(&out->w, ']');
+    mem_free(buckets);
+}
+
+/* --- Histograms --------------------------------------------------------------------------------------------------- */
+
+static bool of_dates(const struct aggregation *aggregation)
+{
+    return aggregation->kind == AGGREGATION_DATE_HISTOGRAM;
+}
+
+static struct value next_interval(const struct aggregation *aggregation, const struct value *key)
+{
+    if (of_dates(aggregation))
+        return (struct value){.kind = VALUE_I64, .i64 = rounding_next(&aggregation->rounding, key->i64)};
+    return (struct value){.kind = VALUE_F64, .f64 = key->f64 + 1};
+}
+
+static void widen(struct value *low, struct value *high, bool *any, struct value key)
+{
+    if (!*any || value_compare(&key, low) < 0)
+        *low = key;
+    if (!*any || value_compare(&key, high) > 0)
+        *high = key;
+    *any = true;
+}
+
+/* The intervals between which there are no gaps. Returns: whether there are any. */
+static bool histogram_span(const struct aggregation *aggregation, struct bucket *const *buckets, size_t count,
+                           struct value *low, struct value *high)
+{
+    const struct bounds *bounds = &aggregation->extended;
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        widen(low, high, &any, buckets[i]->key);
+    if (any && bounds->low_json != NULL)
+        widen(low, high, &any, aggregation__interval(aggregation, bounds->low));
+    else if (!any && (bounds->low_json == NULL || bounds->high_json == NULL))
+        return false;
+    if (!any)
+        widen(low, high, &any, aggregation__interval(aggregation, bounds->low));
+    if (bounds->high_json != NULL)
+        widen(low, high, &any, aggregation__interval(aggregation, bounds->high));
+    return any;
+}
+
+/* Puts a bucket of no documents where there is a gap; `empty` holds them. Returns: false where there would be too many. */
+static bool fill_gaps(const struct aggregation *aggregation, const struct metric *metric, struct bucket ***buckets, size_t *count,
+                      struct arena *empty)
+{
+    struct value low = {0}, high = {0};
+    size_t filled = 0, capacity = 0;
+    struct bucket **all = NULL;
+    if (aggregation->min_doc_count > 0 || !histogram_span(aggregation, *buckets, *count, &low, &high))
+        return true;
+    for (struct value key = low; value_compare(&key, &high) <= 0; key = next_interval(aggregation, &key)) {
+        if (filled >= AGGREGATION_BUCKETS_MAX)
+            return false;
+        struct bucket *bucket = map_get(&metric->buckets, aggregator__key(&key));
+        if (bucket == NULL) {
+            bucket = arena_zalloc(empty, sizeof *bucket);
+            bucket->key = key;
+        }
+        all = arena_grow(empty, all, filled, &capacity, sizeof *all);
+        all[filled++] = bucket;
+    }
+    mem_free(*buckets);
+    *buckets = mem_dup(all, (filled + 1) * sizeof(struct bucket *));
+    *count = filled;
+    return true;
+}
+
+static double histogram_key(const struct aggregation *aggregation, const struct bucket *bucket)
+{
+    return of_dates(aggregation) ? (double)bucket->key.i64
+                                 : bucket->key.f64 * aggregation->interval + aggregation->offset;
+}
+
+static void write_interval(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
+                           const struct bucket *bucket, const struct mapping_field *field)
+{
+    bool text = has_own_text(field) || aggregation->format != NULL;
+    double key = histogram_key(aggregation, bucket);
+    if (aggregation->keyed) {
+        struct buf name = BUF_INIT(BUF_UNLIMITED);
+        if (text)
+            print_text(&name, aggregation, field, key);
+        else if (of_dates(aggregation))
+            buf_printf(&name, "%lld", (long long)key);
+        else
+            json_double_text(&name, key);
+        json_key_slice(&out->w, buf_view(&name));
+        buf_deinit(&name);
+    }
+    json_begin(&out->w, '{');
+    if (text)
+        write_text(&out->w, "key_as_string", aggregation, field, key, false);
+    json_key(&out->w, "key");
+    if (of_dates(aggregation))
+        json_i64(&out->w, bucket->key.i64);
+    else
+        json_double(&out->w, key);
+    write_inside(out, aggregator, aggregation, bucket->documents == 0 ? NULL : bucket);
+    json_end(&out->w, '}');
+}
+
+static void write_histogram(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
+                            const struct metric *metric, const struct mapping_field *field)
+{
+    size_t count;
+    struct bucket **buckets = all_buckets(metric, aggregation->min_doc_count, &count);
+    struct arena empty = ARENA_INIT;
+    if (!fill_gaps(aggregation, metric, &buckets, &count, &empty)) {
+        out->failed = true;
+        count = 0;
+    }
+    qsort_r(buckets, count, sizeof *buckets, by_order, (void *)(uintptr_t)aggregation);
+    json_key(&out->w, "buckets");
+    json_begin(&out->w, aggregation->keyed ? '{' : '[');
+    for (size_t i = 0; i < count; i++)
+        write_interval(out, aggregator, aggregation, buckets[i], field);
+    json_end(&out->w, aggregation->keyed ? '}' : ']');
+    mem_free(buckets);
+    arena_deinit(&empty);
+}
+
+/* --- Ranges and filters ------------------------------------------------------------------------------------------- */
+
+static void print_end(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field, bool own_text,
+                      double end)
+{
+    if (isinf(end))
+        buf_byte(text, '*');
+    else if (own_text)
+        print_text(text, aggregation, field, end);
+    else
+        json_double_text(text, end);
+}
+
+static void write_end(struct json_writer *w, const char *key, const char *text_key, const struct aggregation *aggregation,
+                      const struct mapping_field *field, bool own_text, double end)
+{
+    if (isinf(end))
+        return;
+    json_key(w, key);
+    json_double(w, end);
+    if (own_text)
+        write_text(w, text_key, aggregation, field, end, true);
+}
+
+static void write_range(struct output *out, const struct aggregation *aggregation, const struct range *range,
+                        const struct mapping_field *field)
+{
+    bool own_text = has_own_text(field) || aggregation->kind == AGGREGATION_DATE_RANGE;
+    struct buf key = BUF_INIT(BUF_UNLIMITED);
+    if (range->key.data != NULL) {
+        buf_slice(&key, range->key);
+    } else {
+        print_end(&key, aggregation, field, own_text, range->from);
+        buf_byte(&key, '-');
+        print_end(&key, aggregation, field, own_text, range->to);
+    }
+    if (aggregation->keyed)
+        json_key_slice(&out->w, buf_view(&key));
+    json_begin(&out->w, '{');
+    if (!aggregation->keyed) {
+        json_key(&out->w, "key");
+        json_string(&out->w, buf_view(&key));
+    }
+    buf_deinit(&key);
+    write_end(&out->w, "from", "from_as_string", aggregation, field, own_text, range->from);
+    write_end(&out->w, "to", "to_as_string", aggregation, field, own_text, range->to);
+}
+
+static void write_ranges(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
+                         const struct metric *metric, const struct mapping_field *field)
+{
+    json_key(&out->w, "buckets");
+    json_begin(&out->w, aggregation->keyed ? '{' : '[');
+    for (size_t i = 0; i < aggregation->range_count; i++) {
+        write_range(out, aggregation, &aggregation->ranges[i], field);
+        write_inside(out, aggregator, aggregation, bucket_at(metric, i));
+        json_end(&out->w, '}');
+    }
+    json_end(&out->w, aggregation->keyed ? '}' : ']');
+}
+
+static void write_filters(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
+                          const struct metric *metric)
+{
+    json_key(&out->w, "buckets");
+    json_begin(&out->w, aggregation->keyed ? '{' : '[');
+    for (size_t i = 0; i < aggregation->filter_count + aggregation->other; i++) {
+        if (aggregation->keyed)
+            json_key_slice(&out->w, i < aggregation->filter_count ? aggregation->filters[i].key : aggregation->other_key);
+        json_begin(&out->w, '{');
+        write_inside(out, aggregator, aggregation, bucket_at(metric, i));
+        json_end(&out->w, '}');
+    }
+    json_end(&out->w, aggregation->keyed ? '}' : ']');
+}
+
+/* --- All ---------------------------------------------------------------------------------------------------------- */
+
+static void write_one(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
+                      const struct metric *metric, const struct mapping_field *field)
+{
+    struct json_writer *w = &out->w;
+    switch (aggregation->kind) {
+    case AGGREGATION_TERMS: write_terms(out, aggregator, aggregation, metric); break;
+    case AGGREGATION_HISTOGRAM:
+    case AGGREGATION_DATE_HISTOGRAM: write_histogram(out, aggregator, aggregation, metric, field); break;
+    case AGGREGATION_RANGE:
+    case AGGREGATION_DATE_RANGE: write_ranges(out, aggregator, aggregation, metric, field); break;
+    case AGGREGATION_FILTERS: write_filters(out, aggregator, aggregation, metric); break;
+    case AGGREGATION_FILTER:
+    case AGGREGATION_MISSING: write_inside(out, aggregator, aggregation, bucket_at(metric, 0)); break;
+    case AGGREGATION_MIN: write_single(w, aggregation, metric, metric->low, field); break;
+    case AGGREGATION_MAX: write_single(w, aggregation, metric, metric->high, field); break;
+    case AGGREGATION_AVG: write_single(w, aggregation, metric, metric->sum / (double)metric->values, field); break;
+    case AGGREGATION_SUM: write_value(w, aggregation, metric->sum, field); break;
+    case AGGREGATION_STATS: write_stats(w, aggregation, metric, field); break;
+    default:
+        json_key(w, "value");
+        json_u64(w, aggregation->kind == AGGREGATION_CARDINALITY ? metric->buckets.count : metric->values);
+        break;
+    }
+}
+
+/* What typed_keys puts before a name: the kind, of terms that of their values too. */
+static const char *typed_name(const struct aggregation *aggregation, const struct mapping_field *field)
+{
+    if (aggregation->kind != AGGREGATION_TERMS)
+        return aggregation__names[aggregation->kind];
+    if (field == NULL)
+        return aggregation__own_field(aggregation->field) == OWN_SEQ_NO ? "lterms" : "sterms";
+    enum value_kind kind = field_value_kind(field);
+    bool fraction = kind == VALUE_F64 || field->type == FIELD_SCALED_FLOAT;
+    return kind == VALUE_BYTES ? "sterms" : fraction ? "dterms" : "lterms";
+}
+
+/* The field as the first index has it that has it at all: its type names the result, its format prints it. */
+static const struct mapping_field *field_of(const struct aggregator *aggregator, const struct aggregation *aggregation)
+{
+    const struct mapping_field *field = NULL;
+    if ((kind_bit(aggregation->kind) & KINDS_FILTER) != 0)
+        return NULL;
+    for (size_t i = 0; i < aggregator->context->index_count && field == NULL; i++)
+        field = mapping_field(aggregator->context->indices[i].mapping, aggregation->field);
+    return field;
+}
+
+static void write_list(struct output *out, const struct aggregator *aggregator)
+{
+    size_t i = 0;
+    for (const struct aggregation *a = aggregator->list; a != NULL; a = a->next, i++) {
+        const struct mapping_field *field = field_of(aggregator, a);
+        struct buf name = BUF_INIT(BUF_UNLIMITED);
+        if (aggregator->context->typed_keys)
+            buf_printf(&name, "%s#", typed_name(a, field));
+        buf_slice(&name, a->name);
+        json_key_slice(&out->w, buf_view(&name));
+        buf_deinit(&name);
+        json_begin(&out->w, '{');
+        if (a->meta.len > 0) {
+            json_key(&out->w, "meta");
+            json_raw(&out->w, a->meta);
+        }
+        write_one(out, aggregator, a, &aggregator->metrics[i], field);
+        json_end(&out->w, '}');
+    }
+}
+
+int aggregator_write(const struct aggregator *aggregator, struct buf *buf, struct arena *arena, struct problem *ret_problem)
+{
+    struct output out = {.failed = false};
+    json_writer_init(&out.w, buf);
+    json_begin(&out.w, '{');
+    write_list(&out, aggregator);
+    json_end(&out.w, '}');
+    return out.failed ? aggregation__too_many(arena, ret_problem) : 0;
+}

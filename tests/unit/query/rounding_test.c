@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Intervals of time: where they begin, that they follow each other without a gap, zones and offsets. */
+#include "../../lib/unit.h"
+
+#include "mapping/date.h"
+#include "query/rounding.h"
+
+#define HOUR_MS (INT64_C(3600) * 1000)
+
+static int64_t at(const char *text)
+{
+    int64_t millis;
+    assert_int_equal(date_parse(date_format_default(), slice_from(text), false, &millis), 0);
+    return millis;
+}
+
+static struct rounding calendar(const char *unit)
+{
+    struct rounding rounding = {0};
+    assert_true(rounding_calendar(slice_from(unit), &rounding));
+    return rounding;
+}
+
+static void expect(const struct rounding *rounding, const char *moment, const char *begin)
+{
+    assert_int_equal(rounding_floor(rounding, at(moment)), at(begin));
+}
+
+static void test_units(void **state)
+{
+    (void)state;
+    struct rounding year = calendar("1y"), quarter = calendar("quarter"), month = calendar("1M"), week = calendar("week"),
+                    day = calendar("day"), minute = calendar("1m");
+    expect(&year, "2020-12-31T23:59:59.999Z", "2020-01-01");
+    expect(&year, "1969-12-31T23:59:59.999Z", "1969-01-01");
+    expect(&quarter, "2020-06-30T22:15:00Z", "2020-04-01");
+    expect(&quarter, "2019-12-31T23:00:00Z", "2019-10-01");
+    expect(&month, "2020-02-29T12:00:00Z", "2020-02-01");
+    expect(&week, "2020-03-15T23:30:00Z", "2020-03-09"); /* a Sunday; weeks begin on Monday */
+    expect(&week, "2020-03-16T00:00:00Z", "2020-03-16");
+    expect(&day, "1960-05-05T13:00:00Z", "1960-05-05");
+    expect(&minute, "2020-03-15T23:30:59.999Z", "2020-03-15T23:30:00Z");
+}
+
+static void test_zones(void **state)
+{
+    (void)state;
+    struct rounding month = calendar("month"), day = calendar("day");
+    month.zone_minutes = 120;
+    expect(&month, "2020-06-30T22:15:00Z", "2020-06-30T22:00:00Z"); /* July there */
+    day.zone_minutes = -300;
+    expect(&day, "2020-01-01T04:59:59Z", "2019-12-31T05:00:00Z");
+}
+
+static void test_offsets(void **state)
+{
+    (void)state;
+    struct rounding month = calendar("month"), fixed = {.unit = ROUND_FIXED, .millis = 24 * 30 * HOUR_MS};
+    month.offset = 6 * HOUR_MS;
+    expect(&month, "2020-02-01T05:59:00Z", "2020-01-01T06:00:00Z");
+    fixed.offset = 5 * 24 * HOUR_MS;
+    expect(&fixed, "2020-01-01T10:00:00Z", "2019-12-15");
+}
+
+/* Whatever the unit, zone and offset: a beginning is its own, and the next is the first moment that rounds to itself. */
+static void test_follow(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"1s", "1m", "1h", "1d", "1w", "1M", "1q", "1y"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        for (int zone = -840; zone <= 840; zone += 330) {
+            struct rounding rounding = calendar(units[i]);
+            rounding.zone_minutes = zone;
+            rounding.offset = zone * INT64_C(977);
+            int64_t begin = rounding_floor(&rounding, at("1967-11-30T07:00:00Z"));
+            for (int step = 0; step < 300; step++) {
+                int64_t next = rounding_next(&rounding, begin);
+                assert_true(next > begin);
+                assert_int_equal(rounding_floor(&rounding, begin), begin);
+                assert_int_equal(rounding_floor(&rounding, next - 1), begin);
+                assert_int_equal(rounding_floor(&rounding, next), next);
+                begin = next;
+            }
+        }
+    }
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    struct rounding rounding;
+    assert_false(rounding_calendar(SLICE_LIT("2M"), &rounding));
+    assert_false(rounding_calendar(SLICE_LIT(""), &rounding));
+    assert_false(rounding_calendar(SLICE_LIT("Month"), &rounding));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_units), cmocka_unit_test(test_zones), cmocka_unit_test(test_offsets),
+                                       cmocka_unit_test(test_follow), cmocka_unit_test(test_unknown)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
