@@ -10,7 +10,7 @@
  *     set NAME JSON
  *     lock S|U|X RES... [wait 10s]      unlock [RES...]         bulk STATEMENT; ...     atomic STATEMENT; ...
  *     put RES JSON, add RES N, del RES, update RES JSON
- *     begin T [query] [for S] [60s]     commit T                rollback T
+ *     begin T [query] [for S] [again T] [60s]                   commit T, rollback T
  *     get RES, scan INDEX, find INDEX:/PATH                     cancel ACTOR, leave JSON
  *
  * Among the resources of a lock another mode may stand. Options of reads, writes and changes of indices: `in T` (a transaction), `as S` (a session), `timeout 5s`, `lease S`, `token` (of the
@@ -611,6 +611,8 @@ static void do_txn(struct stage *stage, struct actor *actor, const char *stateme
     while ((word = next_word(&words)).len > 0) {
         if (slice_is(word, "query"))
             command->txn.mode = TXN_QUERY;
+        else if (slice_is(word, "again"))
+            command->txn.retry_of = next_word(&words);
         else if (slice_is(word, "for"))
             command->terms.session = next_word(&words);
         else if (slice_is(word, "token"))

@@ -327,6 +327,7 @@ static void on_txn(struct walk *walk, struct txn_command *txn)
     txn->mode = (enum txn_mode)on_enum(walk, "mode", txn->mode, 0, TXN_MODE_COUNT);
     on_number(walk, "read_ts", &txn->read_ts);
     on_number(walk, "idle_us", &txn->idle_us);
+    on_slice(walk, "retry_of", &txn->retry_of);
 }
 
 static void on_cancel(struct walk *walk, struct cancel_command *cancel)

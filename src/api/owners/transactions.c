@@ -43,7 +43,7 @@ static int read_mode(struct own_body *body, struct txn_command *txn)
     return 0;
 }
 
-static const struct own_form begin_form = {"a transaction", "mode session timestamp timeout",
+static const struct own_form begin_form = {"a transaction", "mode session timestamp timeout retry_of",
                                            "{\"mode\": \"update\", \"session\": \"ID\", \"timeout\": \"60s\"}, each of "
                                            "them optional, or {\"mode\": \"query\"}"};
 
@@ -56,12 +56,14 @@ int handle_txn_begin(struct request *request)
     if (r != 0 || (r = own_body_id(&body, "session", &session)) != 0 ||
         (r = own_body_ts(&body, "timestamp", &txn.read_ts)) != 0 ||
         (r = own_body_time(&body, "timeout", &txn.idle_us)) != 0 || (r = read_mode(&body, &txn)) != 0 ||
+        (r = own_body_id(&body, "retry_of", &txn.retry_of)) != 0 ||
         (txn.read_ts != 0 && (r = request_check_timestamp(request, txn.read_ts)) != 0) ||
         (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
     txn.id = id_random(&request->api->ids, &command->arena);
     command->txn = txn;
+    command->txn.retry_of = arena_copy(&command->arena, txn.retry_of);
     command->terms.session = session;
     return request_submit(request, command, begin_done);
 }

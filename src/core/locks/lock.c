@@ -309,6 +309,7 @@ struct lock_hold *lock__holder_against(const struct lock_table *table, const str
 void lock_owner_init(struct lock_table *table, struct lock_owner *owner, struct lock_owner *session, void *user)
 {
     *owner = (struct lock_owner){.session = session, .number = ++table->last_owner, .user = user};
+    owner->age = table->ts;
     list_init(&owner->holds);
     list_init(&owner->requests);
     list_init(&owner->ward_requests);

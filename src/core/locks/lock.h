@@ -19,7 +19,8 @@ struct lock_request;
 /* Who holds and waits. A member of its session, transaction or write. */
 struct lock_owner {
     struct lock_owner *session; /* whose locks it passes; NULL: none */
-    uint64_t number;            /* the larger, the younger */
+    uint64_t number;            /* unique; rises */
+    tl_ts age;                  /* the larger, the younger, and then by number: when it began, or its first try did */
     struct list holds;          /* struct lock_hold by `of_owner`, oldest first */
     struct list requests;       /* its waiting requests, by `of_owner` */
     struct list ward_requests;  /* those of owners whose session it is, by `of_session` */

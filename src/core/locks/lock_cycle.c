@@ -192,13 +192,18 @@ static struct lock_step *circle_steps(const struct search *search, size_t *ret_c
     return steps;
 }
 
+static bool younger(const struct lock_owner *a, const struct lock_owner *b)
+{
+    return a->age != b->age ? a->age > b->age : a->number > b->number;
+}
+
 /* Returns: the step whose request's owner is the youngest. What an ended session left holds nothing: others are in each circle. */
 static size_t youngest(const struct lock_step *steps, size_t count)
 {
     size_t found = count;
     for (size_t i = 0; i < count; i++) {
         const struct lock_owner *owner = steps[i].request->owner;
-        if (!owner->first && (found == count || owner->number > steps[found].request->owner->number))
+        if (!owner->first && (found == count || younger(owner, steps[found].request->owner)))
             found = i;
     }
     INSIST(found < count);

@@ -254,6 +254,17 @@ static void drop_held(const struct core *core, const struct lock_owner *owner, s
     wants->count = kept;
 }
 
+/*
+ * Who was rolled back once reads documents for update when it tries again: two who read the same one and then write it wait for each
+ * other here, one after the other, and not in a circle.
+ */
+static void read_for_update(struct wants *wants)
+{
+    for (size_t i = 0; i < wants->count; i++)
+        if (wants->items[i].on.id.data != NULL && wants->items[i].mode == LOCK_S)
+            wants->items[i].mode = LOCK_U;
+}
+
 /* Asks for what the names mean now and the transaction has not yet. Returns: 0 it is decided; CORE_WAITS; fatal codes. */
 static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
 {
@@ -265,6 +276,8 @@ static int ask_to_read(struct core *core, struct wait *wait, uint64_t wait_us)
     int r = txn->mode == TXN_QUERY
                 ? 0
                 : names__of_reads(core, lock->targets, lock->target_count, command->dialect, txn, &wants);
+    if (r == 0 && txn->again)
+        read_for_update(&wants);
     if (r == 0 && wait->request != NULL)
         drop_held(core, wait->owner, &wants);
     if (r < 0 || !within_limits(core, command, wait->owner, wants.count)) {

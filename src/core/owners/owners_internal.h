@@ -115,6 +115,7 @@ struct txn {
     uint64_t timeout_us;
     struct deadline idle;    /* not set while a command of it waits */
     struct overlay *overlay; /* NULL: nothing written */
+    bool again;              /* it tries again what was rolled back: it reads documents for update */
     uint32_t ahead_notes;    /* of entries that it has put into the store already (ahead.h) */
     struct list of_session;
     struct list of_all;     /* in owners->open_txns, oldest first */
@@ -436,6 +437,7 @@ struct txn_outcome {
     uint64_t changes;
     struct slice session;
     struct slice cause; /* of a roll back */
+    tl_ts age;          /* its owner's */
 };
 #define TXN_OUTCOME_KEPT_US (3600 * TL_SECOND)
 void txn__put_open(struct core *core, const struct txn *txn);

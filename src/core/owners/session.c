@@ -24,6 +24,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     session->name = slice_make(mem_strdup(name.data, name.len), name.len);
     session->ttl_us = ttl_us;
     session->created = created;
+    session->party.owner.age = created;
     session->expires_at = TL_TS_MAX;
     session->story = BUF_INIT(BUF_UNLIMITED);
     list_init(&session->transactions);

@@ -130,6 +130,23 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
 
 /* --- BEGIN -------------------------------------------------------------------------------------------------------- */
 
+/* Finds what is tried again. Returns: false when there is nothing such, the problem is the command's. */
+static bool find_first_try(struct core *core, struct command *command, struct txn_outcome *ret_first)
+{
+    struct slice id = command->txn.retry_of;
+    *ret_first = (struct txn_outcome){0};
+    if (id.len == 0)
+        return true;
+    int r = map_get(&core->owners->txns, id) != NULL ? 1 : txn__get_outcome(core, id, &command->arena, ret_first);
+    if (r == 0 && !ret_first->committed && ret_first->mode == TXN_UPDATE && command->txn.mode == TXN_UPDATE)
+        return true;
+    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "[retry_of] must name an update transaction that was rolled back within the last hour, for another one; "
+                "[%.*s] is none",
+                SLICE_ARG(id));
+    return false;
+}
+
 static bool check_begin(struct core *core, struct command *command)
 {
     const struct txn_command *wanted = &command->txn;
@@ -151,9 +168,14 @@ int core__do_txn_begin(struct core *core, struct command *command)
 {
     struct txn_command *wanted = &command->txn;
     struct session *session = NULL;
-    if (!terms__session(core, command, &session) || !check_begin(core, command))
+    struct txn_outcome first;
+    if (!terms__session(core, command, &session) || !check_begin(core, command) ||
+        !find_first_try(core, command, &first))
         return 0;
     struct txn *txn = make(core, wanted, session);
+    txn->again = wanted->retry_of.len > 0;
+    if (txn->again)
+        txn->party.owner.age = first.age;
     if (wanted->mode == TXN_QUERY) {
         txn->read_ts = wanted->read_ts == 0 ? core->ts : wanted->read_ts;
         wanted->read_ts = txn->read_ts;
@@ -216,6 +238,7 @@ static struct txn_outcome outcome_of(const struct core *core, const struct txn *
     return (struct txn_outcome){
         .mode = txn->mode,
         .created = txn->created,
+        .age = txn->party.owner.age,
         .ended = core->ts,
         .session = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id,
     };

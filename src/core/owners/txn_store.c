@@ -2,7 +2,7 @@
 /*
  * Transactions in the store, in SPACE_SYSTEM:
  *
- *   'B', id                  an open one: mode, created, session
+ *   'B', id                  an open one: mode, created, age, session
  *   'O', id                  an ended one: its outcome
  *   'X', ended (u64be), id   the same in order of their ends, so that old ones are found and forgotten
  *
@@ -34,6 +34,7 @@ void txn__put_open(struct core *core, const struct txn *txn)
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     buf_byte(&value, (char)txn->mode);
     buf_varint(&value, txn->created);
+    buf_varint(&value, txn->party.owner.age);
     action_put_slice(&value, txn->party.session == NULL ? SLICE_NONE : txn->party.session->id);
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'B', txn->id), buf_view(&value));
     buf_deinit(&key);
@@ -59,6 +60,7 @@ static void encode(struct buf *value, const struct txn_outcome *outcome)
     buf_varint(value, outcome->changes);
     action_put_slice(value, outcome->session);
     action_put_slice(value, outcome->cause);
+    buf_varint(value, outcome->age);
 }
 
 static int decode(struct slice value, struct arena *arena, struct txn_outcome *ret_outcome)
@@ -68,7 +70,7 @@ static int decode(struct slice value, struct arena *arena, struct txn_outcome *r
     if (!slice_take(&value, 2, &head) || !slice_take_varint(&value, &outcome.created) ||
         !slice_take_varint(&value, &outcome.ended) || !slice_take_varint(&value, &outcome.commit_ts) ||
         !slice_take_varint(&value, &outcome.changes) || !action_take_slice(&value, &outcome.session) ||
-        !action_take_slice(&value, &outcome.cause))
+        !action_take_slice(&value, &outcome.cause) || !slice_take_varint(&value, &outcome.age))
         return tl_trace(TL_ERR_CORRUPT);
     outcome.committed = (head.data[0] & FLAG_COMMITTED) != 0;
     outcome.by_request = (head.data[0] & FLAG_BY_REQUEST) != 0;
@@ -124,7 +126,7 @@ static int end_lost(struct core *core, struct slice key, struct slice value)
     struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
     struct slice mode;
     if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
-        !action_take_slice(&value, &outcome.session))
+        !slice_take_varint(&value, &outcome.age) || !action_take_slice(&value, &outcome.session))
         return tl_trace(TL_ERR_CORRUPT);
     outcome.mode = mode.data[0] == TXN_QUERY ? TXN_QUERY : TXN_UPDATE;
     txn__drop_open(core, slice_from_offset(key, 1));

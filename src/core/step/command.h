@@ -244,6 +244,8 @@ struct txn_command {
     enum txn_mode mode;
     tl_ts read_ts;    /* TXN_QUERY: 0 for the latest; out: what it reads at */
     uint64_t idle_us; /* TXN_BEGIN: after so long without a request it is rolled back */
+    struct slice
+        retry_of; /* TXN_BEGIN: what was rolled back and is tried again, its first try or any later; empty: nothing */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT */
     struct overlay

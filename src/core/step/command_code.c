@@ -202,6 +202,7 @@ static void code_txn(struct coder *coder, struct txn_command *txn)
     code_slice(coder, &txn->id);
     code_number(coder, &txn->read_ts);
     code_number(coder, &txn->idle_us);
+    code_slice(coder, &txn->retry_of);
 }
 
 static void code_cancel(struct coder *coder, struct cancel_command *cancel)

@@ -181,6 +181,11 @@ static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->txn = ++gen->last_txn;
     op->query = one_in(gen, 5);
+    if (model->ended_count > 0 && one_in(gen, 3))
+        op->retry_of =
+            model->ended[model->ended_count - 1 - below(gen, model->ended_count < 4 ? model->ended_count : 4)].txn;
+    else if (one_in(gen, 40))
+        op->retry_of = some_txn(gen, model);
     op->us = OM_SECOND / 2 + (uint64_t)below(gen, 6000000);
     if (one_in(gen, 3))
         op->session = some_session(gen, model);
@@ -405,6 +410,8 @@ static void print_txn(const struct om_op *op, struct command *command)
     command->txn.mode = op->query ? TXN_QUERY : TXN_UPDATE;
     command->terms.session = session_id(&command->arena, op->session);
     command->txn.read_ts = op->read_ts;
+    if (op->retry_of != 0)
+        command->txn.retry_of = txn_id(&command->arena, op->retry_of);
     command->terms.fencing_token = op->token;
     command->txn.idle_us = op->us;
 }
@@ -536,6 +543,8 @@ void gen_describe(const struct om_op *op, char *buffer, size_t size)
         add(&text, " s%u", op->session);
     if (op->txn != 0)
         add(&text, " t%u%s", op->txn, op->query ? " query" : "");
+    if (op->retry_of != 0)
+        add(&text, " again t%u", op->retry_of);
     if (op->us != 0)
         add(&text, " %llu us", (unsigned long long)op->us);
     if (op->token != 0)

@@ -74,8 +74,10 @@ int om_wait_new(struct om *model, struct om_step *step, const struct om_done *do
     wait->txn = txn;
     wait->since = model->ts;
     wait->deadline.at = OM_NEVER;
-    if (owner < 0)
+    if (owner < 0) {
         model->born[wait->owner] = ++model->last_born;
+        model->age[wait->owner] = model->ts;
+    }
     return slot;
 }
 
@@ -283,6 +285,7 @@ static void open_session(struct om *model, const struct om_op *op, struct om_don
     *session = (struct om_session){.serial = op->session, .ttl = op->us, .action_count = op->count};
     memcpy(session->actions, op->items, sizeof(session->actions));
     model->born[om_session_owner(slot)] = ++model->last_born;
+    model->age[om_session_owner(slot)] = model->ts;
     renew(model, session);
     done->token = session->expires;
 }
@@ -632,8 +635,7 @@ static int change_wants(const struct om *model, int slot, struct om_want *wants)
     /* What an index is, whether patterns find it, and whether it can be read, is what its name means. */
     bool named = op->kind == OP_CREATE_INDEX ? !model->indices[op->index].there : op->kind != OP_PUT_MAPPING;
 
-    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X,
-                               op->kind != OP_DELETE_INDEX && op->kind != OP_STATE};
+    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X, op->kind != OP_DELETE_INDEX && op->kind != OP_STATE};
     wants[1] = (struct om_want){{OM_NAME, op->index, 0}, OM_X, false};
     return named && om_held_against(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &wants[1]) ? 2
                                                                                                                  : 1;

@@ -119,10 +119,11 @@ struct om_op {
     bool force;
     bool on; /* OP_BLOCK: blocked; OP_STATE: closed */
     bool atomic;
-    bool query;       /* OP_BEGIN */
-    uint64_t read_ts; /* OP_BEGIN of a query: 0 for the latest */
-    uint64_t target;  /* OP_CANCEL: number of the command */
-    uint8_t index;    /* of a catalog command */
+    bool query;        /* OP_BEGIN */
+    uint32_t retry_of; /* OP_BEGIN: what was rolled back and is tried again; 0: nothing */
+    uint64_t read_ts;  /* OP_BEGIN of a query: 0 for the latest */
+    uint64_t target;   /* OP_CANCEL: number of the command */
+    uint8_t index;     /* of a catalog command */
     int count;
     struct om_item items[OM_ITEMS]; /* of a write; of OP_OPEN what it leaves to be done */
     struct om_want wants[OM_ITEMS];
@@ -235,6 +236,7 @@ struct om_txn {
     uint32_t serial;
     uint32_t session; /* 0: none */
     bool query;
+    bool again;    /* it tries again what was rolled back */
     bool recorded; /* a restart finds that it was open */
     uint64_t read_ts;
     uint64_t timeout;
@@ -276,6 +278,8 @@ struct om_outcome_record {
     uint32_t txn;
     bool committed;
     bool by_request;
+    bool query;
+    uint64_t age;
     uint64_t ended;
     uint64_t commit_ts;
     uint64_t changes;
@@ -309,6 +313,7 @@ struct om {
     struct om_txn txns[OM_TXNS];
     struct om_wait waits[OM_WAITS];
     uint64_t born[OM_OWNERS];
+    uint64_t age[OM_OWNERS]; /* when it began, or its first try did */
     int lock_count;
     struct om_lock locks[OM_LOCKS];
     int ended_count;

@@ -383,6 +383,11 @@ static struct om_wait *wait_named(struct om *model, uint64_t name)
     return NULL;
 }
 
+static bool younger(const struct om *model, int a, int b)
+{
+    return model->age[a] != model->age[b] ? model->age[a] > model->age[b] : model->born[a] > model->born[b];
+}
+
 /* Does what the product did about a circle, once it is sure that it was right. */
 static void open_circle(struct om *model, struct om_step *step)
 {
@@ -397,7 +402,7 @@ static void open_circle(struct om *model, struct om_step *step)
         const struct om_wait *to = wait_named(model, circle->steps[(i + 1) % circle->count]);
         if (from == NULL || to == NULL || from->state != OM_WAITING || !depends(model, from, to))
             om_wrong(step, "a circle was reported that is none");
-        else if (victim != NULL && from->kept == 0 && model->born[from->owner] > model->born[victim->owner])
+        else if (victim != NULL && from->kept == 0 && younger(model, from->owner, victim->owner))
             om_wrong(step, "the victim of a deadlock is not the youngest");
     }
     if (victim == NULL || victim->state != OM_WAITING || victim->kept != 0) {

@@ -46,7 +46,8 @@ bool om_has(const struct om *model, int owner, const struct om_want *want);
  * Whether a token is that of a lock on a document, or above the place where it lies, which a session (0: none) or a transaction
  * (a slot; -1: none) holds, or another transaction of that session.
  */
-bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int place, uint64_t session, int txn);
+bool om_token_held(const struct om *model, uint64_t token, struct om_thing document, int place, uint64_t session,
+                   int txn);
 int om_lock_count(const struct om *model, int owner);
 int om_waiting_count(const struct om *model);
 

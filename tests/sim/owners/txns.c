@@ -70,6 +70,7 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
 {
     struct om_done done = {.op = op};
     int slot = 0, count = 0;
+    const struct om_outcome_record *first = slot_of(model, op->retry_of) >= 0 ? NULL : outcome_of(model, op->retry_of);
 
     for (int i = 0; i < OM_TXNS; i++)
         count += model->txns[i].serial != 0;
@@ -77,6 +78,8 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
         done.problem = OM_SESSION_MISSING;
     else if (count >= model->limits.txns)
         done.problem = OM_LIMIT;
+    else if (op->retry_of != 0 && (op->query || first == NULL || first->committed || first->query))
+        done.problem = OM_ILLEGAL;
     if (done.problem == OM_FINE) {
         while (model->txns[slot].serial != 0)
             slot++;
@@ -84,6 +87,8 @@ void om_txn_begin(struct om *model, struct om_step *step, const struct om_op *op
         *txn = (struct om_txn){
             .serial = op->txn, .session = op->session, .query = op->query, .recorded = !op->query, .timeout = op->us};
         txn->created = model->ts;
+        txn->again = op->retry_of != 0;
+        model->age[om_txn_owner(slot)] = txn->again ? first->age : model->ts;
         if (op->query)
             done.token = txn->read_ts = op->read_ts == 0 ? model->ts : op->read_ts;
         model->born[om_txn_owner(slot)] = ++model->last_born;
@@ -120,9 +125,10 @@ static void tell_read(struct om *model, struct om_step *step, int slot, struct o
 
 /*
  * What a read locks that its transaction has not: what it names; of an index that is not there, its name besides. A name that is kept is
- * not asked for again, and what was granted is not.
+ * not asked for again, and what was granted is not. Who tries again what was rolled back reads documents for update.
  */
-static int read_wants(const struct om *model, const struct om_op *op, int owner, bool again, struct om_want *wants)
+static int read_wants(const struct om *model, const struct om_op *op, int owner, bool for_update, bool again,
+                      struct om_want *wants)
 {
     int count = 0;
 
@@ -130,8 +136,12 @@ static int read_wants(const struct om *model, const struct om_op *op, int owner,
         const struct om_want *want = &op->wants[i], name = {{OM_NAME, want->on.index, 0}, OM_S, false};
         if (want->on.kind != OM_ALL && !model->indices[want->on.index].there && !om_holds(model, owner, &name))
             wants[count++] = name;
-        if (!again || !om_holds(model, owner, want))
-            wants[count++] = *want;
+        if (again && om_holds(model, owner, want))
+            continue;
+        wants[count] = *want;
+        if (for_update && want->on.kind == OM_DOC && want->mode == OM_S)
+            wants[count].mode = OM_U;
+        count++;
     }
     return count;
 }
@@ -174,7 +184,8 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
     struct om_done done = model->waits[wait].done;
     int slot = model->waits[wait].txn;
     struct om_want wants[2 * OM_ITEMS];
-    int count = read_wants(model, done.op, om_txn_owner(slot), model->waits[wait].parked, wants);
+    int count =
+        read_wants(model, done.op, om_txn_owner(slot), model->txns[slot].again, model->waits[wait].parked, wants);
     bool may_wait = deadline > model->ts && om_waiting_count(model) < model->limits.waiters;
 
     if (om_lock_count(model, om_txn_owner(slot)) + count > model->limits.locks) {
@@ -207,7 +218,11 @@ static void end(struct om *model, struct om_step *step, int slot)
 
 void om_txn_abort(struct om *model, struct om_step *step, int slot, bool by_request)
 {
-    struct om_outcome_record record = {.txn = model->txns[slot].serial, .by_request = by_request, .ended = model->ts};
+    struct om_outcome_record record = {.txn = model->txns[slot].serial,
+                                       .by_request = by_request,
+                                       .query = model->txns[slot].query,
+                                       .age = model->age[om_txn_owner(slot)],
+                                       .ended = model->ts};
     int wait = wait_of(model, slot);
 
     if (wait >= 0) {
@@ -362,7 +377,10 @@ void om_txn_restart(struct om *model)
         if (model->txns[i].serial == 0)
             continue;
         if (model->txns[i].recorded)
-            keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[i].serial, .ended = model->ts});
+            keep_outcome(model, &(struct om_outcome_record){.txn = model->txns[i].serial,
+                                                            .query = model->txns[i].query,
+                                                            .age = model->age[om_txn_owner(i)],
+                                                            .ended = model->ts});
         memset(&model->txns[i], 0, sizeof(model->txns[i]));
         model->txns[i].idle.at = OM_NEVER;
     }

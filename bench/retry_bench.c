@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deadlocks under contention: what becomes of transactions that read two documents and then write both, with each way to treat a victim
+ * that tries again. The table of locks alone, in rounds: in a round each client that does not wait makes one request, so that a round stands
+ * for a round trip. Nothing depends on the machine.
+ *
+ * usage: retry_bench [--clients N] [--documents N] [--rounds N] [--readers PERCENT] [--seed N]
+ *
+ * --readers: of the transactions, those that only read. Prints for each way, per 1,000 rounds (a second of round trips of 1 ms), the
+ * commits and the victims, how many of all tries were victims, and the most tries that one transaction took.
+ */
+#include "base/rand.h"
+#include "core/locks/lock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLIENTS_MAX = 1000, STEPS = 4 };
+
+/* How a transaction asks, and how old one is that tries again. */
+struct way {
+    const char *name;
+    bool ages;         /* it is as old as its first try */
+    bool update_first; /* it reads for update at once */
+    bool update_again; /* it does so when it tries again */
+};
+
+static const struct way ways[] = {
+    {"as it comes", false, false, false},
+    {"ages", true, false, false},
+    {"ages, reads for update when it tries again", true, false, true},
+    {"reads for update at once", false, true, true},
+};
+
+struct client {
+    struct lock_owner owner;
+    struct lock_request *request; /* of the step at hand; NULL: none */
+    tl_ts first;                  /* the age of its first try */
+    uint64_t documents[2];
+    bool reads_only;
+    int step; /* 0 and 1 read, 2 and 3 write, then it commits */
+    uint64_t tries;
+};
+
+struct bench {
+    const struct way *way;
+    struct lock_table table;
+    struct rng rng;
+    struct client clients[CLIENTS_MAX];
+    uint64_t client_count, document_count, rounds, readers;
+    uint64_t commits, victims, most_tries;
+    tl_ts ts;
+};
+
+/* Another transaction begins, or the same tries again. */
+static void begin(struct bench *bench, struct client *client, bool again)
+{
+    lock_owner_init(&bench->table, &client->owner, NULL, client);
+    if (!again) {
+        client->documents[0] = rng_below(&bench->rng, bench->document_count);
+        client->documents[1] =
+            (client->documents[0] + 1 + rng_below(&bench->rng, bench->document_count - 1)) % bench->document_count;
+        client->reads_only = rng_below(&bench->rng, 100) < bench->readers;
+        client->tries = 0;
+        client->first = client->owner.age;
+    } else if (bench->way->ages) {
+        client->owner.age = client->first;
+    }
+    client->tries++;
+    client->step = 0;
+}
+
+static void end(struct bench *bench, struct client *client, bool again)
+{
+    lock_request_free(client->request);
+    client->request = NULL;
+    lock_release_all(&bench->table, &client->owner);
+    lock_owner_deinit(&client->owner);
+    bench->commits += !again;
+    bench->victims += again;
+    if (client->tries > bench->most_tries)
+        bench->most_tries = client->tries;
+    begin(bench, client, again);
+}
+
+/* What a call has brought about besides: grants, and victims, whose ends bring about more. */
+static void settle(struct bench *bench)
+{
+    struct lock_request *request;
+    for (;;) {
+        if ((request = lock_table_next_victim(&bench->table)) != NULL) {
+            end(bench, lock_request_user(request), true);
+        } else if ((request = lock_table_next_granted(&bench->table)) != NULL) {
+            struct client *client = lock_request_user(request);
+            lock_request_free(request);
+            client->request = NULL;
+            client->step++;
+        } else {
+            return;
+        }
+    }
+}
+
+static enum lock_mode mode_of(const struct bench *bench, const struct client *client)
+{
+    bool update = client->tries > 1 ? bench->way->update_again : bench->way->update_first;
+    return client->step >= 2 ? LOCK_X : update ? LOCK_U : LOCK_S;
+}
+
+static void act(struct bench *bench, struct client *client)
+{
+    char id[24];
+    if (client->step == STEPS || (client->reads_only && client->step == 2)) {
+        end(bench, client, false);
+        return;
+    }
+    snprintf(id, sizeof id, "a%llu", (unsigned long long)client->documents[client->step % 2]);
+    struct lock_want want = {{.index = SLICE_LIT("bank"), .id = slice_from(id)}, mode_of(bench, client), false, false};
+    client->request = lock_request_new(&bench->table, &client->owner, &want, 1, client);
+    switch (lock_request_start(client->request, true)) {
+    case LOCK_GRANTED:
+        lock_request_free(client->request);
+        client->request = NULL;
+        client->step++;
+        break;
+    case LOCK_DEADLOCK: end(bench, client, true); break;
+    default: break; /* it waits */
+    }
+}
+
+static void go_round(struct bench *bench)
+{
+    uint64_t from = rng_below(&bench->rng, bench->client_count);
+    bool ready[CLIENTS_MAX];
+    for (uint64_t i = 0; i < bench->client_count; i++)
+        ready[i] = bench->clients[i].request == NULL;
+    for (uint64_t i = 0; i < bench->client_count; i++) {
+        uint64_t at = (from + i) % bench->client_count;
+        if (!ready[at] || bench->clients[at].request != NULL)
+            continue;
+        bench->ts = lock_table_last_ts(&bench->table) + 1;
+        lock_table_at(&bench->table, bench->ts);
+        act(bench, &bench->clients[at]);
+        settle(bench);
+    }
+}
+
+static void measure(struct bench *bench, const struct way *way, uint64_t seed)
+{
+    const struct lock_hooks none = {0};
+    bench->way = way;
+    bench->commits = bench->victims = bench->most_tries = 0;
+    rng_init(&bench->rng, seed);
+    lock_table_init(&bench->table, &none);
+    for (uint64_t i = 0; i < bench->client_count; i++) {
+        bench->clients[i] = (struct client){0};
+        begin(bench, &bench->clients[i], false);
+    }
+    for (uint64_t i = 0; i < bench->rounds; i++)
+        go_round(bench);
+    double thousands = (double)bench->rounds / 1000, tries = (double)(bench->commits + bench->victims);
+    printf("%-44s %9.1f commits %9.1f victims %6.1f %% of all tries %6llu tries at most\n", way->name,
+           (double)bench->commits / thousands, (double)bench->victims / thousands,
+           100 * (double)bench->victims / (tries > 0 ? tries : 1), (unsigned long long)bench->most_tries);
+    for (uint64_t i = 0; i < bench->client_count; i++)
+        lock_request_free(bench->clients[i].request);
+    for (uint64_t i = 0; i < bench->client_count; i++) {
+        lock_release_all(&bench->table, &bench->clients[i].owner);
+        while (lock_table_next_granted(&bench->table) != NULL)
+            continue;
+        lock_owner_deinit(&bench->clients[i].owner);
+    }
+    lock_table_deinit(&bench->table);
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench = {.client_count = 12, .document_count = 8, .rounds = 100000};
+    uint64_t seed = 1;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        uint64_t value = strtoull(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--clients") == 0 && value <= CLIENTS_MAX)
+            bench.client_count = value;
+        else if (strcmp(argv[i], "--documents") == 0)
+            bench.document_count = value;
+        else if (strcmp(argv[i], "--rounds") == 0)
+            bench.rounds = value;
+        else if (strcmp(argv[i], "--readers") == 0)
+            bench.readers = value;
+        else if (strcmp(argv[i], "--seed") == 0)
+            seed = value;
+    }
+    if (bench.client_count < 1 || bench.document_count < 2 || bench.rounds < 1) {
+        fprintf(stderr, "retry_bench: at least one client, two documents and one round\n");
+        return 1;
+    }
+    printf("%llu clients, %llu documents, %llu %% of the transactions only read; per 1,000 rounds:\n",
+           (unsigned long long)bench.client_count, (unsigned long long)bench.document_count,
+           (unsigned long long)bench.readers);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        measure(&bench, &ways[i], seed);
+    return 0;
+}

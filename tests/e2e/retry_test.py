@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Victims of deadlocks that try again: they keep the age of their first try and read for update (`retry_of`).
+
+First the rule, with two transactions that read one document and both write it. Then clients that transfer between few documents, each
+until it is through: all get through, and nothing is lost. How many tries that takes is measured by bench/retry_bench, not here.
+"""
+import json
+import os
+import random
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import Server  # noqa: E402
+from waiting import until  # noqa: E402
+
+CLIENTS, TRANSFERS, DOCUMENTS = 8, 8, 6
+
+
+class Retry(unittest.TestCase):
+    def setUp(self):
+        self.server = Server().start()
+        self.addCleanup(self.server.close)
+        for number in range(DOCUMENTS):
+            self.server.must("PUT", "/bank/_doc/%d" % number, {"balance": 100})
+
+    def begin(self, **members):
+        return self.server.must("POST", "/_transaction", members)["transaction"]
+
+    def read(self, document, transaction):
+        return self.server.must("GET", "/bank/_doc/%s?transaction=%s" % (document, transaction))["_source"]
+
+    def lock_modes(self, document):
+        """Returns: the modes in which a document is held."""
+        locks = self.server.must("GET", "/_lock")["locks"]
+        return [holder["mode"] for lock in locks if lock.get("id") == document for holder in lock["holders"]]
+
+    def in_thread(self, method, path, body):
+        def run():
+            connection = self.server.connect()
+            reply = self.server.request(method, path, body if body is None else json.dumps(body), connection=connection)
+            thread.got = (reply.status, json.loads(reply.body))
+            connection.close()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def circle(self, first, second):
+        """Both have read document 0 and write it; `second` closes the circle. Returns: the status of both writes."""
+        waits = self.in_thread("PUT", "/bank/_doc/0?transaction=" + first, {"balance": 1})
+        until(lambda: "waiters\":[{" in json.dumps(self.server.must("GET", "/_lock"), separators=(",", ":")), "it waits")
+        status = self.server.ask("PUT", "/bank/_doc/0?transaction=" + second, {"balance": 2})[0]
+        waits.join(30)
+        return waits.got[0], status
+
+    def test_it_keeps_its_age(self):
+        old, victim = self.begin(), self.begin()
+        self.read("0", old)
+        self.read("0", victim)
+        self.assertEqual(self.circle(old, victim), (200, 409))
+        self.server.must("POST", "/_transaction/%s/_commit" % old)
+        between = self.begin()
+        self.read("0", between)
+        again = self.begin(retry_of=victim)
+        self.read("0", again)
+        self.assertEqual(sorted(self.lock_modes("0")), ["shared", "update"])
+        # Who began between the two tries is the younger one now.
+        self.assertEqual(self.circle(between, again), (409, 200))
+        # Over a restart, too: the try that the crash ended is tried again.
+        self.server.kill()
+        self.server.start()
+        young = self.begin()
+        self.read("0", young)
+        third = self.begin(retry_of=again)
+        self.read("0", third)
+        self.assertEqual(self.circle(young, third), (409, 200))
+
+    def test_what_it_must_name(self):
+        open_one, query = self.begin(), self.begin(mode="query")
+        done, undone = self.begin(), self.begin()
+        self.server.must("POST", "/_transaction/%s/_commit" % done)
+        self.server.must("POST", "/_transaction/%s/_rollback" % query)
+        self.server.must("POST", "/_transaction/%s/_rollback" % undone)
+        for wrong in (open_one, done, query, "nonesuch"):
+            status, reply = self.server.ask("POST", "/_transaction", {"retry_of": wrong})
+            self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"))
+            self.assertIn("[retry_of] must name", reply["error"]["reason"])
+        self.assertEqual(self.server.ask("POST", "/_transaction", {"retry_of": undone, "mode": "query"})[0], 400)
+        self.begin(retry_of=undone)
+
+    def transfer(self, connection, draw):
+        """Tries until it is through. Returns: how many times."""
+        def ask(method, path, body=None):
+            reply = self.server.request(method, path, None if body is None else json.dumps(body), connection=connection)
+            return reply.status, json.loads(reply.body)
+        documents, tries, last = draw.sample(range(DOCUMENTS), 2), 0, None
+        while True:
+            tries += 1
+            last = ask("POST", "/_transaction", {} if last is None else {"retry_of": last})[1]["transaction"]
+            steps = [lambda d=d: ask("GET", "/bank/_doc/%d?transaction=%s" % (d, last)) for d in documents]
+            found = []
+            for step in steps:
+                found.append(step())
+                if found[-1][0] != 200:
+                    break
+            if [status for status, _ in found] != [200, 200]:
+                continue
+            balances = [reply["_source"]["balance"] for _, reply in found]
+            wrote = [ask("PUT", "/bank/_doc/%d?transaction=%s" % (documents[i], last), {"balance": balances[i] + (1, -1)[i]})[0]
+                     for i in (0, 1)]
+            if wrote == [200, 200] and ask("POST", "/_transaction/%s/_commit" % last)[0] == 200:
+                return tries
+
+    def test_all_get_through(self):
+        through = []
+
+        def client(number):
+            draw, connection = random.Random(number), self.server.connect()
+            for _ in range(TRANSFERS):
+                through.append(self.transfer(connection, draw))
+            connection.close()
+        threads = [threading.Thread(target=client, args=(number,), daemon=True) for number in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(len(through), CLIENTS * TRANSFERS)
+        balances = [self.server.must("GET", "/bank/_doc/%d" % number)["_source"]["balance"] for number in range(DOCUMENTS)]
+        self.assertEqual(sum(balances), 100 * DOCUMENTS)
+        self.assertEqual(self.server.must("GET", "/_lock")["locks"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
