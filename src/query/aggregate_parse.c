@@ -250,7 +250,8 @@ static int take_offset(struct query_parser *parser, struct slice option, yyjson_
     (void)option;
     if (!date_histogram(aggregation))
         return query__take_double(parser, value, &aggregation->offset);
-    bool millis = slice_to_i64(text, &aggregation->rounding.offset) && llabs(aggregation->rounding.offset) < OFFSET_MS_MAX;
+    bool millis = slice_to_i64(text, &aggregation->rounding.offset) && aggregation->rounding.offset < OFFSET_MS_MAX &&
+                  aggregation->rounding.offset > -OFFSET_MS_MAX;
     if (!millis && !take_millis(text, &aggregation->rounding.offset, &number, &unit))
         return refuse_argument(parser, value,
                                "failed to parse setting [DateHistogramAggregationBuilder.parseOffset] with value [%.*s] as a "
