@@ -12,6 +12,31 @@ static struct node *step(struct parser *parser, struct node *target, const struc
     return node;
 }
 
+/*
+ * Whether the bracket `place` tokens ahead opens a literal that is no index: `[]`, `[1, 2]`, `['a': 1]`. What could be either is an
+ * index of what stands before it, as the original's grammar tries that first.
+ */
+static bool literal_ahead(const struct parser *parser, size_t place)
+{
+    size_t open = 0, conditions = 0;
+    for (size_t i = place + 1;; i++) {
+        const struct token *token = painless__peek(parser, i);
+        if (token->kind == TOKEN_EOF)
+            return false;
+        if (open == 0 && (token_is(token, ",") || (token_is(token, ":") && conditions-- == 0)))
+            return true;
+        if (open == 0 && token_is(token, "?"))
+            conditions++;
+        if (token_is(token, "(") || token_is(token, "[") || token_is(token, "{"))
+            open++;
+        else if (token_is(token, ")") || token_is(token, "]") || token_is(token, "}")) {
+            if (open == 0)
+                return i == place + 1;
+            open--;
+        }
+    }
+}
+
 /* Whether a type in parentheses is followed by what can only be its operand. */
 static bool cast_ahead(const struct parser *parser, size_t *ret_type)
 {
@@ -27,7 +52,7 @@ static bool cast_ahead(const struct parser *parser, size_t *ret_type)
         if (token_is(follows, starts[i]))
             return true;
     if (token_is(follows, "["))
-        return type > 1 && token_is(painless__peek(parser, type), "]");
+        return (type > 1 && token_is(painless__peek(parser, type), "]")) || literal_ahead(parser, type + 2);
     switch (follows->kind) {
     case TOKEN_ID:
     case TOKEN_OCTAL:
