@@ -10,6 +10,7 @@
 #include "mapping/entry_range.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { SAMPLE_DOCUMENTS = 1000, TERM_DOCUMENTS_MAX = 10000, TERM_KEYS_MAX = 64 };
 
@@ -23,13 +24,32 @@ struct weighed {
     uint64_t with_field, with_term, length; /* of the sample */
 };
 
+static int by_value(const void *a, const void *b)
+{
+    return value_compare(a, b);
+}
+
+/* How many of the values are others than those before: a field without lengths has each once. */
+static size_t distinct(const struct value *values, size_t count, struct arena *arena)
+{
+    if (count < 2)
+        return count;
+    struct value *sorted = arena_alloc(arena, count * sizeof *sorted);
+    memcpy(sorted, values, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_value);
+    size_t found = 1;
+    for (size_t i = 1; i < count; i++)
+        found += value_compare(&sorted[i - 1], &sorted[i]) != 0;
+    return found;
+}
+
 static void weigh_document(struct weighed *terms, size_t count, struct subject *subject)
 {
     for (size_t i = 0; i < count; i++) {
         struct value *values = NULL;
         size_t value_count = subject_field(subject, terms[i].field, &values);
         terms[i].with_field += value_count > 0;
-        terms[i].length += value_count;
+        terms[i].length += terms[i].weight->norms ? value_count : distinct(values, value_count, &subject->arena);
         for (size_t v = 0; v < value_count; v++) {
             if (value_compare(&values[v], &terms[i].value) == 0) {
                 terms[i].with_term++;

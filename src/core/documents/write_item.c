@@ -521,6 +521,21 @@ static int fail_missing(struct writing *work, struct writing_item *at)
     return WRITE_ITEM_FAILED;
 }
 
+/*
+ * The routing that an update leaves to a document that was there: its own; but that of a call with a doc is the doc's, too, and
+ * an alias gives its routing to a document that has none.
+ */
+static struct slice routing_left(const struct writing *work, const struct writing_item *at)
+{
+    const struct write_update *asked = at->item->update;
+
+    if (asked->lone && asked->doc.data != NULL && at->item->routing.len > 0)
+        return at->item->routing;
+    if (asked->lone && at->old.routing.data == NULL && at->alias != NULL)
+        return at->routing;
+    return at->old.routing.data == NULL ? SLICE_NONE : arena_copy(work->run->arena, at->old.routing);
+}
+
 static int put_updated(struct writing *work, struct writing_item *at, const struct update *update)
 {
     struct slice lease = at->state.live ? at->old.lease : SLICE_NONE;
@@ -529,8 +544,8 @@ static int put_updated(struct writing *work, struct writing_item *at, const stru
 
     if (at->item->lease.len > 0)
         lease = at->item->lease;
-    if (at->state.live && at->old.routing.data != NULL)
-        at->routing = arena_copy(work->run->arena, at->old.routing);
+    if (update->old != NULL)
+        at->routing = routing_left(work, at);
     if (lease.data != NULL)
         lease = arena_copy(work->run->arena, lease);
     if (r == 0)
