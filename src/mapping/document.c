@@ -30,6 +30,7 @@ struct walk {
     struct merge *merge;              /* not NULL: the mapping is unsealed and grows */
     const struct mapping *before;     /* then: the mapping it grew from */
     const struct mapping_field *only; /* not NULL: values of this field are wanted, numbered or not */
+    bool whole;                       /* texts are wanted as they are, not their tokens */
     bool lenient;                     /* what does not fit is passed over */
     bool copying;                     /* inside of a copy_to */
     struct value *values;
@@ -161,7 +162,8 @@ static int index_scalar(struct walk *walk, const struct mapping_field *field, yy
         return 0;
     if (r == FIELD_VALUE_REFUSED)
         return walk->lenient ? 0 : refuse_field(walk, field->path, field->type_name, scalar, &cause);
-    return field->type == FIELD_TEXT ? add_text(walk, field, value.bytes) : add_value(walk, field, &value);
+    return field->type == FIELD_TEXT && !walk->whole ? add_text(walk, field, value.bytes)
+                                                     : add_value(walk, field, &value);
 }
 
 /* One scalar into a field and its multi-fields. */
@@ -622,13 +624,18 @@ static bool collect(void *context, yyjson_val *leaf)
     return leaf == NULL || index_scalar(walk, walk->only, leaf) == 0;
 }
 
-size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
-                             struct arena *arena, struct value **ret_values)
+static size_t read_field(const struct mapping *mapping, const struct mapping_field *field, bool whole, yyjson_val *root,
+                         struct arena *arena, struct value **ret_values)
 {
     struct json_doc json = {.root = root};
     struct problem ignored;
-    struct walk walk = {
-        .mapping = mapping, .json = NULL, .arena = arena, .problem = &ignored, .only = field, .lenient = true};
+    struct walk walk = {.mapping = mapping,
+                        .json = NULL,
+                        .arena = arena,
+                        .problem = &ignored,
+                        .only = field,
+                        .whole = whole,
+                        .lenient = true};
     *ret_values = NULL;
     if (field_value_kind(field) == VALUE_NONE)
         return 0;
@@ -646,4 +653,16 @@ size_t document_field_values(const struct mapping *mapping, const struct mapping
     }
     *ret_values = walk.values;
     return walk.count;
+}
+
+size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
+                             struct arena *arena, struct value **ret_values)
+{
+    return read_field(mapping, field, false, root, arena, ret_values);
+}
+
+size_t document_field_texts(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
+                            struct arena *arena, struct value **ret_values)
+{
+    return read_field(mapping, field, true, root, arena, ret_values);
 }

@@ -71,4 +71,8 @@ void document_release(struct document *document);
 size_t document_field_values(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
                              struct arena *arena, struct value **ret_values);
 
+/* The same of a text field, where each value is a whole text: those that copy_to brings, too. */
+size_t document_field_texts(const struct mapping *mapping, const struct mapping_field *field, yyjson_val *root,
+                            struct arena *arena, struct value **ret_values);
+
 #endif

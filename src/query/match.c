@@ -91,10 +91,10 @@ static float length_of_old(size_t length)
     return 1.0f / (root * root);
 }
 
-static float bm25(const struct term_weight *weight, size_t frequency, size_t length)
+static float bm25(const struct term_weight *weight, float frequency, size_t length)
 {
     const float k1 = 1.2f, b = 0.75f;
-    float count = (float)frequency, long_as = 1;
+    float count = frequency, long_as = 1;
     if (weight->norms)
         long_as = weight->old ? length_of_old(length) : length_in_byte(length);
     float norm = weight->mean_length > 0 ? (1 - b) + b * long_as / (float)weight->mean_length : 1.0f;
@@ -114,7 +114,7 @@ static bool match_terms(const struct matcher *matcher, struct subject *subject, 
     }
     if (frequency == 0)
         return false;
-    *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, frequency, count) : matcher->boost;
+    *ret_score = matcher->terms.weight.scored ? bm25(&matcher->terms.weight, (float)frequency, count) : matcher->boost;
     return true;
 }
 
@@ -340,14 +340,14 @@ static bool match_function(const struct matcher *matcher, struct subject *subjec
 static bool match_phrase(const struct matcher *matcher, struct subject *subject, float *ret_score)
 {
     size_t length = 0;
-    size_t frequency = phrase_frequency(matcher, subject, &length);
+    float frequency = phrase_frequency(matcher, subject, &length);
     if (frequency == 0)
         return false;
-    float total = 0;
+    double idf = 0; /* of all words together, as Lucene sums it */
     for (size_t i = 0; i < matcher->phrase.count; i++)
-        total += matcher->phrase.weights[i].scored ? matcher->phrase.weights[i].weight : 0;
+        idf += matcher->phrase.weights[i].idf;
     struct term_weight all = matcher->phrase.weights[0];
-    all.weight = total;
+    all.weight = matcher->boost * 2.2f * (float)idf;
     *ret_score = all.scored ? bm25(&all, frequency, length) : matcher->boost;
     return true;
 }

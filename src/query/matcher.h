@@ -47,6 +47,7 @@ struct term_weight {
     uint64_t with_term;
     double mean_length;
     float weight; /* boost * (k1 + 1) * idf */
+    float idf; /* of a word of a phrase; 0 where it does not count */
 };
 
 struct matcher_list {

@@ -6,9 +6,10 @@
 #include "query/matcher.h"
 
 /*
- * Returns: how often the phrase of a MATCHER_PHRASE stands in the field of the document, 0 for not at all;
+ * Returns: how often the phrase of a MATCHER_PHRASE stands in the field of the document, 0 for not at all; with slop a place where
+ *          words are moved by a distance counts 1 / (1 + distance) times.
  *          *ret_length is the number of the field's tokens.
  */
-size_t phrase_frequency(const struct matcher *matcher, struct subject *subject, size_t *ret_length);
+float phrase_frequency(const struct matcher *matcher, struct subject *subject, size_t *ret_length);
 
 #endif

@@ -179,6 +179,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, stru
     term->weight->old = binder->context->dialect == DIALECT_5;
     term->weight->mean_length = known ? (double)term->length / (double)term->with_field : 1;
     float idf = (float)real_log(1 + (with_field - with_term + 0.5) / (with_term + 0.5));
+    term->weight->idf = idf;
     term->weight->weight = term->boost * 2.2f * idf;
     return 0;
 }
