@@ -303,8 +303,38 @@ int bind__minimum(struct binder *binder, struct slice text, size_t count, size_t
     return 0;
 }
 
+static bool cannot_match(const struct query *query);
+
+static bool any_cannot_match(const struct query_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (cannot_match(list->items[i]))
+            return true;
+    return false;
+}
+
+/*
+ * Whether a query matches nothing whatever the index is. As in 7.10 its other clauses are not looked at then, and clients
+ * build `terms: []` often. Depth: the parser's limit.
+ */
+static bool cannot_match(const struct query *query)
+{
+    switch (query->kind) {
+    case QUERY_MATCH_NONE: return true;
+    case QUERY_IDS: return query->values.count == 0;
+    case QUERY_TERMS: return query->values.lookup == NULL && query->values.count == 0;
+    case QUERY_CONSTANT_SCORE: return any_cannot_match(&query->compound.queries);
+    case QUERY_BOOL: return any_cannot_match(&query->boolean.must) || any_cannot_match(&query->boolean.filter);
+    default: return false;
+    }
+}
+
 static int bind_bool(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
 {
+    if (binder->context->dialect == DIALECT_7 && cannot_match(query)) {
+        *ret_matcher = none(binder);
+        return 0;
+    }
     size_t limit = binder->index->clauses_max != 0 ? binder->index->clauses_max : QUERY_CLAUSES_MAX;
     size_t clauses = query->boolean.must.count + query->boolean.filter.count + query->boolean.should.count +
                      query->boolean.must_not.count;
@@ -316,11 +346,11 @@ static int bind_bool(struct binder *binder, const struct query *query, struct ma
     struct matcher *matcher = bind__new(binder, MATCHER_BOOL, query->boost);
     int r = bind_list(binder, &query->boolean.must, true, &matcher->boolean.must);
     if (r == 0)
-        r = bind_list(binder, &query->boolean.filter, false, &matcher->boolean.filter);
+        r = bind_list(binder, &query->boolean.must_not, false, &matcher->boolean.must_not);
     if (r == 0)
         r = bind_list(binder, &query->boolean.should, true, &matcher->boolean.should);
     if (r == 0)
-        r = bind_list(binder, &query->boolean.must_not, false, &matcher->boolean.must_not);
+        r = bind_list(binder, &query->boolean.filter, false, &matcher->boolean.filter);
     if (r != 0)
         return r;
     bool required = query->boolean.must.count > 0 || query->boolean.filter.count > 0;
