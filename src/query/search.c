@@ -955,3 +955,33 @@ int search_next_each(const struct search_context *context, const struct search_r
     result_init(context, ret_result);
     return next_page(context, request, cursor, emit_visit, &visitor, ret_result, ret_problem);
 }
+
+/* --- Checking ----------------------------------------------------------------------------------------------------- */
+
+/* Takes a script for something that cannot be known here, and tells that it met one. */
+static int meet_script(void *user, const struct query_script *spec, int script_context, struct script **ret_script,
+                       struct arena *arena, struct problem *ret_problem)
+{
+    (void)spec, (void)script_context, (void)ret_script;
+    *(bool *)user = true;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "a script");
+    return QUERY_REFUSED;
+}
+
+int search_check(const struct search_index *index, const struct query *query, enum dialect dialect, int64_t now_ms,
+                 struct arena *arena, struct problem *ret_problem)
+{
+    bool met = false;
+    struct problem problem = {0};
+    struct matcher *matcher;
+    struct search_context context = {
+        .arena = arena, .dialect = dialect, .now_ms = now_ms, .compile = meet_script, .compile_user = &met};
+    struct binder binder = {.arena = arena, .index = index, .context = &context, .problem = &problem};
+    int r = query_bind(&binder, query, &matcher);
+    binder_deinit(&binder);
+    if (r != QUERY_REFUSED || met)
+        return r == QUERY_REFUSED ? 0 : r;
+    bool around = problem.caused_by != NULL && slice_starts_with(problem.reason, SLICE_LIT("failed to create query: "));
+    *ret_problem = around ? *problem.caused_by : problem;
+    return SEARCH_REFUSED;
+}

@@ -109,6 +109,14 @@ void search_result_deinit(struct search_result *result);
 int search_run(const struct search_context *context, const struct search_request *request,
                struct search_result *ret_result, struct problem *ret_problem) TL_MUST_USE;
 
+/*
+ * Binds a query to an index and does no more, to find out what a search with it would say. Nothing is read; scripts are taken
+ * as they are.
+ * Returns: 0; SEARCH_REFUSED, where *ret_problem is what is wrong, without a search's words around it.
+ */
+int search_check(const struct search_index *index, const struct query *query, enum dialect dialect, int64_t now_ms,
+                 struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+
 /* Counts. *ret_early: terminate_after (0: none) cut it short. Returns: as search_run(). */
 int search_count(const struct search_context *context, const struct query *query, uint64_t terminate_after,
                  double min_score, uint64_t *ret_count, bool *ret_early, struct problem *ret_problem) TL_MUST_USE;

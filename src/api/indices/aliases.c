@@ -7,6 +7,9 @@
 #include "api/request/index_set.h"
 #include "api/request/names.h"
 #include "json/filter.h"
+#include "query/search.h"
+
+#include <time.h>
 
 /* Actions of one request, after wildcards. */
 #define ALIAS_ACTIONS_MAX 10000
@@ -139,6 +142,53 @@ static int add_action(struct request *request, struct alias_batch *batch, const 
     return 0;
 }
 
+static int find_wrong(struct request *request, const struct catalog_index *index, yyjson_val *filter,
+                      struct problem *ret_problem)
+{
+    struct json_doc doc;
+    struct query *query;
+    struct query_parser parser = {
+        .arena = request->arena, .dialect = request->dialect, .doc = &doc, .problem = ret_problem};
+    struct search_index into = {
+        .name = index->name, .uuid = index->uuid, .number = index->number, .shard_count = 1, .mapping = index->mapping};
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    json_write(&text, filter, DIALECT_7); /* places in it are told as of the filter alone */
+    struct slice kept = arena_copy(request->arena, buf_view(&text));
+    buf_deinit(&text);
+    int r = json_parse_stored(request->arena, kept, &doc);
+    if (r < 0)
+        return tl_trace(r);
+    r = query_parse(&parser, doc.root, &query);
+    if (r != 0 && parser.line > 0)
+        problem_details(ret_problem, request->arena, "\"line\":%zu,\"col\":%zu", parser.line, parser.column);
+    if (r != 0)
+        return r;
+    r = search_check(&into, query, request->dialect, (int64_t)time(NULL) * 1000, request->arena, ret_problem);
+    if (r == SEARCH_REFUSED && ret_problem->type == PROBLEM_QUERY_SHARD && ret_problem->details.len == 0)
+        problem_details(ret_problem, request->arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
+                        SLICE_ARG(request_quoted(request, index->name)));
+    return r;
+}
+
+/*
+ * A filter is checked against the mapping there is when it is set, so that not each search through the alias fails. Whatever it
+ * means then, later mappings may change that.
+ */
+static int check_filter(struct request *request, const struct catalog_index *index, struct slice alias,
+                        yyjson_val *filter)
+{
+    struct problem problem = {0};
+    if (!yyjson_is_obj(filter) || yyjson_obj_size(filter) == 0)
+        return 0;
+    int r = find_wrong(request, index, filter, &problem);
+    if (r <= 0)
+        return r;
+    request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "failed to parse filter for alias [%.*s]", SLICE_ARG(alias));
+    request->problem.caused_by = arena_alloc(request->arena, sizeof problem);
+    *request->problem.caused_by = problem;
+    return REQUEST_REFUSED;
+}
+
 static int aliases_done(struct request *request, struct command *command)
 {
     (void)command;
@@ -173,6 +223,8 @@ int handle_alias_put(struct request *request)
         struct alias_action action = {.op = ALIAS_ADD, .index = set.targets[i].index->name, .alias = name};
         if (doc.root != NULL)
             action.body = request_body(request);
+        if ((r = check_filter(request, set.targets[i].index, name, json_get_lit(doc.root, "filter"))) != 0)
+            return r;
         if ((r = add_action(request, &batch, &action)) != 0)
             return r;
     }
@@ -272,13 +324,17 @@ static struct slice alias_body(struct request *request, yyjson_val *action)
 }
 
 static int add_aliases(struct request *request, const struct catalog_index *index, struct slice aliases,
-                       struct slice body, struct alias_batch *batch)
+                       yyjson_val *object, struct alias_batch *batch)
 {
+    struct slice body = alias_body(request, object);
+
     while (aliases.len > 0) {
         size_t len = slice_find_byte(aliases, ',');
         struct alias_action action = {
             .op = ALIAS_ADD, .index = index->name, .alias = slice_make(aliases.data, len), .body = body};
-        int r = add_action(request, batch, &action);
+        int r = check_filter(request, index, action.alias, json_get_lit(object, "filter"));
+        if (r == 0)
+            r = add_action(request, batch, &action);
         if (r != 0)
             return r;
         aliases = slice_from_offset(aliases, len + 1);
@@ -314,7 +370,7 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
         const struct catalog_index *index = targets[i].index;
         struct alias_action removal = {.op = ALIAS_REMOVE_INDEX, .index = index->name};
         if (slice_is(op, "add"))
-            r = add_aliases(request, index, aliases, alias_body(request, object), batch);
+            r = add_aliases(request, index, aliases, object, batch);
         else if (slice_is(op, "remove"))
             r = remove_from_index(request, index, aliases, batch);
         else
