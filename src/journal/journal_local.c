@@ -37,6 +37,9 @@ enum {
 #define SPACE_INTERVAL_US (100 * TL_MS)
 /* Of the reserve this part is never touched: below it nothing is written at all, since a log that meets the end cannot go on. */
 #define FLOOR_PART 4
+/* What is written takes as much again on its way: it is in the log until it is in a table. */
+#define WRITTEN_TIMES 2
+#define LARGE_BYTES (1 << 20)
 
 struct journal {
     struct core *core;
@@ -87,6 +90,7 @@ struct journal {
     _Atomic bool
         ready; /* the store takes small writes: not at the end of the reserve, nor while it gets over a full disk */
     _Atomic tl_ts space_checked_at;
+    _Atomic int64_t room; /* bytes that may still be written, until the disk is looked at again */
     _Atomic uint64_t requests;
 
     pthread_t workers[WORKER_COUNT];
@@ -114,19 +118,15 @@ static tl_ts next_ts(struct journal *journal)
 
 /* --- A full disk -------------------------------------------------------------------------------------------------- */
 
-static void check_space(struct journal *journal)
+static void look_at_space(struct journal *journal)
 {
     struct statvfs space;
-    if (journal->directory == NULL)
-        return;
-    tl_ts now = clock_now();
-    tl_ts checked = atomic_load_explicit(&journal->space_checked_at, memory_order_relaxed);
-    if (now >= checked && now - checked < SPACE_INTERVAL_US)
-        return;
-    atomic_store_explicit(&journal->space_checked_at, now, memory_order_relaxed);
+    atomic_store_explicit(&journal->space_checked_at, clock_now(), memory_order_relaxed);
     if (statvfs(journal->directory, &space) != 0)
         return;
     uint64_t free = (uint64_t)space.f_bavail * space.f_frsize;
+    atomic_store_explicit(&journal->room, (int64_t)free - (int64_t)(journal->reserve_bytes / FLOOR_PART),
+                          memory_order_relaxed);
     bool room = free >= journal->reserve_bytes;
     /* Once it has been full the store has to say that it is over it; until it was, there is nothing to ask. */
     bool ready = free >= journal->reserve_bytes / FLOOR_PART &&
@@ -140,6 +140,47 @@ static void check_space(struct journal *journal)
     else
         log_error("less than %llu bytes are free for '%s': writes are refused until there is room",
                   (unsigned long long)journal->reserve_bytes, journal->directory);
+}
+
+static void check_space(struct journal *journal)
+{
+    if (journal->directory == NULL)
+        return;
+    tl_ts now = clock_now();
+    tl_ts checked = atomic_load_explicit(&journal->space_checked_at, memory_order_relaxed);
+    if (now < checked || now - checked >= SPACE_INTERVAL_US)
+        look_at_space(journal);
+}
+
+/*
+ * Takes what a command will write from the room that was found; for what is large it is looked for anew, since others use the
+ * disk, too. Returns: whether there is as much.
+ */
+static bool take_room(struct journal *journal, int64_t bytes)
+{
+    if (bytes <= LARGE_BYTES && atomic_fetch_sub_explicit(&journal->room, bytes, memory_order_relaxed) >= bytes)
+        return true;
+    look_at_space(journal);
+    return atomic_fetch_sub_explicit(&journal->room, bytes, memory_order_relaxed) >= bytes;
+}
+
+/*
+ * However much room there was when somebody looked last, neither one command nor all since then write more. Requires:
+ * core_lock.
+ */
+static bool refuse_too_much(struct journal *journal, struct command *command)
+{
+    if (journal->directory == NULL || !command_is(command->type, COMMAND_ADDS_DATA))
+        return false;
+    size_t bytes = core_bytes_to_write(journal->core, command);
+    if (bytes == 0 || take_room(journal, (int64_t)bytes * WRITTEN_TIMES))
+        return false;
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_DISK_FULL,
+        "this writes [%zu] bytes, which take [%zu] on their way, and there is no room for so much on the disk of the "
+        "data directory; nothing was done, a transaction stays open: try again with less, or when there is room",
+        bytes, bytes * WRITTEN_TIMES);
+    return true;
 }
 
 /* What only keeps or frees runs out of the reserve. */
@@ -188,6 +229,10 @@ static int step(struct journal *journal, struct command *command)
  */
 static void apply(struct journal *journal, struct command *command, struct list *group)
 {
+    if (refuse_too_much(journal, command)) {
+        list_append(group, &command->link);
+        return;
+    }
     int r = command_is(command->type, COMMAND_LOOKS) ? core_look(journal->core, command, &journal->effects)
                                                      : step(journal, command);
     if (r < 0)

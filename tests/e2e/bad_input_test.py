@@ -249,8 +249,13 @@ class SmallDisk:
         subprocess.run(["umount", "-l", self.folder], check=True)
         os.rmdir(self.folder)
 
-    def fill(self):
-        """Takes what is left, to the last byte."""
+    def fill(self, leave=0):
+        """Takes what is left, to the last byte, or but for so many."""
+        if leave > 0:
+            free = os.statvfs(self.folder)
+            with open(os.path.join(self.folder, "filler"), "ab", buffering=0) as filler:
+                os.posix_fallocate(filler.fileno(), 0, free.f_bavail * free.f_frsize - leave)
+            return
         with open(os.path.join(self.folder, "filler"), "ab", buffering=0) as filler:
             for size in (1 << 20, 4096, 1):
                 try:
@@ -306,6 +311,29 @@ class FullDisk(unittest.TestCase):
                 self.assertEqual(server.stop(), 0)
             found = subprocess.run([PROGRAM, "check", "--data", os.path.join(disk.folder, "data")], capture_output=True)
             self.assertEqual(found.returncode, 0, found.stdout + found.stderr)
+
+    def test_no_room_for_so_much(self):
+        """There is room for small writes, not for what a transaction has gathered; with room it is committed."""
+        with SmallDisk() as disk:
+            with Server("--reserve", "16m", data=os.path.join(disk.folder, "data")) as server:
+                server.must("PUT", "/full/_doc/0", {"a": 1})
+                transaction = server.must("POST", "/_transaction")["transaction"]
+                text = json.dumps({"t": "x" * (8 << 20)})
+                for i in range(4):
+                    server.must("PUT", "/full/_doc/%d?transaction=%s" % (i, transaction), text)
+                disk.fill(48 << 20)
+                bulk = "".join('{"index":{"_id":"%d"}}\n%s\n' % (i, text) for i in range(4))
+                for path, body in (("/_transaction/%s/_commit" % transaction, None), ("/other/_bulk?atomic=true", bulk)):
+                    status, reply = server.ask("POST", path, body)
+                    self.assertEqual((status, reply.get("error", reply).get("type")), (507, "disk_full_exception"), (path, str(reply)[:300]))
+                    self.assertIn("no room for so much", reply["error"]["reason"])
+                server.must("PUT", "/other/_doc/small", {"a": 1})
+                self.assertEqual(server.must("GET", "/full/_count")["count"], 1)
+                self.assertEqual(server.must("GET", "/full/_doc/0")["_source"], {"a": 1})
+                disk.make_room()
+                self.assertTrue(server.must("POST", "/_transaction/%s/_commit" % transaction)["committed"])
+                self.assertEqual(server.must("GET", "/full/_count")["count"], 4)
+                self.assertEqual(server.stop(), 0)
 
     def write_until_refused(self, server):
         """Returns: the ids of the documents that were acknowledged."""

@@ -530,6 +530,25 @@ int core__do_txn_commit(struct core *core, struct command *command)
     return commit(core, command, txn);
 }
 
+/* What a transaction writes until then stays in memory. */
+static size_t bytes_of_items(const struct write_command *write)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < write->item_count; i++)
+        bytes += write->items[i].source.len;
+    return bytes;
+}
+
+size_t core_bytes_to_write(const struct core *core, const struct command *command)
+{
+    if (command->type == COMMAND_WRITE)
+        return command->terms.transaction.len > 0 ? 0 : bytes_of_items(&command->write);
+    if (command->type != COMMAND_TXN_COMMIT)
+        return 0;
+    const struct txn *txn = map_get(&core->owners->txns, command->txn.id);
+    return txn == NULL || txn->overlay == NULL ? 0 : overlay_bytes(txn->overlay);
+}
+
 /* --- After a restart ---------------------------------------------------------------------------------------------- */
 
 int txn__restart(struct core *core)

@@ -131,6 +131,9 @@ int core_digest(struct core *core, uint64_t *ret_digest) TL_MUST_USE;
 int core_find_session(struct store *store, struct slice session, struct arena *arena,
                       struct problem *ret_problem) TL_MUST_USE;
 
+/* Returns: the bytes that a command is about to write to the store, as far as they can be told before; called between steps. */
+size_t core_bytes_to_write(const struct core *core, const struct command *command);
+
 /* Releases the overlay of a TXN_LOCK result; from any thread. NULL is fine. */
 void core_overlay_unref(struct overlay *overlay);
 

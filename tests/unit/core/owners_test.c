@@ -242,6 +242,36 @@ static void atomic_write_is_no_larger_than_a_transaction(void **state)
     box_close(&box);
 }
 
+/* What a transaction holds is counted: entries of many values, not only the documents, and locks. */
+static void transaction_is_limited_by_what_it_holds(void **state)
+{
+    struct buf source = BUF_INIT(BUF_UNLIMITED);
+    struct core_box box;
+    (void)state;
+
+    buf_lit(&source, "{\"a\":[0");
+    for (int i = 1; i < 1000; i++)
+        buf_printf(&source, ",%d", i);
+    buf_lit(&source, "]}");
+    buf_byte(&source, '\0');
+    box_open(&box);
+    box.limits.transaction_bytes_max = 16 * source.len;
+    box.limits.transaction_held_max = 100 * source.len; /* an entry takes more than a number */
+    box_reopen(&box);
+    transaction(&box, COMMAND_TXN_BEGIN, "t");
+    size_t written = 0;
+    for (char id[] = "a"; id[0] < 'p' && written == (size_t)(id[0] - 'a'); id[0]++) {
+        write_in(&box, "t", box_item(WRITE_INDEX, "fs", "", id, source.data));
+        written += box.last->problem.type == PROBLEM_NONE;
+    }
+    assert_in_range(written, 1, 9);
+    assert_int_equal(box.last->problem.type, PROBLEM_TRANSACTION_TOO_LARGE);
+    transaction(&box, COMMAND_TXN_COMMIT, "t"); /* what was done before stands */
+    assert_int_equal(box_count(&box, "fs"), written);
+    buf_deinit(&source);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +282,7 @@ int main(void)
         cmocka_unit_test(first_document_of_a_type_meets_locks_on_its_directory),
         cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
+        cmocka_unit_test(transaction_is_limited_by_what_it_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
