@@ -171,22 +171,20 @@ static int write_shards(struct request *request)
     return memory_refused(request) ? memory_refuse(request) : cat_table_reply(request, &table);
 }
 
-/* Rows that are made where the request came in, beside others. */
-enum { SHARDS_INLINE = 1000, SHARD_BYTES = 2 * COUNT_OF(shard_columns) * sizeof(struct cat_cell) };
+enum { SHARD_BYTES = 2 * COUNT_OF(shard_columns) * sizeof(struct cat_cell) };
 
 int handle_cat_shards(struct request *request)
 {
     static const struct catalog_options options = {
         .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
     struct index_set *set = arena_alloc(request->arena, sizeof *set);
-    uint64_t rows = 0;
+    uint64_t rows;
     int r = cat_table_begin(request, shard_columns, COUNT_OF(shard_columns));
     if (r != 0 || (r = index_set_read(request, &options, set)) != 0)
         return r;
-    for (size_t i = 0; i < set->count; i++)
-        rows += (uint64_t)set->targets[i].index->shard_count * ((uint64_t)set->targets[i].index->replica_count + 1);
+    rows = index_set_rows(set);
     request->context = set;
-    if (rows > SHARDS_INLINE && (r = memory_take(request, rows * SHARD_BYTES)) != 0)
+    if (rows > INDEX_SET_SHORT && (r = memory_take(request, rows * SHARD_BYTES)) != 0)
         return r;
-    return rows > SHARDS_INLINE ? request_work(request, write_shards) : write_shards(request);
+    return rows > INDEX_SET_SHORT ? request_work(request, write_shards) : write_shards(request);
 }

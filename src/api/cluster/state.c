@@ -7,6 +7,7 @@
 #include "api/cluster/cluster_state.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
+#include "api/request/memory.h"
 #include "api/request/names.h"
 #include "core/catalog/settings.h"
 
@@ -93,6 +94,9 @@ static void write_shard(const struct catalog_index *index, uint32_t shard, bool 
     json_end(writer, '}');
 }
 
+/* Of the routing table, at least: "state", "primary", "node", "relocating_node", "shard", "index". */
+enum { SHARD_BYTES = 100 };
+
 static void write_routing(const struct index_set *set, struct json_writer *writer)
 {
     json_key(writer, "routing_table");
@@ -110,7 +114,7 @@ static void write_routing(const struct index_set *set, struct json_writer *write
             snprintf(name, sizeof name, "%u", shard);
             json_key(writer, name);
             json_begin(writer, '[');
-            for (uint32_t copy = 0; copy <= index->replica_count; copy++)
+            for (uint32_t copy = 0; copy <= index->replica_count && !writer->buf->overflow; copy++)
                 write_shard(index, shard, copy == 0, writer);
             json_end(writer, ']');
         }
@@ -121,22 +125,16 @@ static void write_routing(const struct index_set *set, struct json_writer *write
     json_end(writer, '}');
 }
 
-int handle_cluster_state(struct request *request)
-{
-    static const struct catalog_options options = {.allow_no_indices = true,
-                                                   .ignore_unavailable = true,
-                                                   .expand_open = true,
-                                                   .expand_closed = true,
-                                                   .expand_hidden = true,
-                                                   .allow_closed = true};
-    struct json_writer writer;
+struct state_job {
     struct index_set set;
+    bool flat;
+};
+
+static int write_state(struct request *request)
+{
+    const struct state_job *job = request->context;
     struct slice metrics = request_part(request, PART_METRIC);
-    bool local = false, flat = false;
-    int r = request_bool(request, "local", &local);
-    if (r != 0 || (r = request_bool(request, "flat_settings", &flat)) != 0 ||
-        (r = index_set_read(request, &options, &set)) != 0)
-        return r;
+    struct json_writer writer;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "cluster_name");
@@ -158,11 +156,34 @@ int handle_cluster_state(struct request *request)
     if (names_match(metrics, SLICE_LIT("nodes")))
         write_nodes(request, &writer);
     if (names_match(metrics, SLICE_LIT("metadata")))
-        write_metadata(request, &set, flat, &writer);
+        write_metadata(request, &job->set, job->flat, &writer);
     if (names_match(metrics, SLICE_LIT("routing_table")))
-        write_routing(&set, &writer);
+        write_routing(&job->set, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
+}
+
+int handle_cluster_state(struct request *request)
+{
+    static const struct catalog_options options = {.allow_no_indices = true,
+                                                   .ignore_unavailable = true,
+                                                   .expand_open = true,
+                                                   .expand_closed = true,
+                                                   .expand_hidden = true,
+                                                   .allow_closed = true};
+    struct state_job *job = arena_zalloc(request->arena, sizeof *job);
+    bool local = false;
+    int r = request_bool(request, "local", &local);
+    if (r != 0 || (r = request_bool(request, "flat_settings", &job->flat)) != 0 ||
+        (r = index_set_read(request, &options, &job->set)) != 0)
+        return r;
+    request->context = job;
+    uint64_t rows =
+        names_match(request_part(request, PART_METRIC), SLICE_LIT("routing_table")) ? index_set_rows(&job->set) : 0;
+    if (rows <= INDEX_SET_SHORT)
+        return write_state(request);
+    r = memory_take(request, rows * SHARD_BYTES);
+    return r != 0 ? r : request_work(request, write_state);
 }
 
 /* --- Stats -------------------------------------------------------------------------------------------------------- */

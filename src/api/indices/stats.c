@@ -121,7 +121,7 @@ static void write_shards(struct json_writer *writer, const struct catalog_index 
     static const struct index_figures nothing = {0};
     json_key(writer, "shards");
     json_begin(writer, '{');
-    for (uint32_t shard = 0; shard < index->shard_count; shard++) {
+    for (uint32_t shard = 0; shard < index->shard_count && !writer->buf->overflow; shard++) {
         char name[16];
         struct buf text = BUF_INIT(BUF_UNLIMITED);
         struct json_writer inner;
@@ -172,32 +172,45 @@ static void write_indices(struct request *request, const struct index_set *set, 
     json_end(writer, '}');
 }
 
+struct stats_job {
+    struct index_set set;
+    uint32_t wanted;
+};
+
+static int write_stats(struct request *request)
+{
+    const struct stats_job *job = request->context;
+    struct slice level = request_param(request, "level");
+    struct json_writer writer;
+    struct index_figures all = {0};
+    for (size_t i = 0; i < job->set.count; i++)
+        index_figures_add(request, job->set.targets[i].index, &all);
+    reply_begin(request, 200, &writer);
+    json_begin(&writer, '{');
+    reply_shards(&writer, index_set_copies(&job->set), index_set_primaries(&job->set));
+    json_key(&writer, "_all");
+    json_begin(&writer, '{');
+    write_both(&writer, job->wanted, &all);
+    json_end(&writer, '}');
+    if (!slice_is(level, "cluster"))
+        write_indices(request, &job->set, job->wanted, slice_is(level, "shards"), &writer);
+    json_end(&writer, '}');
+    return REQUEST_DONE;
+}
+
 int handle_stats(struct request *request)
 {
     struct catalog_options options = CATALOG_OPTIONS_DEFAULT;
-    struct index_set set;
-    struct json_writer writer;
-    struct index_figures all = {0};
     struct slice level = request_param(request, "level");
-    uint32_t wanted = 0;
-    int r = read_metrics(request, &wanted);
-    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+    struct stats_job *job = arena_zalloc(request->arena, sizeof *job);
+    int r = read_metrics(request, &job->wanted);
+    if (r != 0 || (r = index_set_read(request, &options, &job->set)) != 0)
         return r;
     if (level.data != NULL && !slice_is(level, "cluster") && !slice_is(level, "indices") && !slice_is(level, "shards"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "level parameter must be one of [cluster] or [indices] or [shards] but was [%.*s]",
                               SLICE_ARG(level));
-    for (size_t i = 0; i < set.count; i++)
-        index_figures_add(request, set.targets[i].index, &all);
-    reply_begin(request, 200, &writer);
-    json_begin(&writer, '{');
-    reply_shards(&writer, index_set_copies(&set), index_set_primaries(&set));
-    json_key(&writer, "_all");
-    json_begin(&writer, '{');
-    write_both(&writer, wanted, &all);
-    json_end(&writer, '}');
-    if (!slice_is(level, "cluster"))
-        write_indices(request, &set, wanted, slice_is(level, "shards"), &writer);
-    json_end(&writer, '}');
-    return REQUEST_DONE;
+    request->context = job;
+    bool is_short = !slice_is(level, "shards") || index_set_primaries(&job->set) <= INDEX_SET_SHORT;
+    return is_short ? write_stats(request) : request_work(request, write_stats);
 }

@@ -102,6 +102,14 @@ unsigned index_set_copies(const struct index_set *set)
     return copies;
 }
 
+uint64_t index_set_rows(const struct index_set *set)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < set->count; i++)
+        rows += (uint64_t)set->targets[i].index->shard_count * ((uint64_t)set->targets[i].index->replica_count + 1);
+    return rows;
+}
+
 bool index_is_typed(const struct catalog_index *index, const bool *include_type_name)
 {
     return include_type_name != NULL ? *include_type_name : index->dialect == DIALECT_5;

@@ -40,6 +40,9 @@ int index_set_submit(struct request *request, const struct index_set *set, index
 /* Returns: copies of all shards of the set as replies count them: shards times replicas and the primary. */
 unsigned index_set_copies(const struct index_set *set);
 unsigned index_set_primaries(const struct index_set *set);
+/* The copies of all shards without bound, for who makes something of each; more than INDEX_SET_SHORT are a worker's work. */
+enum { INDEX_SET_SHORT = 1000 };
+uint64_t index_set_rows(const struct index_set *set);
 
 /* Returns: whether an index is shown with its types; `include_type_name` decides, else who made it. */
 bool index_is_typed(const struct catalog_index *index, const bool *include_type_name);

@@ -7,8 +7,11 @@
 #include "base/check.h"
 
 enum {
-    VALUE_BYTES = 24, /* of a value in a tree, with room to grow */
-    ENTRY_BYTES = 64, /* of what a document's value leads to: an index entry, on its way to the store */
+    VALUE_BYTES = 24,  /* of a value in a tree, with room to grow */
+    ENTRY_BYTES = 64,  /* of what a document's value leads to: an index entry, on its way to the store */
+    PLACE_BYTES = 192, /* of a level of a path that is locked, or awaited */
+    LEVELS_MAX = 4096, /* of one path (core/locks/resource.h) */
+    PLAIN_BYTES = 512, /* bodies that come to nothing worth a look */
     PATH_SHOWN_MAX = 100,
 };
 
@@ -66,14 +69,39 @@ size_t memory_of_json(struct slice text)
     return text.len + count_values(text) * VALUE_BYTES;
 }
 
-/* What becomes of the body beside itself. Small ones are not worth the look. */
+static size_t count_slashes(struct slice text)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < text.len; i++)
+        found += text.data[i] == '/';
+    return found;
+}
+
+/*
+ * The places of what is locked: a lock, a write that waits and one of a transaction hold one for each level of their paths, many
+ * times the bytes that name it.
+ */
+static size_t cost_of_places(const struct request *request)
+{
+    request_handler *handler = request->route->handler;
+    size_t levels = count_slashes(request->exchange->body);
+    if (handler != handle_lock && handler != handle_bulk && levels > LEVELS_MAX)
+        levels = LEVELS_MAX;
+    return levels * PLACE_BYTES;
+}
+
+/* What becomes of the body beside itself. What comes to little is not worth to be asked for. */
 static size_t cost_of_body(const struct request *request)
 {
     struct slice body = request->exchange->body;
-    if (body.len < BUDGET_CHUNK)
+    if (body.len < PLAIN_BYTES)
         return 0;
+    size_t places = cost_of_places(request);
+    if (body.len < BUDGET_CHUNK)
+        return places < BUDGET_CHUNK ? 0 : places;
     /* What a transaction holds is there several times while it is put there. */
-    return body.len * (request->transaction.len > 0 ? 3 : 1) + count_values(body) * (VALUE_BYTES + ENTRY_BYTES);
+    return body.len * (request->transaction.len > 0 ? 3 : 1) + count_values(body) * (VALUE_BYTES + ENTRY_BYTES) +
+           places;
 }
 
 int memory_admit(struct request *request)
@@ -92,7 +120,7 @@ int memory_admit(struct request *request)
 
 int memory_take(struct request *request, size_t bytes)
 {
-    return budget_guard_take(&request->memory, bytes) ? 0 : memory_refuse(request);
+    return budget_guard_promise(&request->memory, bytes) ? 0 : memory_refuse(request);
 }
 
 int memory_refuse(struct request *request)

@@ -19,7 +19,7 @@
 /* Lets the request in. Requires: request->route is set. Returns: 0; REQUEST_REFUSED. */
 int memory_admit(struct request *request) TL_MUST_USE;
 
-/* Asks for `bytes` that are about to be taken. Returns: 0; REQUEST_REFUSED. */
+/* Asks for `bytes` that the reply and what it is made of are about to take, bit by bit. Returns: 0; REQUEST_REFUSED. */
 int memory_take(struct request *request, size_t bytes) TL_MUST_USE;
 
 /* Whether it takes more than it may: for loops over what a client sent or asked for, which then end. */
