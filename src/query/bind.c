@@ -5,6 +5,7 @@
  * Values are in bind_value.c, words in bind_text.c.
  */
 #include "query/matcher.h"
+#include "json/filter.h"
 
 #include "base/check.h"
 #include "script/script.h"
@@ -112,13 +113,80 @@ static struct matcher *bind_types(struct binder *binder, const struct query *que
     return matcher->types.count == mapping_type_count(binder->index->mapping) ? all(binder, query->boost) : matcher;
 }
 
+/* Whether the index's name or one of its aliases fits. */
+static bool index_is_called(const struct search_index *index, const void *pattern,
+                            bool (*fits)(const void *pattern, struct slice name))
+{
+    bool found = fits(pattern, index->name);
+    for (size_t i = 0; i < index->alias_count && !found; i++)
+        found = fits(pattern, index->aliases[i]);
+    return found;
+}
+
+static bool is_text(const void *text, struct slice name)
+{
+    return slice_equal(*(const struct slice *)text, name);
+}
+
 static struct matcher *bind_index_name(struct binder *binder, const struct query *query)
 {
     for (size_t i = 0; i < query->values.count; i++) {
-        if (slice_equal(query__scalar_text(binder->arena, query->values.items[i]), binder->index->name))
+        struct slice text = query__scalar_text(binder->arena, query->values.items[i]);
+        if (index_is_called(binder->index, &text, is_text))
             return all(binder, query->boost);
     }
     return none(binder);
+}
+
+/* A pattern of names, as in index expressions: only a star is special. */
+struct name_pattern {
+    struct slice text;
+    struct arena *arena;
+    bool case_insensitive;
+};
+
+static struct slice lower(struct arena *arena, struct slice text)
+{
+    char *bytes = arena_alloc(arena, text.len + 1);
+    for (size_t i = 0; i < text.len; i++)
+        bytes[i] = text.data[i] >= 'A' && text.data[i] <= 'Z' ? (char)(text.data[i] + 32) : text.data[i];
+    return slice_make(bytes, text.len);
+}
+
+static bool fits_pattern(const void *context, struct slice name)
+{
+    const struct name_pattern *pattern = context;
+    return pattern->case_insensitive ? json_wildcard(lower(pattern->arena, pattern->text), lower(pattern->arena, name))
+                                     : json_wildcard(pattern->text, name);
+}
+
+/* What else may be asked of `_index`, and not of `_id`: both have no order, and are no texts. */
+static int bind_name_pattern(struct binder *binder, const struct query *query, struct matcher **ret_matcher)
+{
+    struct slice name = query->field;
+    struct slice not_on =
+        arena_printf(binder->arena, "fields - not on [%.*s] which is of type [%.*s]", SLICE_ARG(name), SLICE_ARG(name));
+    *ret_matcher = none(binder);
+    if (query->kind == QUERY_RANGE)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                            "Field [%.*s] of type [%.*s] does not support range queries", SLICE_ARG(name),
+                            SLICE_ARG(name));
+    if (query->kind == QUERY_FUZZY)
+        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Can only use fuzzy queries on keyword and text %.*s",
+                            SLICE_ARG(not_on));
+    if (query->kind == QUERY_REGEXP)
+        return bind__refuse_plain(binder, "Can only use regexp queries on keyword and text %.*s", SLICE_ARG(not_on));
+    bool wildcard = query->kind == QUERY_WILDCARD;
+    if (slice_is(name, "_id"))
+        return bind__refuse_plain(binder, "Can only use %s queries on keyword, text and wildcard %.*s",
+                                  wildcard ? "wildcard" : "prefix", SLICE_ARG(not_on));
+    struct slice text = query__scalar_text(binder->arena, query->pattern.value);
+    struct name_pattern pattern = {text, binder->arena, query->pattern.case_insensitive};
+    if (!wildcard)
+        pattern.text = arena_printf(binder->arena, "%.*s*", SLICE_ARG(text));
+    if (index_is_called(binder->index, &pattern, fits_pattern))
+        *ret_matcher = all(binder, query->boost);
+    return 0;
 }
 
 /* term and terms on the fields that begin with '_'. Returns: NULL where the field is not one of them. */
@@ -493,6 +561,9 @@ static int bind_field(struct binder *binder, const struct query *query, struct m
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     if (query->kind == QUERY_RANGE && slice_is(query->field, "_seq_no"))
         return bind__range(binder, query, NULL, ret_matcher);
+    if (field == NULL && binder->context->dialect == DIALECT_7 &&
+        (slice_is(query->field, "_index") || slice_is(query->field, "_id")))
+        return bind_name_pattern(binder, query, ret_matcher);
     *ret_matcher = none(binder);
     if (field == NULL || field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return 0;

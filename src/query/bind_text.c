@@ -137,12 +137,21 @@ static int match_phrase(struct binder *binder, const struct query *query, const 
     return 0;
 }
 
+static int refuse_phrase_prefix(struct binder *binder, struct slice field, struct slice type)
+{
+    return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT,
+                        "Can only use phrase prefix queries on text fields - not on [%.*s] which is of type [%.*s]",
+                        SLICE_ARG(field), SLICE_ARG(type));
+}
+
 static int match_field(struct binder *binder, const struct query *query, const struct mapping_field *field,
                        enum match_form form, yyjson_val *value, const struct match_options *options,
                        struct matcher **ret_matcher)
 {
     bool prefix_last = form == MATCH_PHRASE_PREFIX || form == MATCH_BOOL_PREFIX;
     if (field->type != FIELD_TEXT) {
+        if (form == MATCH_PHRASE_PREFIX && !options->prefix_anywhere && binder->context->dialect == DIALECT_7)
+            return refuse_phrase_prefix(binder, field->path, field->type_name);
         if (prefix_last && field->type == FIELD_KEYWORD)
             return token_matcher(binder, query, field, options, query__scalar_text(binder->arena, value), true,
                                  ret_matcher);
@@ -195,7 +204,9 @@ int bind__match(struct binder *binder, const struct query *query, struct matcher
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, query->field);
     if (field == NULL && query->field.len > 0 && query->field.data[0] == '_' && !slice_is(query->field, "_all"))
-        return match_metadata(binder, query->field, query->match.value, query->boost, ret_matcher);
+        return query->match.form == MATCH_PHRASE_PREFIX && binder->context->dialect == DIALECT_7
+                   ? refuse_phrase_prefix(binder, query->field, query->field)
+                   : match_metadata(binder, query->field, query->match.value, query->boost, ret_matcher);
     if (slice_is(query->field, "_all") || slice_is(query->field, "*")) {
         struct query *multi = query__new(binder->arena, QUERY_MULTI_MATCH);
         multi->boost = query->boost;

@@ -135,6 +135,10 @@ static struct query *each_field(struct lucene *p, struct slice field,
 static struct query *on_field(struct lucene *p, struct slice field, struct query *model)
 {
     struct query *query = query__new(p->arena, model->kind);
+    bool pattern = model->kind == QUERY_PREFIX || model->kind == QUERY_WILDCARD;
+    bool other = model->kind == QUERY_FUZZY || model->kind == QUERY_REGEXP || model->kind == QUERY_RANGE;
+    if ((slice_is(field, "_id") && (pattern || other)) || (slice_is(field, "_index") && other))
+        return query__new(p->arena, QUERY_MATCH_NONE); /* a query on its own would be refused */
     *query = *model;
     query->field = field;
     return query;
@@ -181,6 +185,7 @@ static struct query *make_pattern(struct lucene *p, struct slice field, enum que
         p->field_count == 0) { /* everywhere: on the words of every text field, which `_all` was */
         struct query *words = make_words(p, field, text, kind == QUERY_PREFIX ? MATCH_PHRASE_PREFIX : MATCH_BOOLEAN, 0);
         words->multi.options.fuzziness = fuzziness;
+        words->multi.options.prefix_anywhere = true;
         return words;
     }
     return each_field(p, field, on_field, &model);
@@ -188,11 +193,10 @@ static struct query *make_pattern(struct lucene *p, struct slice field, enum que
 
 static struct query *make_exists(struct lucene *p, struct slice field)
 {
-    if (field.data == NULL || slice_is(field, "*"))
+    struct query model = {.kind = QUERY_EXISTS, .boost = 1.0};
+    if (slice_is(field, "*") || (field.data == NULL && p->field_count == 0))
         return query_match_all(p->arena);
-    struct query *query = query__new(p->arena, QUERY_EXISTS);
-    query->field = field;
-    return query;
+    return each_field(p, field, on_field, &model);
 }
 
 /* --- Terms -------------------------------------------------------------------------------------------------------- */
@@ -394,22 +398,26 @@ static struct query *parse_value(struct lucene *p, struct slice field)
     return take_term(p, &term) ? make_term(p, field, &term) : fail(p, EXPECTING_CLAUSE);
 }
 
+/* `query`, times the number that may stand behind it. */
+static struct query *boosted(struct lucene *p, struct query *query)
+{
+    if (!take_char(p, '^'))
+        return query;
+    struct query *times = query__new(p->arena, QUERY_BOOL);
+    times->boost = take_number(p, 1);
+    query__list_add(p->arena, &times->boolean.must, query);
+    return times;
+}
+
 static struct query *parse_clause(struct lucene *p, struct slice field)
 {
     struct slice named = take_field(p);
     if (slice_is(named, "_exists_")) {
         struct lucene_term term;
         skip_space(p);
-        return take_term(p, &term) ? make_exists(p, term.text) : fail(p, EXPECTING_CLAUSE);
+        return take_term(p, &term) ? boosted(p, make_exists(p, term.text)) : fail(p, EXPECTING_CLAUSE);
     }
-    struct query *query = parse_value(p, named.data != NULL ? named : field);
-    if (take_char(p, '^')) {
-        struct query *boosted = query__new(p->arena, QUERY_BOOL);
-        boosted->boost = take_number(p, 1);
-        query__list_add(p->arena, &boosted->boolean.must, query);
-        query = boosted;
-    }
-    return query;
+    return boosted(p, parse_value(p, named.data != NULL ? named : field));
 }
 
 enum occur { OCCUR_SHOULD, OCCUR_MUST, OCCUR_MUST_NOT };
@@ -429,9 +437,9 @@ static enum occur occur_of(struct lucene *p, bool and_before, bool or_before, ch
         previous->occur = OCCUR_SHOULD;
     if (sign == '-')
         return OCCUR_MUST_NOT;
-    if (sign == '+' || and_before)
-        return OCCUR_MUST;
-    return p->query->lucene.options.and_operator && !or_before ? OCCUR_MUST : OCCUR_SHOULD;
+    if (p->query->lucene.options.and_operator)
+        return or_before ? OCCUR_SHOULD : OCCUR_MUST; /* even with a plus */
+    return sign == '+' || and_before ? OCCUR_MUST : OCCUR_SHOULD;
 }
 
 static char take_sign(struct lucene *p)

@@ -57,7 +57,8 @@ struct match_options {
     struct slice fuzziness;            /* empty: exact */
     bool and_operator;
     bool lenient;
-    bool zero_terms_all; /* zero_terms_query: all */
+    bool prefix_anywhere; /* MATCH_PHRASE_PREFIX of a query string without a field: for fields of any type */
+    bool zero_terms_all;  /* zero_terms_query: all */
     unsigned slop;
     unsigned prefix_length;
 };

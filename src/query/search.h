@@ -36,6 +36,8 @@ struct query_script;
 struct search_index {
     struct slice name;
     struct slice uuid;
+    const struct slice *aliases; /* all that the index has: queries on `_index` know it by those, too */
+    size_t alias_count;
     uint32_t number;      /* in keys of documents and entries */
     uint32_t shard_count; /* as replies show it */
     const struct mapping *mapping;
@@ -61,9 +63,9 @@ struct search_context {
     const struct search_index *indices;
     size_t index_count;
     enum dialect dialect;
-    int64_t now_ms;               /* for date math */
-    struct slice node;            /* a node id, for failed shards */
-    struct budget_guard *memory;  /* asked for what the response takes; NULL: nobody is (base/budget.h) */
+    int64_t now_ms;              /* for date math */
+    struct slice node;           /* a node id, for failed shards */
+    struct budget_guard *memory; /* asked for what the response takes; NULL: nobody is (base/budget.h) */
     const bool *enough; /* search_next_each(): set by the visitor after a hit, the page ends with it; NULL: no */
     const atomic_bool *cancelled; /* NULL: cannot be cancelled */
     const atomic_bool *abandoned; /* the same, of the one who asked: nobody waits any more; NULL: cannot be known */

@@ -477,6 +477,14 @@ static int count_documents(struct search_call *call, const struct catalog_index 
     return r > 0 ? SEARCH_TOO_OLD : r;
 }
 
+static const struct slice *alias_names(struct arena *arena, const struct catalog_index *index)
+{
+    struct slice *names = arena_alloc(arena, (index->alias_count + 1) * sizeof *names);
+    for (size_t i = 0; i < index->alias_count; i++)
+        names[i] = index->aliases[i].name;
+    return names;
+}
+
 static int open_index(struct search_call *call, const struct catalog_target *target, struct search_index *index,
                       struct problem *ret_problem)
 {
@@ -484,6 +492,8 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
     struct slice routing = target_routing(call, target);
     *index = (struct search_index){.name = from->name,
                                    .uuid = from->uuid,
+                                   .aliases = alias_names(call->arena, from),
+                                   .alias_count = from->alias_count,
                                    .number = from->number,
                                    .shard_count = from->shard_count,
                                    .mapping = from->mapping,
