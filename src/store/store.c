@@ -35,6 +35,7 @@ void store_batch_clear(struct store_batch *batch)
     batch->ts = TL_TS_NONE;
     batch->begun = false;
     batch->count = batch->bytes = 0;
+    batch->digest = 0;
 }
 
 void store_batch_begin(struct store_batch *batch, tl_ts ts)
@@ -44,6 +45,12 @@ void store_batch_begin(struct store_batch *batch, tl_ts ts)
     batch->begun = true;
 }
 
+static void digest_change(struct store_batch *batch, uint64_t what, struct slice key, struct slice value)
+{
+    uint64_t words[] = {batch->digest, what, slice_hash(key), slice_hash(value)};
+    batch->digest = slice_hash(slice_make(words, sizeof(words)));
+}
+
 void store_batch_put(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
 {
     REQUIRE(batch->begun);
@@ -51,6 +58,7 @@ void store_batch_put(struct store_batch *batch, enum store_space space, struct s
     batch->store->ops->batch_put(batch, space, key, value);
     batch->count++;
     batch->bytes += key.len + value.len;
+    digest_change(batch, space, key, value);
 }
 
 void store_batch_put_kept(struct store_batch *batch, enum store_space space, struct slice key, struct slice value)
@@ -61,6 +69,7 @@ void store_batch_put_kept(struct store_batch *batch, enum store_space space, str
     (ops->batch_put_kept != NULL ? ops->batch_put_kept : ops->batch_put)(batch, space, key, value);
     batch->count++;
     batch->bytes += key.len + value.len;
+    digest_change(batch, space, key, value);
 }
 
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key)
@@ -70,6 +79,7 @@ void store_batch_delete(struct store_batch *batch, enum store_space space, struc
     batch->store->ops->batch_delete(batch, space, key);
     batch->count++;
     batch->bytes += key.len;
+    digest_change(batch, (uint64_t)space + SPACE_COUNT, key, SLICE_NONE);
 }
 
 size_t store_batch_count(const struct store_batch *batch)
@@ -80,6 +90,12 @@ size_t store_batch_count(const struct store_batch *batch)
 size_t store_batch_bytes(const struct store_batch *batch)
 {
     return batch->bytes;
+}
+
+uint64_t store_batch_digest(const struct store_batch *batch)
+{
+    uint64_t words[] = {batch->digest, batch->ts};
+    return slice_hash(slice_make(words, sizeof(words)));
 }
 
 int store_write(struct store *store, struct store_batch *batch)

@@ -24,6 +24,7 @@ struct store_batch {
     bool begun;
     size_t count;
     size_t bytes; /* of keys and values */
+    uint64_t digest;
 };
 
 struct store_iter {

@@ -211,6 +211,8 @@ static int write_batch(struct core *core, tl_ts ended)
     lock_log_pour(&core->log, core->batch);
     if (core->named_ts < ended)
         write_last_ts(core, ended);
+    uint64_t links[] = {core->chain, store_batch_digest(core->batch)};
+    core->chain = slice_hash(slice_make(links, sizeof(links)));
     return store_write(core->store, core->batch);
 }
 
@@ -371,6 +373,17 @@ void core_stop(struct core *core, struct effects *effects)
     core->effects = effects;
     owners__stop(core);
     core->effects = NULL;
+}
+
+uint64_t core_chain(const struct core *core)
+{
+    return core->chain;
+}
+
+void core_begin_chain(struct core *core, uint64_t chain)
+{
+    REQUIRE(!core->open && !lock_log_keeps(&core->log));
+    core->chain = chain;
 }
 
 tl_ts core_last_ts(const struct core *core)

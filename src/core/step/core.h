@@ -121,6 +121,14 @@ int core_propose_upkeep(struct core *core, tl_ts cut_off, size_t keys_max, struc
  */
 void core_news(struct core *core, tl_ts now, uint64_t slow_us, struct buf *lines);
 
+/*
+ * Returns: a hash chained over each batch that was written, in its order: equal where two cores began their chains with the same number and
+ * have applied the same entries since, whatever their stores, and as good as never elsewhere. 0 after core_open().
+ */
+uint64_t core_chain(const struct core *core);
+/* Begins the chain anew. Requires: no group is open. */
+void core_begin_chain(struct core *core, uint64_t chain);
+
 /* A hash of the whole logical state: documents, catalog, sessions, locks, counters; entries are not part of it. */
 int core_digest(struct core *core, uint64_t *ret_digest) TL_MUST_USE;
 

@@ -39,6 +39,7 @@ struct core {
     tl_ts last_ts;           /* invariant 1 */
     tl_ts written_ts;        /* of the last unit that wrote anything: what last_ts is after a restart */
     tl_ts binding_ts;        /* of the last that must be durable before anybody hears of it */
+    uint64_t chain;          /* over all batches written; core_chain() */
 
     /* The unit at hand. */
     bool open;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "../../lib/coded.h"
-#include "../../lib/upkeep.h"
 #include "base/alloc.h"
 #include "core/owners/owners_internal.h"
 
@@ -80,7 +79,7 @@ static void on_changed(void *context, const struct lock_hold *hold, bool gone)
 static const struct om_limits limits = {
     .sessions = 6, .txns = 6, .locks = 12, .waiters = 9, .changes = 5, .ephemeral = 4, .piece = 2, .sweep = 1};
 
-static void open_core(struct world *world)
+static struct core_limits small_limits(void)
 {
     struct core_limits core_limits = core_limits_default();
 
@@ -92,6 +91,13 @@ static void open_core(struct world *world)
     core_limits.ephemeral_max = (size_t)limits.ephemeral;
     core_limits.ephemeral_piece = (size_t)limits.piece;
     core_limits.sweep_piece = (size_t)limits.sweep;
+    return core_limits;
+}
+
+static void open_core(struct world *world)
+{
+    struct core_limits core_limits = small_limits();
+
     if (core_open(world->store, &core_limits, &world->core) != 0)
         world_fail(world, "the core does not open");
     struct lock_table *table = &world->core->owners->locks;
@@ -226,6 +232,7 @@ static void compare_all(struct world *world)
         list_remove(&command->link);
         if (next == world->told.done_count)
             world_fail(world, "command %llu completes, the model says none", (unsigned long long)command->request);
+        other_note(world, command);
         compare_done(world, &world->told.done[next], &world->told.seen[next], command);
         const struct om_done *done = &world->told.done[next++];
         if (done->op->kind == OP_LOCK && done->problem == OM_FINE)
@@ -234,6 +241,21 @@ static void compare_all(struct world *world)
     }
     if (next < world->told.done_count)
         world_fail(world, "command %llu does not complete", (unsigned long long)world->told.done[next].op->number);
+}
+
+/* Steps the core, and tells the other host. Where that follows, what is given alone is an entry, and so a group, of its own. */
+static void step_core(struct world *world, struct command *command)
+{
+    bool alone = world->other.core != NULL && !world->grouping;
+
+    command->ts = world->now;
+    other_add(world, command);
+    if (alone)
+        core_group_begin(world->core);
+    if (core_step(world->core, command, &world->effects) != 0)
+        world_fail(world, "the step failed");
+    if (alone && core_group_end(world->core) != 0)
+        world_fail(world, "what a step has kept back cannot be written");
 }
 
 /* Who looks changes nothing: what comes after it is compared with a model that knows nothing of it. */
@@ -264,15 +286,15 @@ static void give(struct world *world, struct om_op *op)
     world->op = op;
     if (world->tells)
         tell(world, op);
-    command->ts = world->now;
     world->circle_count = 0;
-    if (core_step(world->core, command, &world->effects) != 0)
-        world_fail(world, "the step failed");
+    step_core(world, command);
     apply_model(world, op);
     compare_all(world);
     tell_versions(world, history);
     forget_ended(world);
     compare_counts(world);
+    if (!world->grouping)
+        other_apply(world);
     if (world->now < world->model.last_ts)
         world->now = world->model.last_ts;
 }
@@ -294,14 +316,20 @@ static void do_op(struct world *world)
 
 static void do_maintain(struct world *world)
 {
-    size_t removed = 0;
     size_t keys_max = one_in(world, 2) ? 3 : 10000;
     struct command *command = NULL;
 
-    world->now++;
-    if (core_propose_upkeep(world->core, world->history_low, keys_max, &command) != 0 ||
-        apply_upkeep(world->core, coded(command), world->now, &removed) != 0)
-        world_fail(world, "maintenance failed");
+    world->now = core_last_ts(world->core) + 1;
+    if (core_propose_upkeep(world->core, world->history_low, keys_max, &command) != 0)
+        world_fail(world, "no maintenance is proposed");
+    command = coded(command);
+    step_core(world, command);
+    if (world->effects.completed.next != &command->link || world->effects.completed.prev != &command->link)
+        world_fail(world, "maintenance completes other commands");
+    list_remove(&command->link);
+    command_free(command);
+    if (!world->grouping)
+        other_apply(world);
     om_txn_record(&world->model, keys_max);
     world->model.last_ts = world->now;
     keep_copy(world, &world->model);
@@ -323,12 +351,13 @@ static void end_group(struct world *world)
     world->grouping = false;
     if (core_group_end(world->core) != 0)
         world_fail(world, "what a group has kept back cannot be written");
+    other_apply(world);
 }
 
 static void sync_store(struct world *world)
 {
     end_group(world);
-    if (store_sync(world->store) != 0)
+    if (store_sync(world->store) != 0 || (world->other.core != NULL && store_sync(world->other.store) != 0))
         world_fail(world, "the sync failed");
     world->synced = world->model.last_ts;
     world->copy_count = 0;
@@ -381,19 +410,23 @@ static void restart(struct world *world, bool crash)
     struct om_op *op = new_op(world);
     uint64_t before = digest(world);
     bool lossy = crash && world->kind == WORLD_TWIN;
+    size_t kept = lossy ? rng_below(&world->rng, 40) : SIZE_MAX;
 
     if (!crash)
         sync_store(world);
     if (!lossy)
         end_group(world);
+    if (world->grouping)
+        other_leave(world);
     stop_core(world);
     if (lossy)
-        store_mem_crash(world->store, rng_below(&world->rng, 40));
+        store_mem_crash(world->store, kept);
     if (world->kind == WORLD_ROCKS_ON_DISK) {
         store_close(world->store);
         open_store(world);
     }
     open_core(world);
+    other_restart(world, kept);
     if (world->tells)
         printf("[%d] %s; as of %llu\n", world->step, crash ? "crash" : "restart",
                (unsigned long long)core_last_ts(world->core));
@@ -433,6 +466,11 @@ static void maybe_event(struct world *world)
 static void advance_time(struct world *world)
 {
     int kind = below(world, 60);
+
+    if (world->grouping && world->other.entry.len > 0) { /* a group has one time */
+        world->now = core_last_ts(world->core) + 1;
+        return;
+    }
     uint64_t most = kind == 0 ? 70 * OM_SECOND : kind < 4 ? 4 * OM_SECOND : kind < 20 ? 500000 : kind < 40 ? 1000 : 3;
 
     world->now += 1 + rng_below(&world->rng, most);
@@ -452,15 +490,18 @@ static void set_stage(struct world *world)
 
     for (int i = 0; i < 3; i++) {
         struct command *command = command_new(i < 2 ? COMMAND_INDEX_CREATE : COMMAND_TEMPLATE_PUT, DIALECT_7);
-        command->ts = ++world->now;
+        world->now++;
         if (i < 2)
             command->index =
                 (struct index_command){.name = slice_from(gen_index_names[i]), .body = slice_from(bodies[i])};
         else
             command->object = (struct object_command){.name = SLICE_LIT("nx"), .body = slice_from(bodies[i])};
-        if (core_step(world->core, command, &world->effects) != 0 || command->problem.type != PROBLEM_NONE)
+        step_core(world, command);
+        if (command->problem.type != PROBLEM_NONE)
             world_fail(world, "the stage cannot be set: %.*s", SLICE_ARG(command->problem.reason));
         list_remove(&command->link);
+        other_note(world, command);
+        other_apply(world);
         command_free(command);
         world->model.last_ts = world->now;
         if (i < 2)
@@ -503,12 +544,16 @@ static void open_world(struct world *world, uint64_t seed, const struct world_op
         world_fail(world, "no directory for RocksDB");
     open_store(world);
     open_core(world);
+    struct core_limits core_limits = small_limits();
+    if (seed % 2 == 0)
+        other_open(world, &core_limits);
     set_stage(world);
 }
 
 static void close_world(struct world *world)
 {
     stop_core(world);
+    other_close(world);
     store_close(world->store);
     if (world->kind == WORLD_ROCKS_ON_DISK && nftw(world->directory, remove_file, 8, FTW_DEPTH | FTW_PHYS) != 0)
         world_fail(world, "%s cannot be removed", world->directory);

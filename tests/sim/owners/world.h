@@ -6,7 +6,7 @@
  * After each step what completed must be what the model says, in its order, at its timestamps; from time to
  * time everything that is held, awaited, open and stored is compared. The server is restarted and crashes in
  * every state: what was not synced is lost but for a random part, and the model goes back to the copy it kept
- * of the last unit that is still there.
+ * of the last unit that is still there. In half of the worlds another host follows, by entries of the log (other.h).
  */
 #ifndef TL_TESTS_SIM_OWNERS_WORLD_H
 #define TL_TESTS_SIM_OWNERS_WORLD_H
@@ -14,6 +14,7 @@
 #include "core/step/core.h"
 #include "core/locks/lock.h"
 #include "gen.h"
+#include "other.h"
 #include "witness.h"
 
 enum world_store { WORLD_TWIN, WORLD_ROCKS_IN_MEMORY, WORLD_ROCKS_ON_DISK };
@@ -37,6 +38,7 @@ struct world {
     struct om model;
     struct om_history history;
     struct om_step told; /* of the step at hand */
+    struct other other;
     struct om *copies;   /* of the model, as of the last sync and each unit since */
     size_t copy_count, copy_capacity;
     struct arena ops; /* all operations of the seed */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries of the log; see entry.h. */
+#include "core/step/entry.h"
+
+#include "base/check.h"
+#include "core/step/coder.h"
+
+static void code_head(struct coder *coder, struct entry_head *head)
+{
+    uint64_t host = head->host;
+
+    code_number(coder, &host);
+    coder_demand(coder, host <= UINT16_MAX);
+    head->host = (uint16_t)host;
+    code_number(coder, &head->ts);
+    coder_demand(coder, coder->bad || head->ts < TL_TS_MAX);
+    code_number(coder, &head->clock);
+}
+
+void entry_begin(const struct entry_head *head, struct buf *buf)
+{
+    struct coder coder = coder_to(buf, ENTRY_VERSION);
+    struct entry_head copy = *head;
+    uint8_t version = ENTRY_VERSION;
+
+    REQUIRE(buf->len == 0 && head->ts < TL_TS_MAX);
+    code_byte(&coder, &version);
+    code_head(&coder, &copy);
+}
+
+void entry_add(const struct command *command, struct buf *buf)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+
+    REQUIRE(buf->len > 0);
+    command_encode(command, &bytes);
+    buf_varint(buf, bytes.len);
+    buf_slice(buf, buf_view(&bytes));
+    buf_deinit(&bytes);
+}
+
+static void free_all(struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command_free(command);
+    }
+}
+
+/* The commands of an entry, as long as there are some. Returns: as entry_decode(), with what was made so far in `commands`. */
+static int decode_commands(struct coder *coder, struct list *commands)
+{
+    while (!coder->bad && coder->in.len > 0) {
+        struct command *command;
+        struct slice bytes;
+        uint64_t length;
+        code_number(coder, &length);
+        if (coder->bad || length > coder->in.len || !slice_take(&coder->in, (size_t)length, &bytes))
+            return tl_trace(TL_ERR_CORRUPT);
+        int r = command_decode(bytes, &command);
+        if (r != 0)
+            return r;
+        list_append(commands, &command->link);
+    }
+    return coder->bad ? tl_trace(TL_ERR_CORRUPT) : 0;
+}
+
+int entry_decode(struct slice bytes, struct entry_head *ret_head, struct list *commands)
+{
+    struct coder coder = coder_from(bytes, NULL);
+    struct entry_head head = {0};
+    struct list made = LIST_INIT(made);
+    uint8_t version;
+
+    code_byte(&coder, &version);
+    if (version > ENTRY_VERSION)
+        return COMMAND_CODE_NEWER;
+    coder_demand(&coder, version != 0);
+    coder.version = version;
+    code_head(&coder, &head);
+    int r = decode_commands(&coder, &made);
+    if (r != 0) {
+        free_all(&made);
+        return r;
+    }
+    while (!list_empty(&made)) {
+        struct list *link = made.next;
+        list_remove(link);
+        list_append(commands, link);
+    }
+    *ret_head = head;
+    return 0;
+}
+
+tl_ts entry_ts(const struct entry_head *head, const struct core *core)
+{
+    return head->ts > core_last_ts(core) ? head->ts : core_last_ts(core) + 1;
+}
+
+int entry_apply(struct core *core, const struct entry_head *head, struct list *commands, struct effects *effects)
+{
+    int r = 0;
+
+    core_group_begin(core);
+    while (r == 0 && !list_empty(commands)) {
+        struct command *command = list_entry(commands->next, struct command, link);
+        list_remove(&command->link);
+        command->ts = entry_ts(head, core);
+        r = core_step(core, command, effects);
+    }
+    int ended = core_group_end(core);
+    return r < 0 ? tl_trace(r) : ended;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries of the log as bytes: commands that are applied one after the other, as one group, by whoever follows the log. README.md,
+ * "Entries", has the form and what applying means.
+ */
+#ifndef TL_CORE_ENTRY_H
+#define TL_CORE_ENTRY_H
+
+#include "core/step/command_code.h"
+#include "core/step/core.h"
+
+enum { ENTRY_VERSION = 1 };
+
+/* What stands before the commands, and is said of all of them. */
+struct entry_head {
+    uint16_t host;  /* who proposed it: whose connections, requests and attachments its commands speak of */
+    tl_ts ts;       /* his clock: a command gets it, or the next timestamp that is free */
+    uint64_t clock; /* what durations are measured by, in microseconds; 0: he does not say */
+};
+
+/* Begins an entry in an empty buffer, and adds a command to it. Requires: as command_encode(); ts is below TL_TS_MAX. */
+void entry_begin(const struct entry_head *head, struct buf *buf);
+void entry_add(const struct command *command, struct buf *buf);
+
+/*
+ * Takes an entry apart: all of it is looked at before any command is made of it, so that none is applied of an entry that is damaged.
+ * The commands are appended to `commands` by their links, in their order.
+ * Returns: 0; COMMAND_CODE_NEWER; TL_ERR_CORRUPT, with nothing in `commands`. Owns: the caller.
+ */
+int entry_decode(struct slice bytes, struct entry_head *ret_head, struct list *commands) TL_MUST_USE;
+
+/* Returns: the timestamp of the next command of an entry. */
+tl_ts entry_ts(const struct entry_head *head, const struct core *core);
+
+/*
+ * Applies an entry as a group; `commands` is empty afterwards. What completes is on effects->completed.
+ * Returns: as core_step().
+ */
+int entry_apply(struct core *core, const struct entry_head *head, struct list *commands,
+                struct effects *effects) TL_MUST_USE;
+
+#endif
