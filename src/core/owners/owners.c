@@ -327,13 +327,13 @@ int owners__due(struct core *core, tl_ts now)
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
-/* Nobody who holds a lock can give it back any more: whoever waits is told now. */
-static void cancel_all(struct core *core)
+/* Nobody of this host can give back a lock any more: whoever waits there is told now. */
+static void cancel_all(struct core *core, uint64_t host)
 {
     list_for_each_safe(link, following, &core->owners->waits)
     {
         struct wait *wait = list_entry(link, struct wait, of_all);
-        if (wait->command != NULL && !wait->ready)
+        if (wait->command != NULL && !wait->ready && host_of_number(wait->command->request) == host)
             wait__fail(core, wait, PROBLEM_STOPPING, "the server is shutting down");
     }
 }
@@ -341,8 +341,9 @@ static void cancel_all(struct core *core)
 int core__do_cancel(struct core *core, struct command *command)
 {
     char key[8];
-    if (command->cancel.request == 0) {
-        cancel_all(core);
+    uint64_t host = host_of_number(command->cancel.request);
+    if (command->cancel.request == host << HOST_SHIFT) {
+        cancel_all(core, host);
         return 0;
     }
     for (int i = 0; i < 8; i++)

@@ -264,8 +264,17 @@ struct txn_lock_command {
     enum txn_mode mode;      /* out */
 };
 
+/* Numbers of requests, and of attachments, are a host's: it stands in the upper 16 bits, what it has counted below. */
+#define HOST_SHIFT 48
+
+static inline uint64_t host_of_number(uint64_t number)
+{
+    return number >> HOST_SHIFT;
+}
+
 struct cancel_command {
-    uint64_t request; /* number of the command to cancel; unknown ones are ignored; 0: all, since the server stops */
+    uint64_t
+        request; /* number of the command to cancel; unknown ones are ignored; with a count of 0: all of its host, which stops */
 };
 
 /*

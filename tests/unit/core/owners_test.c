@@ -272,6 +272,56 @@ static void transaction_is_limited_by_what_it_holds(void **state)
     box_close(&box);
 }
 
+/* Gives a write that waits. */
+static struct command *waiting_write(struct core_box *box, uint64_t request)
+{
+    struct command *command = box_write(box, 1);
+
+    command->write.items[0] = box_item(WRITE_INDEX, "fs", "", "1", "{}");
+    command->request = request;
+    command->terms.timeout_us = 60 * TL_SECOND;
+    command->ts = ++box->now;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    assert_true(list_empty(&box->effects.completed));
+    return command;
+}
+
+static void stop_host(struct core_box *box, uint64_t host)
+{
+    struct command *cancel = command_new(COMMAND_CANCEL, DIALECT_7);
+
+    cancel->cancel.request = host << HOST_SHIFT;
+    cancel->ts = ++box->now;
+    assert_int_equal(core_step(box->core, cancel, &box->effects), 0);
+    list_remove(&cancel->link);
+    command_free(cancel);
+}
+
+/* A host that stops ends the waits of its own requests, and nobody else's. */
+static void stopping_host_cancels_its_own(void **state)
+{
+    struct core_box box;
+    struct lock_target target = {.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("1")};
+    struct command *waiting[2];
+    (void)state;
+
+    box_open(&box);
+    open_session(&box, "s", NULL, 0);
+    take(&box, COMMAND_LOCK, &target);
+    for (uint64_t i = 0; i < 2; i++)
+        waiting[i] = waiting_write(&box, (i + 1) << HOST_SHIFT | 7);
+    stop_host(&box, 0);
+    assert_true(list_empty(&box.effects.completed));
+    for (uint64_t i = 2; i-- > 0;) {
+        stop_host(&box, i + 1);
+        assert_true(box.effects.completed.next == &waiting[i]->link && box.effects.completed.prev == &waiting[i]->link);
+        assert_int_equal(waiting[i]->problem.type, PROBLEM_STOPPING);
+        list_remove(&waiting[i]->link);
+        command_free(waiting[i]);
+    }
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +333,7 @@ int main(void)
         cmocka_unit_test(locks_elsewhere_do_not_concern_a_write),
         cmocka_unit_test(atomic_write_is_no_larger_than_a_transaction),
         cmocka_unit_test(transaction_is_limited_by_what_it_holds),
+        cmocka_unit_test(stopping_host_cancels_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
