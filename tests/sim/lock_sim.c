@@ -5,17 +5,20 @@
  * nothing of marks, counts or queues: a list of locks, a list of waiting requests, and the rule "two locks
  * conflict when one resource is the other or lies above it and their modes do not go together". After each step what
  * the table granted, and in which order, must be what the model grants; circles that the table reports must be circles
- * in the model, their victim the youngest, and the model must have none left.
+ * in the model, their victim the youngest, and the model must have none left. Now and then the table is written as bytes, and goes on as
+ * what is read of them, in which nothing may be otherwise.
  *
  * usage: lock_sim [SEED [STEPS]]
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/rand.h"
 #include "core/locks/lock.h"
+#include "core/locks/lock_code.h"
 
 enum {
     OWNERS = 12, /* sessions, the first half; transactions of sessions or of none */
@@ -94,7 +97,7 @@ struct sim {
     size_t ended_count;
     uint64_t last_arrival;
     uint64_t last_born;
-    uint64_t granted, waited, deadlocks, requeues, moves, deaths;
+    uint64_t granted, waited, deadlocks, requeues, moves, deaths, written;
 };
 
 static _Noreturn void failed(const struct sim *sim, const char *expression, int line)
@@ -768,6 +771,91 @@ static void step_move(struct sim *sim)
     sim->moves++;
 }
 
+/* --- As bytes ----------------------------------------------------------------------------------------------------- */
+
+static void gather_parties(struct sim *sim, struct lock_parties *parties, struct lock_owner **owners,
+                           struct lock_request **requests)
+{
+    *parties = (struct lock_parties){.owners = owners, .requests = requests, .request_count = sim->waiting_count};
+    for (int i = 0; i < ACTORS; i++)
+        if (sim->actors[i].alive)
+            owners[parties->owner_count++] = &sim->actors[i].owner;
+    for (size_t i = 0; i < sim->waiting_count; i++)
+        requests[i] = sim->waiting[i]->real;
+}
+
+static struct buf write_table(struct sim *sim, struct lock_parties *parties)
+{
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct coder coder = coder_to(&bytes, 1);
+    lock_table_code(&coder, &sim->table, parties);
+    return bytes;
+}
+
+/* The table goes, with its owners' parts in it; the owners are made anew. */
+static void lose_table(struct sim *sim, struct lock_parties *parties)
+{
+    struct lock_hooks hooks = sim->table.hooks;
+    lock_code_abandon(&sim->table, parties);
+    for (int i = ACTORS; i-- > 0;)
+        if (sim->actors[i].alive)
+            lock_owner_deinit(&sim->actors[i].owner);
+    lock_table_deinit(&sim->table);
+    lock_table_init(&sim->table, &hooks);
+    for (int i = 0; i < ACTORS; i++) {
+        struct actor *a = &sim->actors[i];
+        if (a->alive)
+            lock_owner_init(&sim->table, &a->owner, a->session < 0 ? NULL : &sim->actors[a->session].owner, a);
+    }
+}
+
+static void read_table(struct sim *sim, struct slice bytes, struct lock_parties *parties, struct arena *arena)
+{
+    struct coder coder = coder_from(bytes, arena);
+    lock_table_code(&coder, &sim->table, parties);
+    CHECK(sim, coder_done(&coder) && parties->request_count == sim->waiting_count);
+}
+
+/* What was cut off or has a bit flipped is refused, or is another table; either way it can be let go of. */
+static void read_damaged(struct sim *sim, struct slice bytes, struct lock_parties *parties)
+{
+    struct arena arena = ARENA_INIT;
+    char *bytes_of = arena_alloc(&arena, bytes.len);
+    bool cut = roll(sim, 3) == 0;
+    memcpy(bytes_of, bytes.data, bytes.len);
+    size_t at = (size_t)rng_below(&sim->rng, bytes.len);
+    bytes_of[at] = (char)(bytes_of[at] ^ (cut ? 0 : 1 << roll(sim, 8)));
+    struct coder coder = coder_from(slice_make(bytes_of, cut ? at : bytes.len), &arena);
+    lock_table_code(&coder, &sim->table, parties);
+    CHECK(sim, !cut || !coder_done(&coder));
+    lose_table(sim, parties);
+    arena_deinit(&arena);
+}
+
+static void step_bytes(struct sim *sim)
+{
+    struct lock_owner *owners[ACTORS];
+    struct lock_request *requests[REQUESTS_MAX];
+    struct lock_parties parties;
+    struct arena arena = ARENA_INIT;
+    gather_parties(sim, &parties, owners, requests);
+    struct buf bytes = write_table(sim, &parties);
+    lose_table(sim, &parties);
+    for (int i = roll(sim, 4); i > 0; i--)
+        read_damaged(sim, buf_view(&bytes), &parties);
+    read_table(sim, buf_view(&bytes), &parties, &arena);
+    for (size_t i = 0; i < sim->waiting_count; i++) {
+        sim->waiting[i]->real = parties.requests[i];
+        lock_request_set_user(parties.requests[i], sim->waiting[i]);
+    }
+    struct buf again = write_table(sim, &parties);
+    CHECK(sim, slice_equal(buf_view(&bytes), buf_view(&again)));
+    buf_deinit(&again);
+    buf_deinit(&bytes);
+    arena_deinit(&arena);
+    sim->written++;
+}
+
 static void check(struct sim *sim)
 {
     CHECK(sim, model_sound(sim));
@@ -791,6 +879,7 @@ static const struct {
     {"withdraw", 4, step_withdraw}, {"time", 10, step_time},   {"move", 5, step_move},
     {"death", 3, step_death},
 };
+enum { BYTES_EVERY = 40 };
 
 static void step(struct sim *sim)
 {
@@ -801,6 +890,11 @@ static void step(struct sim *sim)
     sim->doing = kinds[kind].name;
     kinds[kind].run(sim);
     drain(sim);
+    check(sim);
+    if (roll(sim, BYTES_EVERY) > 0)
+        return;
+    sim->doing = "bytes";
+    step_bytes(sim);
     check(sim);
 }
 
@@ -832,10 +926,10 @@ static void run(uint64_t seed, uint64_t steps)
         drain(sim);
     }
     printf("seed %llu: %llu steps, %llu granted at once, %llu waited, %llu deadlocks, %llu requeued, %llu moves, "
-           "%llu deaths\n",
+           "%llu deaths, %llu times as bytes\n",
            (unsigned long long)seed, (unsigned long long)steps, (unsigned long long)sim->granted,
            (unsigned long long)sim->waited, (unsigned long long)sim->deadlocks, (unsigned long long)sim->requeues,
-           (unsigned long long)sim->moves, (unsigned long long)sim->deaths);
+           (unsigned long long)sim->moves, (unsigned long long)sim->deaths, (unsigned long long)sim->written);
     lock_table_deinit(&sim->table);
     free(sim);
 }

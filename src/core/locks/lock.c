@@ -631,6 +631,48 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner)
     return count;
 }
 
+/* --- As they were ------------------------------------------------------------------------------------------------- */
+
+struct resource *lock__find_resource(const struct lock_table *table, const struct resource_name *name)
+{
+    return find_resource(table, name);
+}
+
+bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name,
+                        const struct lock_hold *as)
+{
+    struct resource *resource = resource_open(&table->resources, name, &RESOURCE_TRAIL_INIT);
+    bool fresh = lock__hold_find(table, owner, resource) == NULL;
+    if (fresh) {
+        struct lock_hold *hold = hold_open(table, owner, resource);
+        hold->mode = as->mode;
+        hold->aside = as->aside;
+        hold->number = as->number;
+        hold->since = as->since;
+        hold->token = as->token;
+        memcpy(hold->below, as->below, sizeof hold->below);
+        hold_set_bits(table, hold, bits_of(hold));
+        if (hold->mode != LOCK_NONE) {
+            count_lock(hold, true);
+            table->lock_count++;
+        }
+    }
+    resource_unref(&table->resources, resource);
+    return fresh;
+}
+
+struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,
+                                           const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade)
+{
+    struct lock_request *request = lock_request_new(table, owner, wants, count, NULL);
+    request->arrival = arrival;
+    request->upgrade = upgrade;
+    lock__request_spread(request);
+    trim_entries(request);
+    lock__queue_enter(request);
+    return request;
+}
+
 /* --- Beside requests ---------------------------------------------------------------------------------------------- */
 
 /* For whom it is asked whether something is free. */

@@ -106,6 +106,15 @@ void lock__request_spread(struct lock_request *request);
 /* Gives a request what it wants. */
 void lock__request_grant(struct lock_request *request);
 
+/* For lock_code.c, which has the table as it was, piece by piece. */
+struct resource *lock__find_resource(const struct lock_table *table, const struct resource_name *name);
+/* Returns: false when there is one already. Requires: bits come of it. */
+bool lock__restore_hold(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name,
+                        const struct lock_hold *as);
+/* One that waits, and watches nothing yet. */
+struct lock_request *lock__restore_request(struct lock_table *table, struct lock_owner *owner,
+                                           const struct lock_want *wants, size_t count, uint64_t arrival, bool upgrade);
+
 /* lock_queue.c */
 /* Whether a waiting request waits for a hold of `owner` or of `session` (either may be NULL), so that neither need wait for it. */
 bool lock__waits_behind(const struct lock_request *request, const struct lock_owner *owner,
