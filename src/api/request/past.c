@@ -4,6 +4,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "core/catalog/catalog.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -16,6 +17,28 @@ static request_handler *const catalogs[] = {
     handle_index_get,         handle_index_exists, handle_settings_get,  handle_mapping_get,
     handle_mapping_get_field, handle_type_exists,  handle_alias_get,     handle_template_get,
     handle_script_get,        handle_cat_aliases,  handle_cat_templates, handle_cluster_settings_get,
+};
+
+/* What these tell is guarded by no lock. */
+static request_handler *const unguarded[] = {handle_template_get, handle_cat_templates, handle_cluster_settings_get};
+
+/* They tell of indices and documents as they are now, ... */
+static request_handler *const present[] = {
+    handle_cat_count, handle_cat_indices, handle_cat_shards, handle_stats, handle_cluster_state,
+};
+/* ... and these of other things, or of nothing that changes. A client that names its transaction on all that it sends, by the header, may. */
+static request_handler *const elsewhere[] = {
+    handle_info,
+    handle_cat,
+    handle_cat_health,
+    handle_cat_nodes,
+    handle_cat_master,
+    handle_cluster_health,
+    handle_cluster_stats,
+    handle_nodes,
+    handle_nodes_stats,
+    handle_tasks,
+    handle_data_stream_get,
 };
 
 static bool is_one_of(request_handler *handler, request_handler *const *handlers, size_t count)
@@ -48,12 +71,61 @@ static int refuse(struct request *request)
                           counts ? "; [_count] counts the documents of the past" : "");
 }
 
+/*
+ * What a read of the catalog locks in an update transaction, so that it stays so: S on the indices that the path names, whatever
+ * they are like, and on how they were found; for aliases of any index all of them; a stored script.
+ */
+static struct lock_target *catalog_lock(struct request *request)
+{
+    static const struct catalog_options all = {.ignore_unavailable = true,
+                                               .allow_no_indices = true,
+                                               .expand_open = true,
+                                               .expand_closed = true,
+                                               .expand_hidden = true,
+                                               .allow_closed = true};
+    struct lock_target *target = arena_zalloc(request->arena, sizeof *target);
+    target->mode = LOCK_S;
+    target->script = request->route->handler == handle_script_get;
+    target->index = request->parts[target->script ? PART_ID : PART_INDEX];
+    target->expression = target->script ? NULL : &all;
+    return target;
+}
+
+/* Reads the catalog in a transaction. */
+static int read_within(struct request *request)
+{
+    request_handler *handler = request->route->handler;
+    if (request->query != NULL) /* who reads the past takes no locks */
+        return request_read(request, NULL, 0, handler);
+    if (is_one_of(handler, unguarded, COUNT_OF(unguarded)))
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[%.*s] cannot be read in an update transaction: no lock keeps what it tells as it is; read it outside, "
+            "or in a query transaction",
+            SLICE_ARG(request->exchange->path));
+    return request_read(request, catalog_lock(request), 1, handler);
+}
+
+static bool tells_present(const struct request *request)
+{
+    request_handler *handler = request->route->handler;
+    return is_one_of(handler, present, COUNT_OF(present)) ||
+           (request_param(request, "transaction").data != NULL && is_one_of(handler, elsewhere, COUNT_OF(elsewhere)));
+}
+
 int past_handle(struct request *request)
 {
     request_handler *handler = request->route->handler;
     bool moment = names_moment(request);
-    if (is_one_of(handler, catalogs, COUNT_OF(catalogs)) && (moment || request->transaction.len > 0))
+    bool catalog = is_one_of(handler, catalogs, COUNT_OF(catalogs));
+    if (catalog && request->transaction.len > 0)
+        return read_within(request);
+    if (catalog && moment)
         return request_read(request, NULL, 0, handler);
+    if (request->transaction.len > 0 && tells_present(request))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[%.*s] tells of the present only, and of no transaction: [transaction] is not for it",
+                              SLICE_ARG(request->exchange->path));
     if (moment && !is_one_of(handler, documents, COUNT_OF(documents)))
         return refuse(request);
     return handler(request);

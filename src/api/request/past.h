@@ -5,6 +5,7 @@
  *
  * - Reads of documents see to it themselves: request_read() makes their view.
  * - Reads of the catalog get its state of that moment, or of their transaction, before their handler runs.
+ * - In an update transaction they lock what they tell, so that it stays so; what no lock guards is refused there.
  * - What is told of the present only (locks, sessions, figures of the store), and what changes something, is refused.
  */
 #ifndef TL_API_PAST_H

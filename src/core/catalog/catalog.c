@@ -151,7 +151,7 @@ static bool is_true(const struct settings *settings, struct slice key)
     return slice_is(settings_get(settings, key), "true");
 }
 
-static const char *write_block(const struct settings *settings)
+const char *catalog_write_block(const struct settings *settings)
 {
     if (is_true(settings, SLICE_LIT("index.blocks.read_only")))
         return "FORBIDDEN/5/index read-only (api)";
@@ -187,7 +187,7 @@ static struct catalog_node *node_new(const struct catalog_index_spec *spec)
     index->shard_count = number_setting(index->settings, SLICE_LIT("index.number_of_shards"), 1);
     index->replica_count = number_setting(index->settings, SLICE_LIT("index.number_of_replicas"), 1);
     index->hidden = is_true(index->settings, SLICE_LIT("index.hidden"));
-    index->write_block = write_block(index->settings);
+    index->write_block = catalog_write_block(index->settings);
     return node;
 }
 

@@ -135,6 +135,10 @@ struct catalog_options {
     bool refuse_aliases; /* aliases are an error where 7.10 has it so, and no match for wildcards: DELETE */
 };
 
+/* Returns: why settings block an index against writes, as Elasticsearch names the block; NULL: they do not. */
+struct settings;
+const char *catalog_write_block(const struct settings *settings);
+
 /* What search, count, get mapping and the like start from. */
 #define CATALOG_OPTIONS_DEFAULT ((struct catalog_options){.allow_no_indices = true, .expand_open = true})
 

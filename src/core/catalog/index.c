@@ -558,19 +558,36 @@ static bool static_change(const struct catalog_index *index, const struct settin
     return true;
 }
 
+/* Flattens the settings of a SETTINGS_PUT. Returns: 0; else *ret_problem. */
+static int parse_changes(const struct command *command, struct arena *arena, struct settings *ret_changes,
+                         struct problem *ret_problem)
+{
+    struct json_doc body;
+
+    if (parse_body(command->index.body, command->dialect, arena, &body, ret_problem) != 0)
+        return SETTINGS_REFUSED;
+    yyjson_val *inner = json_get_lit(body.root, "settings");
+    return settings_parse(yyjson_is_obj(inner) ? inner : body.root, SLICE_LIT("index."), arena, ret_changes,
+                          ret_problem);
+}
+
+bool index__blocks_writes(struct core *core, const struct command *command)
+{
+    struct settings changes;
+    struct problem problem = {0};
+
+    return command->type == COMMAND_SETTINGS_PUT && parse_changes(command, &core->arena, &changes, &problem) == 0 &&
+           catalog_write_block(&changes) != NULL;
+}
+
 int core__do_settings_put(struct core *core, struct command *command)
 {
     const struct catalog_index *index = named_index(core, command);
     struct arena *arena = &command->arena;
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
     struct settings changes, merged;
-    struct json_doc body;
 
-    if (index == NULL || parse_body(command->index.body, command->dialect, arena, &body, &command->problem) != 0)
-        return 0;
-    yyjson_val *inner = json_get_lit(body.root, "settings");
-    if (settings_parse(yyjson_is_obj(inner) ? inner : body.root, SLICE_LIT("index."), arena, &changes,
-                       &command->problem) != 0 ||
+    if (index == NULL || parse_changes(command, arena, &changes, &command->problem) != 0 ||
         index_settings__check(&changes, arena, &command->problem) != 0 ||
         static_change(index, &changes, command->index.preserve_existing, command))
         return 0;

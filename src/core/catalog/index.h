@@ -40,6 +40,8 @@ struct index_plan {
     size_t alias_count;
 };
 
+/* Whether a SETTINGS_PUT blocks an index against writes: then nothing may change behind it that was written before, and not committed. */
+bool index__blocks_writes(struct core *core, const struct command *command);
 /* Of the index that a document would make, or an INDEX_CREATE. One that will be refused has no plan: all zero. */
 struct index_plan index__plan_auto(struct core *core, struct slice name, struct slice type, enum dialect dialect);
 struct index_plan index__plan(struct core *core, const struct command *command);

@@ -573,7 +573,8 @@ void names__of_change(struct core *core, const struct command *command, struct w
         of_aliases(core, &command->aliases, wants);
         return;
     }
-    add_changed(core, name, command_is(command->type, COMMAND_WHOLE_INDEX), wants);
+    add_changed(core, name, command_is(command->type, COMMAND_WHOLE_INDEX) || index__blocks_writes(core, command),
+                wants);
     if (name.len == 0 || command->type == COMMAND_MAPPING_PUT)
         return;
     if (command->type == COMMAND_INDEX_CREATE) {

@@ -635,7 +635,9 @@ static int change_wants(const struct om *model, int slot, struct om_want *wants)
     /* What an index is, whether patterns find it, and whether it can be read, is what its name means. */
     bool named = op->kind == OP_CREATE_INDEX ? !model->indices[op->index].there : op->kind != OP_PUT_MAPPING;
 
-    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X, op->kind != OP_DELETE_INDEX && op->kind != OP_STATE};
+    bool whole = op->kind == OP_DELETE_INDEX || op->kind == OP_STATE || (op->kind == OP_BLOCK && op->on);
+
+    wants[0] = (struct om_want){{OM_INDEX, op->index, 0}, OM_X, !whole};
     wants[1] = (struct om_want){{OM_NAME, op->index, 0}, OM_X, false};
     return named && om_held_against(model, wait->owner, session < 0 ? -1 : om_session_owner(session), &wants[1]) ? 2
                                                                                                                  : 1;
