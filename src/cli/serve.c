@@ -300,6 +300,20 @@ static tl_ts timestamp(void *context)
     return journal_stable(server->journal);
 }
 
+static void heard(void *context)
+{
+    const struct server *server = context;
+    journal_heard(server->journal);
+}
+
+/* Those who hold a lease are heard before it runs out: on connections that stay open, and in requests that have come in. */
+static void listen(void *context)
+{
+    struct server *server = context;
+    api_beat(server->api);
+    http_hear(server->http, heard, server);
+}
+
 static int open_http(struct server *server, const struct http_options *http)
 {
     char *reason = NULL;
@@ -322,7 +336,9 @@ static int server_open(struct server *server, struct serve_options *o)
         return complain(r, "cannot start the journal", NULL);
     if ((r = api_open(server->journal, server->store, &o->api, &server->api)) != 0)
         return complain(r, "cannot start the api", NULL);
-    return open_http(server, &o->http);
+    if ((r = open_http(server, &o->http)) == 0)
+        journal_listen(server->journal, &(struct journal_ears){.listen = listen, .context = server});
+    return r;
 }
 
 /* What has been cancelled ends within this time. */

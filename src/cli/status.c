@@ -54,6 +54,11 @@ static bool show_server(struct client *client, const char *url)
         printf("time %s (%llu), readable since %llu\n", text_of(root, "time"),
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "timestamp")),
                (unsigned long long)yyjson_get_uint(yyjson_obj_get(root, "oldest")));
+    yyjson_val *steps = status == 200 ? yyjson_obj_get(root, "clock_steps") : NULL;
+    if (steps != NULL)
+        printf("the clock of its machine was set %llu times since the start, at last by %.1f s\n",
+               (unsigned long long)yyjson_get_uint(yyjson_obj_get(steps, "count")),
+               (double)yyjson_get_sint(yyjson_obj_get(steps, "last_ms")) / 1000);
     status = client_request(client, "GET", "/_cluster/health", SLICE_NONE, 10 * TL_SECOND);
     if (status == 200 && yyjson_get_bool(yyjson_obj_get(client_json(client), "disk_full")))
         printf("WRITES ARE REFUSED: the disk is full (less than --reserve is free); make room, and they go on\n");

@@ -4,18 +4,15 @@
  * are used again; their generation tells an event for a former tenant from one for the present.
  */
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "http/http_internal.h"
-
-#include <time.h>
 
 enum { NO_SLOT = UINT32_MAX, SLOTS_SPARE = 64 /* libmicrohttpd counts a connection out before it tells us */ };
 
 uint64_t http_now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
+    return clock_boot_us() / TL_MS + 1;
 }
 
 void connection_table_init(struct http *http)

@@ -243,6 +243,7 @@ static struct http *http_new(const struct http_options *options, const struct ht
     pthread_mutex_init(&http->table_lock, NULL);
     pthread_mutex_init(&http->listen_lock, NULL);
     connection_table_init(http);
+    hear_init(http);
     return http;
 }
 
@@ -252,6 +253,7 @@ static void http_free(struct http *http)
     listen_close(http);
     carrier_pool_deinit(http);
     connection_table_deinit(http);
+    hear_deinit(http);
     pthread_mutex_destroy(&http->pool_lock);
     pthread_mutex_destroy(&http->table_lock);
     pthread_mutex_destroy(&http->listen_lock);

@@ -74,6 +74,14 @@ bool http_settled(struct http *http, uint64_t us);
  */
 void http_close(struct http *http);
 
+/*
+ * Hears what was sent to the server: calls `heard` once every request that had reached this host before has been given to the handler
+ * in whole, and the handler has returned, or after HTTP_HEAR_US in any case. It is called on a thread of the server's; not at all when
+ * the server is closed before. While one hearing goes on, another is part of it.
+ */
+#define HTTP_HEAR_US (60 * TL_SECOND)
+void http_hear(struct http *http, void (*heard)(void *context), void *context);
+
 struct http_stats {
     size_t connections;
     size_t in_flight; /* requests between their arrival and their answer */

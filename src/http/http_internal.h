@@ -54,11 +54,14 @@ struct connection {
     _Atomic bool hung_up; /* the peer has closed its side */
     _Atomic bool drained; /* we have closed our reading side: a hang-up says nothing */
     _Atomic int phase;
-    _Atomic uint64_t since_ms;  /* when the phase began */
-    _Atomic size_t bytes;       /* moved, or to be moved, in this phase */
-    uint64_t idle_since_ms;     /* watcher's: the idle phase it has looked at, 0 none */
-    uint64_t idle_received;     /* watcher's: bytes received when it first looked */
-    uint64_t head_since_ms;     /* watcher's: when it first saw bytes of an unfinished header, 0 none */
+    _Atomic uint64_t since_ms; /* when the phase began */
+    _Atomic size_t bytes;      /* moved, or to be moved, in this phase */
+    uint64_t idle_since_ms;    /* watcher's: the idle phase it has looked at, 0 none */
+    uint64_t idle_received;    /* watcher's: bytes received when it first looked */
+    uint64_t head_since_ms;    /* watcher's: when it first saw bytes of an unfinished header, 0 none */
+    bool unheard;              /* watcher's: in the hearing at hand there is something of it to be read yet */
+    uint32_t heard_generation; /* watcher's: the tenant that this is about */
+    uint64_t heard_until;      /* watcher's: bytes that it had received when the hearing began */
 };
 
 enum carrier_state { CARRIER_RECEIVING, CARRIER_HANDLING, CARRIER_WAITING, CARRIER_RESPONDED, CARRIER_STREAMING };
@@ -98,6 +101,16 @@ struct carrier {
 
 enum { POLLERS_MAX = 256 };
 
+/* A hearing; hear.c. All but `wanted` is the watcher's. */
+struct hearing {
+    pthread_mutex_t lock; /* wanted, heard, context */
+    bool wanted;
+    void (*heard)(void *context);
+    void *context;
+    bool going_on;
+    unsigned looks; /* so far */
+};
+
 struct http {
     struct http_options options;
     struct http_handler handler;
@@ -132,6 +145,7 @@ struct http {
     uint32_t first_expected; /* chain of those that were accepted and not yet taken up by their polling threads */
     _Atomic size_t connection_count;
     _Atomic size_t leaving_count; /* of them, those that are `leaving` */
+    struct hearing hearing;
 
     int watch_epoll;
     int watch_wake; /* eventfd */
@@ -150,7 +164,7 @@ void connection_opened(struct http *http, struct MHD_Connection *mhd, void **soc
 void connection_closed(struct connection *connection);
 void connection_enter(struct connection *connection, enum phase phase, size_t bytes);
 void connection_set_carrier(struct connection *connection, struct carrier *carrier);
-/* Milliseconds of the coarse monotonic clock; never 0. */
+/* Milliseconds since the machine was started; never 0. */
 uint64_t http_now_ms(void);
 
 /*
@@ -172,8 +186,16 @@ void watch_end(struct http *http);
 /* The same, and gives back its descriptors: the polling threads must be gone. */
 void watch_stop(struct http *http);
 int watch_add(struct http *http, uint32_t slot);
+/* Returns: bytes that a connection has received in its life; 0 when that cannot be told. */
+uint64_t watch_received_bytes(int fd);
 /* Ends connections that wait for a request: their reading side is closed. */
 void watch_end_idle(struct http *http);
+
+/* hear.c: the watcher's part in hearings. */
+void hear_init(struct http *http);
+void hear_deinit(struct http *http);
+/* Looks how far it is. Returns: in how many milliseconds to look again; 0: no hearing goes on. */
+int hear_look(struct http *http);
 
 /* carrier.c: the pool, and the handler's side of an exchange. */
 struct carrier *carrier_take(struct http *http);
@@ -229,8 +251,8 @@ bool crowd_address(const struct sockaddr *address, struct in6_addr *ret_address)
 int listen_open(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port, char **ret_reason) TL_MUST_USE;
 /* Has the watcher look at the listener. */
 int listen_watch(struct http *http) TL_MUST_USE;
-/* Takes what connections there are and hands each to a polling thread. The watcher's. */
-void listen_accept(struct http *http);
+/* Takes what connections there are and hands each to a polling thread. The watcher's. Returns: whether there may be more. */
+bool listen_accept(struct http *http);
 /* Goes on accepting where there is room again. The watcher's. */
 void listen_again(struct http *http);
 /* Gives the listener up. */

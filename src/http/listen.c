@@ -153,7 +153,7 @@ int listen_watch(struct http *http)
     return r;
 }
 
-void listen_accept(struct http *http)
+bool listen_accept(struct http *http)
 {
     enum { AT_ONCE = 64 }; /* then hang-ups have their turn */
     pthread_mutex_lock(&http->listen_lock);
@@ -166,6 +166,7 @@ void listen_accept(struct http *http)
             more = accept_one(http);
     }
     pthread_mutex_unlock(&http->listen_lock);
+    return more;
 }
 
 void listen_again(struct http *http)

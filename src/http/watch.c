@@ -49,8 +49,7 @@ static void hang_up(struct http *http, uint64_t name)
     }
 }
 
-/* Returns: bytes that the connection has received in its life; 0 when that cannot be told. */
-static uint64_t received_bytes(int fd)
+uint64_t watch_received_bytes(int fd)
 {
     struct tcp_info info = {0};
     socklen_t len = sizeof info;
@@ -68,7 +67,7 @@ static const char *idle_fault(struct connection *connection, uint64_t since, uin
     const struct http_options *options = &connection->http->options;
     if (now - since > options->idle_us / TL_MS)
         return "idle";
-    uint64_t received = received_bytes(connection->fd);
+    uint64_t received = watch_received_bytes(connection->fd);
     if (connection->idle_since_ms != since) {
         connection->idle_since_ms = since;
         connection->idle_received = received;
@@ -183,7 +182,7 @@ static void woken(struct http *http)
 static void take_event(struct http *http, uint64_t name)
 {
     if (name == WATCH_LISTENER)
-        listen_accept(http);
+        (void)listen_accept(http);
     else if (name == WATCH_WAKE)
         woken(http);
     else
@@ -197,8 +196,12 @@ static void *watch_run(void *context)
     bool warned = false;
     while (!atomic_load(&http->stopping)) {
         struct epoll_event events[EVENTS];
+        int hear_ms = hear_look(http);
         uint64_t now = http_now_ms();
-        int count = epoll_wait(http->watch_epoll, events, EVENTS, now < next_sweep ? (int)(next_sweep - now) : 0);
+        int wait_ms = now < next_sweep ? (int)(next_sweep - now) : 0;
+        if (hear_ms > 0 && hear_ms < wait_ms)
+            wait_ms = hear_ms;
+        int count = epoll_wait(http->watch_epoll, events, EVENTS, wait_ms);
         INSIST(count >= 0 || errno == EINTR);
         for (int i = 0; i < count; i++)
             take_event(http, events[i].data.u64);

@@ -15,11 +15,19 @@
 
 struct journal;
 
+/* The clocks that it goes by (base/clock.h), for tests that set them. From any thread. */
+struct journal_clocks {
+    uint64_t (*wall)(void *context);
+    uint64_t (*boot)(void *context);
+    void *context;
+};
+
 struct journal_options {
-    uint64_t history_us;    /* how far back reads may go; 0: the default of one hour */
-    size_t group_max;       /* commands applied before a sync at most; 0: the default of 256 */
-    struct slice directory; /* of the data, whose free space is watched; empty: not watched */
-    uint64_t reserve_bytes; /* writes are refused with disk_full_exception below this much free space */
+    uint64_t history_us;                 /* how far back reads may go; 0: the default of one hour */
+    size_t group_max;                    /* commands applied before a sync at most; 0: the default of 256 */
+    struct slice directory;              /* of the data, whose free space is watched; empty: not watched */
+    uint64_t reserve_bytes;              /* writes are refused with disk_full_exception below this much free space */
+    const struct journal_clocks *clocks; /* NULL: the machine's */
 };
 
 /*
@@ -53,12 +61,6 @@ uint64_t journal_request_number(struct journal *journal);
 
 /* Returns: the newest timestamp that readers may use. From any thread, without waiting. */
 tl_ts journal_stable(struct journal *journal);
-
-/*
- * Returns: the newest timestamp that a reader may name. While nothing is being changed that is the present, and no later
- * change will get a timestamp at or below it; else it is journal_stable(). From any thread, without waiting.
- */
-tl_ts journal_now(struct journal *journal);
 
 /* Returns: the oldest timestamp that can still be read. */
 tl_ts journal_oldest(struct journal *journal);
@@ -97,6 +99,25 @@ int journal_query_catalog(struct journal *journal, struct query *query, struct c
 enum { JOURNAL_TOO_OLD = 1 };
 int journal_pin(struct journal *journal, tl_ts ts) TL_MUST_USE;
 void journal_unpin(struct journal *journal, tl_ts ts);
+
+/*
+ * Who hears what is sent to the server. Before a lease or an idle transaction runs out, whoever could have prolonged it is heard:
+ * `listen` is called, on a thread of the journal's, and must see to it, on another thread, that all that was sent before has been
+ * submitted; then it calls journal_heard(). Until it does nothing of the kind runs out. With `listen` NULL, as at first, nobody is asked.
+ */
+struct journal_ears {
+    void (*listen)(void *context);
+    void *context;
+};
+void journal_listen(struct journal *journal, const struct journal_ears *ears);
+void journal_heard(struct journal *journal);
+
+/* How often the clock of the machine was set by more than a second since the start, and by how much the last time (below 0: back). */
+struct journal_steps {
+    size_t count;
+    int64_t last_us;
+};
+void journal_clock_steps(struct journal *journal, struct journal_steps *ret_steps);
 
 /* Returns: false while writes are refused for want of disk space. */
 bool journal_writable(struct journal *journal);

@@ -9,16 +9,16 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/catalog/catalog.h"
 #include "journal/pins.h"
 #include "journal/queries.h"
+#include "journal/times.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -35,6 +35,15 @@ enum {
 #define MAINTAIN_INTERVAL_US TL_SECOND
 #define SLOW_WAIT_US TL_SECOND /* for a lock; longer ones are logged */
 #define SPACE_INTERVAL_US (100 * TL_MS)
+/*
+ * How far the mark lies ahead of the timestamps that are given, and how near they may come to it before it is moved on. A step may
+ * use as many timestamps as there are microseconds in MARK_ROOM_US.
+ */
+#define MARK_AHEAD_US (5 * TL_SECOND)
+#define MARK_RENEW_US (2 * TL_SECOND)
+#define MARK_ROOM_US TL_SECOND
+#define STALL_TOLD_US (2 * TL_SECOND)
+#define SYNC_COUNTED_US (100 * TL_MS) /* of one that takes longer no more counts against leases */
 /* Of the reserve this part is never touched: below it nothing is written at all, since a log that meets the end cannot go on. */
 #define FLOOR_PART 4
 /* What is written takes as much again on its way: it is in the log until it is in a table. */
@@ -54,14 +63,34 @@ struct journal {
     struct list queue; /* commands by link, in order of arrival */
     unsigned sleepers; /* workers that wait for queue_filled */
     bool stopping;
-    bool sync_left; /* a caller's thread has left something to sync */
-    tl_ts deadline; /* when the core has something due; TL_TS_MAX: nothing */
-    tl_ts wake_at;  /* for upkeep; `maintain_at`, for who does not hold the core */
+    bool sync_left;      /* a caller's thread has left something to sync */
+    uint64_t wait_end;   /* when the next wait in the core runs out, by the clock of commands; TL_TS_MAX: none */
+    uint64_t lease_end;  /* the next lease or idle transaction */
+    uint64_t not_before; /* of boot: nothing that is due is looked at until then */
+    uint64_t wake_at;    /* of boot, for upkeep; `maintain_at`, for who does not hold the core */
+    struct pace pace;
+    _Atomic uint64_t pace_lost;  /* pace.lost, for readers without the lock */
+    uint64_t stalled_us;         /* a gap that is still to be told */
+    _Atomic uint64_t sync_begun; /* of boot: since when somebody is at the disk; 0: nobody is */
+    struct steps steps;
+    uint64_t queued; /* commands that ever were */
+    uint64_t taken;
+    struct journal_ears ears;
+    bool listening;        /* the ears were asked, and have not answered yet */
+    uint64_t listen_clock; /* when they were */
+    uint64_t heard;        /* by the clock: what was sent before it was submitted ... */
+    uint64_t heard_queued; /* ... as one of so many commands */
 
     pthread_mutex_t core_lock;
-    tl_ts last_ts; /* given to a command or named by journal_now(): the next is above it */
-    tl_ts maintain_at;
-    bool sync_all; /* the next sync must make durable what nobody waits for, too */
+    tl_ts last_ts; /* given to a command: the next is above it */
+    struct present present;
+    struct past past;
+    tl_ts mark;           /* the one in the store: a restart begins above it */
+    tl_ts mark_at;        /* the timestamp at which it was put there */
+    tl_ts marked;         /* an earlier one, which is durable for sure */
+    uint64_t step_clock;  /* of the command that is being applied */
+    uint64_t maintain_at; /* of boot */
+    bool sync_all;        /* the next sync must make durable what nobody waits for, too */
     struct effects effects;
 
     pthread_mutex_t publish_lock;
@@ -89,31 +118,89 @@ struct journal {
     _Atomic bool writable; /* there is room, and `ready` */
     _Atomic bool
         ready; /* the store takes small writes: not at the end of the reserve, nor while it gets over a full disk */
-    _Atomic tl_ts space_checked_at;
-    _Atomic int64_t room; /* bytes that may still be written, until the disk is looked at again */
+    _Atomic uint64_t space_checked_at; /* of boot */
+    _Atomic int64_t room;              /* bytes that may still be written, until the disk is looked at again */
     _Atomic uint64_t requests;
 
+    struct journal_clocks clocks;
     pthread_t workers[WORKER_COUNT];
     unsigned worker_count;
 };
 
 /* --- Time --------------------------------------------------------------------------------------------------------- */
 
-static tl_ts clock_now(void)
+static uint64_t machine_wall(void *context)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (tl_ts)now.tv_sec * TL_SECOND + (tl_ts)now.tv_nsec / 1000;
+    (void)context;
+    return clock_wall_us();
+}
+
+static uint64_t machine_boot(void *context)
+{
+    (void)context;
+    return clock_boot_us();
+}
+
+static uint64_t wall_now(const struct journal *journal)
+{
+    return journal->clocks.wall(journal->clocks.context);
+}
+
+static uint64_t boot_now(const struct journal *journal)
+{
+    return journal->clocks.boot(journal->clocks.context);
+}
+
+/* As clock_wait(), by the journal's clock. */
+static bool wait_until(struct journal *journal, pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until)
+{
+    uint64_t now = boot_now(journal);
+    return now < until && clock_wait(condition, lock, clock_boot_us() + (until - now)) && boot_now(journal) < until;
 }
 
 /* Requires: core_lock. The core may have used timestamps of its own, for commands that waited. */
 static tl_ts next_ts(struct journal *journal)
 {
-    tl_ts now = clock_now();
     tl_ts core_ts = core_last_ts(journal->core);
     tl_ts last = core_ts > journal->last_ts ? core_ts : journal->last_ts;
+    tl_ts now = present_read(&journal->present, wall_now(journal), boot_now(journal), last);
     journal->last_ts = now > last ? now : last + 1;
     return journal->last_ts;
+}
+
+/* Requires: queue_lock. Returns: the clock of commands. */
+static uint64_t read_pace(struct journal *journal)
+{
+    uint64_t before = journal->pace.last_boot;
+    uint64_t boot = boot_now(journal);
+    uint64_t begun = atomic_load_explicit(&journal->sync_begun, memory_order_relaxed);
+    if (begun != 0 && boot > begun + SYNC_COUNTED_US)
+        boot = begun + SYNC_COUNTED_US; /* whoever waits for his answer that long cannot say that he lives */
+    uint64_t clock = pace_read(&journal->pace, boot);
+    if (journal->pace.last_boot - before > STALL_TOLD_US)
+        journal->stalled_us += journal->pace.last_boot - before;
+    atomic_store_explicit(&journal->pace_lost, journal->pace.lost, memory_order_relaxed);
+    return clock;
+}
+
+/* What an operator has to know of the clocks. Requires: queue_lock. */
+static void watch_clocks(struct journal *journal)
+{
+    uint64_t boot = boot_now(journal);
+    uint64_t wall = wall_now(journal);
+    uint64_t took = boot_now(journal) - boot;
+    (void)read_pace(journal);
+    if (journal->stalled_us > 0)
+        log_warning("nothing was done for %.1f s, the process, the machine or the disk stood still; leases are not "
+                    "counted down by that",
+                    (double)journal->stalled_us / (double)TL_SECOND);
+    journal->stalled_us = 0;
+    if (took < PACE_GAP_US && steps_look(&journal->steps, wall, boot))
+        log_warning(
+            "the clock of this machine was set %s by %.1f s; timestamps never go back, and leases, waits and timeouts "
+            "do not follow it",
+            journal->steps.last < 0 ? "back" : "forward",
+            (double)(journal->steps.last < 0 ? -journal->steps.last : journal->steps.last) / (double)TL_SECOND);
 }
 
 /* --- A full disk -------------------------------------------------------------------------------------------------- */
@@ -121,7 +208,7 @@ static tl_ts next_ts(struct journal *journal)
 static void look_at_space(struct journal *journal)
 {
     struct statvfs space;
-    atomic_store_explicit(&journal->space_checked_at, clock_now(), memory_order_relaxed);
+    atomic_store_explicit(&journal->space_checked_at, boot_now(journal), memory_order_relaxed);
     if (statvfs(journal->directory, &space) != 0)
         return;
     uint64_t free = (uint64_t)space.f_bavail * space.f_frsize;
@@ -146,9 +233,8 @@ static void check_space(struct journal *journal)
 {
     if (journal->directory == NULL)
         return;
-    tl_ts now = clock_now();
-    tl_ts checked = atomic_load_explicit(&journal->space_checked_at, memory_order_relaxed);
-    if (now < checked || now - checked >= SPACE_INTERVAL_US)
+    uint64_t checked = atomic_load_explicit(&journal->space_checked_at, memory_order_relaxed);
+    if (checked == 0 || boot_now(journal) - checked >= SPACE_INTERVAL_US)
         look_at_space(journal);
 }
 
@@ -217,9 +303,35 @@ static void move_completed(struct effects *effects, struct list *group)
     }
 }
 
+/* Puts a mark above the timestamps of some time to come. Requires: core_lock. */
+static void put_mark(struct journal *journal, uint64_t ahead)
+{
+    tl_ts at = next_ts(journal);
+    pthread_mutex_lock(&journal->publish_lock);
+    if (journal->synced_ts >= journal->mark_at)
+        journal->marked = journal->mark;
+    pthread_mutex_unlock(&journal->publish_lock);
+    journal->mark = at + ahead;
+    journal->mark_at = at;
+    struct buf kept = BUF_INIT(BUF_UNLIMITED);
+    past_save(&journal->past, boot_now(journal) + PAST_ORIGIN, &kept);
+    int r = core_mark(journal->core, at, journal->mark, buf_view(&kept));
+    buf_deinit(&kept);
+    if (r < 0)
+        store_failed("keeping a mark above the timestamps", r);
+}
+
+/* Requires: core_lock. Durations begin now: what the command waited for its turn is not its owner's fault. */
 static int step(struct journal *journal, struct command *command)
 {
     command->ts = next_ts(journal);
+    if (command->ts + MARK_ROOM_US > journal->mark) {
+        put_mark(journal, MARK_AHEAD_US);
+        command->ts = next_ts(journal);
+    }
+    pthread_mutex_lock(&journal->queue_lock);
+    command->clock = journal->step_clock = read_pace(journal);
+    pthread_mutex_unlock(&journal->queue_lock);
     return core_step(journal->core, command, &journal->effects);
 }
 
@@ -251,6 +363,11 @@ static void note_applied(struct journal *journal)
     journal->applied_ts = core_last_ts(journal->core);
     journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_binding_ts(journal->core);
     journal->sync_all = false;
+    if (journal->synced_ts >= journal->mark_at)
+        journal->marked = journal->mark;
+    if (journal->applied_ts > journal->marked && journal->written_ts < journal->mark_at)
+        journal->written_ts =
+            journal->mark_at; /* nobody hears of a timestamp that a restart could give again (invariant 6) */
     if (journal->effects.catalog_changed) {
         catalog_unref(journal->applied_catalog);
         journal->applied_catalog = core_catalog(journal->core);
@@ -259,10 +376,12 @@ static void note_applied(struct journal *journal)
     }
     pthread_mutex_unlock(&journal->publish_lock);
 
-    tl_ts deadline = core_next_deadline(journal->core);
+    uint64_t wait_end = core_next_wait_end(journal->core);
+    uint64_t lease_end = core_next_lease_end(journal->core);
     pthread_mutex_lock(&journal->queue_lock);
-    bool earlier = deadline < journal->deadline;
-    journal->deadline = deadline;
+    bool earlier = wait_end < journal->wait_end || lease_end < journal->lease_end;
+    journal->wait_end = wait_end;
+    journal->lease_end = lease_end;
     if (earlier && journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
     pthread_mutex_unlock(&journal->queue_lock);
@@ -319,12 +438,11 @@ static void hand_back(struct list *group)
  */
 static void gather(struct journal *journal)
 {
-    tl_ts until = clock_now() + journal->sync_us / 2;
-    struct timespec at = {(time_t)(until / TL_SECOND), (long)(until % TL_SECOND) * 1000};
+    uint64_t until = boot_now(journal) + journal->sync_us / 2;
     journal->awaited = journal->expected - journal->expected / GATHER_MISSING;
     bool in_time = true;
     while (in_time && journal->applied_count < journal->awaited)
-        in_time = pthread_cond_timedwait(&journal->gathered, &journal->publish_lock, &at) == 0;
+        in_time = wait_until(journal, &journal->gathered, &journal->publish_lock, until);
     journal->awaited = 0;
 }
 
@@ -336,12 +454,13 @@ static void sync_store(struct journal *journal)
     tl_ts catalog_ts = journal->applied_catalog_ts;
     pthread_mutex_unlock(&journal->publish_lock);
 
-    tl_ts begun = clock_now();
+    uint64_t begun = boot_now(journal);
+    atomic_store_explicit(&journal->sync_begun, begun, memory_order_relaxed);
     int r = store_sync(journal->store);
+    atomic_store_explicit(&journal->sync_begun, 0, memory_order_relaxed);
     if (r < 0)
         store_failed("making changes durable", r);
-    tl_ts ended = clock_now();
-    uint64_t took = ended > begun ? ended - begun : 0;
+    uint64_t took = boot_now(journal) - begun;
 
     pthread_mutex_lock(&journal->publish_lock);
     catalog_unref(journal->catalog);
@@ -424,9 +543,9 @@ static void finish(struct journal *journal, struct list *group, tl_ts wanted, en
 /* --- Upkeep ------------------------------------------------------------------------------------------------------- */
 
 /* Requires: core_lock. */
-static void advance_history(struct journal *journal, tl_ts now)
+static void advance_history(struct journal *journal, uint64_t now)
 {
-    tl_ts low = now > journal->history_us ? now - journal->history_us : 0;
+    tl_ts low = past_before(&journal->past, now + PAST_ORIGIN, journal->history_us);
     pthread_mutex_lock(&journal->pin_lock);
     tl_ts pinned = pins_oldest(&journal->pins);
     low = low < pinned ? low : pinned;
@@ -442,10 +561,13 @@ static void advance_history(struct journal *journal, tl_ts now)
 }
 
 /* Requires: core_lock. */
-static void log_news(struct journal *journal, tl_ts now)
+static void log_news(struct journal *journal)
 {
     struct buf lines = BUF_INIT(BUF_UNLIMITED);
-    core_news(journal->core, now, SLOW_WAIT_US, &lines);
+    pthread_mutex_lock(&journal->queue_lock);
+    uint64_t clock = read_pace(journal);
+    pthread_mutex_unlock(&journal->queue_lock);
+    core_news(journal->core, clock, SLOW_WAIT_US, &lines);
     for (struct slice left = buf_view(&lines); left.len > 0;) {
         size_t len = slice_find_byte(left, '\n');
         log_info("%.*s", (int)len, left.data);
@@ -455,7 +577,7 @@ static void log_news(struct journal *journal, tl_ts now)
 }
 
 /* Requires: core_lock. */
-static void set_maintain_at(struct journal *journal, tl_ts at)
+static void set_maintain_at(struct journal *journal, uint64_t at)
 {
     journal->maintain_at = at;
     pthread_mutex_lock(&journal->queue_lock);
@@ -480,16 +602,19 @@ static bool maintain_core(struct journal *journal, struct list *group)
 /* Does what is due. Requires: core_lock. Returns: whether the core was changed. */
 static bool maintain(struct journal *journal, struct list *group)
 {
-    tl_ts now = clock_now();
-    if (now < journal->maintain_at && journal->maintain_at - now <= MAINTAIN_INTERVAL_US)
+    uint64_t now = boot_now(journal);
+    if (now < journal->maintain_at)
         return false;
     check_space(journal);
     if (!atomic_load_explicit(&journal->ready, memory_order_relaxed)) {
         set_maintain_at(journal, now + MAINTAIN_INTERVAL_US);
         return false;
     }
+    past_note(&journal->past, now + PAST_ORIGIN, core_last_ts(journal->core));
     advance_history(journal, now);
-    log_news(journal, now);
+    log_news(journal);
+    if (next_ts(journal) + MARK_RENEW_US > journal->mark)
+        put_mark(journal, MARK_AHEAD_US);
     bool more = maintain_core(journal, group);
     journal->sync_all = true;
     set_maintain_at(journal, now + (more ? 10 * TL_MS : MAINTAIN_INTERVAL_US));
@@ -502,48 +627,72 @@ static void free_internal(struct command *command)
 }
 
 /* Looks at what is due again at that time. */
-static void put_off(struct journal *journal, tl_ts until)
+static void put_off(struct journal *journal, uint64_t until)
 {
     pthread_mutex_lock(&journal->queue_lock);
-    journal->deadline = until;
+    journal->not_before = until;
     pthread_mutex_unlock(&journal->queue_lock);
 }
 
-/* Requires: core_lock. Lets fall due what is due. */
-static void tick(struct journal *journal, struct list *group)
+/* Requires: core_lock. Lets run out what has; leases by what was heard, and is applied. */
+static void tick(struct journal *journal, uint64_t heard, struct list *group)
 {
-    tl_ts now = clock_now();
-    if (core_next_deadline(journal->core) > now)
+    pthread_mutex_lock(&journal->queue_lock);
+    uint64_t clock = read_pace(journal);
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (core_next_wait_end(journal->core) > clock && core_next_lease_end(journal->core) > heard)
         return;
     check_space(journal);
     if (!atomic_load_explicit(&journal->ready, memory_order_relaxed)) { /* it is done when the disk lets it */
-        put_off(journal, now + SPACE_INTERVAL_US);
+        put_off(journal, boot_now(journal) + SPACE_INTERVAL_US);
         return;
     }
     struct command *command = command_new(COMMAND_TICK, DIALECT_7);
     command->on_done = free_internal;
+    command->tick.heard = heard;
     apply(journal, command, group);
 }
 
 /* --- Workers ------------------------------------------------------------------------------------------------------ */
 
+/* Whether a lease is over, as far as is known, and it is yet to be heard whether somebody has prolonged it. Requires: queue_lock. */
+static bool must_listen(const struct journal *journal, uint64_t clock)
+{
+    return !journal->listening && journal->lease_end <= clock && journal->lease_end > journal->heard;
+}
+
+/*
+ * Returns: for how long there is nothing to do, by what is known now; 0: there is. While anything can run out the clock is read so often
+ * that a time in which nothing was done shows. Requires: queue_lock.
+ */
+static uint64_t idle_us(struct journal *journal)
+{
+    watch_clocks(journal);
+    uint64_t boot = boot_now(journal);
+    uint64_t clock = read_pace(journal);
+    uint64_t first = journal->wait_end < journal->lease_end ? journal->wait_end : journal->lease_end;
+    uint64_t idle = first < TL_TS_MAX ? PACE_BEAT_US : MAINTAIN_INTERVAL_US;
+    if (journal->wake_at <= boot || must_listen(journal, clock))
+        return 0;
+    idle = journal->wake_at - boot < idle ? journal->wake_at - boot : idle;
+    if (boot < journal->not_before)
+        return idle;
+    if (journal->wait_end <= clock || journal->lease_end <= journal->heard)
+        return 0;
+    idle = journal->wait_end - clock < idle ? journal->wait_end - clock : idle;
+    return journal->lease_end > clock && journal->lease_end - clock < idle ? journal->lease_end - clock : idle;
+}
+
 /* Sleeps until there is something to do. Returns: false when the journal ends and nothing is left. */
 static bool await_work(struct journal *journal)
 {
     pthread_mutex_lock(&journal->queue_lock);
-    bool due = false;
-    while (list_empty(&journal->queue) && !journal->stopping && !journal->sync_left && !due) {
-        tl_ts now = clock_now();
-        tl_ts until = now + MAINTAIN_INTERVAL_US;
-        if (journal->wake_at < until)
-            until = journal->wake_at;
-        if (journal->deadline < until)
-            until = journal->deadline;
-        if (until <= now)
+    while (list_empty(&journal->queue) && !journal->stopping && !journal->sync_left) {
+        uint64_t idle = idle_us(journal);
+        if (idle == 0)
             break;
-        struct timespec at = {(time_t)(until / TL_SECOND), (long)(until % TL_SECOND) * 1000};
         journal->sleepers++;
-        due = pthread_cond_timedwait(&journal->queue_filled, &journal->queue_lock, &at) == ETIMEDOUT;
+        (void)wait_until(journal, &journal->queue_filled, &journal->queue_lock, boot_now(journal) + idle);
         journal->sleepers--;
     }
     bool more = !list_empty(&journal->queue) || !journal->stopping || journal->sync_left;
@@ -552,18 +701,26 @@ static bool await_work(struct journal *journal)
     return more;
 }
 
-/* Moves up to group_max commands over. Wakes the other worker when some are left. */
-static void take_queued(struct journal *journal, struct list *taken)
+/*
+ * Moves up to group_max commands over. Wakes the other worker when some are left. No lease runs out by what was heard before all has been
+ * taken that was in the queue then.
+ */
+static uint64_t take_queued(struct journal *journal, struct list *taken)
 {
     pthread_mutex_lock(&journal->queue_lock);
+    uint64_t heard = 0;
     for (size_t n = 0; n < journal->group_max && !list_empty(&journal->queue); n++) {
         struct list *link = journal->queue.next;
         list_remove(link);
         list_append(taken, link);
+        journal->taken++;
     }
     if (!list_empty(&journal->queue) && journal->sleepers > 0)
         pthread_cond_signal(&journal->queue_filled);
+    if (journal->taken >= journal->heard_queued)
+        heard = journal->heard;
     pthread_mutex_unlock(&journal->queue_lock);
+    return heard;
 }
 
 static void work_once(struct journal *journal)
@@ -571,14 +728,14 @@ static void work_once(struct journal *journal)
     struct list taken = LIST_INIT(taken);
     struct list group = LIST_INIT(group);
     pthread_mutex_lock(&journal->core_lock);
-    take_queued(journal, &taken);
+    uint64_t heard = take_queued(journal, &taken);
     core_group_begin(journal->core);
-    tick(journal, &group);
     while (!list_empty(&taken)) {
         struct command *command = list_entry(taken.next, struct command, link);
         list_remove(&command->link);
         apply(journal, command, &group);
     }
+    tick(journal, heard, &group);
     int r = core_group_end(journal->core);
     if (r < 0)
         store_failed("writing the records of locks", r);
@@ -602,10 +759,32 @@ static void keep_up(struct journal *journal)
     finish(journal, &group, wanted, SYNC_ALL);
 }
 
+/* Before a lease runs out, it is heard who is still there (journal_ears). */
+static void listen(struct journal *journal)
+{
+    struct journal_ears ears = {0};
+    pthread_mutex_lock(&journal->queue_lock);
+    uint64_t clock = read_pace(journal);
+    if (must_listen(journal, clock)) {
+        ears = journal->ears;
+        if (ears.listen == NULL) {
+            journal->heard = clock;
+            journal->heard_queued = journal->queued;
+        } else {
+            journal->listening = true;
+            journal->listen_clock = clock;
+        }
+    }
+    pthread_mutex_unlock(&journal->queue_lock);
+    if (ears.listen != NULL)
+        ears.listen(ears.context);
+}
+
 static void *worker(void *context)
 {
     struct journal *journal = context;
     while (await_work(journal)) {
+        listen(journal);
         work_once(journal);
         keep_up(journal);
     }
@@ -676,6 +855,7 @@ void journal_submit(struct journal *journal, struct command *command, bool lone)
     pthread_mutex_lock(&journal->queue_lock);
     bool stopped = journal->stopping;
     if (!stopped) {
+        journal->queued++;
         list_append(&journal->queue, &command->link);
         if (journal->sleepers > 0)
             pthread_cond_signal(&journal->queue_filled);
@@ -692,20 +872,32 @@ tl_ts journal_stable(struct journal *journal)
     return atomic_load_explicit(&journal->stable_ts, memory_order_acquire);
 }
 
-tl_ts journal_now(struct journal *journal)
+void journal_listen(struct journal *journal, const struct journal_ears *ears)
 {
-    tl_ts stable = journal_stable(journal);
-    if (pthread_mutex_trylock(&journal->core_lock) != 0)
-        return stable;
-    tl_ts now = clock_now();
-    /* Nothing is being applied; if all that was is durable too, the present can be named and kept free. */
-    if (core_last_ts(journal->core) <= stable && now > stable) {
-        if (now > journal->last_ts)
-            journal->last_ts = now;
-        stable = now;
+    pthread_mutex_lock(&journal->queue_lock);
+    journal->ears = *ears;
+    journal->listening = false;
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+void journal_heard(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    if (journal->listening) {
+        journal->listening = false;
+        journal->heard = journal->listen_clock;
+        journal->heard_queued = journal->queued;
+        if (journal->sleepers > 0)
+            pthread_cond_signal(&journal->queue_filled);
     }
-    pthread_mutex_unlock(&journal->core_lock);
-    return stable;
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+void journal_clock_steps(struct journal *journal, struct journal_steps *ret_steps)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    *ret_steps = (struct journal_steps){.count = journal->steps.count, .last_us = journal->steps.last};
+    pthread_mutex_unlock(&journal->queue_lock);
 }
 
 tl_ts journal_oldest(struct journal *journal)
@@ -744,8 +936,10 @@ void journal_query_leave(struct journal *journal, struct query *query)
 
 bool journal_query_fresh(struct journal *journal, const struct query *query, tl_ts *ret_ts)
 {
+    /* A gap that has not been read yet makes it seem later, and so the core is asked. */
+    uint64_t clock = boot_now(journal) - atomic_load_explicit(&journal->pace_lost, memory_order_relaxed);
     *ret_ts = query->read_ts;
-    return query_fresh(query, clock_now()) && query->read_ts <= journal_stable(journal);
+    return query_fresh(query, clock) && query->read_ts <= journal_stable(journal);
 }
 
 int journal_query_catalog(struct journal *journal, struct query *query, struct catalog **ret_catalog)
@@ -762,10 +956,10 @@ int journal_query_catalog(struct journal *journal, struct query *query, struct c
     return r;
 }
 
-static void on_query_seen(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t timeout_us)
+static void on_query_seen(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us)
 {
     struct journal *journal = container_of(effects, struct journal, effects);
-    queries_seen(&journal->queries, id, read_ts, timeout_us, journal->last_ts);
+    queries_seen(&journal->queries, id, read_ts, journal->step_clock + fresh_us);
 }
 
 /*
@@ -861,8 +1055,15 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     journal->effects.query_seen = on_query_seen;
     journal->effects.query_ended = on_query_ended;
     queries_init(&journal->queries);
-    journal->deadline = TL_TS_MAX;
+    journal->wait_end = journal->lease_end = TL_TS_MAX;
     journal->last_ts = core_last_ts(core);
+    journal->clocks = options->clocks != NULL ? *options->clocks
+                                              : (struct journal_clocks){.wall = machine_wall, .boot = machine_boot};
+    pace_init(&journal->pace, boot_now(journal));
+    tl_ts begun =
+        core_last_ts(core) > 0 ? core_last_ts(core) : wall_now(journal); /* a store without a past begins now */
+    if (!past_load(&journal->past, journal->history_us, boot_now(journal) + PAST_ORIGIN, begun, core_marked(core)))
+        log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
     atomic_init(&journal->writable, true);
     atomic_init(&journal->ready, true);
     init_locks(journal);
@@ -887,6 +1088,7 @@ static void stop_core(struct journal *journal)
     struct list group = LIST_INIT(group);
     journal->maintain_at = 0; /* it has records to write, for the next start to find */
     (void)maintain(journal, &group);
+    put_mark(journal, 0); /* the next start has nothing to leap over */
     core_stop(journal->core, &journal->effects);
     move_completed(&journal->effects, &group);
     note_applied(journal);

@@ -36,7 +36,7 @@ void queries_deinit(struct queries *queries)
         part_deinit(&queries->parts[i]);
 }
 
-void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint64_t timeout_us, tl_ts now)
+void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint64_t fresh_until)
 {
     struct queries_part *part = part_of(queries, id);
     pthread_mutex_lock(&part->lock);
@@ -47,7 +47,7 @@ void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint6
         atomic_init(&query->references, 1);
         map_put(&part->open, id, query);
     }
-    atomic_store_explicit(&query->fresh_until, now + timeout_us / 4, memory_order_relaxed);
+    atomic_store_explicit(&query->fresh_until, fresh_until, memory_order_relaxed);
     pthread_mutex_unlock(&part->lock);
 }
 
@@ -80,9 +80,9 @@ bool queries_has(struct queries *queries, struct slice id)
     return open;
 }
 
-bool query_fresh(const struct query *query, tl_ts now)
+bool query_fresh(const struct query *query, uint64_t clock)
 {
-    return now < atomic_load_explicit(&query->fresh_until, memory_order_relaxed);
+    return clock < atomic_load_explicit(&query->fresh_until, memory_order_relaxed);
 }
 
 bool query_unref(struct query *query)

@@ -4,8 +4,8 @@
  * than its timestamp, and not to ask the core for it each time.
  *
  * The core says when one is used and when it ends. A transaction that is read through here alone would seem idle to the
- * core and be ended; so an entry is fresh for a quarter of the transaction's idle time only, and the read that finds it too
- * old goes the long way, by which the core notices.
+ * core and be ended; so an entry is fresh for a short while only, by which the core lets it idle longer, and the read that finds
+ * it too old goes the long way, by which the core notices.
  *
  * Any number of readers may use one at a time, and it may end meanwhile: the table and each user hold a reference. The
  * table is split by the hash of the id, so that readers of different transactions do not meet.
@@ -26,7 +26,7 @@ struct catalog;
 
 struct query {
     tl_ts read_ts;
-    _Atomic tl_ts fresh_until;
+    _Atomic uint64_t fresh_until; /* by the clock of commands */
     _Atomic size_t references;
     struct catalog *_Atomic catalog; /* as of read_ts; NULL: nobody has asked for it yet */
 };
@@ -44,8 +44,8 @@ void queries_init(struct queries *queries);
 /* Requires: nobody uses any. */
 void queries_deinit(struct queries *queries);
 
-/* It was begun or used at `now`. */
-void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint64_t timeout_us, tl_ts now);
+/* It was begun or used, and need not be told of again before that. */
+void queries_seen(struct queries *queries, struct slice id, tl_ts read_ts, uint64_t fresh_until);
 /* It is over. Returns: it, with the reference that the table had; NULL when it is not there. */
 struct query *queries_ended(struct queries *queries, struct slice id);
 /* Returns: it, with a reference for the caller; NULL when it is not open. Owns: the caller; query_unref(). */
@@ -54,7 +54,7 @@ struct query *queries_use(struct queries *queries, struct slice id);
 bool queries_has(struct queries *queries, struct slice id);
 
 /* Returns: whether the core has heard of its use late enough. */
-bool query_fresh(const struct query *query, tl_ts now);
+bool query_fresh(const struct query *query, uint64_t clock);
 /* Returns: whether that was the last reference, so that it is gone. */
 bool query_unref(struct query *query);
 

@@ -223,7 +223,7 @@ class Cleanup(unittest.TestCase):
         self.check_moment(seen[0][0], after)
 
     def test_many_documents_go_at_one_moment_over_a_crash(self):
-        dead = self.session(ttl="1s")
+        dead = self.session(ttl="3s")
         self.fill(dead, 5500)
         before = int(self.server.request("GET", "/fs/_count").headers["Tidelock-Timestamp"])
         until(lambda: self.server.must("GET", "/fs/_count")["count"] == 0, "it leaves")

@@ -55,6 +55,7 @@ static void step(struct box *box, struct command *command)
 {
     box->now = (core_last_ts(box->core) > box->now ? core_last_ts(box->core) : box->now) + 1000;
     command->ts = box->now;
+    command->clock = box->now;
     MUST(core_step(box->core, command, &box->effects) == 0);
     free_completed(box);
 }

@@ -331,9 +331,13 @@ static void step(struct stage *stage, struct command *command)
 {
     command = coded(command);
     struct actor *actor = command->context;
+    if (command->type != COMMAND_TICK && core_next_deadline(stage->core) <= stage->now)
+        step(stage, command_new(COMMAND_TICK, DIALECT_7));
     if (stage->now <= core_last_ts(stage->core))
         stage->now = core_last_ts(stage->core) + 1;
-    command->ts = stage->now;
+    command->ts = command->clock = stage->now;
+    if (command->type == COMMAND_TICK)
+        command->tick.heard = stage->now;
     command->request = ++stage->requests;
     if (actor != NULL)
         actor->command = command;

@@ -32,6 +32,7 @@ struct command *coded(struct command *command)
     if (count++ % CUT_EVERY == 0)
         check_cuts(buf_view(&bytes));
     decoded->ts = command->ts;
+    decoded->clock = command->clock;
     decoded->context = command->context;
     decoded->on_done = command->on_done;
     command_free(command);

@@ -12,7 +12,7 @@
 extern bool coded_off;
 
 /*
- * Returns: the command that the bytes of a command say, which is freed; its timestamps, context and on_done go along. One that is
+ * Returns: the command that the bytes of a command say, which is freed; its two times, context and on_done go along. One that is
  * never in the log is returned as it is. Ends the process where the bytes are not what they should be.
  */
 struct command *coded(struct command *command);

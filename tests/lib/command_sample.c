@@ -358,6 +358,11 @@ static void on_maintain(struct walk *walk, struct maintain_command *maintain)
     walk->in = NULL;
 }
 
+static void on_tick(struct walk *walk, struct tick_command *tick)
+{
+    on_number(walk, "heard", &tick->heard);
+}
+
 static void on_none(struct walk *walk, struct none_command *none)
 {
     (void)walk;

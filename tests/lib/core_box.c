@@ -11,7 +11,8 @@
 
 void box_open(struct core_box *box)
 {
-    *box = (struct core_box){.limits = core_limits_default(), .now = BOX_START, .dialect = DIALECT_7};
+    *box =
+        (struct core_box){.limits = core_limits_default(), .now = BOX_START, .clock = BOX_CLOCK, .dialect = DIALECT_7};
     box->store = store_open_mem();
     effects_init(&box->effects);
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
@@ -30,12 +31,31 @@ void box_reopen(struct core_box *box)
     assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
 }
 
+static void tick(struct core_box *box)
+{
+    struct command *command = command_new(COMMAND_TICK, box->dialect);
+
+    command->ts = box->now++;
+    command->clock = command->tick.heard = box->clock;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    list_remove(&command->link);
+    command_free(command);
+    if (box->now <= core_last_ts(box->core))
+        box->now = core_last_ts(box->core) + 1;
+}
+
 struct command *box_run(struct core_box *box, struct command *command, uint64_t us)
 {
     command_free(box->last);
     box->last = NULL;
     box->now += us;
+    box->clock += us;
+    if (core_next_deadline(box->core) <= box->clock && command->type != COMMAND_TICK)
+        tick(box);
     command->ts = box->now;
+    command->clock = box->clock;
+    if (command->type == COMMAND_TICK && command->tick.heard == 0)
+        command->tick.heard = box->clock;
     int r = command_is(command->type, COMMAND_LOOKS) ? core_look(box->core, command, &box->effects)
                                                      : core_step(box->core, command, &box->effects);
     assert_int_equal(r, 0);

@@ -19,18 +19,23 @@ struct core_box {
     struct effects effects;
     struct core_limits limits;
     tl_ts now;
+    uint64_t clock;       /* of the commands; starts elsewhere than timestamps do */
     enum dialect dialect; /* of the commands that are made; DIALECT_7 at first */
     struct command *last;
 };
 
 #define BOX_START ((tl_ts)1000 * TL_SECOND)
+#define BOX_CLOCK ((uint64_t)7 * TL_SECOND)
 
 void box_open(struct core_box *box);
 void box_close(struct core_box *box);
 /* Closes and opens the core again over the same store. */
 void box_reopen(struct core_box *box);
 
-/* Steps a command, after `us` microseconds. It becomes box->last. */
+/*
+ * Steps a command, after `us` microseconds, by the clock and in timestamps alike. What had run out by then does so first, by a TICK. The
+ * command becomes box->last.
+ */
 struct command *box_run(struct core_box *box, struct command *command, uint64_t us);
 
 /* A write of one item whose fields are as a plain request has them; to be changed before it runs. */

@@ -67,6 +67,22 @@ int handle_info(struct request *request)
     return REQUEST_DONE;
 }
 
+/* How the clock of the machine was set, if it was. */
+static void write_steps(struct request *request, struct json_writer *writer)
+{
+    struct journal_steps steps;
+    journal_clock_steps(request->api->journal, &steps);
+    if (steps.count == 0)
+        return;
+    json_key(writer, "clock_steps");
+    json_begin(writer, '{');
+    json_key(writer, "count");
+    json_u64(writer, steps.count);
+    json_key(writer, "last_ms");
+    json_i64(writer, steps.last_us / (int64_t)TL_MS);
+    json_end(writer, '}');
+}
+
 int handle_timestamp(struct request *request)
 {
     struct json_writer writer;
@@ -83,6 +99,7 @@ int handle_timestamp(struct request *request)
     json_u64(&writer, journal_oldest(request->api->journal));
     json_key(&writer, "time");
     json_string(&writer, instant_text(request->arena, now, 6));
+    write_steps(request, &writer);
     json_end(&writer, '}');
     return REQUEST_DONE;
 }

@@ -5,12 +5,12 @@
  * A large body of writes that are each by themselves goes to the core in pieces, one after the other, so that the writes of
  * others have their turn in between; its reply is written piece by piece too.
  */
-#include <time.h>
 
 #include "api/request/api_internal.h"
 #include "api/documents/bulk_parse.h"
 #include "api/request/handlers.h"
 #include "api/request/problem_reply.h"
+#include "base/clock.h"
 #include "base/map.h"
 
 /* Of replying to a piece: there are more. Not among enum request_result. */
@@ -30,9 +30,7 @@ struct bulk_request {
 
 static uint64_t monotonic_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return clock_boot_us() / TL_MS;
 }
 
 /* --- Replies ------------------------------------------------------------------------------------------------------ */

@@ -5,11 +5,11 @@
 #include "api/documents/bulk_parse.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/dialect.h"
 #include "api/request/place.h"
+#include "base/clock.h"
 
 /* Where the parser stands. */
 struct bulk_parser {
@@ -249,13 +249,6 @@ static int read_action(struct bulk_parser *parser, struct slice line, struct wri
 
 /* --- Items -------------------------------------------------------------------------------------------------------- */
 
-static uint64_t clock_micros(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
-}
-
 static int read_update(struct bulk_parser *parser, struct slice source, struct write_item *item,
                        struct bulk_action *action)
 {
@@ -339,7 +332,7 @@ static int read_item(struct bulk_parser *parser, struct slice line)
         return request_refuse(parser->request, PROBLEM_LIMIT_EXCEEDED, "more than %d actions in a bulk request",
                               BULK_ITEMS_MAX);
     if (item.id.data == NULL && (item.op == WRITE_INDEX || item.op == WRITE_CREATE)) {
-        item.id = id_document(&parser->request->api->ids, clock_micros(), parser->request->arena);
+        item.id = id_document(&parser->request->api->ids, clock_wall_us(), parser->request->arena);
         item.id_generated = true;
     }
     look_for_pipeline(parser, &item, &action);

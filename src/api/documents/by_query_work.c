@@ -4,13 +4,13 @@
  * count.
  */
 #include <math.h>
-#include <time.h>
 
 #include "api/request/api_internal.h"
 #include "api/documents/by_query.h"
 #include "api/request/source_filter.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
+#include "base/clock.h"
 #include "mapping/mapping.h"
 #include "script/script.h"
 
@@ -113,13 +113,6 @@ static void make_item(struct batch *batch, struct write_item *item, const struct
     }
 }
 
-static uint64_t clock_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static int refuse(struct by_query *by, const struct problem *problem)
 {
     problem_copy(&by->problem, problem, &by->task->arena);
@@ -163,7 +156,7 @@ static int apply_metadata(struct batch *batch, struct write_item *item, const st
     }
     if (update->id_changed) {
         item->id_generated = update->id_after.data == NULL;
-        item->id = item->id_generated ? id_document(&by->api->ids, clock_now_us(), &batch->command->arena)
+        item->id = item->id_generated ? id_document(&by->api->ids, clock_wall_us(), &batch->command->arena)
                                       : copy(batch, update->id_after);
     }
     return 0;

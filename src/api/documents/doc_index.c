@@ -5,10 +5,10 @@
 #include "api/documents/doc_write.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "base/clock.h"
 #include "mapping/shard.h"
 
 /* What the completion of a single write needs. In the request's arena. */
@@ -16,13 +16,6 @@ struct single_write {
     struct write_options options;
     struct write_item item;
 };
-
-static uint64_t clock_micros(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
 
@@ -201,7 +194,7 @@ static int index_one(struct request *request, enum write_op op)
     if (item->id.data == NULL) {
         if (request->dialect == DIALECT_7 && request_param(request, "op_type").data == NULL)
             item->op = WRITE_CREATE;
-        item->id = id_document(&request->api->ids, clock_micros(), request->arena);
+        item->id = id_document(&request->api->ids, clock_wall_us(), request->arena);
         item->id_generated = true;
     }
     r = single_check(request, single, &asked);

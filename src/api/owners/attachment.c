@@ -4,14 +4,13 @@
  */
 #include "api/owners/attachment.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "api/request/instant.h"
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "core/step/command.h"
 
 /* How much earlier than its lease runs out a session is kept alive: three times in its ttl. */
@@ -24,7 +23,7 @@ struct attachment {
     struct slice session; /* in the request's arena */
     uint64_t number;
     uint64_t period_us; /* between keepalives */
-    uint64_t due_us;    /* of the monotonic clock: the next one */
+    uint64_t due_us;    /* by clock_boot_us(): the next one */
     bool busy;          /* a keepalive is under way */
     bool broken;        /* the connection is gone */
 };
@@ -40,13 +39,6 @@ struct attachments {
     bool stopping;      /* no more attachments */
     bool closing;       /* the thread ends */
 };
-
-static uint64_t monotonic_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
@@ -119,8 +111,8 @@ static void write_line(struct attachment *attachment, tl_ts now, tl_ts expires_a
     struct exchange *exchange = attachment->request->exchange;
     buf_lit(&line, "{\"session\":");
     buf_json_string(&line, attachment->session);
-    buf_printf(&line, ",\"expires_at\":\"%s\",\"timestamp\":%" PRIu64 "}\n", instant_text(&arena, expires_at, 3).data,
-               now);
+    buf_printf(&line, ",\"expires_at\":\"%s\",\"timestamp\":%" PRIu64 "}\n",
+               instant_end_text(&arena, now, expires_at).data, now);
     exchange->ops->stream_write(exchange, buf_view(&line));
     arena_deinit(&arena);
     buf_deinit(&line);
@@ -189,26 +181,57 @@ static struct attachment *take_due(struct attachments *attachments, uint64_t now
     return NULL;
 }
 
-static void wait_until(struct attachments *attachments, uint64_t monotonic)
+/* Requires: the lock, which is given up meanwhile. */
+static void beat(struct attachments *attachments, uint64_t *ret_next)
 {
-    struct timespec until = {(time_t)(monotonic / TL_SECOND), (long)(monotonic % TL_SECOND) * 1000};
-    pthread_cond_clockwait(&attachments->wake, &attachments->lock, CLOCK_MONOTONIC, &until);
+    struct attachment *due;
+    while (!attachments->stopping && (due = take_due(attachments, clock_boot_us(), ret_next)) != NULL) {
+        pthread_mutex_unlock(&attachments->lock);
+        submit_keepalive(due);
+        pthread_mutex_lock(&attachments->lock);
+    }
+}
+
+static void extra_done(struct command *command)
+{
+    struct attachments *attachments = command->context;
+    command_free(command);
+    command_over(attachments);
+}
+
+/* Also those whose keepalive is under way: it may not have been submitted yet, or have been applied long before it is handed back. */
+void attachments_beat(struct attachments *attachments)
+{
+    struct list commands = LIST_INIT(commands);
+    uint64_t now = clock_boot_us();
+    pthread_mutex_lock(&attachments->lock);
+    list_for_each(link, &attachments->list)
+    {
+        struct attachment *attachment = list_entry(link, struct attachment, link);
+        if (attachment->broken || (!attachment->busy && attachment->due_us > now))
+            continue;
+        struct command *command = command_new(COMMAND_SESSION_KEEPALIVE, DIALECT_7);
+        command->session.id = arena_copy(&command->arena, attachment->session);
+        command->context = attachments;
+        command->on_done = extra_done;
+        list_append(&commands, &command->link);
+    }
+    pthread_mutex_unlock(&attachments->lock);
+    while (!list_empty(&commands)) {
+        struct command *command = list_entry(commands.next, struct command, link);
+        list_remove(&command->link);
+        submit(attachments, command);
+    }
 }
 
 static void *attachments_main(void *context)
 {
     struct attachments *attachments = context;
-    uint64_t next;
     pthread_mutex_lock(&attachments->lock);
     while (!attachments->closing) {
-        struct attachment *due = attachments->stopping ? NULL : take_due(attachments, monotonic_us(), &next);
-        if (due == NULL) {
-            wait_until(attachments, attachments->stopping ? monotonic_us() + TL_SECOND : next);
-            continue;
-        }
-        pthread_mutex_unlock(&attachments->lock);
-        submit_keepalive(due);
-        pthread_mutex_lock(&attachments->lock);
+        uint64_t next = clock_boot_us() + TL_SECOND;
+        beat(attachments, &next);
+        (void)clock_wait(&attachments->wake, &attachments->lock, next);
     }
     pthread_mutex_unlock(&attachments->lock);
     return NULL;
@@ -307,7 +330,7 @@ int attachments_add(struct attachments *attachments, struct request *request, st
     attachment->session = session;
     attachment->number = number;
     attachment->period_us = (expires_at - now) / KEEPALIVES_IN_TTL;
-    attachment->due_us = monotonic_us() + attachment->period_us;
+    attachment->due_us = clock_boot_us() + attachment->period_us;
     attachment->busy = true; /* until it has said its first line */
     request->context = attachment;
     exchange->status = 200;

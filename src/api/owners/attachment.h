@@ -23,6 +23,9 @@ int attachments_open(struct journal *journal, struct attachments **ret_attachmen
 void attachments_stop(struct attachments *attachments);
 void attachments_close(struct attachments *attachments);
 
+/* Keepalives that are due are submitted now, rather than when the thread gets to it. */
+void attachments_beat(struct attachments *attachments);
+
 /* The session has ended, as far as the caller knows: its attachments see for themselves, and end if so. */
 void attachments_look(struct attachments *attachments, struct slice session);
 

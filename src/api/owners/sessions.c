@@ -29,7 +29,7 @@ static int reply_session(struct request *request, struct command *command, int s
         json_string(&writer, own_duration(request->arena, command->session.expires_at - command->ts));
     }
     json_key(&writer, "expires_at");
-    json_string(&writer, instant_text(request->arena, command->session.expires_at, 3));
+    json_string(&writer, instant_end_text(request->arena, command->ts, command->session.expires_at));
     json_key(&writer, "timestamp");
     json_u64(&writer, command->ts);
     json_end(&writer, '}');

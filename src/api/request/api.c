@@ -5,7 +5,6 @@
 #include "api/request/api.h"
 
 #include <sys/random.h>
-#include <time.h>
 
 #include "api/request/absent.h"
 #include "api/request/api_internal.h"
@@ -22,6 +21,7 @@
 #include "api/search/searches.h"
 #include "api/request/url.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 
 #define WORKER_COUNT_DEFAULT 2
 #define BODY_BYTES_MAX_DEFAULT ((size_t)100 << 20)
@@ -103,6 +103,11 @@ void api_stop(struct api *api)
     wake_waiting(api);
     attachments_stop(api->attachments);
     searches_stop(api->searches);
+}
+
+void api_beat(struct api *api)
+{
+    attachments_beat(api->attachments);
 }
 
 void api_cancel(struct api *api)
@@ -269,9 +274,7 @@ static int resolve_date_names(struct request *request)
     struct slice *parts = arena_alloc(request->arena, PART_COUNT * sizeof *parts);
     memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
     request->parts = parts;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t millis = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t millis = (int64_t)(clock_wall_us() / TL_MS);
     int r = date_name_resolve(request->arena, index, millis, &parts[PART_INDEX], &request->problem);
     return r == 0 ? 0 : REQUEST_REFUSED;
 }

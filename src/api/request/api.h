@@ -36,6 +36,9 @@ void api_close(struct api *api);
  */
 void api_stop(struct api *api);
 
+/* Sessions whose connections are there are kept alive now, if they were to be by now; from any thread. */
+void api_beat(struct api *api);
+
 /*
  * Ends what takes long: searches that run, by-query tasks, compactions asked for. Ensures: no task runs; once the requests in flight have been
  * answered, nothing of the api is pinned in the journal, which may then be closed.

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/calendar.h"
 #include "base/check.h"
 
@@ -100,4 +101,9 @@ struct slice instant_text(struct arena *arena, tl_ts ts, int fraction)
     if (fraction == 3)
         return arena_printf(arena, "%s.%03uZ", head.data, micros / 1000);
     return arena_printf(arena, "%s.%06uZ", head.data, micros);
+}
+
+struct slice instant_end_text(struct arena *arena, tl_ts ts, tl_ts end)
+{
+    return instant_text(arena, clock_wall_us() + (end > ts ? end - ts : 0), 3);
 }

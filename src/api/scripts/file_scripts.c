@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/step/command.h"
 #include "journal/journal.h"
@@ -166,10 +166,7 @@ static void *watch(void *context)
     struct file_scripts *scripts = context;
     pthread_mutex_lock(&scripts->lock);
     while (!scripts->stopping) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += WATCH_SECONDS;
-        pthread_cond_timedwait(&scripts->wake, &scripts->lock, &until);
+        (void)clock_wait(&scripts->wake, &scripts->lock, clock_boot_us() + WATCH_SECONDS * TL_SECOND);
         if (scripts->stopping)
             break;
         pthread_mutex_unlock(&scripts->lock);

@@ -4,13 +4,13 @@
 #include "api/search/search_call.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/index_set.h"
 #include "api/request/place.h"
 #include "api/search/searches.h"
 #include "api/request/source_filter.h"
+#include "base/clock.h"
 #include "core/documents/doc.h"
 #include "core/catalog/settings.h"
 #include "mapping/mapping.h"
@@ -20,9 +20,7 @@
 
 int64_t search_clock_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return (int64_t)clock_boot_us();
 }
 
 static struct slice keep(struct search_call *call, struct slice text)
@@ -565,8 +563,6 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
     if (r != 0)
         return r > 0 ? SEARCH_REFUSED : tl_trace(r);
     struct search_index *indices = arena_zalloc(call->arena, (count + 1) * sizeof *indices);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     call->shard_count = 0;
     call->context = (struct search_context){.arena = call->arena,
                                             .view = &call->view,
@@ -574,7 +570,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .index_count = count,
                                             .dialect = call->dialect,
                                             .memory = call->arena->guard,
-                                            .now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+                                            .now_ms = (int64_t)(clock_wall_us() / TL_MS),
                                             .node = SLICE_LIT(API_NODE_ID),
                                             .clock_us = search_clock_us,
                                             .cancelled = searches_cancelled(call->api->searches),

@@ -3,12 +3,12 @@
 #include "api/search/searches.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "api/request/api_internal.h"
 #include "api/search/task.h"
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "script/script.h"
 
 #define REAP_EVERY_US TL_SECOND
@@ -304,10 +304,7 @@ static void *reaper_main(void *user)
     struct searches *searches = user;
     pthread_mutex_lock(&searches->lock);
     while (!searches->stopping) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += REAP_EVERY_US / TL_SECOND;
-        pthread_cond_timedwait(&searches->wake, &searches->lock, &until);
+        (void)clock_wait(&searches->wake, &searches->lock, clock_boot_us() + REAP_EVERY_US);
         pthread_mutex_unlock(&searches->lock);
         uint64_t now = (uint64_t)search_clock_us();
         clear(searches, is_expired, &now);

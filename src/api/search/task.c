@@ -3,13 +3,13 @@
 #include "api/search/task.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/names.h"
 #include "api/search/searches.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
 #include "mapping/mapping.h"
@@ -104,13 +104,11 @@ void tasks_free(struct tasks *tasks)
 struct task *task_new(struct tasks *tasks, struct request *request, const char *action)
 {
     struct task *task = mem_zalloc(sizeof *task);
-    struct timespec now;
     struct slice opaque = exchange_header(request->exchange, "X-Opaque-Id");
-    clock_gettime(CLOCK_REALTIME, &now);
     task->arena = ARENA_INIT;
     task->tasks = tasks;
     task->action = action;
-    task->start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    task->start_ms = clock_wall_us() / TL_MS;
     task->begun_us = search_clock_us();
     task->requests_per_second = INFINITY;
     if (opaque.data != NULL)
@@ -232,18 +230,10 @@ double task_requests_per_second(struct task *task)
 uint64_t task_sleep(struct task *task, uint64_t us)
 {
     int64_t begun = search_clock_us();
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
     uint64_t limit = us < 3600 * TL_SECOND ? us : 3600 * TL_SECOND;
-    until.tv_sec += (time_t)(limit / TL_SECOND);
-    until.tv_nsec += (long)(limit % TL_SECOND * 1000);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
     pthread_mutex_lock(&task->tasks->lock);
     if (!atomic_load(&task->cancelled))
-        pthread_cond_timedwait(&task->wake, &task->tasks->lock, &until);
+        (void)clock_wait(&task->wake, &task->tasks->lock, clock_boot_us() + limit);
     pthread_mutex_unlock(&task->tasks->lock);
     return (uint64_t)(search_clock_us() - begun);
 }
@@ -362,13 +352,11 @@ static size_t collect(struct request *request, const char *self, struct task_sho
     }
     uint64_t number = ++tasks->last_number;
     pthread_mutex_unlock(&tasks->lock);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     if (self != NULL && wanted_action(actions, slice_from(self)))
         items[count++] = (struct task_shown){.number = number,
                                              .action = slice_from(self),
                                              .description = SLICE_LIT(""),
-                                             .start_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+                                             .start_ms = clock_wall_us() / TL_MS,
                                              .opaque_id = opaque};
     *ret_items = items;
     return count;
@@ -528,11 +516,9 @@ static int reply_stored(struct request *request)
 
 static void wait_for_end(struct tasks *tasks, struct task *task, int64_t timeout_us)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)(timeout_us / (int64_t)TL_SECOND);
+    uint64_t until = clock_boot_us() + (uint64_t)timeout_us;
     task->watchers++;
-    while (!task->done && pthread_cond_timedwait(&task->ended, &tasks->lock, &until) == 0)
+    while (!task->done && clock_wait(&task->ended, &tasks->lock, until))
         continue;
     task->watchers--;
 }

@@ -359,10 +359,10 @@ static int clear_unit(struct admission *at)
     return 1;
 }
 
-static int go_on(struct admission *at, tl_ts deadline);
+static int go_on(struct admission *at, uint64_t deadline);
 
 /* Runs all that is left, and is done. */
-static int finish(struct admission *at, tl_ts deadline)
+static int finish(struct admission *at, uint64_t deadline)
 {
     bool *chosen = NULL;
     int r = clear_unit(at);
@@ -385,7 +385,7 @@ static int finish_without(struct admission *at, struct wait *wait, const bool *b
     for (size_t i = 0; i < at->targets.count; i++)
         if (blocked[i])
             fail_item(at, at->targets.items[i].item, wait);
-    return finish(at, at->core->ts);
+    return finish(at, at->core->clock);
 }
 
 /* Takes the locks of each item that is left alone, runs those that can have theirs; the others fail. */
@@ -399,15 +399,15 @@ static int take_each(struct admission *at)
         if (wait__ask(at->core, at->wait, wants.items, wants.count, false) == LOCK_CONFLICT)
             fail_item(at, item, at->wait);
     }
-    return finish(at, at->core->ts);
+    return finish(at, at->core->clock);
 }
 
 /* Asks for what is wanted. Returns: 0 done; CORE_WAITS; fatal codes. */
-static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
+static int ask(struct admission *at, uint64_t deadline, const bool *blocked)
 {
     struct core *core = at->core;
-    bool full = deadline > core->ts && wait__full(core);
-    switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, deadline > core->ts && !full)) {
+    bool full = deadline > core->clock && wait__full(core);
+    switch (wait__ask(core, at->wait, at->wants.items, at->wants.count, deadline > core->clock && !full)) {
     case LOCK_GRANTED: return finish(at, deadline);
     case LOCK_WAITS:
         wait__park(core, at->wait, deadline);
@@ -423,7 +423,7 @@ static int ask(struct admission *at, tl_ts deadline, const bool *blocked)
 }
 
 /* Runs what is free, waits for the rest: for what that needs now, since what has just run may have moved its documents. */
-static int first_try(struct admission *at, tl_ts deadline)
+static int first_try(struct admission *at, uint64_t deadline)
 {
     bool *blocked = arena_zalloc(&at->core->arena, at->targets.count + 1);
     size_t blocked_count = find_blocked(at, blocked);
@@ -449,10 +449,10 @@ static void abort_txn(struct admission *at)
     txn__abort(at->core, tl_steal(at->txn), "%.*s", SLICE_ARG(at->command->problem.reason));
 }
 
-static int ask_in_txn(struct admission *at, tl_ts deadline)
+static int ask_in_txn(struct admission *at, uint64_t deadline)
 {
     struct core *core = at->core;
-    bool may_wait = deadline > core->ts && !wait__full(core);
+    bool may_wait = deadline > core->clock && !wait__full(core);
     if (at->targets.count == 0)
         return finish(at, deadline);
     collect_wants(at, NULL);
@@ -480,7 +480,7 @@ static int ask_in_txn(struct admission *at, tl_ts deadline)
 
 /* --- Entry points ------------------------------------------------------------------------------------------------- */
 
-static int go_on(struct admission *at, tl_ts deadline)
+static int go_on(struct admission *at, uint64_t deadline)
 {
     int r = find_targets(at);
     if (r < 0)
@@ -518,7 +518,7 @@ static int resume_failed(struct admission *at)
     for (size_t i = 0; i < write->item_count; i++)
         if (is_left(at, i))
             write->results[i].problem = *wait__cause(at->wait);
-    return finish(at, at->core->ts);
+    return finish(at, at->core->clock);
 }
 
 static int resume(struct core *core, struct wait *wait)

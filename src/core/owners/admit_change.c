@@ -84,7 +84,7 @@ static int run(struct core *core, struct command *command, struct wants *wants)
 static void explain_conflict(struct core *core, struct wait *wait, tl_ts until)
 {
     struct command *command = wait->command;
-    if (until > core->ts)
+    if (until > core->clock)
         wait__explain_full(core, &command->arena, &command->problem);
     else
         wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
@@ -101,7 +101,7 @@ static int ask(struct core *core, struct wait *wait, struct wants *wants, tl_ts 
         wait__free(core, wait);
         return r;
     }
-    switch (wait__ask(core, wait, wants->items, wants->count, until > core->ts && !wait__full(core))) {
+    switch (wait__ask(core, wait, wants->items, wants->count, until > core->clock && !wait__full(core))) {
     case LOCK_GRANTED: r = run(core, command, wants); break;
     case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
     case LOCK_CONFLICT: explain_conflict(core, wait, until); break;

@@ -20,7 +20,7 @@ void deadlines_deinit(struct deadlines *deadlines)
     heap_deinit(&deadlines->heap);
 }
 
-void deadline_set(struct deadlines *deadlines, struct deadline *deadline, tl_ts at)
+void deadline_set(struct deadlines *deadlines, struct deadline *deadline, uint64_t at)
 {
     if (heap_holds(&deadline->node))
         heap_remove(&deadlines->heap, &deadline->node);
@@ -30,14 +30,14 @@ void deadline_set(struct deadlines *deadlines, struct deadline *deadline, tl_ts 
         heap_push(&deadlines->heap, &deadline->node);
 }
 
-struct deadline *deadlines_due(const struct deadlines *deadlines, tl_ts now)
+struct deadline *deadlines_due(const struct deadlines *deadlines, uint64_t now)
 {
     struct heap_node *first = heap_first(&deadlines->heap);
     struct deadline *deadline = first == NULL ? NULL : container_of(first, struct deadline, node);
     return deadline != NULL && deadline->at <= now ? deadline : NULL;
 }
 
-tl_ts deadlines_first(const struct deadlines *deadlines)
+uint64_t deadlines_first(const struct deadlines *deadlines)
 {
     struct heap_node *first = heap_first(&deadlines->heap);
     return first == NULL ? TL_TS_MAX : container_of(first, struct deadline, node)->at;

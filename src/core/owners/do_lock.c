@@ -58,7 +58,7 @@ static void granted_now(struct core *core, struct command *command, struct wait 
 {
     command->lock.index_missing = find_missing(core, command);
     command->lock.fencing_token = lock_request_token(wait->request);
-    command->lock.waited_us = core->ts - wait->since;
+    command->lock.waited_us = core->clock - wait->since;
     command->lock.queue_place = wait->place;
     if (wait->txn != NULL)
         txn__touch(core, wait->txn);
@@ -179,7 +179,7 @@ static int resume_lock(struct core *core, struct wait *wait)
         return r;
     if (!meant) {
         lock_request_undo(wait->request, wait->granted);
-        uint64_t left_us = wait->until > core->ts ? wait->until - core->ts : 0;
+        uint64_t left_us = wait->until > core->clock ? wait->until - core->clock : 0;
         r = ask_by_name(core, wait, left_us, &granted);
         if (!granted)
             return r;
@@ -191,7 +191,7 @@ static int resume_lock(struct core *core, struct wait *wait)
 
 static int timed_out(struct core *core, struct wait *wait)
 {
-    wait->command->lock.waited_us = core->ts - wait->since;
+    wait->command->lock.waited_us = core->clock - wait->since;
     wait->command->lock.queue_place = wait->place;
     return wait__timed_out(core, wait);
 }
@@ -306,7 +306,7 @@ int core__do_txn_lock(struct core *core, struct command *command)
 /* While it waited, names may have come to mean more. */
 static int resume_reading(struct core *core, struct wait *wait)
 {
-    return ask_to_read(core, wait, wait->until > core->ts ? wait->until - core->ts : 0);
+    return ask_to_read(core, wait, wait->until > core->clock ? wait->until - core->clock : 0);
 }
 
 const struct turns txn_lock__turns = {wait__ready, resume_reading, wait__timed_out, wait__gives_way};

@@ -86,7 +86,7 @@ static void write_detail(const struct session *session, struct buf *buf)
     buf_byte(buf, ']');
 }
 
-static void write_session(const struct session *session, bool detail, struct buf *buf)
+static void write_session(struct core *core, const struct session *session, bool detail, struct buf *buf)
 {
     buf_byte(buf, '{');
     text(buf, "session", session->id);
@@ -95,8 +95,8 @@ static void write_session(const struct session *session, bool detail, struct buf
         text(buf, "name", session->name);
     }
     buf_printf(buf, ",\"ttl_us\":%" PRIu64 ",\"created\":%" PRIu64, session->ttl_us, session->created);
-    if (session->expires_at < TL_TS_MAX)
-        buf_printf(buf, ",\"expires\":%" PRIu64, session->expires_at);
+    if (session->lease.at < TL_TS_MAX)
+        buf_printf(buf, ",\"expires\":%" PRIu64, deadline_ts(core, session->lease.at));
     buf_printf(buf,
                ",\"attached\":%s,\"lock_count\":%zu,\"waiting_count\":%zu,\"transaction_count\":%zu,"
                "\"ephemeral_count\":%zu",
@@ -152,7 +152,7 @@ static void write_sessions(struct core *core, struct command *command, struct bu
         if (session == NULL || session->over)
             session = session__find(core, asked, &command->arena, &command->problem);
         if (session != NULL)
-            write_session(session, true, buf);
+            write_session(core, session, true, buf);
         return;
     }
     buf_lit(buf, "{\"sessions\":[");
@@ -160,7 +160,7 @@ static void write_sessions(struct core *core, struct command *command, struct bu
         if (((const struct session *)value)->over)
             continue;
         next_of(&list);
-        write_session(value, false, buf);
+        write_session(core, value, false, buf);
     }
     buf_lit(buf, "],\"kept\":");
     write_kept(core, buf);
@@ -189,7 +189,7 @@ static void write_txn(struct core *core, const struct txn *txn, struct buf *buf)
     buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
                txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
     if (txn->wait == NULL)
-        buf_printf(buf, ",\"expires\":%" PRIu64, txn->idle.at);
+        buf_printf(buf, ",\"expires\":%" PRIu64, deadline_ts(core, txn->idle.at));
     buf_printf(buf, ",\"lock_count\":%zu,\"changes\":%" PRIu64 ",\"bytes\":%zu,\"waiting\":%s}",
                txn->party.owner.lock_count, txn->overlay == NULL ? 0 : write__overlay_changes(txn->overlay),
                txn->overlay == NULL ? 0 : overlay_bytes(txn->overlay), txn->wait != NULL ? "true" : "false");

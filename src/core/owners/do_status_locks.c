@@ -117,9 +117,9 @@ static void write_waiters(struct look *look, const struct resource *resource, st
             continue;
         buf_slice(buf, buf->len > 0 ? SLICE_LIT(",{") : SLICE_LIT("{"));
         story_owner_json(wait->owner, buf);
-        buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64, lock_mode_name(mode), wait->since);
+        buf_printf(buf, ",\"mode\":\"%s\",\"since\":%" PRIu64, lock_mode_name(mode), wait->since_ts);
         if (wait->until < TL_TS_MAX)
-            buf_printf(buf, ",\"deadline\":%" PRIu64, wait->until);
+            buf_printf(buf, ",\"deadline\":%" PRIu64, deadline_ts(look->core, wait->until));
         buf_printf(buf, ",\"upgrade\":%s", lock_request_upgrade(request) ? "true" : "false");
         if (place < WAITS_FOR_MAX)
             write_waits_for(look, wait, buf);

@@ -43,7 +43,7 @@ static void print_conflict(struct lock_request *request, struct buf *line)
     story_owner(conflict.owner, line);
 }
 
-static void tell_waiting(struct wait *wait, tl_ts now, struct buf *lines)
+static void tell_waiting(struct wait *wait, uint64_t now, struct buf *lines)
 {
     story_owner(wait->owner, lines);
     buf_lit(lines, " has waited ");
@@ -66,7 +66,7 @@ void wait__tell_end(struct core *core, const struct wait *wait)
     buf_printf(lines, granted ? " was granted " : " gave up waiting for ");
     print_wanted(wait->request, lines);
     buf_lit(lines, " after ");
-    print_seconds(core->ts - wait->since, lines);
+    print_seconds(core->clock - wait->since, lines);
     buf_byte(lines, '\n');
 }
 
@@ -79,7 +79,7 @@ static void tell_ended(struct owners *owners, struct buf *lines)
     owners->ended_slow_count = 0;
 }
 
-static void tell_slow(struct owners *owners, tl_ts now, uint64_t slow_us, struct buf *lines)
+static void tell_slow(struct owners *owners, uint64_t now, uint64_t slow_us, struct buf *lines)
 {
     size_t told = 0;
     list_for_each(link, &owners->waits)
@@ -123,9 +123,9 @@ static void tell_stories(struct owners *owners, struct buf *lines)
     owners->stories_told = stories->count;
 }
 
-void core_news(struct core *core, tl_ts now, uint64_t slow_us, struct buf *lines)
+void core_news(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines)
 {
     tell_stories(core->owners, lines);
     tell_ended(core->owners, lines);
-    tell_slow(core->owners, now, slow_us, lines);
+    tell_slow(core->owners, clock, slow_us, lines);
 }

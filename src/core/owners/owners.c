@@ -226,16 +226,23 @@ int owners__resume(struct core *core)
 
 /* --- Falling due -------------------------------------------------------------------------------------------------- */
 
-tl_ts owners__deadline(const struct core *core)
+uint64_t core_next_wait_end(const struct core *core)
 {
-    const struct owners *owners = core->owners;
-    if (!list_empty(&owners->leaving)) /* one piece more with each step */
-        return core->last_ts + 1;
-    tl_ts first = deadlines_first(&owners->leases);
-    tl_ts wait = deadlines_first(&owners->wait_ends);
-    tl_ts idle = deadlines_first(&owners->idles);
-    first = wait < first ? wait : first;
-    return idle < first ? idle : first;
+    return list_empty(&core->owners->leaving) ? deadlines_first(&core->owners->wait_ends) : 0;
+}
+
+uint64_t core_next_lease_end(const struct core *core)
+{
+    uint64_t lease = deadlines_first(&core->owners->leases);
+    uint64_t idle = deadlines_first(&core->owners->idles);
+    return idle < lease ? idle : lease;
+}
+
+uint64_t core_next_deadline(const struct core *core)
+{
+    uint64_t wait = core_next_wait_end(core);
+    uint64_t lease = core_next_lease_end(core);
+    return lease < wait ? lease : wait;
 }
 
 static void idle_out(struct core *core, struct txn *txn)
@@ -244,19 +251,19 @@ static void idle_out(struct core *core, struct txn *txn)
 }
 
 /* What falls due first of waits, idle transactions and the sessions whose leases are over; one unit. */
-static int fall_due(struct core *core, tl_ts now, struct list *ending, bool *ret_done)
+static int fall_due(struct core *core, tl_ts ts, uint64_t heard, struct list *ending, bool *ret_done)
 {
     struct owners *owners = core->owners;
-    struct deadline *wait = deadlines_due(&owners->wait_ends, now);
-    struct deadline *idle = deadlines_due(&owners->idles, now);
+    struct deadline *wait = deadlines_due(&owners->wait_ends, core->clock);
+    struct deadline *idle = deadlines_due(&owners->idles, heard);
     struct session *session = list_empty(ending) ? NULL : list_entry(ending->next, struct session, ending);
-    tl_ts lease = session == NULL ? TL_TS_MAX : session->lease.at;
+    uint64_t lease = session == NULL ? TL_TS_MAX : session->lease.at;
     int r = 0;
 
     *ret_done = session == NULL && wait == NULL && idle == NULL;
     if (*ret_done)
         return 0;
-    core__begin(core, now);
+    core__begin(core, ts);
     if (session != NULL && (wait == NULL || lease <= wait->at) && (idle == NULL || lease <= idle->at)) {
         list_remove(&session->ending);
         r = session__end(core, session, SESSION_END_EXPIRED);
@@ -276,16 +283,16 @@ static int fall_due(struct core *core, tl_ts now, struct list *ending, bool *ret
  * Sessions whose lease is over wait for nothing any more, before anything else happens: a lock must not be granted to who
  * is dead at that very timestamp (invariant 7).
  */
-static int gather_ending(struct core *core, tl_ts now, struct list *ending)
+static int gather_ending(struct core *core, tl_ts ts, uint64_t heard, struct list *ending)
 {
     struct owners *owners = core->owners;
     struct deadline *due;
-    if (deadlines_due(&owners->leases, now) == NULL)
+    if (deadlines_due(&owners->leases, heard) == NULL)
         return 0;
-    core__begin(core, now);
-    while ((due = deadlines_due(&owners->leases, now)) != NULL) {
+    core__begin(core, ts);
+    while ((due = deadlines_due(&owners->leases, heard)) != NULL) {
         struct session *session = container_of(due, struct session, lease);
-        tl_ts at = due->at;
+        uint64_t at = due->at;
         deadline_set(&owners->leases, due, TL_TS_MAX);
         session->lease.at = at;
         list_append(ending, &session->ending);
@@ -297,11 +304,9 @@ static int gather_ending(struct core *core, tl_ts now, struct list *ending)
 }
 
 /* A session that has much to remove goes piece by piece, one with each step, so that no step is long. */
-static int leave_on(struct core *core, tl_ts now)
+static int leave_on(struct core *core, tl_ts ts)
 {
-    if (list_empty(&core->owners->leaving))
-        return 0;
-    core__begin(core, now);
+    core__begin(core, ts);
     int r = session__leave_on(core);
     if (r >= 0)
         r = owners__settle(core);
@@ -309,20 +314,29 @@ static int leave_on(struct core *core, tl_ts now)
     return r < 0 ? r : written;
 }
 
-int owners__due(struct core *core, tl_ts now)
+static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 {
     struct list ending;
-    bool done = owners__deadline(core) > now;
-    int r = 0;
-    if (done)
-        return 0;
+    bool done = false;
     list_init(&ending);
-    r = leave_on(core, now);
-    if (r >= 0)
-        r = gather_ending(core, now, &ending);
+    int r = gather_ending(core, ts, heard, &ending);
     while (r >= 0 && !done)
-        r = fall_due(core, now, &ending, &done);
-    return r < 0 ? tl_trace(r) : owners__resume(core);
+        r = fall_due(core, ts, heard, &ending, &done);
+    return r;
+}
+
+int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
+{
+    uint64_t heard = tick == NULL ? 0 : tick->heard < core->clock ? tick->heard : core->clock;
+    bool leaving = !list_empty(&core->owners->leaving);
+    bool over = tick != NULL && (deadlines_first(&core->owners->wait_ends) <= core->clock ||
+                                 core_next_lease_end(core) <= heard);
+    int r = leaving ? leave_on(core, at) : 0;
+    if (r >= 0 && over)
+        r = run_out(core, at, heard);
+    if (r >= 0 && (leaving || over))
+        r = owners__resume(core);
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@
 
 struct deadline {
     struct heap_node node;
-    tl_ts at;
+    uint64_t at;     /* by the clock of commands; TL_TS_MAX: never */
     uint64_t number; /* of its setting: the earlier goes first at the same time */
 };
 
@@ -31,15 +31,21 @@ struct deadlines {
 void deadlines_init(struct deadlines *deadlines);
 void deadlines_deinit(struct deadlines *deadlines);
 /* Sets or moves a deadline; TL_TS_MAX: none. */
-void deadline_set(struct deadlines *deadlines, struct deadline *deadline, tl_ts at);
+void deadline_set(struct deadlines *deadlines, struct deadline *deadline, uint64_t at);
 /* Returns: when `us` from now will be; TL_TS_MAX when that is beyond all time. */
-static inline tl_ts deadline_after(const struct core *core, uint64_t us)
+static inline uint64_t deadline_after(const struct core *core, uint64_t us)
 {
-    return us >= TL_TS_MAX - core->ts ? TL_TS_MAX : core->ts + us;
+    return core->clock >= TL_TS_MAX || us >= TL_TS_MAX - core->clock ? TL_TS_MAX : core->clock + us;
+}
+/* Returns: the timestamp of a deadline, for people: if the clock that timestamps are made by runs as it should. */
+static inline tl_ts deadline_ts(const struct core *core, uint64_t at)
+{
+    uint64_t left = at > core->clock ? at - core->clock : 0;
+    return at >= TL_TS_MAX || left >= TL_TS_MAX - core->ts ? TL_TS_MAX : core->ts + left;
 }
 /* Returns: the first that is due, or NULL. */
-struct deadline *deadlines_due(const struct deadlines *deadlines, tl_ts now);
-tl_ts deadlines_first(const struct deadlines *deadlines);
+struct deadline *deadlines_due(const struct deadlines *deadlines, uint64_t now);
+uint64_t deadlines_first(const struct deadlines *deadlines);
 
 /* --- Parties ------------------------------------------------------------------------------------------------------ */
 
@@ -73,9 +79,8 @@ struct session {
     struct slice on_expire; /* encoded actions (action.h), mem_free; may be empty */
     uint64_t ttl_us;
     tl_ts created;
-    tl_ts expires_at;    /* TL_TS_MAX between opening the store and RESTART */
-    uint64_t attachment; /* 0: none */
-    struct deadline lease;
+    uint64_t attachment;      /* 0: none */
+    struct deadline lease;    /* at TL_TS_MAX between opening the store and RESTART */
     struct list transactions; /* struct txn by of_session */
     struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
     struct list ending;       /* link, while it is due in the step at hand */
@@ -154,8 +159,9 @@ struct wait {
     struct session *session;  /* that it ends with; NULL: none */
     struct txn *txn;          /* NULL: none */
     struct deadline deadline; /* set while it waits */
-    tl_ts until;              /* what it was set to */
-    tl_ts since;
+    uint64_t until;           /* what it was set to */
+    uint64_t since;           /* by the clock */
+    tl_ts since_ts;
     size_t bytes;          /* it takes with its command, since it began to wait */
     size_t place;          /* how many stood ahead when it began to wait */
     bool ready;            /* it is in owners->ready */
@@ -268,7 +274,7 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
 int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count,
               bool may_wait) TL_MUST_USE;
 /* Begins to wait until `deadline`. */
-void wait__park(struct core *core, struct wait *wait, tl_ts deadline);
+void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
 /* Takes it out of everything and frees it; a write's own locks are released. */
 void wait__free(struct core *core, struct wait *wait);
 /* Completes the command of a wait with a problem, and frees the wait. */
@@ -417,7 +423,11 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
                       struct problem *ret_problem);
 /* Returns: the overlay to write to; pointers into it from before are no longer good. */
 struct overlay *txn__overlay(struct txn *txn);
-/* Something was done with it: its idle time begins again. */
+/*
+ * Something was done with it: its idle time begins again. Readers of a query transaction tell that only when the core has not heard
+ * of it for TXN_FRESH_US or an eighth of its timeout, so it may idle that much longer.
+ */
+#define TXN_FRESH_US (250 * TL_MS)
 void txn__touch(struct core *core, struct txn *txn);
 /* Rolls back in the open unit, with a cause that is kept. A command that waits ends. It is freed. */
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);

@@ -25,7 +25,7 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
     session->ttl_us = ttl_us;
     session->created = created;
     session->party.owner.age = created;
-    session->expires_at = TL_TS_MAX;
+    session->lease.at = TL_TS_MAX; /* until RESTART, when it was loaded */
     session->story = BUF_INIT(BUF_UNLIMITED);
     list_init(&session->transactions);
     list_init(&session->waits);
@@ -51,11 +51,12 @@ void session__free(struct core *core, struct session *session)
     mem_free(session);
 }
 
-/* The lease begins anew. */
-static void renew(struct core *core, struct session *session)
+/* The lease begins anew. Returns: the timestamp at which it will run out. */
+static tl_ts renew(struct core *core, struct session *session)
 {
-    session->expires_at = deadline_after(core, session->ttl_us);
-    deadline_set(&core->owners->leases, &session->lease, session->expires_at);
+    uint64_t end = deadline_after(core, session->ttl_us);
+    deadline_set(&core->owners->leases, &session->lease, end);
+    return deadline_ts(core, end);
 }
 
 static void explain_missing(struct slice id, struct arena *arena, struct problem *ret_problem)
@@ -116,10 +117,9 @@ int core__do_session_open(struct core *core, struct command *command)
         struct session *session = session__make(core, wanted->id, wanted->name, wanted->ttl_us, core->ts);
         session->on_expire = slice_make(mem_strdup(actions.data, actions.len), actions.len);
         core->owners->action_bytes += actions.len;
-        renew(core, session);
+        wanted->expires_at = renew(core, session);
         map_put(&core->owners->sessions, session->id, session);
         session__put_record(core, session);
-        wanted->expires_at = session->expires_at;
     }
     buf_deinit(&actions);
     return 0;
@@ -130,8 +130,7 @@ int core__do_session_keepalive(struct core *core, struct command *command)
     struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
-    renew(core, session);
-    command->session.expires_at = session->expires_at;
+    command->session.expires_at = renew(core, session);
     return 0;
 }
 
@@ -140,9 +139,8 @@ int core__do_session_attach(struct core *core, struct command *command)
     struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
-    renew(core, session);
+    command->session.expires_at = renew(core, session);
     session->attachment = command->session.attachment;
-    command->session.expires_at = session->expires_at;
     return 0;
 }
 
@@ -505,7 +503,6 @@ int session__end(struct core *core, struct session *session, enum session_end ho
     story_owner(&session->party.owner, &session->story);
     buf_printf(&session->story, " %s", end_text(how));
     deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
-    session->expires_at = TL_TS_MAX;
     session__cancel_waits(core, session);
     end_transactions(core, session);
     int r = how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
@@ -633,7 +630,7 @@ int session__restart(struct core *core)
         if (session->leaving)
             go_on_leaving(core, session);
         else
-            renew(core, session);
+            (void)renew(core, session);
     }
     return 0;
 }

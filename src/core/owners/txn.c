@@ -73,9 +73,12 @@ struct overlay *txn__overlay(struct txn *txn)
 
 void txn__touch(struct core *core, struct txn *txn)
 {
-    deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us));
+    uint64_t fresh = 0;
+    if (txn->mode == TXN_QUERY)
+        fresh = txn->timeout_us / 8 < TXN_FRESH_US ? txn->timeout_us / 8 : TXN_FRESH_US;
+    deadline_set(&core->owners->idles, &txn->idle, deadline_after(core, txn->timeout_us + fresh));
     if (txn->mode == TXN_QUERY && core->effects != NULL && core->effects->query_seen != NULL)
-        core->effects->query_seen(core->effects, txn->id, txn->read_ts, txn->timeout_us);
+        core->effects->query_seen(core->effects, txn->id, txn->read_ts, fresh);
 }
 
 static void explain_end(struct slice id, const struct txn_outcome *outcome, struct arena *arena,

@@ -21,7 +21,8 @@ struct wait *wait__new(struct core *core, struct command *command, struct lock_o
     wait->session = session;
     wait->txn = txn;
     wait->owner = owner;
-    wait->since = core->ts;
+    wait->since = core->clock;
+    wait->since_ts = core->ts;
     if (owner == NULL) {
         wait->party = &container_of(wait, struct write_wait, wait)->party;
         *wait->party = (struct party){.kind = PARTY_WRITE, .session = session};
@@ -39,7 +40,7 @@ int wait__ask(struct core *core, struct wait *wait, const struct lock_want *want
     return lock_request_start(wait->request, may_wait);
 }
 
-void wait__park(struct core *core, struct wait *wait, tl_ts deadline)
+void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
 {
     struct owners *owners = core->owners;
     char key[8];

@@ -336,6 +336,15 @@ struct maintain_command {
     size_t removed; /* out: keys, and records of the kind that could wait until now */
 };
 
+/*
+ * What had run out by now does so. Waits by command->clock; leases of sessions and idle times of transactions by `heard`, since
+ * who could prolong them may have asked for it in time, and not have been read yet.
+ */
+struct tick_command {
+    /* Of the clock: what was sent to the server before it has been submitted before this. At most `clock` counts. */
+    uint64_t heard;
+};
+
 struct none_command {
     char unused;
 };
@@ -347,6 +356,7 @@ struct command {
     enum dialect dialect;
     uint64_t request;   /* rising number given by the journal; names the command in CANCEL */
     tl_ts ts;           /* given by the journal; on completion the timestamp at which it took effect */
+    uint64_t clock;     /* given by the journal: what durations are measured by, in us; README.md, "Two times" */
     struct arena arena; /* inputs and results */
     struct owner_terms terms;
     union {
@@ -362,6 +372,7 @@ struct command {
         struct cancel_command cancel;
         struct status_command status;
         struct maintain_command maintain;
+        struct tick_command tick;
         struct none_command none;
     };
     struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */

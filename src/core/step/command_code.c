@@ -226,6 +226,11 @@ static void code_maintain(struct coder *coder, struct maintain_command *maintain
         code_bytes(coder, &maintain->stale[i]);
 }
 
+static void code_tick(struct coder *coder, struct tick_command *tick)
+{
+    code_number(coder, &tick->heard);
+}
+
 static void code_none(struct coder *coder, struct none_command *none)
 {
     (void)coder;

@@ -17,6 +17,7 @@ enum {
 };
 
 static const char last_ts_key[] = "T";
+static const char mark_key[] = "U"; /* core_mark() */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
@@ -52,23 +53,33 @@ void effects_init(struct effects *effects)
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
 
-static int open_last_ts(struct core *core, tl_ts counted)
+/* Raises last_ts to what a record names, where there is one. `rest` (may be NULL) gets what follows that. */
+static int open_ts(struct core *core, const char *key, struct buf *rest)
 {
     struct store_value value;
     tl_ts written = 0;
-    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(last_ts_key), &value);
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(key), &value);
 
     if (r < 0)
         return tl_trace(r);
     if (r == 0) {
         struct slice bytes = value.bytes;
         bool sound = slice_take_u64be(&bytes, &written);
+        if (rest != NULL)
+            buf_slice(rest, bytes);
         store_value_release(&value);
-        if (!sound)
+        if (!sound || written >= TL_TS_MAX)
             return tl_trace(TL_ERR_CORRUPT);
     }
-    core->last_ts = written > counted ? written : counted;
+    core->last_ts = written > core->last_ts ? written : core->last_ts;
     return 0;
+}
+
+static int open_last_ts(struct core *core, tl_ts counted)
+{
+    core->last_ts = counted;
+    int r = open_ts(core, last_ts_key, NULL);
+    return r < 0 ? r : open_ts(core, mark_key, &core->marked);
 }
 
 static struct catalog_counters *shared_counters(void *context, uint32_t number)
@@ -101,6 +112,7 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
 
     core->store = store;
     core->limits = *limits;
+    core->marked = BUF_INIT(BUF_UNLIMITED);
     list_init(&core->spent);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
@@ -133,6 +145,7 @@ void core_close(struct core *core)
     arena_deinit(&core->scratch);
     store_batch_free(core->batch);
     lock_log_deinit(&core->log);
+    buf_deinit(&core->marked);
     mem_free(core);
 }
 
@@ -195,22 +208,22 @@ static void end_unit(struct core *core, tl_ts ended)
     }
 }
 
-/* A batch names its last timestamp in a counter's record or in a lock's token, or else under a key of its own. */
-static void write_last_ts(struct core *core, tl_ts ts)
+static void write_ts(struct core *core, const char *key, tl_ts ts, struct slice rest)
 {
-    char bytes[8];
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
 
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(ts >> (56 - 8 * i));
-    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(last_ts_key), slice_make(bytes, sizeof(bytes)));
+    buf_u64be(&value, ts);
+    buf_slice(&value, rest);
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(key), buf_view(&value));
+    buf_deinit(&value);
 }
 
 /* Writes the batch, and what the log of locks has; `ended` is the newest timestamp that any of it has used. */
 static int write_batch(struct core *core, tl_ts ended)
 {
     lock_log_pour(&core->log, core->batch);
-    if (core->named_ts < ended)
-        write_last_ts(core, ended);
+    if (core->named_ts < ended) /* or else a counter's record or a lock's token names it */
+        write_ts(core, last_ts_key, ended, SLICE_NONE);
     uint64_t links[] = {core->chain, store_batch_digest(core->batch)};
     core->chain = slice_hash(slice_make(links, sizeof(links)));
     return store_write(core->store, core->batch);
@@ -343,7 +356,11 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     REQUIRE(command->ts > core->last_ts && command->ts < TL_TS_MAX);
     REQUIRE(!command_is(command->type, COMMAND_LOOKS));
     core->effects = effects;
-    r = command->type == COMMAND_MAINTAIN ? 0 : owners__due(core, command->ts); /* removing waits for nobody */
+    if (command->clock > core->clock)
+        core->clock = command->clock;
+    r = command->type == COMMAND_MAINTAIN /* removing waits for nobody */
+            ? 0
+            : owners__due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);
     if (r >= 0)
         r = run(core, command);
     if (r >= 0)
@@ -401,17 +418,29 @@ tl_ts core_binding_ts(const struct core *core)
     return core->binding_ts;
 }
 
-tl_ts core_next_deadline(const struct core *core)
-{
-    return owners__deadline(core);
-}
-
 struct catalog *core_catalog(struct core *core)
 {
     return catalog_ref(core->catalog);
 }
 
-/* A TICK is only its timestamp: what fell due has happened by now. */
+struct slice core_marked(const struct core *core)
+{
+    return buf_view(&core->marked);
+}
+
+int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept)
+{
+    uint64_t chain = core->chain;
+    REQUIRE(ts > core->last_ts && mark >= ts);
+    core__begin(core, ts);
+    write_ts(core, mark_key, mark, kept);
+    core->unbinding = true;
+    int r = core__commit(core);
+    core->chain = chain; /* a mark is of this host alone */
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+/* What fell due has happened by now. */
 int core__do_tick(struct core *core, struct command *command)
 {
     (void)core;

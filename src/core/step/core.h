@@ -37,7 +37,7 @@ struct effects {
     tl_ts last_ts;         /* the newest timestamp applied */
     bool catalog_changed;  /* publish core_catalog() once it is durable */
     /* Told of query transactions as they are begun, used and ended, in the middle of the step; NULL: nobody is. */
-    void (*query_seen)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t timeout_us);
+    void (*query_seen)(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
     void (*query_ended)(struct effects *effects, struct slice id);
 };
 
@@ -58,7 +58,8 @@ void core_stop(struct core *core, struct effects *effects);
 /*
  * Applies one command.
  *
- * Requires: command->ts is above core_last_ts(); the command does not only look.
+ * Requires: command->ts is above core_last_ts(); the command does not only look. command->clock does not sink; one that does counts as
+ * the highest so far.
  * Ensures: the command is on effects->completed, or waits in the core and will be on a later one.
  * Returns: 0; TL_ERR_IO or TL_ERR_CORRUPT, after which the core must not be used any more.
  */
@@ -81,7 +82,7 @@ int core_look(struct core *core, struct command *command, struct effects *effect
 void core_group_begin(struct core *core);
 int core_group_end(struct core *core) TL_MUST_USE;
 
-/* Returns: the newest timestamp applied; 0 in an empty store. */
+/* Returns: the newest timestamp applied, or the highest mark that was left; 0 in an empty store. */
 tl_ts core_last_ts(const struct core *core);
 
 /* Returns: the timestamp of the newest unit that put anything into the store. Once that is durable, so is the state. */
@@ -94,10 +95,13 @@ tl_ts core_written_ts(const struct core *core);
 tl_ts core_binding_ts(const struct core *core);
 
 /*
- * Returns: when the next lease, wait or idle transaction runs out, TL_TS_MAX when none will. A TICK at or after it
- * lets it fall due.
+ * Returns: by the clock of commands, when the next wait runs out, the next lease or idle transaction, or the first of them;
+ * TL_TS_MAX when none will. A TICK at or after it lets it fall due. While a session leaves in pieces, one with each step, that is
+ * like a wait which is over: 0.
  */
-tl_ts core_next_deadline(const struct core *core);
+uint64_t core_next_wait_end(const struct core *core);
+uint64_t core_next_lease_end(const struct core *core);
+uint64_t core_next_deadline(const struct core *core);
 
 /* Returns: the oldest timestamp that an open query transaction reads at, which must stay readable; TL_TS_MAX: none. */
 tl_ts core_oldest_read(const struct core *core);
@@ -117,9 +121,22 @@ int core_propose_upkeep(struct core *core, tl_ts cut_off, size_t keys_max, struc
 
 /*
  * Tells what is new since the last time, a line each: deadlocks, sessions that expired, commands that have waited longer than
- * `slow_us` for a lock, and how such waits have ended. Called between steps; changes nothing of the state.
+ * `slow_us` for a lock, and how such waits have ended. `clock` is as of a command's. Called between steps; changes nothing of the
+ * state.
  */
-void core_news(struct core *core, tl_ts now, uint64_t slow_us, struct buf *lines);
+void core_news(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines);
+
+/* Returns: what was kept with the mark that core_open() found; empty: nothing. Lives as long as the core. */
+struct slice core_marked(const struct core *core);
+
+/*
+ * Keeps a mark above all timestamps that are going to be used: whoever opens the store again begins above it, so that nothing that
+ * was told of a timestamp is told it a second time, though nothing else that was durable names it. Called between steps, at a
+ * timestamp above core_last_ts(), which it uses up. Nobody needs to wait for it who has none of those timestamps yet. `kept` is the
+ * caller's, for core_marked().
+ * Returns: 0; fatal codes as core_step().
+ */
+int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept) TL_MUST_USE;
 
 /*
  * Returns: a hash chained over each batch that was written, in its order: equal where two cores began their chains with the same number and

@@ -12,6 +12,7 @@
 #define TL_CORE_CORE_INTERNAL_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/step/core.h"
@@ -37,7 +38,9 @@ struct core {
     struct core_limits limits;
     struct effects *effects; /* of the step at hand; NULL between steps */
     tl_ts last_ts;           /* invariant 1 */
+    uint64_t clock;          /* the highest that a command has named since core_open(); deadlines are counted by it */
     tl_ts written_ts;        /* of the last unit that wrote anything: what last_ts is after a restart */
+    struct buf marked;       /* what was kept with the mark that core_open() found */
     tl_ts binding_ts;        /* of the last that must be durable before anybody hears of it */
     uint64_t chain;          /* over all batches written; core_chain() */
 
@@ -149,12 +152,11 @@ int owners__settle(struct core *core) TL_MUST_USE;
 /* Completes every waiting command with PROBLEM_STOPPING. */
 void owners__stop(struct core *core);
 /*
- * Lets fall due what has a deadline at or before `now`, in order of deadline, each in a unit of its own.
- * Called with no unit open, before the command's.
+ * What a step does before its command, with no unit open: a session that leaves in pieces loses one more; and, when the command is a
+ * TICK (NULL: it is not), waits with a deadline at or before core->clock fall due, and leases and idle transactions with one at or before
+ * what it says was heard, in order of deadline, each in a unit of its own. The first unit has the timestamp `at`.
  */
-int owners__due(struct core *core, tl_ts now) TL_MUST_USE;
-/* Returns: the earliest deadline; TL_TS_MAX without any. */
-tl_ts owners__deadline(const struct core *core);
+int owners__due(struct core *core, tl_ts at, const struct tick_command *tick) TL_MUST_USE;
 /* Runs the waiting commands that may go on, oldest grant first, each in a unit of its own. Called with none open. */
 int owners__resume(struct core *core) TL_MUST_USE;
 /* Tells the budget what locks, waits and actions take, where that has changed by much; at the end of each step. */

@@ -107,6 +107,7 @@ int entry_apply(struct core *core, const struct entry_head *head, struct list *c
         struct command *command = list_entry(commands->next, struct command, link);
         list_remove(&command->link);
         command->ts = entry_ts(head, core);
+        command->clock = head->clock;
         r = core_step(core, command, effects);
     }
     int ended = core_group_end(core);

@@ -588,7 +588,9 @@ static void step(struct world *world, struct command *command)
     world->now = world->now <= core_last_ts(world->core) ? core_last_ts(world->core) + 1 : world->now + 10 * TL_MS;
     if (world->now <= core_last_ts(world->core))
         world->now = core_last_ts(world->core) + 1;
-    command->ts = world->now;
+    command->ts = command->clock = world->now;
+    if (command->type == COMMAND_TICK)
+        command->tick.heard = world->now;
     command->request = ++world->requests;
     if (actor != NULL)
         actor->command = command;

@@ -458,6 +458,7 @@ struct command *gen_command(const struct om_op *op)
     struct command *command = command_new(types[op->kind], DIALECT_7);
 
     command->request = op->number;
+    command->clock = op->clock;
     command->context = (void *)(uintptr_t)op;
     switch (op->kind) {
     case OP_WRITE: print_write(op, command); break;
@@ -479,6 +480,7 @@ struct command *gen_command(const struct om_op *op)
     case OP_STATE:
     case OP_PUT_MAPPING: print_change(op, command); break;
     case OP_STATUS: command->status.what = (enum status_what)(op->number % STATUS_WHAT_COUNT); break;
+    case OP_TICK: command->tick.heard = op->heard; break;
     default: break;
     }
     return command;

@@ -72,7 +72,7 @@ int om_wait_new(struct om *model, struct om_step *step, const struct om_done *do
     wait->owner = owner < 0 ? om_wait_owner(slot) : owner;
     wait->session = session;
     wait->txn = txn;
-    wait->since = model->ts;
+    wait->since = model->clock;
     wait->deadline.at = OM_NEVER;
     if (owner < 0) {
         model->born[wait->owner] = ++model->last_born;
@@ -181,7 +181,7 @@ static void tell_granted(struct om *model, struct om_step *step, int slot)
     struct om_done done = wait->done;
     int txn = wait->txn;
 
-    done.waited = model->ts - wait->since;
+    done.waited = model->clock - wait->since;
     om_wait_free(model, step, slot);
     om_complete(model, step, &done);
     if (txn >= 0)
@@ -267,8 +267,7 @@ static int session_count(const struct om *model)
 
 static void renew(struct om *model, struct om_session *session)
 {
-    session->expires = om_after(model, session->ttl);
-    om_set_deadline(model, &session->lease, session->expires);
+    om_set_deadline(model, &session->lease, om_after(model, session->ttl));
 }
 
 static void open_session(struct om *model, const struct om_op *op, struct om_done *done)
@@ -287,7 +286,7 @@ static void open_session(struct om *model, const struct om_op *op, struct om_don
     model->born[om_session_owner(slot)] = ++model->last_born;
     model->age[om_session_owner(slot)] = model->ts;
     renew(model, session);
-    done->token = session->expires;
+    done->token = model->ts + session->ttl;
 }
 
 /* Returns: whether it waits. */
@@ -315,7 +314,7 @@ static bool session_command(struct om *model, struct om_step *step, const struct
         if (op->kind == OP_ATTACH)
             model->sessions[slot].attachment = op->attachment;
         renew(model, &model->sessions[slot]);
-        done->token = model->sessions[slot].expires;
+        done->token = model->ts + model->sessions[slot].ttl;
     }
     return false;
 }
@@ -472,7 +471,7 @@ uint64_t om_next_deadline(const struct om *model)
     struct om_deadline lease, wait, idle;
 
     if (om_any_leaving(model)) /* a piece with each step */
-        return model->last_ts + 1;
+        return 0;
     first_lease(model, &lease);
     first_wait(model, &wait);
     first_idle(model, &idle);
@@ -490,7 +489,7 @@ static void time_out(struct om *model, struct om_step *step, int slot)
         om_write_timed_out(model, step, slot);
         return;
     }
-    done.waited = model->ts - wait->since;
+    done.waited = model->clock - wait->since;
     done.problem = OM_LOCK_TIMEOUT;
     om_wait_free(model, step, slot);
     om_complete(model, step, &done);
@@ -499,14 +498,15 @@ static void time_out(struct om *model, struct om_step *step, int slot)
 }
 
 /* Sessions whose lease is over, in order; they wait for nothing any more before anything else happens. */
-static int gather_ending(struct om *model, struct om_step *step, uint64_t now, int *ending)
+static int gather_ending(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard, int *ending)
 {
     struct om_deadline first;
     int count = 0, slot;
 
-    for (slot = first_lease(model, &first); slot >= 0 && first.at <= now; slot = first_lease(model, &first)) {
+    for (slot = first_lease(model, &first); slot >= 0 && first.at <= heard; slot = first_lease(model, &first)) {
         if (count == 0)
-            om_begin(model, now);
+            om_begin(model, ts);
+        model->sessions[slot].ran_out = first.at;
         model->sessions[slot].lease.at = OM_NEVER;
         ending[count++] = slot;
     }
@@ -519,26 +519,24 @@ static int gather_ending(struct om *model, struct om_step *step, uint64_t now, i
     return count;
 }
 
-static void due(struct om *model, struct om_step *step, uint64_t now)
+/* Waits run out by the clock; leases and idle transactions by how far the server has heard those who hold them. */
+static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
 {
     int ending[OM_SESSIONS], at = 0, count;
 
-    if (om_next_deadline(model) > now)
-        return;
-    if (om_any_leaving(model)) {
-        om_begin(model, now);
-        om_leave_on(model, step);
-        om_settle(model, step);
-        om_end_unit(model, step);
-    }
-    count = gather_ending(model, step, now, ending);
+    heard = heard < model->clock ? heard : model->clock;
+    count = gather_ending(model, step, ts, heard, ending);
     while (step->wrong == NULL) {
         struct om_deadline wait, idle;
         int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
-        uint64_t lease = at < count ? model->sessions[ending[at]].expires : OM_NEVER;
-        if (lease == OM_NEVER && wait.at > now && idle.at > now)
+        if (wait.at > model->clock)
+            wait.at = OM_NEVER;
+        if (idle.at > heard)
+            idle.at = OM_NEVER;
+        uint64_t lease = at < count ? model->sessions[ending[at]].ran_out : OM_NEVER;
+        if (lease == OM_NEVER && wait.at == OM_NEVER && idle.at == OM_NEVER)
             break;
-        om_begin(model, now);
+        om_begin(model, ts);
         if (lease <= wait.at && lease <= idle.at)
             om_end_session(model, step, ending[at++], false);
         else if (wait.at <= idle.at)
@@ -548,7 +546,14 @@ static void due(struct om *model, struct om_step *step, uint64_t now)
         om_settle(model, step);
         om_end_unit(model, step);
     }
-    resume(model, step);
+}
+
+static void leave_on(struct om *model, struct om_step *step, uint64_t ts)
+{
+    om_begin(model, ts);
+    om_leave_on(model, step);
+    om_settle(model, step);
+    om_end_unit(model, step);
 }
 
 /* --- After the end of the server ---------------------------------------------------------------------------------- */
@@ -557,6 +562,7 @@ void om_stop(struct om *model)
 {
     int kept = 0;
 
+    model->clock = 0;
     for (int i = 0; i < OM_WAITS; i++) {
         memset(&model->waits[i], 0, sizeof(model->waits[i]));
         model->waits[i].deadline.at = OM_NEVER;
@@ -648,12 +654,12 @@ static void ask_change(struct om *model, struct om_step *step, int slot, uint64_
     struct om_done done = model->waits[slot].done;
     struct om_want wants[2];
     int count = change_wants(model, slot, wants);
-    bool may_wait = deadline > model->ts && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = deadline > model->clock && om_waiting_count(model) < model->limits.waiters;
 
     switch (om_ask(model, step, slot, wants, count, may_wait)) {
     case OM_YES: finish_change(model, step, slot); return;
     case OM_WAIT: om_wait_park(model, slot, deadline); return;
-    case OM_NO: done.problem = deadline > model->ts ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
+    case OM_NO: done.problem = deadline > model->clock ? OM_LIMIT : OM_LOCK_TIMEOUT; break;
     case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, slot);
@@ -729,7 +735,14 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
 
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
 {
-    due(model, step, ts);
+    model->clock = op->clock > model->clock ? op->clock : model->clock;
+    bool leaving = om_any_leaving(model);
+    if (leaving)
+        leave_on(model, step, ts);
+    if (op->kind == OP_TICK)
+        due(model, step, ts, op->heard);
+    if (leaving || op->kind == OP_TICK)
+        resume(model, step);
     om_begin(model, ts);
     run(model, step, op);
     om_settle(model, step);

@@ -111,6 +111,8 @@ struct om_item {
 struct om_op {
     uint64_t number; /* the command's request number */
     enum om_op_kind kind;
+    uint64_t clock;   /* when it was submitted, by the clock that durations are measured by */
+    uint64_t heard;   /* OP_TICK: what was sent before that has been submitted before this */
     uint32_t session; /* serial; 0: none. Sessions and transactions that never were have serials, too */
     uint32_t txn;
     uint64_t token;
@@ -218,7 +220,7 @@ struct om_session {
     uint64_t ttl;
     uint64_t attachment;
     struct om_deadline lease;
-    uint64_t expires;
+    uint64_t ran_out; /* what the lease was, of one that has run out in the step at hand */
     int action_count;
     struct om_item actions[OM_ITEMS];
     uint64_t leaving;            /* 0: it lives; else its place among those that leave piece by piece */
@@ -304,6 +306,7 @@ struct om {
     struct om_limits limits;
     uint64_t last_ts;
     uint64_t ts;     /* of the unit at hand */
+    uint64_t clock;  /* the latest of an operation in this life of the server; deadlines are counted by it */
     bool committing; /* a transaction */
     bool dirty;      /* the unit has put something into its batch */
     struct om_index indices[OM_INDICES];
@@ -359,7 +362,7 @@ struct om_history {
 };
 
 void om_init(struct om *model, const struct om_limits *limits, uint64_t ts);
-/* Applies one operation at `ts`: what is due first, then itself, then what may go on. */
+/* Applies one operation at `ts`: of an OP_TICK what has run out first, then itself, then what may go on. */
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step);
 /* Forgets what a crash or the end of the server takes: transactions, waits, attachments. OP_RESTART does the
  * rest. */

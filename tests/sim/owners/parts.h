@@ -18,7 +18,7 @@ void om_complete(struct om *model, struct om_step *step, const struct om_done *d
 void om_set_deadline(struct om *model, struct om_deadline *deadline, uint64_t at);
 static inline uint64_t om_after(const struct om *model, uint64_t us)
 {
-    return model->ts + us;
+    return model->clock + us;
 }
 
 /* --- waits --- */

@@ -59,9 +59,19 @@ int om_txn_find(const struct om *model, uint32_t serial, uint32_t session, enum 
     return -1;
 }
 
+/* Reads in a query transaction need not be told at once: it is allowed that much more. */
+static uint64_t untold(const struct om_txn *txn)
+{
+    uint64_t eighth = txn->timeout / 8;
+
+    return !txn->query ? 0 : eighth < OM_SECOND / 4 ? eighth : OM_SECOND / 4;
+}
+
 void om_txn_touch(struct om *model, int slot)
 {
-    om_set_deadline(model, &model->txns[slot].idle, om_after(model, model->txns[slot].timeout));
+    struct om_txn *txn = &model->txns[slot];
+
+    om_set_deadline(model, &txn->idle, om_after(model, txn->timeout + untold(txn)));
 }
 
 /* --- Beginning, reading ------------------------------------------------------------------------------------------- */
@@ -186,7 +196,7 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
     struct om_want wants[2 * OM_ITEMS];
     int count =
         read_wants(model, done.op, om_txn_owner(slot), model->txns[slot].again, model->waits[wait].parked, wants);
-    bool may_wait = deadline > model->ts && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = deadline > model->clock && om_waiting_count(model) < model->limits.waiters;
 
     if (om_lock_count(model, om_txn_owner(slot)) + count > model->limits.locks) {
         done.problem = OM_LIMIT;
@@ -198,7 +208,7 @@ static void ask_to_read(struct om *model, struct om_step *step, int wait, uint64
     switch (count == 0 ? OM_YES : om_ask(model, step, wait, wants, count, may_wait)) {
     case OM_YES: om_txn_read_granted(model, step, wait); return;
     case OM_WAIT: om_wait_park(model, wait, deadline); return;
-    case OM_NO: done.problem = deadline > model->ts ? OM_LIMIT : OM_LOCK_CONFLICT; break;
+    case OM_NO: done.problem = deadline > model->clock ? OM_LIMIT : OM_LOCK_CONFLICT; break;
     case OM_CIRCLE: done.problem = OM_DEADLOCK; break;
     }
     om_wait_free(model, step, wait);

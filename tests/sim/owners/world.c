@@ -258,9 +258,20 @@ static void step_core(struct world *world, struct command *command)
         world_fail(world, "what a step has kept back cannot be written");
 }
 
+/* The clock as the operation says it: one that sinks, which nobody should send, counts as the highest so far. */
+static void set_clock(struct world *world, struct om_op *op)
+{
+    op->clock = world->clock;
+    if (op->kind == OP_TICK)
+        op->heard = one_in(world, 4) ? world->clock - rng_below(&world->rng, 2 * OM_SECOND) : world->clock + 1;
+    else if (one_in(world, 30) && !world->grouping) /* a group has one time */
+        op->clock -= rng_below(&world->rng, OM_SECOND);
+}
+
 /* Who looks changes nothing: what comes after it is compared with a model that knows nothing of it. */
 static void look(struct world *world, struct om_op *op)
 {
+    set_clock(world, op);
     struct command *command = gen_command(op);
     uint64_t before = digest(world), ts = core_last_ts(world->core);
 
@@ -280,6 +291,7 @@ static void give(struct world *world, struct om_op *op)
         look(world, op);
         return;
     }
+    set_clock(world, op);
     struct command *command = coded(gen_command(op));
     size_t history = world->model.history;
 
@@ -304,8 +316,20 @@ static struct om_op *new_op(struct world *world)
     return arena_zalloc(&world->ops, sizeof(struct om_op));
 }
 
+/* Nothing but a tick lets anything run out; it may come late, and find more. */
+static void maybe_tick(struct world *world)
+{
+    if (om_next_deadline(&world->model) > world->clock || one_in(world, 4))
+        return;
+    struct om_op *op = new_op(world);
+    *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_TICK};
+    give(world, op);
+    world->now++;
+}
+
 static void do_op(struct world *world)
 {
+    maybe_tick(world);
     struct om_op *op = new_op(world);
 
     world->gen.now = world->now;
@@ -435,6 +459,7 @@ static void restart(struct world *world, bool crash)
         world_fail(world, "the digest differs after opening again");
     go_back(world);
     *op = (struct om_op){.number = ++world->gen.last_number, .kind = OP_RESTART};
+    world->clock = 10 * OM_SECOND + rng_below(&world->rng, 1000 * OM_SECOND);
     world->now++;
     give(world, op);
     compare_state(world);
@@ -473,7 +498,11 @@ static void advance_time(struct world *world)
     }
     uint64_t most = kind == 0 ? 70 * OM_SECOND : kind < 4 ? 4 * OM_SECOND : kind < 20 ? 500000 : kind < 40 ? 1000 : 3;
 
-    world->now += 1 + rng_below(&world->rng, most);
+    uint64_t us = 1 + rng_below(&world->rng, most);
+
+    /* The clock that timestamps are made by is set forward, or back: then they stand nearly still. Durations do not care. */
+    world->clock += us;
+    world->now += one_in(world, 50) ? rng_below(&world->rng, 100 * OM_SECOND) + 1 : one_in(world, 20) ? 1 : us;
 }
 
 /* --- A life ------------------------------------------------------------------------------------------------------- */
@@ -532,7 +561,8 @@ static bool lies_in(int above, int dir)
 
 static void open_world(struct world *world, uint64_t seed, const struct world_options *options)
 {
-    *world = (struct world){.seed = seed, .tells = options->tells, .kind = options->store, .now = start_of_time};
+    *world = (struct world){
+        .seed = seed, .tells = options->tells, .kind = options->store, .now = start_of_time, .clock = 10 * OM_SECOND};
     world->ops = ARENA_INIT;
     world->witness.lies_in = lies_in;
     rng_init(&world->rng, seed * 2 + options->profile);

@@ -27,7 +27,8 @@ struct world {
     char directory[64];
     struct rng rng;
     struct gen gen;
-    uint64_t now;
+    uint64_t now;    /* timestamps */
+    uint64_t clock;  /* durations; of another origin in each life of the server */
     uint64_t synced; /* what a crash cannot take back */
     bool grouping;   /* between core_group_begin() and core_group_end() */
     uint64_t history_low;

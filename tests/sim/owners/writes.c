@@ -463,7 +463,7 @@ static enum om_end finish_without(struct work *at, enum om_problem problem, cons
     for (int i = 0; i < at->target_count; i++)
         if (blocked[i])
             at->done.results[at->targets[i]].problem = (uint8_t)problem;
-    return finish(at, at->model->ts);
+    return finish(at, at->model->clock);
 }
 
 /* Takes the locks of each item alone; those that cannot have theirs fail. */
@@ -480,7 +480,7 @@ static enum om_end take_each(struct work *at)
             at->done.results[item].problem = (uint8_t)(cause != OM_FINE ? cause : OM_LOCK_TIMEOUT);
         }
     }
-    return finish(at, at->model->ts);
+    return finish(at, at->model->clock);
 }
 
 static enum om_end park(struct work *at, uint64_t deadline)
@@ -493,9 +493,9 @@ static enum om_end park(struct work *at, uint64_t deadline)
 static enum om_end ask(struct work *at, uint64_t deadline, const bool *blocked, const struct om_want *wants, int count)
 {
     struct om *model = at->model;
-    bool full = deadline > model->ts && om_waiting_count(model) >= model->limits.waiters;
+    bool full = deadline > model->clock && om_waiting_count(model) >= model->limits.waiters;
 
-    switch (om_ask(model, at->step, at->wait, wants, count, deadline > model->ts && !full)) {
+    switch (om_ask(model, at->step, at->wait, wants, count, deadline > model->clock && !full)) {
     case OM_YES: return finish(at, deadline);
     case OM_WAIT: return park(at, deadline);
     case OM_NO:
@@ -567,7 +567,7 @@ static enum om_end ask_in_txn(struct work *at, uint64_t deadline)
     struct om *model = at->model;
     struct om_want wants[OM_WANTS];
     int owner = om_txn_owner(at->txn), txn = at->txn;
-    bool may_wait = deadline > model->ts && om_waiting_count(model) < model->limits.waiters;
+    bool may_wait = deadline > model->clock && om_waiting_count(model) < model->limits.waiters;
 
     if (at->target_count == 0)
         return finish(at, deadline);
@@ -653,7 +653,7 @@ void om_write_resume(struct om *model, struct om_step *step, int slot)
     for (int i = 0; i < at.op->count; i++)
         if (is_left(&at, i))
             at.done.results[i].problem = (uint8_t)wait->cause;
-    finish(&at, model->ts);
+    finish(&at, model->clock);
 }
 
 void om_write_timed_out(struct om *model, struct om_step *step, int slot)

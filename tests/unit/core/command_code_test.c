@@ -134,13 +134,13 @@ static void test_what_is_refused(void **state)
 {
     (void)state;
     assert_refused("", 0, TL_ERR_CORRUPT);
-    assert_refused("\x00\x1b\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
-    assert_refused("\x02\x1b\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
+    assert_refused("\x00\x1c\x00\x00", 4, TL_ERR_CORRUPT);     /* no version */
+    assert_refused("\x02\x1c\x00\x00", 4, COMMAND_CODE_NEWER); /* a newer one */
     assert_refused("\x01\x00\x00\x00", 4, TL_ERR_CORRUPT);     /* of no code */
     assert_refused("\x01\x7f\x00\x00", 4, TL_ERR_CORRUPT);     /* of an unknown one */
-    assert_refused("\x01\x1b\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */
+    assert_refused("\x01\x1c\x02\x00", 4, TL_ERR_CORRUPT);     /* of an unknown dialect */
     assert_refused("\x01\x9b\x00\x00\x00", 5, TL_ERR_CORRUPT); /* a number that is longer than it need be */
-    assert_refused("\x01\x1b\x00\x80\x00", 5, TL_ERR_CORRUPT);
+    assert_refused("\x01\x1c\x00\x80\x00", 5, TL_ERR_CORRUPT);
     /* A write of more items than bytes. */
     assert_refused("\x01\x01\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 19, TL_ERR_CORRUPT);
     /* A slice that is longer than all memory. */
@@ -172,6 +172,7 @@ static void free_completed(struct effects *effects)
 static void apply_any(struct core *core, struct rng *rng, int count)
 {
     struct effects effects;
+    uint64_t clock = 0;
 
     effects_init(&effects);
     for (int i = 0; i < count; i++) {
@@ -182,6 +183,7 @@ static void apply_any(struct core *core, struct rng *rng, int count)
             continue;
         struct command *command = sample_command(type, rng);
         command->ts = core_last_ts(core) + 1 + rng_below(rng, 2) * rng_below(rng, TL_SECOND);
+        command->clock = clock += rng_below(rng, TL_SECOND);
         assert_int_equal(core_step(core, command, &effects), 0);
         free_completed(&effects);
     }

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of the machine is set, forward and back, by seconds, hours and a year, or runs wrong: nobody who lives dies of it, nobody
+who is dead stays, and what was told of a timestamp is true of it for ever.
+
+The server runs with tests/lib/clock_shim.c preloaded, which answers for the wall clock; every other clock is the machine's.
+"""
+import http.client
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import BUILD, PROGRAM, Server  # noqa: E402
+from waiting import Waiting, until  # noqa: E402
+
+SHIM = os.path.join(BUILD, "tests", "e2e", "clock_shim.so")
+HOUR, YEAR = 3600, 365 * 86400
+STEPS = (10, -10, HOUR, -HOUR, YEAR, -YEAR)
+
+
+class Clock:
+    """The wall clock of one server."""
+
+    def __init__(self, name):
+        self.name = name
+        self.offset, self.rate = 0, 1.0
+        self.base = int(time.time() * 1e6)
+        with open(name, "wb") as file:
+            file.write(bytes(24))
+        self.set()
+
+    def set(self):
+        with open(self.name, "r+b", buffering=0) as file:
+            file.write(struct.pack("=qdq", self.offset, self.rate, self.base))
+
+    def step(self, seconds):
+        self.offset += int(seconds * 1e6)
+        self.set()
+
+    def run(self, rate):
+        self.base = int(time.time() * 1e6)
+        self.rate = rate
+        self.set()
+
+
+class Case(unittest.TestCase):
+    options = ()
+
+    def setUp(self):
+        self.server = Server(*self.options)
+        name = self.server.data + ".clock"
+        self.clock = Clock(name)
+        self.addCleanup(os.unlink, name)
+        self.server.environment.update(LD_PRELOAD=SHIM, TIDELOCK_TEST_CLOCK=name)
+        # The preloaded library comes before the sanitizer's, and must: it needs nothing of it.
+        self.server.environment["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
+        self.server.start()
+        self.addCleanup(self.server.close)
+        self.clock.step(HOUR)
+        until(lambda: self.stable() > (time.time() + HOUR / 2) * 1e6, "the preloaded clock counts")
+        self.clock.step(-HOUR)
+        self.server.stop()
+        self.server.start()
+
+    def stable(self):
+        return self.server.must("GET", "/_timestamp")["timestamp"]
+
+    def open(self, ttl="2s"):
+        return self.server.must("POST", "/_session", {"ttl": ttl})["session"]
+
+    def lives(self, session):
+        return self.server.ask("GET", "/_session/" + session)[0] == 200
+
+    def attach(self, session):
+        line = socket.create_connection(("127.0.0.1", self.server.port), 30)
+        self.addCleanup(line.close)
+        line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
+        self.assertIn(b"200", line.recv(4096))
+
+
+class Durations(Case):
+    def test_steps(self):
+        self.server.must("PUT", "/fs/_doc/1", {"n": 1})
+        holder, other, attached = self.open("1m"), self.open("1m"), self.open("2s")
+        self.attach(attached)
+        lock = {"mode": "exclusive", "index": "fs", "id": "locked"}
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [lock]})
+        for step in STEPS:
+            with self.subTest(step=step):
+                kept = self.open("10s")
+                silent = self.open("1s")
+                idle = [self.server.must("POST", "/_transaction", {"mode": mode, "timeout": "1s"})["transaction"]
+                        for mode in ("update", "query")]
+                begun = time.monotonic()
+                waiting = Waiting(self.server, "POST", "/_lock", {"session": other, "locks": [lock], "wait": "1500ms"})
+                until(lambda: self.server.must("GET", "/_session/" + other)["waiting_count"] == 1, "it waits")
+                self.clock.step(step)
+                # Nobody goes at once...
+                self.assertTrue(all(self.lives(session) for session in (holder, other, kept, attached)))
+                self.assertIsNone(waiting.status)
+                # ... and nobody stays who has to go.
+                until(lambda: not self.lives(silent), "the lease runs out", 10)
+                for transaction in idle:
+                    until(lambda t=transaction: self.server.must("GET", "/_transaction/" + t)["state"] == "rolled_back",
+                          "it has been idle", 10)
+                waiting.join()
+                self.assertEqual(waiting.status, 409)
+                self.assertGreater(time.monotonic() - begun, 1.4)
+                self.assertLess(time.monotonic() - begun, 30)
+                self.assertTrue(all(self.lives(session) for session in (holder, other, attached)))
+        told = self.server.errors()
+        for step in STEPS:
+            self.assertIn("was set %s by %d.0 s" % ("forward" if step > 0 else "back", abs(step)), told)
+        status = subprocess.run([PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, timeout=60)
+        self.assertIn("was set 6 times since the start, at last by -%d.0 s" % YEAR, status.stdout)
+
+    def test_a_clock_that_runs_wrong(self):
+        for rate in (0.2, 8.0):
+            with self.subTest(rate=rate):
+                self.clock.run(rate)
+                kept = self.open("3s")
+                begun = time.monotonic()
+                while time.monotonic() - begun < 1.2:
+                    self.assertTrue(self.lives(kept))
+                    time.sleep(0.1)
+                until(lambda: not self.lives(kept), "the lease runs out", 12)
+                self.assertGreater(time.monotonic() - begun, 2.5)
+
+    def test_the_absence_of_the_server_counts_against_nobody(self):
+        sessions = [self.open("1s") for _ in range(2)]
+        for session, step in zip(sessions, (YEAR, -HOUR)):
+            self.server.must("POST", "/_session/%s/_keepalive" % session)
+            self.server.kill()
+            self.clock.step(step)
+            time.sleep(1.2)
+            self.server.start()
+            self.assertTrue(self.lives(session))
+        until(lambda: not any(self.lives(session) for session in sessions), "the leases run out")
+
+    def test_expiry_is_shown_as_time_of_day(self):
+        """Also while timestamps are ahead of it, since the clock was set back."""
+        def ends_in(reply):
+            day, clock = reply["expires_at"].split("T")
+            then = time.strptime(day + "T" + clock[:8], "%Y-%m-%dT%H:%M:%S")
+            return time.mktime(then) - time.timezone - (time.time() + self.clock.offset / 1e6)
+        self.clock.step(-HOUR)
+        self.assertLess(abs(ends_in(self.server.must("POST", "/_session", {"ttl": "1m"})) - 60), 30)
+
+
+class Timestamps(Case):
+    options = ("--history", "10m")
+
+    def test_they_neither_repeat_nor_sink(self):
+        """Over kill -9, restarts and steps; what was read at one is read again, tokens rise, and so does what replies name."""
+        session = self.open("1h")
+        seen, newest, token = {}, 0, 0
+        for number, step in enumerate((-8, 3, *STEPS, -8)):
+            how = ("kill", "restart", "run")[number % 3]
+            with self.subTest(step=step, how=how):
+                for i in range(3):
+                    ts = self.server.request("PUT", "/fs/_doc/%d" % i, {"n": number * 10 + i})
+                    written = int(ts.headers["Tidelock-Timestamp"])
+                    self.assertGreater(written, newest)
+                    reply = self.server.must("POST", "/_lock", {"session": session, "locks": [
+                        {"mode": "exclusive", "index": "fs", "id": "l%d" % (number * 10 + i)}]})
+                    self.assertGreater(reply["fencing_token"], token)
+                    token = reply["fencing_token"]
+                    time.sleep(0.05)
+                    newest = self.stable()
+                    self.assertGreaterEqual(newest, max(written, token))
+                    seen[newest] = self.read(newest)
+                if how == "kill":
+                    self.server.kill()
+                elif how == "restart":
+                    self.server.stop()
+                self.clock.step(step)
+                if how != "run":
+                    self.server.start()
+                self.assertGreaterEqual(self.stable(), newest)
+                for ts, state in seen.items():
+                    self.assertEqual(self.read(ts), state, "as of %d" % ts)
+
+    def read(self, ts):
+        reply = self.server.must("POST", "/fs/_search?sort=_id&timestamp=%d" % ts, {"query": {"match_all": {}}, "size": 100})
+        return [(hit["_id"], hit["_source"]) for hit in reply["hits"]["hits"]]
+
+    def test_the_next_present_is_near(self):
+        """After kill -9 seconds ahead at most; after an end in order not at all; set back, it catches up."""
+        self.server.kill()
+        self.server.start()
+        self.assertLess(self.stable() / 1e6 - time.time(), 6 + HOUR)
+        self.clock.step(2)
+        ahead = self.stable() / 1e6
+        self.clock.step(-2)
+        until(lambda: self.stable() / 1e6 > ahead + 1, "it goes on", 30)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(SHIM):
+        print("skipped: the preloaded clock was not built")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A clock that tests set, for a whole program: preloaded (LD_PRELOAD), it answers for the clock that people set, and for that only. What it
+ * tells is the machine's clock times a rate, plus an offset, both read from the file that TIDELOCK_TEST_CLOCK names:
+ *
+ *     int64_t offset_us; double rate; int64_t base_us;      told = base + (now - base) * rate + offset
+ *
+ * The file is mapped, so a test that writes to it sets the clock of a running program. Nothing is linked here but the C library, and
+ * that is asked by system call, so sanitizers that answer for the same functions are not met.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+struct setting {
+    volatile int64_t offset_us;
+    volatile double rate;
+    volatile int64_t base_us;
+};
+
+static struct setting *setting;
+
+__attribute__((constructor)) static void map_setting(void)
+{
+    const char *name = getenv("TIDELOCK_TEST_CLOCK");
+    int fd = name != NULL ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    void *mapped = mmap(NULL, sizeof *setting, PROT_READ, MAP_SHARED, fd, 0);
+    if (mapped != MAP_FAILED)
+        setting = mapped;
+    close(fd);
+}
+
+static void set(struct timespec *now)
+{
+    if (setting == NULL)
+        return;
+    int64_t us = (int64_t)now->tv_sec * 1000000 + now->tv_nsec / 1000;
+    us = setting->base_us + (int64_t)((double)(us - setting->base_us) * setting->rate) + setting->offset_us;
+    now->tv_sec = us / 1000000;
+    now->tv_nsec = us % 1000000 * 1000;
+}
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int r = (int)syscall(SYS_clock_gettime, clock, now);
+    if (r == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        set(now);
+    return r;
+}
+
+__attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+    struct timespec time;
+    (void)zone;
+    int r = clock_gettime(CLOCK_REALTIME, &time);
+    *now = (struct timeval){time.tv_sec, time.tv_nsec / 1000};
+    return r;
+}
+
+__attribute__((visibility("default"))) time_t time(time_t *ret_now)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return (time_t)-1;
+    if (ret_now != NULL)
+        *ret_now = now.tv_sec;
+    return now.tv_sec;
+}

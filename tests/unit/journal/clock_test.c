@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal over clocks that the test sets: what is told of a timestamp is told once, whatever the clock does and however the process ends;
+ * what runs out does so by the clock that nobody sets, and after everybody was heard.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/unit.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "journal/journal.h"
+#include "store/store.h"
+
+#define HOUR (3600 * TL_SECOND)
+#define NOW (UINT64_C(1700000000) * TL_SECOND)
+#define PATIENCE_US (20 * TL_SECOND)
+
+/* A server's life over a store that outlives it. */
+struct life {
+    struct store *store;
+    struct core *core;
+    struct journal *journal;
+    struct journal_clocks clocks;
+    _Atomic uint64_t wall, boot;
+    _Atomic unsigned listened;
+};
+
+static uint64_t read_wall(void *context)
+{
+    struct life *life = context;
+    return atomic_load(&life->wall);
+}
+
+static uint64_t read_boot(void *context)
+{
+    struct life *life = context;
+    return atomic_load(&life->boot);
+}
+
+static void begin(struct life *life)
+{
+    struct core_limits limits = core_limits_default();
+    life->clocks = (struct journal_clocks){read_wall, read_boot, life};
+    struct journal_options options = {.clocks = &life->clocks};
+    assert_int_equal(core_open(life->store, &limits, &life->core), 0);
+    assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
+}
+
+static void open_life(struct life *life)
+{
+    *life = (struct life){.store = store_open_mem()};
+    atomic_store(&life->wall, NOW);
+    atomic_store(&life->boot, HOUR);
+    begin(life);
+}
+
+static void end(struct life *life)
+{
+    journal_close(life->journal);
+    core_close(life->core);
+}
+
+static void close_life(struct life *life)
+{
+    end(life);
+    store_close(life->store);
+}
+
+/* The disk, which hears nothing any more of a process that is dead. */
+static _Atomic bool dead;
+static _Atomic unsigned syncs;
+
+int __real_store_sync(struct store *store);
+int __wrap_store_sync(struct store *store);
+
+int __wrap_store_sync(struct store *store)
+{
+    atomic_fetch_add(&syncs, 1);
+    return atomic_load(&dead) ? 0 : __real_store_sync(store);
+}
+
+/* What was durable when the process was killed is there again. What the journal does from then on, to end in order, is lost. */
+static void kill_9(struct life *life)
+{
+    atomic_store(&dead, true);
+    end(life);
+    (void)store_mem_crash(life->store, 0);
+    atomic_store(&dead, false);
+    begin(life);
+}
+
+/* --- Commands ----------------------------------------------------------------------------------------------------- */
+
+struct asked {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+    tl_ts ts;
+    tl_ts token;
+    enum problem_type problem;
+};
+
+static void done(struct command *command)
+{
+    struct asked *asked = command->context;
+    pthread_mutex_lock(&asked->lock);
+    asked->ts = command->ts;
+    asked->problem = command->problem.type;
+    asked->token = command->type == COMMAND_LOCK ? command->lock.fencing_token : 0;
+    asked->done = true;
+    pthread_cond_broadcast(&asked->changed);
+    pthread_mutex_unlock(&asked->lock);
+    command_free(command);
+}
+
+static void submit(struct life *life, struct command *command, struct asked *asked)
+{
+    *asked = (struct asked){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    command->context = asked;
+    command->on_done = done;
+    journal_submit(life->journal, command, false);
+}
+
+static bool is_done(struct asked *asked, uint64_t patience_us)
+{
+    uint64_t until = clock_boot_us() + patience_us;
+    pthread_mutex_lock(&asked->lock);
+    while (!asked->done && clock_wait(&asked->changed, &asked->lock, until))
+        continue;
+    bool is = asked->done;
+    pthread_mutex_unlock(&asked->lock);
+    return is;
+}
+
+static struct command *session_command(enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->session.id = slice_from(id);
+    command->session.ttl_us = 10 * TL_SECOND;
+    return command;
+}
+
+static struct asked ask(struct life *life, struct command *command)
+{
+    struct asked asked;
+    submit(life, command, &asked);
+    assert_true(is_done(&asked, PATIENCE_US));
+    return asked;
+}
+
+static bool lives(struct life *life, const char *session)
+{
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status.what = STATUS_SESSIONS;
+    command->status.id = slice_from(session);
+    return ask(life, command).problem == PROBLEM_NONE;
+}
+
+static struct command *lock_command(const char *session, const char *id, uint64_t wait_us)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+    struct lock_target *target = arena_zalloc(&command->arena, sizeof *target);
+    *target = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = slice_from(id)};
+    command->terms.session = slice_from(session);
+    command->lock.targets = target;
+    command->lock.target_count = 1;
+    command->terms.timeout_us = wait_us;
+    return command;
+}
+
+/* A step that does nothing: it uses a timestamp and writes nothing. */
+static tl_ts look(struct life *life)
+{
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7);
+    command->cancel.request = UINT64_MAX;
+    return ask(life, command).ts;
+}
+
+/* Time passes, by both clocks, in steps that a server at work would see. */
+static void pass(struct life *life, uint64_t us)
+{
+    for (uint64_t left = us; left > 0;) {
+        uint64_t step = left < 200 * TL_MS ? left : 200 * TL_MS;
+        atomic_fetch_add(&life->wall, step);
+        atomic_fetch_add(&life->boot, step);
+        (void)look(life);
+        left -= step;
+    }
+}
+
+static void until_gone(struct life *life, const char *session)
+{
+    uint64_t until = clock_boot_us() + PATIENCE_US;
+    while (lives(life, session)) {
+        assert_true(clock_boot_us() < until);
+        usleep(5000);
+    }
+}
+
+/* --- Timestamps --------------------------------------------------------------------------------------------------- */
+
+static const int64_t steps[] = {
+    10 * (int64_t)TL_SECOND, -10 * (int64_t)TL_SECOND, (int64_t)HOUR,
+    -(int64_t)HOUR,          8760 * (int64_t)HOUR,     -8760 * (int64_t)HOUR,
+};
+
+/* Reads that write nothing, and locks: neither repeats nor sinks when the process is killed and the clock was set meanwhile. */
+static void test_nothing_is_given_twice(void **state)
+{
+    struct life life;
+    (void)state;
+    open_life(&life);
+    assert_int_equal(ask(&life, session_command(COMMAND_SESSION_OPEN, "holder")).problem, PROBLEM_NONE);
+    tl_ts last = 0;
+    for (size_t round = 0; round < 3 * sizeof steps / sizeof *steps; round++) {
+        char id[24];
+        snprintf(id, sizeof id, "%zu", round);
+        struct asked lock = ask(&life, lock_command("holder", id, 0));
+        assert_int_equal(lock.problem, PROBLEM_NONE);
+        assert_true(lock.token > last);
+        last = lock.ts > lock.token ? lock.ts : lock.token;
+        for (int i = 0; i < 20; i++) {
+            tl_ts ts = look(&life);
+            assert_true(ts > last);
+            assert_true(journal_stable(life.journal) >= last);
+            last = ts;
+            atomic_fetch_add(&life.wall, 100 * TL_MS);
+            atomic_fetch_add(&life.boot, 100 * TL_MS);
+        }
+        tl_ts stable = journal_stable(life.journal);
+        last = stable > last ? stable : last;
+        atomic_fetch_add(&life.wall, (uint64_t)steps[round % (sizeof steps / sizeof *steps)]);
+        switch (round % 3) {
+        case 0: kill_9(&life); break;
+        case 1: end(&life), begin(&life); break;
+        default: break;
+        }
+        assert_true(journal_stable(life.journal) > last || round % 3 == 2);
+    }
+    close_life(&life);
+}
+
+/* The next start is not far ahead of the clock: nowhere near after an end in order, seconds after a kill. */
+static void test_a_start_does_not_run_ahead(void **state)
+{
+    struct life life;
+    (void)state;
+    open_life(&life);
+    assert_true(look(&life) < NOW + TL_SECOND);
+    end(&life);
+    begin(&life);
+    assert_true(look(&life) < NOW + TL_SECOND);
+    kill_9(&life);
+    assert_true(look(&life) < NOW + 10 * TL_SECOND);
+    close_life(&life);
+}
+
+/* An idle server and a busy one put down a mark every few seconds, not one a command. */
+static void test_marks_are_few(void **state)
+{
+    struct life life;
+    (void)state;
+    open_life(&life);
+    unsigned before = atomic_load(&syncs);
+    for (int i = 0; i < 2000; i++) {
+        atomic_fetch_add(&life.wall, 10 * TL_MS);
+        atomic_fetch_add(&life.boot, 10 * TL_MS);
+        (void)look(&life);
+    }
+    assert_true(atomic_load(&syncs) - before <= 20); /* in twenty seconds */
+    close_life(&life);
+}
+
+/* --- Durations ---------------------------------------------------------------------------------------------------- */
+
+static void test_leases_do_not_follow_the_clock_that_is_set(void **state)
+{
+    struct life life;
+    (void)state;
+    open_life(&life);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        assert_int_equal(ask(&life, session_command(COMMAND_SESSION_OPEN, "s")).problem, PROBLEM_NONE);
+        atomic_fetch_add(&life.wall, (uint64_t)steps[i]);
+        pass(&life, 9 * TL_SECOND);
+        assert_true(lives(&life, "s"));
+        pass(&life, 2 * TL_SECOND);
+        until_gone(&life, "s");
+    }
+    close_life(&life);
+}
+
+static void test_waits_do_not_either(void **state)
+{
+    struct life life;
+    struct asked waiter;
+    (void)state;
+    open_life(&life);
+    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "a"));
+    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "b"));
+    assert_int_equal(ask(&life, lock_command("a", "1", 0)).problem, PROBLEM_NONE);
+    for (size_t i = 0; i < 2; i++) {
+        submit(&life, lock_command("b", "1", 3 * TL_SECOND), &waiter);
+        atomic_fetch_add(&life.wall, (uint64_t)(i == 0 ? (int64_t)HOUR : -(int64_t)HOUR));
+        pass(&life, 2 * TL_SECOND);
+        assert_false(is_done(&waiter, 50 * TL_MS));
+        pass(&life, 2 * TL_SECOND);
+        assert_true(is_done(&waiter, PATIENCE_US));
+        assert_int_equal(waiter.problem, PROBLEM_LOCK_WAIT_TIMEOUT);
+    }
+    close_life(&life);
+}
+
+/* The process stood still for a minute: nobody was there to hear a keepalive, so leases are not over. */
+static void test_a_gap_does_not_count(void **state)
+{
+    struct life life;
+    (void)state;
+    open_life(&life);
+    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "s"));
+    atomic_fetch_add(&life.wall, 60 * TL_SECOND);
+    atomic_fetch_add(&life.boot, 60 * TL_SECOND);
+    assert_true(lives(&life, "s"));
+    usleep(600000); /* the workers have looked */
+    assert_true(lives(&life, "s"));
+    pass(&life, 11 * TL_SECOND);
+    until_gone(&life, "s");
+    close_life(&life);
+}
+
+static void listen_now(void *context)
+{
+    struct life *life = context;
+    atomic_fetch_add(&life->listened, 1);
+}
+
+/* Who is still to be heard does not lose his lease; what he says in time counts. */
+static void test_leases_end_when_all_were_heard(void **state)
+{
+    struct life life;
+    (void)state;
+    open_life(&life);
+    journal_listen(life.journal, &(struct journal_ears){.listen = listen_now, .context = &life});
+    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "heard"));
+    (void)ask(&life, session_command(COMMAND_SESSION_OPEN, "silent"));
+    pass(&life, 12 * TL_SECOND);
+    uint64_t until = clock_boot_us() + PATIENCE_US;
+    while (atomic_load(&life.listened) == 0) {
+        assert_true(clock_boot_us() < until);
+        usleep(5000);
+    }
+    assert_true(lives(&life, "heard"));
+    assert_true(lives(&life, "silent"));
+    assert_int_equal(ask(&life, session_command(COMMAND_SESSION_KEEPALIVE, "heard")).problem, PROBLEM_NONE);
+    journal_heard(life.journal);
+    until_gone(&life, "silent");
+    assert_true(lives(&life, "heard"));
+    assert_int_equal(atomic_load(&life.listened), 1);
+    close_life(&life);
+}
+
+/* The past stays readable for as long as it is kept, though the clock was set forward by a year. */
+static void test_history_is_kept_by_the_other_clock(void **state)
+{
+    struct life life;
+    (void)state;
+    open_life(&life);
+    pass(&life, 5 * TL_SECOND);
+    tl_ts then = look(&life);
+    atomic_fetch_add(&life.wall, 8760 * HOUR);
+    pass(&life, 5 * TL_SECOND);
+    assert_true(look(&life) > then + 8000 * HOUR);
+    assert_true(journal_oldest(life.journal) <= then);
+    close_life(&life);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_given_twice),
+        cmocka_unit_test(test_a_start_does_not_run_ahead),
+        cmocka_unit_test(test_marks_are_few),
+        cmocka_unit_test(test_leases_do_not_follow_the_clock_that_is_set),
+        cmocka_unit_test(test_waits_do_not_either),
+        cmocka_unit_test(test_a_gap_does_not_count),
+        cmocka_unit_test(test_leases_end_when_all_were_heard),
+        cmocka_unit_test(test_history_is_kept_by_the_other_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
