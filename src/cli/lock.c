@@ -81,7 +81,8 @@ static const char doc[] =
     "is committed as one when COMMAND exits with 0, and rolled back when it fails, is killed, or this "
     "program is.\n\n"
     "Exit status: COMMAND's own; 126 when it cannot be run, 127 when it is not found; 75 when the lock was not "
-    "granted in time; 76 when it was lost before COMMAND ended, however that ended; 1 when it could not be asked for, or the transaction not be committed.\n\n"
+    "granted in time; 76 when it was lost before COMMAND ended, however that ended; 1 when it could not be asked for, "
+    "or the transaction not be committed.\n\n"
     "Examples:\n"
     "  tidelock lock fs:/clinton -- ./rename-everything\n"
     "  tidelock lock --shared --wait 1m fs -- ./report\n"
@@ -183,10 +184,10 @@ static void tell_holders(yyjson_val *error)
     yyjson_val *holder;
     yyjson_arr_foreach (yyjson_obj_get(error, "holders"), i, max, holder) {
         const char *name = yyjson_get_str(yyjson_obj_get(holder, "name"));
-        const char *session = yyjson_get_str(yyjson_obj_get(holder, "session"));
+        uint64_t session = yyjson_get_uint(yyjson_obj_get(holder, "session"));
         const char *mode = yyjson_get_str(yyjson_obj_get(holder, "mode"));
-        fprintf(stderr, "  held by %s (session %s, %s)\n", name != NULL ? shown(name) : "an unnamed session",
-                session != NULL ? shown(session) : "?", mode != NULL ? shown(mode) : "?");
+        fprintf(stderr, "  held by %s (session #%llu, %s)\n", name != NULL ? shown(name) : "an unnamed session",
+                (unsigned long long)session, mode != NULL ? shown(mode) : "?");
     }
 }
 

@@ -115,8 +115,8 @@ static bool print_name(yyjson_val *lock, struct buf *to)
 {
     if (text_of(lock, "names") != NULL)
         buf_lit(to, "all names");
-    else if (text_of(lock, "name") != NULL)
-        buf_printf(to, "name %s", text_of(lock, "name"));
+    else if (text_of(lock, "named") != NULL)
+        buf_printf(to, "name %s", text_of(lock, "named"));
     else if (text_of(lock, "scripts") != NULL)
         buf_lit(to, "all scripts");
     else if (text_of(lock, "script") != NULL)
@@ -132,12 +132,7 @@ static void print_lock(yyjson_val *lock, struct buf *to)
     const char *id = text_of(lock, "id");
     const char *path = text_of(lock, "path");
     const char *type = text_of(lock, "type");
-    const char *resource = text_of(lock, "resource"); /* of what is waited for, beside whose [name] is its owner's */
-    if (index == NULL && resource != NULL && strcmp(resource, "everything") != 0) {
-        buf_printf(to, "%s", resource);
-        return;
-    }
-    if (index == NULL && resource == NULL && print_name(lock, to))
+    if (index == NULL && print_name(lock, to))
         return;
     buf_printf(to, "%s", index != NULL ? index : "/");
     if (type != NULL && id != NULL)
@@ -150,9 +145,9 @@ static void print_lock(yyjson_val *lock, struct buf *to)
 
 static void print_owner(yyjson_val *owner, struct buf *to)
 {
-    const char *transaction = text_of(owner, "transaction");
-    const char *session = text_of(owner, "session");
-    const char *name = text_of(owner, "name") != NULL ? text_of(owner, "name") : session;
+    yyjson_val *transaction = yyjson_obj_get(owner, "transaction");
+    yyjson_val *session = yyjson_obj_get(owner, "session");
+    const char *name = text_of(owner, "name");
     yyjson_val *write = yyjson_obj_get(owner, "write");
     const char *left_by = text_of(owner, "left_by");
     if (left_by != NULL) {
@@ -162,9 +157,11 @@ static void print_owner(yyjson_val *owner, struct buf *to)
     if (write != NULL)
         buf_printf(to, "write %llu", (unsigned long long)yyjson_get_uint(write));
     if (transaction != NULL)
-        buf_printf(to, "transaction %s", transaction);
+        buf_printf(to, "transaction #%llu", (unsigned long long)yyjson_get_uint(transaction));
     if (name != NULL)
         buf_printf(to, "%s%s", to->len > 0 ? " of " : "", name);
+    else if (session != NULL)
+        buf_printf(to, "%ssession #%llu", to->len > 0 ? " of " : "", (unsigned long long)yyjson_get_uint(session));
 }
 
 static void print_since(yyjson_val *owner, struct buf *to)

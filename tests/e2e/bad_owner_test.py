@@ -39,10 +39,7 @@ class Case(unittest.TestCase):
         self.session = self.server.must("POST", "/_session")["session"]
 
     def tearDown(self):
-        for session in self.server.must("GET", "/_session")["sessions"]:
-            self.server.must("DELETE", "/_session/" + session["session"])
-        for transaction in self.server.must("GET", "/_transaction")["transactions"]:
-            self.server.must("POST", "/_transaction/%s/_rollback" % transaction["transaction"])
+        self.server.end_owners()
         self.assertEqual(self.server.must("GET", "/_lock")["locks"], [])
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/a/b", "n": 1}, "the document was changed")
 
@@ -373,8 +370,9 @@ class Transactions(Case):
     def test_ends_with_its_session(self):
         transaction = self.begin(session=self.session)
         self.server.must("PUT", "/fs/_doc/1?transaction=" + transaction, {"n": 2})
+        number = self.server.number(self.session)
         self.server.must("DELETE", "/_session/" + self.session)
-        self.refused(409, "POST", "/_transaction/%s/_commit" % transaction, says="session [%s]" % self.session)
+        self.refused(409, "POST", "/_transaction/%s/_commit" % transaction, says="its session #%d was closed" % number)
 
     def test_bodies_and_parameters(self):
         transaction = self.begin()

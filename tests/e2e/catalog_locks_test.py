@@ -45,7 +45,7 @@ class CatalogLocks(unittest.TestCase):
     def refused(self, change):
         status, reply = self.change(*change[:3], "timeout=0s")
         self.assertEqual((status, reply["error"]["type"]), (409, "lock_wait_timeout_exception"), change)
-        self.assertEqual(reply["error"]["holders"][0]["session"], self.session)
+        self.assertEqual(reply["error"]["holders"][0]["session"], self.server.number(self.session))
 
     def test_locks_on_the_index_and_on_everything(self):
         for what in ({"index": "fs"}, {"index": "fs", "mode": "shared"}, {}):

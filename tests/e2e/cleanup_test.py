@@ -49,7 +49,8 @@ class Cleanup(unittest.TestCase):
             connection.close()
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        until(lambda: session in json.dumps([held["waiters"] for held in self.server.must("GET", "/_lock")["locks"]]),
+        number = self.server.number(session)
+        until(lambda: any(waiter.get("session") == number for held in self.server.must("GET", "/_lock")["locks"] for waiter in held["waiters"]),
               "it waits")
         return thread
 

@@ -90,10 +90,7 @@ class Case(unittest.TestCase):
         if not SANITIZED:
             self.assertLess(self.status("VmHWM"), BUDGET + BESIDES, "it held more than it may")
         self.assertEqual(self.server.must("GET", "/others/_doc/kept")["_source"], {"a": [1, 2, 3]})
-        for session in self.server.must("GET", "/_session")["sessions"]:
-            self.server.must("DELETE", "/_session/" + session["session"])
-        for transaction in self.server.must("GET", "/_transaction")["transactions"]:
-            self.server.must("POST", "/_transaction/%s/_rollback" % transaction["transaction"])
+        self.server.end_owners()
         self.server.ask("DELETE", "/_search/scroll/_all")
 
     def breakers(self):

@@ -524,10 +524,10 @@ class LockWithTransaction(LockCase):
     def test_says_so_when_it_could_not_commit(self):
         job = self.writing("broken", 'while [ ! -e "$0.go" ]; do sleep 0.02; done; exit 0')
         transaction = self.state()[0]["transaction"]
-        self.server.must("POST", "/_transaction/%s/_rollback" % transaction)
+        self.server.must("POST", "/_transaction/%d/_rollback?force=true" % transaction)
         open(os.path.join(self.folder, "written.go"), "w").close()
         self.assertEqual(job.wait(10), 1)
-        self.assertIn("not committed: transaction [%s] was rolled back" % transaction, job.communicate()[1])
+        self.assertIn("was rolled back: it was ended by force", job.communicate()[1])
         self.assertFalse(self.has("broken"))
 
     def test_a_restart_rolls_back(self):

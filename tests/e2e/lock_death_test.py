@@ -54,7 +54,8 @@ class Case(unittest.TestCase):
         """Returns: a connection on which the answer will come."""
         line = socket.create_connection(("127.0.0.1", self.server.port), 30)
         line.sendall(request_bytes("POST", "/_lock", {"session": session, "wait": wait, "locks": [LOCK]}))
-        until(lambda: any(waiter["session"] == session for waiter in self.waiting()), "it waits")
+        number = self.server.number(session)
+        until(lambda: any(waiter["session"] == number for waiter in self.waiting()), "it waits")
         return line
 
     def answer(self, line):
@@ -96,7 +97,7 @@ class Holder(Case):
         self.assertEqual(self.server.ask("GET", "/fs/_doc/note?timestamp=%d" % (token - 1))[0], 200)
         self.assertEqual(self.server.ask("GET", "/fs/_doc/will?timestamp=%d" % token)[0], 200)
         self.assertEqual(self.server.ask("GET", "/fs/_doc/will?timestamp=%d" % (token - 1))[0], 404)
-        self.assertEqual(self.holders(), [self.waiter])
+        self.assertEqual(self.holders(), [self.server.number(self.waiter)])
         outcome = self.server.must("GET", "/_transaction/" + transaction)
         self.assertEqual(outcome["state"], "rolled_back")
         self.assertEqual(outcome["ended"], token)
@@ -212,7 +213,7 @@ class Waiter(Case):
         until(lambda: len(self.waiting()) == 2, "the middle one is gone")
         self.server.must("POST", "/_unlock", {"session": self.holder})
         self.assertTrue(self.answer(lines[0])[1]["granted"])
-        self.assertEqual(self.holders(), [sessions[0]])
+        self.assertEqual(self.holders(), [self.server.number(sessions[0])])
         self.server.must("POST", "/_unlock", {"session": sessions[0]})
         self.assertTrue(self.answer(lines[2])[1]["granted"])
         lines[0].close()
@@ -245,6 +246,7 @@ def vanish():
     network("up")
     server = Server().start()
     session = server.must("POST", "/_session", {"ttl": "2s"})["session"]
+    number = server.number(session)
     line = socket.create_connection(("127.0.0.1", server.port), 30)
     line.sendall(b"GET /_session/%s/_attach HTTP/1.1\r\nHost: localhost\r\n\r\n" % session.encode())
     line.recv(4096)
@@ -254,7 +256,7 @@ def vanish():
     time.sleep(3)
     network("up")
     print("vanished", end=", ")
-    told = [story["timestamp"] for story in server.must("GET", "/_lock/_stories")["stories"] if session in story["lines"][0]]
+    told = [story["timestamp"] for story in server.must("GET", "/_lock/_stories")["stories"] if "session #%d" % number in story["lines"][0]]
     vanished_for = server.must("GET", "/_timestamp")["timestamp"] - told[0] if told else 0
     print("ended" if vanished_for > 0.3e6 else "still there")
     line.close()

@@ -142,7 +142,8 @@ def waiters_on_one_lock(scale):
         after = resident(server)
         scale.within("a waiting request beside its connection", (after - before) / count, WAITER_BYTES, "bytes")
         assert status(server, "Threads") == threads, "waiters cost threads"
-        waiting = [waiter["session"] for waiter in server.must("GET", "/_lock")["locks"][0]["waiters"]]
+        ids = {server.number(session): session for session in sessions}
+        waiting = [ids[waiter["session"]] for waiter in server.must("GET", "/_lock")["locks"][0]["waiters"]]
         begin = time.time()
         server.must("GET", "/_lock")
         print("  %-44s %10.1f ms" % ("GET /_lock", (time.time() - begin) * 1000))

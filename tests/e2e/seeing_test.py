@@ -33,10 +33,7 @@ class Case(unittest.TestCase):
         self.background = []
 
     def tearDown(self):
-        for session in self.server.must("GET", "/_session")["sessions"]:
-            self.server.must("DELETE", "/_session/" + session["session"])
-        for transaction in self.server.must("GET", "/_transaction")["transactions"]:
-            self.server.ask("POST", "/_transaction/%s/_rollback" % transaction["transaction"])
+        self.server.end_owners()
         for request in self.background:
             request.join()
         self.server.close()
@@ -89,11 +86,12 @@ class Scene(Case):
         self.assertEqual([(lock["path"], lock.get("id")) for lock in locks], [("/clinton", None), ("/clinton/projects", "1")])
         holder, = locks[0]["holders"]
         self.assertEqual((holder["session"], holder["name"], holder["mode"], holder["fencing_token"]),
-                         (self.nightly, "nightly-rename", "exclusive", self.token))
+                         (self.server.number(self.nightly), "nightly-rename", "exclusive", self.token))
         first, second, third = locks[1]["waiters"]
-        self.assertEqual((first["session"], first["name"], first["mode"]), (self.editor, "editor", "update"))
+        self.assertEqual((first["session"], first["name"], first["mode"]), (self.server.number(self.editor), "editor", "update"))
         self.assertIn("write", second)
-        self.assertEqual((third["transaction"], third["session"], third["mode"]), (self.transaction, self.editor, "shared"))
+        self.assertEqual((third["transaction"], third["session"], third["mode"]),
+                         (self.server.transaction_number(self.transaction), self.server.number(self.editor), "shared"))
         self.assertTrue(first["since"] < second["since"] < third["since"])
         for waiter in (first, second, third):
             self.assertAlmostEqual(waiter["deadline"] - waiter["since"], 60e6, delta=1e6)
@@ -109,20 +107,23 @@ class Scene(Case):
         self.assertEqual(shown("?index=fs&path=/bill"), [("fs", "/bill", None)])
         self.assertEqual(shown("?index=fs&path=/clinton/projects"), [("fs", "/clinton", None), ("fs", "/clinton/projects", "1")])
         self.assertEqual(shown("?session=" + self.nightly), [("fs", "/clinton", None)])
+        self.assertEqual(shown("?session=%d" % self.server.number(self.nightly)), [("fs", "/clinton", None)])
         self.assertEqual([row["path"] for row in self.rows("/_cat/locks?index=fs&path=/bill")], ["/bill"])
 
     def test_tables(self):
         rows = self.rows("/_cat/locks")
         self.assertEqual([row["state"] for row in rows], ["held", "waiting", "waiting", "waiting"])
         self.assertEqual([row["mode"] for row in rows], ["exclusive", "update", "exclusive", "shared"])
-        self.assertEqual((rows[0]["owner"], rows[0]["name"], rows[0]["fencing_token"]), (self.nightly, "nightly-rename", str(self.token)))
+        self.assertEqual((rows[0]["owner"], rows[0]["name"], rows[0]["fencing_token"]),
+                         ("session %d" % self.server.number(self.nightly), "nightly-rename", str(self.token)))
         self.assertTrue(rows[2]["owner"].startswith("write "))
-        self.assertEqual(rows[3]["owner"], self.transaction)
+        self.assertEqual(rows[3]["owner"], "transaction %d" % self.server.transaction_number(self.transaction))
         nightly, editor = self.rows("/_cat/sessions")
         self.assertEqual((nightly["name"], nightly["lock_count"], nightly["waiting_count"], nightly["ephemeral_count"]), ("nightly-rename", "1", "0", "1"))
         self.assertEqual((editor["name"], editor["lock_count"], editor["waiting_count"], editor["transaction_count"]), ("editor", "0", "1", "1"))
         transaction, = self.rows("/_cat/transactions")
-        self.assertEqual((transaction["transaction"], transaction["session"], transaction["waiting"]), (self.transaction, self.editor, "true"))
+        self.assertEqual((transaction["transaction"], transaction["session"], transaction["waiting"]),
+                         (str(self.server.transaction_number(self.transaction)), str(self.server.number(self.editor)), "true"))
         header = self.text("/_cat/locks?v").splitlines()[0].split()
         self.assertEqual(header, ["index", "path", "id", "mode", "state", "owner", "name", "since", "fencing_token"])
         self.assertEqual(self.text("/_cat/sessions?h=name&s=name"), "editor\nnightly-rename\n")
@@ -148,7 +149,7 @@ class Scene(Case):
 
     def test_status_command(self):
         shown = self.run_tool("status")
-        for word in ("Indices", "Sessions", "Transactions", "Locks", "nightly-rename", "editor", self.transaction, "/clinton", "waiting", "held",
+        for word in ("Indices", "Sessions", "Transactions", "Locks", "nightly-rename", "editor", "transaction %d" % self.server.transaction_number(self.transaction), "/clinton", "waiting", "held",
                      "readable since"):
             self.assertIn(word, shown)
 
@@ -233,15 +234,42 @@ class Scene(Case):
         status = self.draw(24, 200, command="status")
         self.assertIn(first.split(), [line.split() for line in status[status.index("Locks"):]])
 
+    def test_ids_are_not_shown_to_others(self):
+        """An id is the key to act for its owner. Everything that anybody may ask for tells public numbers in its place."""
+        status, refused = self.server.ask("POST", "/_lock", {"session": self.session("other"), "locks": [EXCLUSIVE_1]})
+        self.assertEqual(status, 409)
+        self.behind("POST", "/_lock", {"session": self.session("late"), "wait": "3s", "locks": [EXCLUSIVE_1]})
+        until(lambda: "has waited" in self.server.errors(), "the log tells of slow waits")
+        shown = [json.dumps(refused), self.server.errors(), self.run_tool("locks"), self.run_tool("status")]
+        shown += [self.text(path) for path in ("/_lock", "/_session", "/_transaction", "/_cat/locks?v", "/_cat/sessions?v", "/_cat/transactions?v",
+                                               "/_lock/_stories", "/_session/%d" % self.server.number(self.editor),
+                                               "/_session/%d" % self.server.number(self.nightly),
+                                               "/_transaction/%d" % self.server.transaction_number(self.transaction))]
+        for one in shown:
+            for secret in (self.nightly, self.editor, self.transaction):
+                self.assertNotIn(secret, one)
+
+    def test_a_public_number_is_enough_to_end_by_force_alone(self):
+        number, transaction = self.server.number(self.nightly), self.server.transaction_number(self.transaction)
+        for method, path in (("DELETE", "/_session/%d" % number), ("POST", "/_session/%d/_keepalive" % number),
+                             ("GET", "/_session/%d/_attach" % number), ("PUT", "/fs/_doc/1?timeout=0s&session=%d" % number),
+                             ("POST", "/_transaction/%d/_rollback" % transaction), ("POST", "/_transaction/%d/_commit" % transaction),
+                             ("GET", "/fs/_doc/1?transaction=%d" % transaction)):
+            self.assertEqual(self.server.ask(method, path, {} if method == "PUT" else None)[0], 404, path)
+        self.server.must("POST", "/_transaction/%d/_rollback?force=true" % transaction)
+        self.assertEqual(self.server.must("GET", "/_transaction/" + self.transaction)["cause"], "it was ended by force")
+        self.server.must("DELETE", "/_session/%d?force=true" % number)
+        self.assertEqual(self.server.ask("GET", "/_session/" + self.nightly)[0], 404)
+
     def test_who_is_in_the_way(self):
         first, second, third = self.server.must("GET", "/_lock")["locks"][1]["waiters"]
         self.assertEqual({key: first["waits_for"][key] for key in ("session", "name", "mode", "resource", "path")},
-                         {"session": self.nightly, "name": "nightly-rename", "mode": "exclusive", "resource": "fs:/clinton", "path": "/clinton"})
-        self.assertEqual(second["waits_for"]["session"], self.nightly)
+                         {"session": self.server.number(self.nightly), "name": "nightly-rename", "mode": "exclusive", "resource": "fs:/clinton", "path": "/clinton"})
+        self.assertEqual(second["waits_for"]["session"], self.server.number(self.nightly))
         self.server.must("POST", "/_unlock", {"session": self.nightly})
         until(lambda: self.waiters() == 1, "the editor has it, and its transaction too")
         write, = [waiter for lock in self.server.must("GET", "/_lock")["locks"] for waiter in lock["waiters"]]
-        self.assertEqual(write["waits_for"]["session"], self.editor)
+        self.assertEqual(write["waits_for"]["session"], self.server.number(self.editor))
 
     def test_names_that_a_terminal_would_obey(self):
         """A client may call itself what it likes; no table and no log has a line or a colour of its own from that."""
@@ -260,10 +288,11 @@ class Scene(Case):
         self.behind("POST", "/_lock", {"session": self.session("late"), "wait": "3s", "locks": [EXCLUSIVE_1]})
         until(lambda: self.server.errors().count("has waited") == 4, "the log tells of the slow waits")
         log = self.server.errors()
-        self.assertRegex(log, r"info: editor \(%s\) has waited [12]\.\d s for update on fs/1, fs:/clinton is held by nightly-rename \(%s\)" %
-                         (self.editor, self.nightly))
+        self.assertRegex(log, r"info: editor \(session #%d\) has waited [12]\.\d s for update on fs/1, fs:/clinton is held by nightly-rename \(session #%d\)" %
+                         (self.server.number(self.editor), self.server.number(self.nightly)))
         self.assertRegex(log, r"write \d+ has waited [12]\.\d s for exclusive on fs/1, ")
-        self.assertRegex(log, r"transaction %s of editor \(%s\) has waited" % (self.transaction, self.editor))
+        self.assertRegex(log, r"transaction #%d of editor \(session #%d\) has waited" %
+                         (self.server.transaction_number(self.transaction), self.server.number(self.editor)))
         self.server.must("POST", "/_unlock", {"session": self.nightly})
         until(lambda: "was granted update on fs/1 after" in self.server.errors(), "the log tells of the grant")
         until(lambda: ") gave up waiting for exclusive on fs/1 after 3." in self.server.errors(), "the log tells of the end")
@@ -283,7 +312,7 @@ class Answers(Case):
         self.assertEqual(lines[2].reply["error"]["queue_place"], 2)
         waited = int(lines[2].reply["error"]["waited"].removesuffix("ms"))
         self.assertTrue(457 <= waited < 957, waited)  # not before; how long after, the load of the host says
-        self.assertEqual(lines[2].reply["error"]["holders"][0]["session"], holder)
+        self.assertEqual(lines[2].reply["error"]["holders"][0]["session"], self.server.number(holder))
         for number, owner in ((0, holder), (1, sessions[0]), (3, sessions[1])):
             before = self.server.must("GET", "/_timestamp")["timestamp"]
             since = [waiter["since"] for lock in self.server.must("GET", "/_lock")["locks"] for waiter in lock["waiters"]][0]
@@ -302,6 +331,7 @@ class Stories(Case):
 
     def test_deadlock(self):
         a, b = self.session("ann"), self.session("bob")
+        ann, bob = ("%s (session #%d)" % (name, self.server.number(session)) for name, session in (("ann", a), ("bob", b)))
         self.lock(a, EXCLUSIVE_1)
         self.lock(b, {"mode": "exclusive", "index": "fs", "id": "2"})
         waiting = self.behind("POST", "/_lock", {"session": a, "wait": "1m", "locks": [{"mode": "exclusive", "index": "fs", "id": "2"}]})
@@ -310,9 +340,9 @@ class Stories(Case):
         steps = reply["error"]["cycle"]
         self.assertEqual({(step["name"], step["resource"], step["held_by"]["name"]) for step in steps}, {("ann", "fs/2", "bob"), ("bob", "fs/1", "ann")})
         story, = self.stories("deadlock")
-        self.assertEqual(set(story["lines"]), {"ann (%s) waits for fs/2 held by bob (%s)" % (a, b), "bob (%s) waits for fs/1 held by ann (%s)" % (b, a),
-                                               "bob (%s) gives way" % b})
-        until(lambda: "info: deadlock: " in self.server.errors() and "; bob (%s) gives way" % b in self.server.errors(), "the log tells")
+        self.assertEqual(set(story["lines"]), {"%s waits for fs/2 held by %s" % (ann, bob), "%s waits for fs/1 held by %s" % (bob, ann),
+                                               "%s gives way" % bob})
+        until(lambda: "info: deadlock: " in self.server.errors() and "; %s gives way" % bob in self.server.errors(), "the log tells")
         self.server.must("POST", "/_unlock", {"session": b})
         waiting.join()
         self.assertEqual(waiting.status, 200)
@@ -320,12 +350,14 @@ class Stories(Case):
     def test_expiries(self):
         """By the lease, by force, by the connection's end; with what was done in their name."""
         lease = self.session("by lease", ttl="1s")
+        number = self.server.number(lease)
         self.lock(lease, EXCLUSIVE_1)
         self.server.must("PUT", "/fs/_doc/note?lease=" + lease, {"path": "/clinton"})
-        transaction = self.server.must("POST", "/_transaction", {"session": lease})["transaction"]
+        transaction = self.server.must("POST", "/_transaction", {"session": lease})["number"]
         self.server.must("DELETE", "/_session/%s?force=true" % self.session(
             "by force", on_expire=[{"index": {"_index": "fs", "_id": "left"}}, {"path": "/clinton"}]))
         attached = self.session("by connection")
+        attached_number = self.server.number(attached)
         connection = self.server.connect()
         connection.request("GET", "/_session/%s/_attach" % attached)
         response = connection.getresponse()
@@ -336,13 +368,13 @@ class Stories(Case):
         until(lambda: len(self.stories("expiry")) == 3, "all three are told")
         told = {story["lines"][0].split(" (")[0]: story["lines"] for story in self.stories("expiry")}
         self.assertEqual(told["by lease"], [
-            "by lease (%s) has expired" % lease, "transaction %s is rolled back" % transaction,
+            "by lease (session #%d) has expired" % number, "transaction #%d is rolled back" % transaction,
             "documents that lived with it and are removed: 1", "locks released: 1"])
         until(lambda: self.server.errors().count("info: expiry: ") == 3, "the log tells")
         self.assertIn("; ".join(told["by lease"]) + "\n", self.server.errors())
         self.assertIn("was ended by force", told["by force"][0])
         self.assertEqual(told["by force"][1:], ["actions done: 1 of 1"])
-        self.assertEqual(told["by connection"], ["by connection (%s) has lost its connection" % attached])
+        self.assertEqual(told["by connection"], ["by connection (session #%d) has lost its connection" % attached_number])
         self.assertEqual(self.server.ask("GET", "/fs/_doc/left")[0], 200)
 
     def test_the_last_hundred_are_kept(self):

@@ -141,6 +141,7 @@ class Stop(unittest.TestCase):
         with Server() as server:
             sessions = [server.must("POST", "/_session", {"ttl": "1m"})["session"] for _ in range(20)]
             lines = [attach(server, session) for session in sessions]
+            numbers = server.numbers(sessions)
             for session in sessions:
                 server.must("POST", "/_lock", {"session": session, "locks": [{"mode": "exclusive", "index": "fs", "id": session}]})
             self.stop(server)
@@ -148,7 +149,8 @@ class Stop(unittest.TestCase):
                 self.assertEqual(response.read(), b"")
                 connection.close()
             server.start()
-            self.assertEqual({s["session"] for s in server.must("GET", "/_session")["sessions"]}, set(sessions))
+            self.assertEqual({s["session"] for s in server.must("GET", "/_session")["sessions"]}, set(numbers))
+            self.assertEqual(server.numbers(sessions), numbers)
             self.assertEqual(len(server.must("GET", "/_lock")["locks"]), 20)
 
     def test_with_requests_that_wait_for_locks(self):

@@ -166,8 +166,7 @@ class NamedOnEveryRequest(Case):
         self.assertEqual((waiting.status, waiting.reply["error"]["type"]), (409, "transaction_aborted_exception"))
         for session in (holder, own):
             self.server.must("DELETE", "/_session/" + session)
-        for one in self.server.must("GET", "/_transaction")["transactions"]:
-            self.server.must("POST", "/_transaction/%s/_rollback" % one["transaction"])
+        self.server.end_owners()
 
 
 class Contexts(Case):

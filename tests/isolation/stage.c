@@ -56,6 +56,8 @@ void stage_close(struct stage *stage)
     }
     core_close(stage->core);
     store_close(stage->store);
+    for (size_t i = 0; i < STAGE_NUMBERS_MAX; i++)
+        mem_free(stage->ids[i]);
     buf_deinit(&stage->story);
     for (size_t i = 0; i < stage->actor_count; i++)
         buf_deinit(&stage->actors[i].results);
@@ -73,6 +75,47 @@ static unsigned long ms_of(tl_ts ts)
     return (unsigned long)((ts - STAGE_START) / TL_MS);
 }
 
+/* Public numbers say nothing in a trace: they are noted while their owners live, and told as ids. */
+static void note_number(struct stage *stage, uint64_t number, struct slice id)
+{
+    if (number >= STAGE_NUMBERS_MAX)
+        return;
+    mem_free(stage->ids[number]); /* after a restart another may have it */
+    stage->ids[number] = mem_strdup(id.data, id.len);
+}
+
+static void note_numbers(struct stage *stage)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    while (map_next(&stage->core->owners->sessions, &position, &id, &value))
+        note_number(stage, session_number(value), id);
+    list_for_each(link, &stage->core->owners->open_txns)
+    {
+        const struct txn *txn = list_entry(link, struct txn, of_all);
+        note_number(stage, txn->party.owner.number, txn->id);
+    }
+}
+
+/* "session #4" becomes "s1", "transaction #5" becomes "transaction t1". */
+static void put_ids(const struct stage *stage, const char *line, struct buf *to)
+{
+    static const char session[] = "session #";
+    for (size_t word = sizeof session - 1; *line != '\0'; line++) {
+        char *end;
+        bool is_session = strncmp(line, session, word) == 0;
+        const char *digits = is_session ? line + word : *line == '#' ? line + 1 : NULL;
+        uint64_t number = digits == NULL ? 0 : strtoull(digits, &end, 10);
+        if (number == 0 || number >= STAGE_NUMBERS_MAX || stage->ids[number] == NULL) {
+            buf_byte(to, *line);
+            continue;
+        }
+        buf_printf(to, "%s", stage->ids[number]);
+        line = end - 1;
+    }
+}
+
 static void tell(struct stage *stage, const char *format, ...) TL_PRINTF(2, 3);
 static void tell(struct stage *stage, const char *format, ...)
 {
@@ -81,12 +124,18 @@ static void tell(struct stage *stage, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    buf_printf(&stage->story, "[%5lu] %s\n", ms_of(stage->now), line);
+    buf_printf(&stage->story, "[%5lu] ", ms_of(stage->now));
+    put_ids(stage, line, &stage->story);
+    buf_byte(&stage->story, '\n');
 }
 
 /* What an actor did and what came of it. */
-static void tell_result(struct stage *stage, struct actor *actor, const char *result)
+static void tell_result(struct stage *stage, struct actor *actor, const char *numbered)
 {
+    tl_cleanup(buf_deinit) struct buf text = BUF_INIT(BUF_UNLIMITED);
+    put_ids(stage, numbered, &text);
+    buf_byte(&text, '\0');
+    const char *result = text.data;
     const char *time = strstr(result, " at ");
     if (strcmp(actor->name, "setup") == 0)
         return;
@@ -335,6 +384,7 @@ static void step(struct stage *stage, struct command *command)
         step(stage, command_new(COMMAND_TICK, DIALECT_7));
     if (stage->now <= core_last_ts(stage->core))
         stage->now = core_last_ts(stage->core) + 1;
+    note_numbers(stage);
     command->ts = command->clock = stage->now;
     if (command->type == COMMAND_TICK)
         command->tick.heard = stage->now;

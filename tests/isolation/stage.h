@@ -21,6 +21,8 @@ struct actor {
     tl_ts token;             /* of its last grant */
 };
 
+enum { STAGE_NUMBERS_MAX = 10000 };
+
 struct stage {
     struct store *store;
     struct core *core;
@@ -31,6 +33,7 @@ struct stage {
     size_t actor_count;
     size_t stories_told; /* of the core's own */
     struct buf story;
+    char *ids[STAGE_NUMBERS_MAX]; /* of sessions and transactions by their public numbers; NULL: none yet. mem_free */
 };
 
 void stage_open(struct stage *stage);

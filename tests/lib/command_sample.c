@@ -324,6 +324,7 @@ static void on_txn_lock(struct walk *walk, struct txn_lock_command *lock)
 static void on_txn(struct walk *walk, struct txn_command *txn)
 {
     on_slice(walk, "id", &txn->id);
+    on_bool(walk, "force", &txn->force);
     txn->mode = (enum txn_mode)on_enum(walk, "mode", txn->mode, 0, TXN_MODE_COUNT);
     on_number(walk, "read_ts", &txn->read_ts);
     on_number(walk, "idle_us", &txn->idle_us);

@@ -144,6 +144,23 @@ class Server:
             raise AssertionError("%s %s: %d %s" % (method, path, status, reply))
         return reply
 
+    def number(self, session):
+        """Returns: by what public number others see a session."""
+        return self.must("GET", "/_session/" + session)["number"]
+
+    def numbers(self, sessions):
+        return [self.number(session) for session in sessions]
+
+    def transaction_number(self, transaction):
+        return self.must("GET", "/_transaction/" + transaction)["number"]
+
+    def end_owners(self):
+        """Ends all sessions and transactions, whoever's they are."""
+        for session in self.must("GET", "/_session")["sessions"]:
+            self.must("DELETE", "/_session/%d?force=true" % session["session"])
+        for transaction in self.must("GET", "/_transaction")["transactions"]:
+            self.ask("POST", "/_transaction/%d/_rollback?force=true" % transaction["transaction"])
+
     def connect(self):
         """A connection of one's own, for threads."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

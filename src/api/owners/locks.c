@@ -232,7 +232,7 @@ static const struct cat_column lock_columns[] = {
     {"id", "d", "document", false, false},
     {"mode", "m", "shared, update or exclusive", false, false},
     {"state", "st", "held or waiting", false, false},
-    {"owner", "o", "session, transaction or write, or what an ended session left", false, false},
+    {"owner", "o", "session, transaction or write with its public number, or what an ended session left", false, false},
     {"name", "n", "name of the session", false, false},
     {"since", "t", "held or waiting since", false, false},
     {"fencing_token", "ft", "token of the grant", true, false},
@@ -245,16 +245,18 @@ static struct slice owner_text(struct request *request, yyjson_val *owner)
     if (json_get_lit(owner, "write") != NULL)
         return arena_printf(request->arena, "write %" PRIu64, yyjson_get_uint(json_get_lit(owner, "write")));
     if (json_get_lit(owner, "transaction") != NULL)
-        return json_slice(json_get_lit(owner, "transaction"));
-    return json_slice(json_get_lit(owner, "session"));
+        return arena_printf(request->arena, "transaction %" PRIu64,
+                            yyjson_get_uint(json_get_lit(owner, "transaction")));
+    return arena_printf(request->arena, "session %" PRIu64, yyjson_get_uint(json_get_lit(owner, "session")));
 }
 
 /* Of what names mean: "name:a", "names:*"; no index is called so. */
 static struct cat_cell index_cell(struct request *request, yyjson_val *lock)
 {
+    static const char *const members[] = {"named", "names", "script", "scripts"};
     static const char *const spaces[] = {"name", "names", "script", "scripts"};
     for (size_t i = 0; i < COUNT_OF(spaces); i++) {
-        yyjson_val *name = json_get(lock, slice_from(spaces[i]));
+        yyjson_val *name = json_get(lock, slice_from(members[i]));
         if (name != NULL)
             return cat_text(arena_printf(request->arena, "%s:%.*s", spaces[i], SLICE_ARG(json_slice(name))));
     }

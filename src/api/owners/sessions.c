@@ -24,6 +24,10 @@ static int reply_session(struct request *request, struct command *command, int s
     json_begin(&writer, '{');
     json_key(&writer, "session");
     json_string(&writer, command->session.id);
+    if (command->session.number != 0) {
+        json_key(&writer, "number");
+        json_u64(&writer, command->session.number);
+    }
     if (command->session.expires_at > command->ts) {
         json_key(&writer, "ttl");
         json_string(&writer, own_duration(request->arena, command->session.expires_at - command->ts));
@@ -163,7 +167,7 @@ static int close_done(struct request *request, struct command *command)
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
     json_key(&writer, "session");
-    json_string(&writer, command->session.id);
+    json_string(&writer, request_part(request, PART_ID));
     json_key(&writer, "ended");
     json_bool(&writer, true);
     json_key(&writer, "timestamp");
@@ -217,7 +221,7 @@ int handle_session_status(struct request *request)
 }
 
 static const struct cat_column session_columns[] = {
-    {"session", "id", "session id", false, false},
+    {"session", "id", "public number of the session", false, false},
     {"name", "n", "name given by its holder", false, false},
     {"created", "c", "opened", false, false},
     {"expires", "e", "when its lease runs out", false, false},

@@ -19,6 +19,8 @@ static int begin_done(struct request *request, struct command *command)
     json_begin(&writer, '{');
     json_key(&writer, "transaction");
     json_string(&writer, command->txn.id);
+    json_key(&writer, "number");
+    json_u64(&writer, command->txn.number);
     json_key(&writer, "mode");
     json_string(&writer, command->txn.mode == TXN_QUERY ? SLICE_LIT("query") : SLICE_LIT("update"));
     json_key(&writer, "timestamp");
@@ -116,11 +118,13 @@ static const struct own_form rollback_form = {"a rollback", "", NULL};
 int handle_txn_rollback(struct request *request)
 {
     struct own_body body;
+    bool force = false;
     int r = own_body_parse(request, &rollback_form, &body);
-    if (r != 0 || (r = request_accept(request)) != 0)
+    if (r != 0 || (r = request_bool(request, "force", &force)) != 0 || (r = request_accept(request)) != 0)
         return r;
     struct command *command = command_new(COMMAND_TXN_ROLLBACK, DIALECT_7);
     command->txn.id = request_part(request, PART_ID);
+    command->txn.force = force;
     command->terms.session = request->session;
     return request_submit(request, command, rollback_done);
 }
@@ -139,10 +143,10 @@ int handle_txn_status(struct request *request)
 }
 
 static const struct cat_column txn_columns[] = {
-    {"transaction", "id", "transaction id", false, false},
+    {"transaction", "id", "public number of the transaction", false, false},
     {"mode", "m", "update or query", false, false},
     {"state", "st", "active, committed or rolled_back", false, false},
-    {"session", "s", "session it belongs to", false, false},
+    {"session", "s", "public number of the session it belongs to", false, false},
     {"created", "c", "begin", false, false},
     {"expires", "e", "when it is rolled back unless it is used", false, false},
     {"lock_count", "l,locks", "locks held", true, false},

@@ -67,7 +67,7 @@ static size_t length_of(const struct list *head)
     return count;
 }
 
-static void write_detail(const struct session *session, struct buf *buf)
+static void write_detail(const struct session *session, bool own, struct buf *buf)
 {
     struct list_writer waits = {buf, false}, txns = {buf, false};
     write_own_locks(&session->party.owner, buf);
@@ -80,16 +80,30 @@ static void write_detail(const struct session *session, struct buf *buf)
     buf_lit(buf, "],\"transactions\":[");
     list_for_each(link, &session->transactions)
     {
+        const struct txn *txn = list_entry(link, struct txn, of_session);
         next_of(&txns);
-        buf_json_string(buf, list_entry(link, struct txn, of_session)->id);
+        if (own)
+            buf_json_string(buf, txn->id);
+        else
+            buf_printf(buf, "%" PRIu64, txn->party.owner.number);
     }
     buf_byte(buf, ']');
 }
 
-static void write_session(struct core *core, const struct session *session, bool detail, struct buf *buf)
+/* Who asked by its id is shown that, others its public number. */
+static void write_number(const char *name, struct slice id, uint64_t number, bool own, struct buf *buf)
+{
+    if (own)
+        text(buf, name, id);
+    else
+        buf_printf(buf, "\"%s\":", name);
+    buf_printf(buf, own ? ",\"number\":%" PRIu64 : "%" PRIu64, number);
+}
+
+static void write_session(struct core *core, const struct session *session, bool detail, bool own, struct buf *buf)
 {
     buf_byte(buf, '{');
-    text(buf, "session", session->id);
+    write_number("session", session->id, session_number(session), own, buf);
     if (session->name.len > 0) {
         buf_byte(buf, ',');
         text(buf, "name", session->name);
@@ -105,7 +119,7 @@ static void write_session(struct core *core, const struct session *session, bool
     if (session->leaving)
         buf_lit(buf, ",\"leaving\":true");
     if (detail)
-        write_detail(session, buf);
+        write_detail(session, own, buf);
     buf_byte(buf, '}');
 }
 
@@ -149,10 +163,13 @@ static void write_sessions(struct core *core, struct command *command, struct bu
     void *value;
     if (asked.len > 0) {
         struct session *session = owners_session(core->owners, asked);
-        if (session == NULL || session->over)
+        bool own = session != NULL && !session->over;
+        if (!own)
+            session = session__numbered(core, asked);
+        if (session == NULL)
             session = session__find(core, asked, &command->arena, &command->problem);
         if (session != NULL)
-            write_session(core, session, true, buf);
+            write_session(core, session, true, own, buf);
         return;
     }
     buf_lit(buf, "{\"sessions\":[");
@@ -160,7 +177,7 @@ static void write_sessions(struct core *core, struct command *command, struct bu
         if (((const struct session *)value)->over)
             continue;
         next_of(&list);
-        write_session(core, value, false, buf);
+        write_session(core, value, false, false, buf);
     }
     buf_lit(buf, "],\"kept\":");
     write_kept(core, buf);
@@ -169,23 +186,20 @@ static void write_sessions(struct core *core, struct command *command, struct bu
 
 /* --- Transactions ------------------------------------------------------------------------------------------------- */
 
-static void write_txn_head(struct buf *buf, struct slice id, enum txn_mode mode, const char *state,
-                           struct slice session, tl_ts created)
+static void write_txn_head(struct buf *buf, enum txn_mode mode, const char *state, struct slice session, tl_ts created)
 {
-    buf_byte(buf, '{');
-    text(buf, "transaction", id);
+    uint64_t number;
     buf_printf(buf, ",\"mode\":\"%s\",\"state\":\"%s\",\"created\":%" PRIu64, mode == TXN_QUERY ? "query" : "update",
                state, created);
-    if (session.len > 0) {
-        buf_byte(buf, ',');
-        text(buf, "session", session);
-    }
+    if (slice_to_u64(session, &number))
+        buf_printf(buf, ",\"session\":%" PRIu64, number);
 }
 
-static void write_txn(struct core *core, const struct txn *txn, struct buf *buf)
+static void write_txn(struct core *core, const struct txn *txn, bool own, struct buf *buf)
 {
-    struct slice session = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id;
-    write_txn_head(buf, txn->id, txn->mode, "active", session, txn->created);
+    buf_byte(buf, '{');
+    write_number("transaction", txn->id, txn->party.owner.number, own, buf);
+    write_txn_head(buf, txn->mode, "active", txn__session_text(txn, &core->arena), txn->created);
     buf_printf(buf, ",\"timestamp\":%" PRIu64 ",\"timeout_us\":%" PRIu64,
                txn->mode == TXN_QUERY ? txn->read_ts : core->ts, txn->timeout_us);
     if (txn->wait == NULL)
@@ -197,7 +211,9 @@ static void write_txn(struct core *core, const struct txn *txn, struct buf *buf)
 
 static void write_outcome(struct slice id, const struct txn_outcome *outcome, struct buf *buf)
 {
-    write_txn_head(buf, id, outcome->mode, outcome->committed ? "committed" : "rolled_back", outcome->session,
+    buf_byte(buf, '{');
+    text(buf, "transaction", id);
+    write_txn_head(buf, outcome->mode, outcome->committed ? "committed" : "rolled_back", outcome->session,
                    outcome->created);
     buf_printf(buf, ",\"ended\":%" PRIu64, outcome->ended);
     if (outcome->committed) {
@@ -214,8 +230,11 @@ static int write_one_txn(struct core *core, struct command *command, struct buf 
     struct slice id = command->status.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
+    bool own = txn != NULL;
+    if (txn == NULL)
+        txn = txn__numbered(core, id);
     if (txn != NULL) {
-        write_txn(core, txn, buf);
+        write_txn(core, txn, own, buf);
         return 0;
     }
     int r = txn__get_outcome(core, id, &command->arena, &outcome);
@@ -234,7 +253,7 @@ static void write_txns(struct core *core, struct buf *buf)
     list_for_each(link, &core->owners->open_txns)
     {
         next_of(&list);
-        write_txn(core, list_entry(link, struct txn, of_all), buf);
+        write_txn(core, list_entry(link, struct txn, of_all), false, buf);
     }
     buf_lit(buf, "]}");
 }

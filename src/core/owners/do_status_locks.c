@@ -58,8 +58,12 @@ static bool resource_wanted(const struct status_command *status, const struct re
 
 static bool owner_wanted(const struct status_command *status, const struct lock_owner *owner)
 {
-    const struct party *party = party_of(owner);
-    return status->session.len == 0 || (party->session != NULL && slice_equal(party->session->id, status->session));
+    const struct session *session = party_of(owner)->session;
+    uint64_t number;
+    if (status->session.len == 0)
+        return true;
+    return session != NULL && (slice_equal(session->id, status->session) ||
+                               (slice_to_u64(status->session, &number) && number == session_number(session)));
 }
 
 /* --- One resource ------------------------------------------------------------------------------------------------- */

@@ -211,6 +211,12 @@ struct owners {
     size_t told_actions;
 };
 
+/* Its public number: as short as can be, the same after a restart, no key to anything. Transactions have one likewise. */
+static inline uint64_t session_number(const struct session *session)
+{
+    return session->party.owner.number;
+}
+
 static inline struct session *owners_session(const struct owners *owners, struct slice id)
 {
     return map_get(&owners->sessions, id);
@@ -385,6 +391,8 @@ int kept__item(const struct kept *kept, struct arena *arena, struct write_item *
 
 /* --- Sessions (session.c) ----------------------------------------------------------------------------------------- */
 
+/* Returns: a session that is not over, by its public number as text, or NULL. Looks at all of them. */
+struct session *session__numbered(const struct core *core, struct slice number);
 /* Finds a session that lives. Returns: it, or NULL with *ret_problem in `arena`. */
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
 /* Ends what waits for a session itself and for its writes, before anything could be granted to it. */
@@ -421,6 +429,8 @@ struct session *session__make(struct core *core, struct slice id, struct slice n
  */
 struct txn *txn__find(struct core *core, struct slice id, struct slice session, struct arena *arena,
                       struct problem *ret_problem);
+/* Returns: an open transaction by its public number as text, or NULL. Looks at all of them. */
+struct txn *txn__numbered(const struct core *core, struct slice number);
 /* Returns: the overlay to write to; pointers into it from before are no longer good. */
 struct overlay *txn__overlay(struct txn *txn);
 /*
@@ -445,10 +455,12 @@ struct txn_outcome {
     tl_ts ended;
     tl_ts commit_ts;
     uint64_t changes;
-    struct slice session;
-    struct slice cause; /* of a roll back */
-    tl_ts age;          /* its owner's */
+    struct slice session; /* its public number as text; of stores that are older an id */
+    struct slice cause;   /* of a roll back */
+    tl_ts age;            /* its owner's */
 };
+/* Returns: what is told of its session, data NULL where it has none. */
+struct slice txn__session_text(const struct txn *txn, struct arena *arena);
 #define TXN_OUTCOME_KEPT_US (3600 * TL_SECOND)
 void txn__put_open(struct core *core, const struct txn *txn);
 void txn__drop_open(struct core *core, struct slice id);

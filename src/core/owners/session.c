@@ -65,6 +65,22 @@ static void explain_missing(struct slice id, struct arena *arena, struct problem
                 SLICE_ARG(id));
 }
 
+struct session *session__numbered(const struct core *core, struct slice number)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+    uint64_t wanted;
+    if (!slice_to_u64(number, &wanted))
+        return NULL;
+    while (map_next(&core->owners->sessions, &position, &id, &value)) {
+        struct session *session = value;
+        if (session_number(session) == wanted && !session->over)
+            return session;
+    }
+    return NULL;
+}
+
 struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem)
 {
     struct session *session = owners_live_session(core->owners, id);
@@ -120,6 +136,7 @@ int core__do_session_open(struct core *core, struct command *command)
         wanted->expires_at = renew(core, session);
         map_put(&core->owners->sessions, session->id, session);
         session__put_record(core, session);
+        wanted->number = session_number(session);
     }
     buf_deinit(&actions);
     return 0;
@@ -158,9 +175,12 @@ int core__do_session_detach(struct core *core, struct command *command)
 
 int core__do_session_close(struct core *core, struct command *command)
 {
-    struct session *session = session__find(core, command->session.id, &command->arena, &command->problem);
+    struct session *session = command->session.force ? session__numbered(core, command->session.id) : NULL;
+    if (session == NULL || session->leaving)
+        session = session__find(core, command->session.id, &command->arena, &command->problem);
     if (session == NULL)
         return 0;
+    command->session.id = arena_copy(&command->arena, session->id);
     int r = session__end(core, session, command->session.force ? SESSION_END_FORCED : SESSION_END_CLOSED);
     if (r <= 0)
         return r < 0 ? tl_trace(r) : 0;
@@ -446,8 +466,9 @@ static void end_transactions(struct core *core, struct session *session)
 {
     while (!list_empty(&session->transactions)) {
         struct txn *txn = list_entry(session->transactions.next, struct txn, of_session);
-        buf_printf(&session->story, "\ntransaction %.*s is rolled back", SLICE_ARG(txn->id));
-        txn__abort(core, txn, "its session [%.*s] %s", SLICE_ARG(session->id), end_text(session->how));
+        buf_printf(&session->story, "\ntransaction #%llu is rolled back", (unsigned long long)txn->party.owner.number);
+        txn__abort(core, txn, "its session #%llu %s", (unsigned long long)session_number(session),
+                   end_text(session->how));
     }
 }
 

@@ -53,11 +53,11 @@ void stories_json(const struct stories *stories, struct buf *buf)
 static void session_text(const struct session *session, struct buf *buf)
 {
     if (session->name.len == 0) {
-        buf_slice(buf, session->id);
+        buf_printf(buf, "session #%" PRIu64, session_number(session));
         return;
     }
     buf_in_line(buf, session->name);
-    buf_printf(buf, " (%.*s)", SLICE_ARG(session->id));
+    buf_printf(buf, " (session #%" PRIu64 ")", session_number(session));
 }
 
 static uint64_t write_number(const struct party *party)
@@ -86,8 +86,7 @@ void story_owner(const struct lock_owner *owner, struct buf *buf)
         return;
     }
     if (party->kind == PARTY_TXN) {
-        buf_lit(buf, "transaction ");
-        buf_slice(buf, container_of(party, const struct txn, party)->id);
+        buf_printf(buf, "transaction #%" PRIu64, party->owner.number);
     } else {
         buf_printf(buf, "write %" PRIu64, write_number(party));
     }
@@ -116,14 +115,14 @@ void story_owner_json(const struct lock_owner *owner, struct buf *buf)
         return;
     }
     if (party->kind == PARTY_TXN)
-        member(buf, "transaction", container_of(party, const struct txn, party)->id);
+        buf_printf(buf, "\"transaction\":%" PRIu64, party->owner.number);
     if (party->kind == PARTY_WRITE)
         buf_printf(buf, "\"write\":%" PRIu64, write_number(party));
     if (party->session == NULL)
         return;
     if (party->kind != PARTY_SESSION)
         buf_byte(buf, ',');
-    member(buf, "session", party->session->id);
+    buf_printf(buf, "\"session\":%" PRIu64, session_number(party->session));
     if (party->session->name.len > 0) {
         buf_byte(buf, ',');
         member(buf, "name", party->session->name);
@@ -140,7 +139,7 @@ void story_resource_json(const struct resource *resource, struct buf *buf)
     if (name.space != RESOURCE_SPACE_TREE && name.index.len == 0)
         member(buf, scripts ? "scripts" : "names", SLICE_LIT("*"));
     else if (name.space != RESOURCE_SPACE_TREE)
-        member(buf, scripts ? "script" : "name", name.index);
+        member(buf, scripts ? "script" : "named", name.index); /* "name" is an owner's, beside it */
     else if (name.index.len > 0)
         member(buf, "index", name.index);
     if (name.path.data != NULL) {

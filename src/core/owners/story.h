@@ -29,9 +29,12 @@ void stories_tell(struct stories *stories, tl_ts ts, const char *kind, struct sl
 /* Appends them, oldest first, as a JSON object. */
 void stories_json(const struct stories *stories, struct buf *buf);
 
-/* "nightly (Xy12)", "transaction Ab34", "write 17 of session Xy12". */
+/*
+ * What others are told of an owner: its public number, never its id, which is the key to act for it.
+ * "nightly (session #12)", "transaction #34", "write 17 of session #12".
+ */
 void story_owner(const struct lock_owner *owner, struct buf *buf);
-/* Members of a JSON object, without braces: session and name, transaction, write. */
+/* The same as members of a JSON object, without braces: session and name, transaction, write. */
 void story_owner_json(const struct lock_owner *owner, struct buf *buf);
 /* Members of a JSON object that name a resource; nothing for everything. */
 void story_resource_json(const struct resource *resource, struct buf *buf);

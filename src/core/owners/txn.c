@@ -131,6 +131,20 @@ struct txn *txn__find(struct core *core, struct slice id, struct slice session, 
     return txn;
 }
 
+struct txn *txn__numbered(const struct core *core, struct slice number)
+{
+    uint64_t wanted;
+    if (!slice_to_u64(number, &wanted))
+        return NULL;
+    list_for_each(link, &core->owners->open_txns)
+    {
+        struct txn *txn = list_entry(link, struct txn, of_all);
+        if (txn->party.owner.number == wanted)
+            return txn;
+    }
+    return NULL;
+}
+
 /* --- BEGIN -------------------------------------------------------------------------------------------------------- */
 
 /* Finds what is tried again. Returns: false when there is nothing such, the problem is the command's. */
@@ -187,6 +201,7 @@ int core__do_txn_begin(struct core *core, struct command *command)
         txn__put_open(core, txn);
     }
     txn__touch(core, txn);
+    wanted->number = txn->party.owner.number;
     return 0;
 }
 
@@ -236,14 +251,14 @@ void core_overlay_unref(struct overlay *overlay)
 /* --- ROLLBACK ----------------------------------------------------------------------------------------------------- */
 
 /* The record of a transaction that ends now. */
-static struct txn_outcome outcome_of(const struct core *core, const struct txn *txn)
+static struct txn_outcome outcome_of(struct core *core, const struct txn *txn)
 {
     return (struct txn_outcome){
         .mode = txn->mode,
         .created = txn->created,
         .age = txn->party.owner.age,
         .ended = core->ts,
-        .session = txn->party.session == NULL ? SLICE_NONE : txn->party.session->id,
+        .session = txn__session_text(txn, &core->arena),
     };
 }
 
@@ -291,11 +306,14 @@ int core__do_txn_rollback(struct core *core, struct command *command)
     struct slice id = command->txn.id;
     struct txn *txn = map_get(&core->owners->txns, id);
     struct txn_outcome outcome;
+    if (txn == NULL && command->txn.force)
+        txn = txn__numbered(core, id);
     if (txn != NULL && !belongs(txn, command->terms.session, &command->arena, &command->problem))
         return 0;
     if (txn != NULL) {
         core->unbinding = txn->mode == TXN_QUERY;
-        roll_back(core, txn, true, SLICE_LIT("its owner asked for it"));
+        roll_back(core, txn, true,
+                  command->txn.force ? SLICE_LIT("it was ended by force") : SLICE_LIT("its owner asked for it"));
         return 0;
     }
     int r = txn__get_outcome(core, id, &command->arena, &outcome);

@@ -2,7 +2,7 @@
 /*
  * Transactions in the store, in SPACE_SYSTEM:
  *
- *   'B', id                  an open one: mode, created, age, session
+ *   'B', id                  an open one: mode, created, age, its session's public number as text
  *   'O', id                  an ended one: its outcome
  *   'X', ended (u64be), id   the same in order of their ends, so that old ones are found and forgotten
  *
@@ -28,6 +28,13 @@ static struct slice end_key(struct buf *buf, tl_ts ended, struct slice id)
     return buf_view(buf);
 }
 
+struct slice txn__session_text(const struct txn *txn, struct arena *arena)
+{
+    if (txn->party.session == NULL)
+        return SLICE_NONE;
+    return arena_printf(arena, "%llu", (unsigned long long)session_number(txn->party.session));
+}
+
 void txn__put_open(struct core *core, const struct txn *txn)
 {
     struct buf key = BUF_INIT(BUF_UNLIMITED);
@@ -35,7 +42,7 @@ void txn__put_open(struct core *core, const struct txn *txn)
     buf_byte(&value, (char)txn->mode);
     buf_varint(&value, txn->created);
     buf_varint(&value, txn->party.owner.age);
-    action_put_slice(&value, txn->party.session == NULL ? SLICE_NONE : txn->party.session->id);
+    action_put_slice(&value, txn__session_text(txn, &core->arena));
     store_batch_put(core->batch, SPACE_SYSTEM, id_key(&key, 'B', txn->id), buf_view(&value));
     buf_deinit(&key);
     buf_deinit(&value);

@@ -207,8 +207,9 @@ struct session_command {
     struct write_item *on_expire; /* bulk actions to run when the holder dies */
     size_t on_expire_count;
     uint64_t attachment; /* SESSION_ATTACH, SESSION_DETACH: which connection, a number of the submitter's */
-    bool force;          /* SESSION_CLOSE: as if the holder had died */
-    tl_ts expires_at;    /* out */
+    bool force;       /* SESSION_CLOSE: as if the holder had died; `id` may be its public number then (out: the id) */
+    tl_ts expires_at; /* out */
+    uint64_t number;  /* out, SESSION_OPEN: its public number */
 };
 
 enum lock_mode { LOCK_NONE, LOCK_S, LOCK_U, LOCK_X, LOCK_MODE_COUNT }; /* shared, update, exclusive: README-locks.md */
@@ -246,6 +247,8 @@ struct txn_command {
     uint64_t idle_us; /* TXN_BEGIN: after so long without a request it is rolled back */
     struct slice
         retry_of; /* TXN_BEGIN: what was rolled back and is tried again, its first try or any later; empty: nothing */
+    bool force;       /* TXN_ROLLBACK: somebody else's; `id` may be its public number then */
+    uint64_t number;  /* out, TXN_BEGIN: its public number */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT */
     struct overlay

@@ -199,6 +199,7 @@ static void code_txn_lock(struct coder *coder, struct txn_lock_command *lock)
 static void code_txn(struct coder *coder, struct txn_command *txn)
 {
     txn->mode = (enum txn_mode)code_enum(coder, txn->mode, TXN_MODE_COUNT);
+    code_bool(coder, &txn->force);
     code_slice(coder, &txn->id);
     code_number(coder, &txn->read_ts);
     code_number(coder, &txn->idle_us);
