@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/siphash.h"
 
 enum { TABLE_SIZE_MIN = 16 };
 
@@ -68,14 +69,14 @@ void *map_get(const struct map *map, struct slice key)
 {
     if (map->count == 0)
         return NULL;
-    uint32_t entry = map->table[find(map, key, slice_hash(key))];
+    uint32_t entry = map->table[find(map, key, siphash_keyed(key))];
     return entry == 0 ? NULL : map->slots[entry - 1].value;
 }
 
 void *map_put(struct map *map, struct slice key, void *value)
 {
     REQUIRE(value != NULL);
-    uint64_t hash = slice_hash(key);
+    uint64_t hash = siphash_keyed(key);
     if (map->table_size > 0) {
         uint32_t entry = map->table[find(map, key, hash)];
         if (entry != 0) {
@@ -100,7 +101,7 @@ void *map_remove(struct map *map, struct slice key)
 {
     if (map->count == 0)
         return NULL;
-    uint32_t entry = map->table[find(map, key, slice_hash(key))];
+    uint32_t entry = map->table[find(map, key, siphash_keyed(key))];
     if (entry == 0)
         return NULL;
     /* The table position stays taken until the next rebuild, so that searches go on past it. */

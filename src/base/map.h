@@ -2,7 +2,7 @@
 /*
  * Hash map from byte strings to pointers.
  *
- * Iteration goes in insertion order (removals leave no trace in it), never in the order of hashes or
+ * Keys are hashed under the key of the process (siphash.h), so nobody who chooses them can make them collide. Iteration goes in insertion order (removals leave no trace in it), never in the order of hashes or
  * addresses, so what is built by walking a map is the same on every run. Keys are copied; values are the
  * caller's.
  */

@@ -96,6 +96,6 @@ bool slice_to_double(struct slice text, double *ret_value);
 size_t slice_utf8_valid_prefix(struct slice text);
 
 /* Eight bytes at a time; stable across runs, for tables and digests, not against adversaries. */
-uint64_t slice_hash(struct slice bytes);
+uint64_t slice_hash(struct slice bytes); /* the same everywhere: for what is stored, or compared between processes; others: siphash.h */
 
 #endif

@@ -3,8 +3,10 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "api/request/suggest.h"
+#include "base/siphash.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/shown.h"
@@ -77,8 +79,17 @@ static int unknown(const char *name)
     return EXIT_USAGE;
 }
 
+/* What others name is hashed under a key that nobody knows. Without one the constant serves, and a hostile client's names may collide. */
+static void draw_hash_key(void)
+{
+    struct siphash_key key;
+    if (getrandom(&key, sizeof key, 0) == (ssize_t)sizeof key)
+        siphash_set_key(&key);
+}
+
 int main(int argc, char **argv)
 {
+    draw_hash_key();
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

@@ -4,11 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/siphash.h"
 #include "core/catalog/catalog.h"
 
 static struct queries_part *part_of(struct queries *queries, struct slice id)
 {
-    return &queries->parts[slice_hash(id) % QUERIES_PARTS];
+    return &queries->parts[siphash_keyed(id) % QUERIES_PARTS];
 }
 
 void queries_init(struct queries *queries)

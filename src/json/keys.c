@@ -3,6 +3,7 @@
 #include "json/keys.h"
 
 #include "base/alloc.h"
+#include "base/siphash.h"
 
 struct json_keys_slot {
     size_t object; /* plus one; 0 is empty */
@@ -20,7 +21,7 @@ void json_keys_deinit(struct json_keys *keys)
 
 static uint64_t slot_hash(size_t object, struct slice name)
 {
-    return slice_hash(name) ^ (object * 0x9e3779b97f4a7c15u);
+    return siphash_keyed(name) ^ (object * 0x9e3779b97f4a7c15u);
 }
 
 static struct json_keys_slot *find_slot(const struct json_keys *keys, size_t object, struct slice name)
@@ -66,7 +67,7 @@ static struct slice key_name(yyjson_val *key)
 static yyjson_val **find_member(const struct json_members *members, struct slice name)
 {
     size_t mask = members->size - 1;
-    size_t i = slice_hash(name) & mask;
+    size_t i = siphash_keyed(name) & mask;
     while (members->table[i] != NULL && !slice_equal(key_name(members->table[i]), name))
         i = (i + 1) & mask;
     return &members->table[i];

@@ -11,6 +11,7 @@
  */
 #include "mapping/entry.h"
 
+#include "base/siphash.h"
 #include "base/check.h"
 #include "mapping/entry_key.h"
 
@@ -216,7 +217,7 @@ static struct group *group_of(struct grouping *grouping, struct arena *arena, st
 {
     if ((grouping->count + 1) * 2 > grouping->table_size)
         table_build(grouping, arena, grouping->table_size ? grouping->table_size * 2 : 256);
-    uint64_t hash = slice_hash(value);
+    uint64_t hash = siphash_keyed(value);
     size_t mask = grouping->table_size - 1;
     size_t i = hash & mask;
     for (; grouping->table[i] != 0; i = (i + 1) & mask) {

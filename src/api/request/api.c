@@ -4,7 +4,6 @@
  */
 #include "api/request/api.h"
 
-#include <sys/random.h>
 
 #include "api/request/absent.h"
 #include "api/request/api_internal.h"
@@ -57,15 +56,15 @@ static void options_deinit(struct api_options *options)
 
 int api_open(struct journal *journal, struct store *store, const struct api_options *options, struct api **ret_api)
 {
-    uint64_t seed;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        return TL_ERR_IO;
     struct api *api = mem_zalloc(sizeof *api);
+    if (id_source_init(&api->ids) != 0) {
+        mem_free(api);
+        return tl_trace(TL_ERR_IO);
+    }
     api->journal = journal;
     api->store = store;
     options_init(&api->options, options);
     pthread_mutex_init(&api->waiting_lock, NULL);
-    id_source_init(&api->ids, seed);
     cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
     api->routes = route_table_new();
     api->gate = gate_new();

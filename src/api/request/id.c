@@ -4,15 +4,33 @@
  */
 #include "api/request/id.h"
 
+#include "base/check.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
 static const char id_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-void id_source_init(struct id_source *source, uint64_t seed)
+/* Asked for so few at a time, the kernel gives all of them once it has been up for a moment; a signal may come in before that. */
+static bool draw(void *bytes, size_t len)
 {
+    ssize_t drawn;
+    do
+        drawn = getrandom(bytes, len, 0);
+    while (drawn < 0 && errno == EINTR);
+    return drawn == (ssize_t)len;
+}
+
+int id_source_init(struct id_source *source)
+{
+    uint32_t host;
+    if (!draw(&host, sizeof host))
+        return tl_trace(TL_ERR_IO);
     pthread_mutex_init(&source->lock, NULL);
-    rng_init(&source->rng, seed);
     source->sequence = 0;
     source->last_tick = 0;
-    source->host = (uint32_t)rng_next(&source->rng);
+    source->host = host;
+    return 0;
 }
 
 void id_source_deinit(struct id_source *source)
@@ -58,11 +76,12 @@ struct slice id_document(struct id_source *source, uint64_t now, struct arena *a
 
 struct slice id_random(struct id_source *source, struct arena *arena)
 {
+    unsigned char bytes[ID_BYTES];
     char *text = arena_alloc(arena, ID_BYTES + 1);
-    pthread_mutex_lock(&source->lock);
+    (void)source;
+    INSIST(draw(bytes, sizeof bytes));
     for (int i = 0; i < ID_BYTES; i++)
-        text[i] = id_digits[rng_below(&source->rng, 64)];
-    pthread_mutex_unlock(&source->lock);
+        text[i] = id_digits[bytes[i] & 63];
     text[ID_BYTES] = '\0';
     return slice_make(text, ID_BYTES);
 }

@@ -3,7 +3,8 @@
  * Ids that the server makes up: of documents, indices, sessions and transactions.
  *
  * Made outside the core and fixed in the command before the core sees it. A document's id has 20 characters and begins with
- * what changes slowest, so that ids made one after another lie side by side in the store; the others are 22 random ones.
+ * what changes slowest, so that ids made one after another lie side by side in the store; the others are 22 characters from the
+ * kernel's randomness (getrandom(2)): who knows some of them knows nothing of the next.
  */
 #ifndef TL_API_ID_H
 #define TL_API_ID_H
@@ -11,20 +12,20 @@
 #include <pthread.h>
 
 #include "base/arena.h"
-#include "base/rand.h"
+#include "base/error.h"
 #include "base/types.h"
 
 enum { ID_DOCUMENT_BYTES = 20, ID_BYTES = 22 };
 
 struct id_source {
     pthread_mutex_t lock;
-    struct rng rng;
     uint64_t sequence;  /* rises with each document id */
     uint64_t last_tick; /* of the clock, in microseconds */
     uint32_t host;      /* random, this process's part of document ids */
 };
 
-void id_source_init(struct id_source *source, uint64_t seed);
+/* Returns: 0; TL_ERR_IO when the kernel has no randomness to give. */
+int id_source_init(struct id_source *source) TL_MUST_USE;
 void id_source_deinit(struct id_source *source);
 
 /* Returns: a new document id in `arena`; `now` is the clock in microseconds. From any thread. */

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/siphash.h"
 #include "core/documents/vanish.h"
 
 /* Far more than there are changes between a reading and its write; 128 KiB. */
@@ -47,7 +48,7 @@ void seen_changes_deinit(struct seen_changes *changes)
 
 static tl_ts *slot_of(const struct seen_changes *changes, struct slice key)
 {
-    return &changes->last[slice_hash(key) % CHANGES_SLOTS];
+    return &changes->last[siphash_keyed(key) % CHANGES_SLOTS];
 }
 
 void seen_changes_note(struct seen_changes *changes, struct slice key, tl_ts ts)

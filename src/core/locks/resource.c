@@ -3,6 +3,7 @@
 #include "core/locks/resource.h"
 
 #include "base/check.h"
+#include "base/siphash.h"
 
 enum { BUCKETS_MIN = 64 };
 
@@ -50,7 +51,7 @@ struct key {
 /* Documents of all types that have one id are neighbours. */
 static uint32_t hash_key(const struct key *key)
 {
-    uint64_t hash = slice_hash(key->name) ^ (key->home->number * 0x9e3779b97f4a7c15u);
+    uint64_t hash = siphash_keyed(key->name) ^ (key->home->number * 0x9e3779b97f4a7c15u);
     hash = (hash ^ (uint64_t)key->kind) * 0xff51afd7ed558ccdu;
     return (uint32_t)(hash ^ (hash >> 32));
 }

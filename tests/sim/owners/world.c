@@ -9,6 +9,7 @@
 
 #include "../../lib/coded.h"
 #include "base/alloc.h"
+#include "base/siphash.h"
 #include "core/owners/owners_internal.h"
 
 static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
@@ -131,6 +132,7 @@ static uint64_t digest(struct world *world)
 
     if (core_digest(world->core, &value) != 0)
         world_fail(world, "no digest");
+    world->chain = (world->chain ^ value) * 0x9e3779b97f4a7c15u;
     return value;
 }
 
@@ -593,10 +595,11 @@ static void close_world(struct world *world)
     free(world->history.versions);
 }
 
-void world_live(uint64_t seed, const struct world_options *options)
+uint64_t world_live(uint64_t seed, const struct world_options *options)
 {
     static struct world world; /* too large for a stack */
 
+    siphash_set_key(&(struct siphash_key){seed, options->hash_key});
     open_world(&world, seed, options);
     for (world.step = 1; world.step <= options->steps; world.step++) {
         advance_time(&world);
@@ -606,5 +609,7 @@ void world_live(uint64_t seed, const struct world_options *options)
     restart(&world, false);
     compare_state(&world);
     check_witness(&world);
+    (void)digest(&world);
     close_world(&world);
+    return world.chain;
 }

@@ -47,6 +47,7 @@ struct world {
     int circle_count;
     struct om_circle circles[OM_CIRCLES];
     struct witness witness;
+    uint64_t chain; /* of the digests so far */
 };
 
 struct world_options {
@@ -54,10 +55,14 @@ struct world_options {
     int steps;
     enum world_store store;
     bool tells;
+    uint64_t hash_key; /* of the process: no result depends on it */
 };
 
-/* Lives through a seed. Any difference prints seed and step, and ends the process with status 1. */
-void world_live(uint64_t seed, const struct world_options *options);
+/*
+ * Lives through a seed. Any difference prints seed and step, and ends the process with status 1.
+ * Returns: a hash over the digests of the state on the way.
+ */
+uint64_t world_live(uint64_t seed, const struct world_options *options);
 _Noreturn void world_fail(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- compare.c ---------------------------------------------------------------------------------------------------- */
