@@ -47,6 +47,8 @@ void store_batch_begin(struct store_batch *batch, tl_ts ts)
 
 static void digest_change(struct store_batch *batch, uint64_t what, struct slice key, struct slice value)
 {
+    if (!batch->watched)
+        return;
     uint64_t words[] = {batch->digest, what, slice_hash(key), slice_hash(value)};
     batch->digest = slice_hash(slice_make(words, sizeof(words)));
 }
@@ -90,6 +92,12 @@ size_t store_batch_count(const struct store_batch *batch)
 size_t store_batch_bytes(const struct store_batch *batch)
 {
     return batch->bytes;
+}
+
+void store_batch_watch(struct store_batch *batch)
+{
+    REQUIRE(batch->count == 0);
+    batch->watched = true;
 }
 
 uint64_t store_batch_digest(const struct store_batch *batch)

@@ -93,7 +93,9 @@ void store_batch_put_kept(struct store_batch *batch, enum store_space space, str
 void store_batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 size_t store_batch_count(const struct store_batch *batch);
 size_t store_batch_bytes(const struct store_batch *batch);
-/* Returns: a hash of all that was put and deleted, in its order, and of the timestamp; the same of every store. */
+/* From now on a digest is kept of what changes, over store_batch_clear() too. Requires: the batch is empty. */
+void store_batch_watch(struct store_batch *batch);
+/* Returns: a hash of all that was put and deleted, in its order, and of the timestamp; the same of every store. Requires: watched. */
 uint64_t store_batch_digest(const struct store_batch *batch);
 
 /*

@@ -24,6 +24,7 @@ struct store_batch {
     bool begun;
     size_t count;
     size_t bytes; /* of keys and values */
+    bool watched; /* a digest is kept of what changes */
     uint64_t digest;
 };
 

@@ -224,8 +224,10 @@ static int write_batch(struct core *core, tl_ts ended)
     lock_log_pour(&core->log, core->batch);
     if (core->named_ts < ended) /* or else a counter's record or a lock's token names it */
         write_ts(core, last_ts_key, ended, SLICE_NONE);
-    uint64_t links[] = {core->chain, store_batch_digest(core->batch)};
-    core->chain = slice_hash(slice_make(links, sizeof(links)));
+    if (core->chained) {
+        uint64_t links[] = {core->chain, store_batch_digest(core->batch)};
+        core->chain = slice_hash(slice_make(links, sizeof(links)));
+    }
     return store_write(core->store, core->batch);
 }
 
@@ -401,6 +403,8 @@ void core_begin_chain(struct core *core, uint64_t chain)
 {
     REQUIRE(!core->open && !lock_log_keeps(&core->log));
     core->chain = chain;
+    core->chained = true;
+    store_batch_watch(core->batch);
 }
 
 tl_ts core_last_ts(const struct core *core)

@@ -143,7 +143,7 @@ int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept) TL_MUS
  * have applied the same entries since, whatever their stores, and as good as never elsewhere. 0 after core_open().
  */
 uint64_t core_chain(const struct core *core);
-/* Begins the chain anew. Requires: no group is open. */
+/* Begins the chain, or begins it anew; without, there is none. Requires: no group is open. */
 void core_begin_chain(struct core *core, uint64_t chain);
 
 /* A hash of the whole logical state: documents, catalog, sessions, locks, counters; entries are not part of it. */

@@ -42,7 +42,8 @@ struct core {
     tl_ts written_ts;        /* of the last unit that wrote anything: what last_ts is after a restart */
     struct buf marked;       /* what was kept with the mark that core_open() found */
     tl_ts binding_ts;        /* of the last that must be durable before anybody hears of it */
-    uint64_t chain;          /* over all batches written; core_chain() */
+    bool chained;            /* core_begin_chain() was called: nobody pays for a chain that nobody reads */
+    uint64_t chain;          /* over all batches written since; core_chain() */
 
     /* The unit at hand. */
     bool open;
