@@ -20,8 +20,9 @@ from server import PROGRAM, Server  # noqa: E402
 
 MEGABYTE = 1 << 20
 BUDGET = 64 * MEGABYTE
-# The store's caches and memory tables, code, stacks, connections, and what the allocator has not given back.
-BESIDES = 100 * MEGABYTE
+# The store's caches and memory tables, code, stacks, connections, and what the allocator has not given back: with what is given
+# out and back by sixteen threads at once that may be as much as the budget again.
+BESIDES = 160 * MEGABYTE
 # Short by far of what a case would take if nobody watched, and long enough for a busy machine.
 PATIENCE = 20.0
 
@@ -40,6 +41,7 @@ class Bystander(threading.Thread):
     def __init__(self, server):
         super().__init__(daemon=True)
         self.server, self.done, self.slowest, self.failures, self.served = server, threading.Event(), 0.0, [], 0
+        self.tries_again = 0
 
     def run(self):
         connection = self.server.connect()
@@ -48,6 +50,11 @@ class Bystander(threading.Thread):
                 before = time.monotonic()
                 try:
                     response = self.server.request(method, path, body, connection=connection)
+                    # So many small ones may be under way at once that the reserve is drawn: then he is told to try again, and does.
+                    while response.status == 429 and time.monotonic() < before + PATIENCE / 2:
+                        self.tries_again += 1
+                        self.done.wait(0.02)
+                        response = self.server.request(method, path, body, connection=connection)
                     if response.status not in (200, 201):
                         self.failures.append((path, response.status, response.body[:300]))
                 except OSError as error:
@@ -86,6 +93,7 @@ class Case(unittest.TestCase):
             one.close()
         self.assertEqual(self.bystander.failures[:3], [], "others were not served")
         self.assertGreater(self.bystander.served, 0)
+        self.assertLessEqual(self.bystander.tries_again, self.bystander.served, "others were hardly served")
         self.assertLess(self.bystander.slowest, PATIENCE * (4 if SANITIZED else 1), "others were held up")
         if not SANITIZED:
             self.assertLess(self.status("VmHWM"), BUDGET + BESIDES, "it held more than it may")

@@ -68,8 +68,10 @@ void other_add(struct world *world, const struct command *command)
 
     if (other->core == NULL)
         return;
-    if (other->entry.len == 0)
+    if (other->entry.len == 0) {
+        other->clock = command->clock;
         entry_begin(&(struct entry_head){.host = 1, .ts = command->ts, .clock = command->clock}, &other->entry);
+    }
     entry_add(command, &other->entry);
 }
 

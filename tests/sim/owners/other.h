@@ -17,6 +17,7 @@ struct other {
     struct core_limits limits;
     struct effects effects;
     struct buf entry;      /* as far as it goes */
+    uint64_t clock;        /* the entry's, and so of all its commands */
     struct buf replies[2]; /* of the entry: the world's, its own */
 };
 

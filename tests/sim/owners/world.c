@@ -263,7 +263,7 @@ static void step_core(struct world *world, struct command *command)
 /* The clock as the operation says it: one that sinks, which nobody should send, counts as the highest so far. */
 static void set_clock(struct world *world, struct om_op *op)
 {
-    op->clock = world->clock;
+    op->clock = world->grouping && world->other.entry.len > 0 ? world->other.clock : world->clock;
     if (op->kind == OP_TICK)
         op->heard = one_in(world, 4) ? world->clock - rng_below(&world->rng, 2 * OM_SECOND) : world->clock + 1;
     else if (one_in(world, 30) && !world->grouping) /* a group has one time */
