@@ -20,7 +20,7 @@ enum own_field aggregation__own_field(struct slice name)
     return OWN_NONE;
 }
 
-const struct aggregation *aggregation__find(const struct aggregation *list, struct slice name)
+static const struct aggregation *find(const struct aggregation *list, struct slice name)
 {
     while (list != NULL && !slice_equal(list->name, name))
         list = list->next;
@@ -262,6 +262,19 @@ static int refuse_path(struct binder *binder, const struct bucket_order *order, 
     "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more single-bucket "            \
     "aggregations within the path and a final single-bucket or a metrics aggregation at the path end."
 
+/* The part that is the value of a metric which has but one. */
+static enum result_part only_part(enum aggregation_kind kind)
+{
+    switch (kind) {
+    case AGGREGATION_MIN: return PART_MIN;
+    case AGGREGATION_MAX: return PART_MAX;
+    case AGGREGATION_AVG: return PART_AVG;
+    case AGGREGATION_SUM: return PART_SUM;
+    case AGGREGATION_CARDINALITY: return PART_DISTINCT;
+    default: return PART_COUNT;
+    }
+}
+
 /* What of its result the last aggregation of a path is asked for. */
 static int bind_part(struct binder *binder, const struct aggregation *last, struct slice part, struct bucket_order *order)
 {
@@ -277,7 +290,7 @@ static int bind_part(struct binder *binder, const struct aggregation *last, stru
     if (!is_one_of(last, KINDS_METRIC))
         return refuse_path(binder, order, PATH_RULE);
     if (last->kind != AGGREGATION_STATS) {
-        order->part = PART_VALUE;
+        order->part = only_part(last->kind);
         if (part.data == NULL || slice_is(part, "value"))
             return 0;
         return refuse_path(binder, order, "Ordering on a single-value metrics aggregation can only be done on its value. Either drop "
@@ -295,8 +308,7 @@ static int bind_part(struct binder *binder, const struct aggregation *last, stru
                        SLICE_ARG(last->name));
 }
 
-/* Takes the next step of a path, and the part behind its last one (data NULL: none). Returns: the step's name. */
-static struct slice next_step(struct slice *path, struct slice *ret_part)
+struct slice aggregation__step(struct slice *path, struct slice *ret_part)
 {
     size_t end = slice_find_byte(*path, '>');
     struct slice step = slice_make(path->data, end < path->len ? end : path->len);
@@ -315,8 +327,8 @@ static int bind_order(struct binder *binder, const struct aggregation *aggregati
     const struct aggregation *list = aggregation->below;
     struct slice path = order->path, part;
     for (;;) {
-        struct slice step = next_step(&path, &part);
-        const struct aggregation *found = aggregation__find(list, step);
+        struct slice step = aggregation__step(&path, &part);
+        const struct aggregation *found = find(list, step);
         if (found == NULL)
             return refuse_path(binder, order, "The provided aggregation [%.*s] either does not exist, or is a pipeline aggregation "
                                "and cannot be used to sort the buckets.", SLICE_ARG(step));

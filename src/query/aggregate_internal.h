@@ -57,13 +57,13 @@ extern const char *const aggregation__names[AGGREGATION_KIND_COUNT];
 
 enum bucket_order_by { BY_COUNT, BY_KEY, BY_RESULT };
 /* What of an aggregation's result buckets are ordered by. */
-enum result_part { PART_VALUE, PART_COUNT, PART_MIN, PART_MAX, PART_AVG, PART_SUM, PART_DOCUMENTS };
+enum result_part { PART_COUNT, PART_MIN, PART_MAX, PART_AVG, PART_SUM, PART_DISTINCT, PART_DOCUMENTS };
 
 struct bucket_order {
     enum bucket_order_by by;
     bool descending;
     struct slice path; /* BY_RESULT: "name", "name.part", "bucket>name.part" */
-    enum result_part part;
+    enum result_part part; /* of what the path ends at, once bound */
 };
 
 /* --- What is asked for -------------------------------------------------------------------------------------------- */
@@ -141,8 +141,8 @@ struct aggregation {
 enum own_field { OWN_NONE, OWN_ID, OWN_INDEX, OWN_TYPE, OWN_SEQ_NO };
 enum own_field aggregation__own_field(struct slice name);
 
-/* Finds the aggregation that an order's path ends at, below `aggregation`. Returns: NULL where there is none such. */
-const struct aggregation *aggregation__find(const struct aggregation *list, struct slice name);
+/* Takes the next step off an order's path, and the part named behind it (data NULL: none). Returns: the step's name. */
+struct slice aggregation__step(struct slice *path, struct slice *ret_part);
 
 /* --- What it comes to --------------------------------------------------------------------------------------------- */
 

@@ -123,7 +123,7 @@ static int take_one_order(struct query_parser *parser, yyjson_val *value, struct
                               : slice_is(name, "_key") || slice_is(name, "_term")
                                       || slice_is(name, "_time")                    ? BY_KEY
                                                                                     : BY_RESULT;
-    aggregation->orders[aggregation->order_count++] = (struct bucket_order){by, descending, name, PART_VALUE};
+    aggregation->orders[aggregation->order_count++] = (struct bucket_order){by, descending, name, PART_COUNT};
     return 0;
 }
 
@@ -351,7 +351,6 @@ static int take_ranges(struct query_parser *parser, struct slice option, yyjson_
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
 
-#define ANY (~0u & ~KINDS_FILTER)
 #define TERMS (1u << AGGREGATION_TERMS)
 #define DATES (1u << AGGREGATION_DATE_HISTOGRAM)
 #define CARDINALITY (1u << AGGREGATION_CARDINALITY)
@@ -361,12 +360,12 @@ static const struct {
     unsigned kinds;
     take_value *take; /* NULL: Elasticsearch has it, and it is refused by name */
 } options[] = {
-    {"field", ANY, take_field},
-    {"missing", ANY, take_missing},
-    {"script", ANY, NULL},
-    {"value_type", ANY, NULL},
+    {"field", KINDS_FIELD, take_field},
+    {"missing", KINDS_FIELD, take_missing},
+    {"script", KINDS_FIELD, NULL},
+    {"value_type", KINDS_FIELD, NULL},
     {"format", DATES | 1u << AGGREGATION_DATE_RANGE, take_format},
-    {"format", ANY & ~DATES & ~(1u << AGGREGATION_DATE_RANGE), NULL},
+    {"format", KINDS_FIELD & ~DATES & ~(1u << AGGREGATION_DATE_RANGE), NULL},
     {"size", TERMS, take_size},
     {"shard_size", TERMS, take_hint},
     {"min_doc_count", TERMS | KINDS_HISTOGRAM, take_min_doc_count},

@@ -119,48 +119,43 @@ static void write_stats(struct json_writer *w, const struct aggregation *aggrega
 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
+static struct bucket *bucket_at(const struct metric *metric, size_t place)
+{
+    struct value key = {.kind = VALUE_I64, .i64 = (int64_t)place};
+    return map_get(&metric->buckets, aggregator__key(&key));
+}
+
+static double part_of(const struct metric *metric, const struct bucket *bucket, enum result_part part)
+{
+    bool none = metric->values == 0;
+    switch (part) {
+    case PART_COUNT: return (double)metric->values;
+    case PART_MIN: return metric->low;
+    case PART_MAX: return metric->high;
+    case PART_AVG: return none ? NAN : metric->sum / (double)metric->values;
+    case PART_SUM: return metric->sum;
+    case PART_DISTINCT: return (double)metric->buckets.count;
+    case PART_DOCUMENTS: break;
+    }
+    return bucket == NULL ? 0 : (double)bucket->documents;
+}
+
 /* The number that an order's path leads to; NaN: there is none. */
 static double result_of(const struct aggregator *aggregator, const struct bucket_order *order)
 {
-    struct slice path = order->path;
+    struct slice path = order->path, part;
     for (;;) {
-        size_t end = slice_find_byte(path, '>'), i = 0;
-        struct slice step = slice_make(path.data, end < path.len ? end : path.len);
-        step.len = slice_find_byte(step, '.') < step.len ? slice_find_byte(step, '.') : step.len;
-        const struct aggregation *a = aggregator->list;
-        for (; !slice_equal(a->name, step); a = a->next)
+        struct slice step = aggregation__step(&path, &part);
+        size_t i = 0;
+        for (const struct aggregation *a = aggregator->list; !slice_equal(a->name, step); a = a->next)
             i++;
         const struct metric *metric = &aggregator->metrics[i];
-        size_t position = 0;
-        struct slice key;
-        void *found = NULL;
-        bool single = (kind_bit(a->kind) & KINDS_SINGLE) != 0 && map_next(&metric->buckets, &position, &key, &found);
-        const struct bucket *bucket = single ? found : NULL;
-        if (end < path.len) {
-            if (bucket == NULL || bucket->below == NULL)
-                return NAN;
-            aggregator = bucket->below;
-            path = slice_from_offset(path, end + 1);
-            continue;
-        }
-        bool none = metric->values == 0;
-        switch (order->part) {
-        case PART_DOCUMENTS: return bucket == NULL ? 0 : (double)bucket->documents;
-        case PART_COUNT: return (double)metric->values;
-        case PART_MIN: return none ? INFINITY : metric->low;
-        case PART_MAX: return none ? -INFINITY : metric->high;
-        case PART_AVG: return none ? NAN : metric->sum / (double)metric->values;
-        case PART_SUM: return metric->sum;
-        case PART_VALUE: break;
-        }
-        switch (a->kind) {
-        case AGGREGATION_MIN: return none ? INFINITY : metric->low;
-        case AGGREGATION_MAX: return none ? -INFINITY : metric->high;
-        case AGGREGATION_AVG: return none ? NAN : metric->sum / (double)metric->values;
-        case AGGREGATION_SUM: return metric->sum;
-        case AGGREGATION_CARDINALITY: return (double)metric->buckets.count;
-        default: return (double)metric->values;
-        }
+        const struct bucket *bucket = bucket_at(metric, 0); /* of those that have a single one */
+        if (path.len == 0)
+            return part_of(metric, bucket, order->part);
+        if (bucket == NULL || bucket->below == NULL)
+            return NAN;
+        aggregator = bucket->below;
     }
 }
 
@@ -220,12 +215,6 @@ static void write_inside(struct output *out, const struct aggregator *aggregator
     struct aggregator *nothing = bucket == NULL ? aggregator_new(aggregator->context, aggregation->below) : NULL;
     write_list(out, bucket == NULL ? nothing : bucket->below);
     aggregator_free(nothing);
-}
-
-static struct bucket *bucket_at(const struct metric *metric, size_t place)
-{
-    struct value key = {.kind = VALUE_I64, .i64 = (int64_t)place};
-    return map_get(&metric->buckets, aggregator__key(&key));
 }
 
 static struct bucket **all_buckets(const struct metric *metric, uint64_t least, size_t *ret_count)
