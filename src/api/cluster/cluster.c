@@ -240,19 +240,13 @@ static bool names_missing_index(struct request *request)
 
 int handle_cluster_health(struct request *request)
 {
-    static const struct catalog_options options = {.allow_no_indices = true,
-                                                   .ignore_unavailable = true,
-                                                   .expand_open = true,
-                                                   .expand_closed = true,
-                                                   .expand_hidden = true,
-                                                   .allow_closed = true};
     struct health_wait wait = {request_param(request, "wait_for_status"), request_param(request, "wait_for_nodes"),
                                request_param(request, "wait_for_active_shards")};
     struct cluster_health health = cluster_health_begin(request);
     struct index_set set;
     int64_t timeout = 0;
     int r = request_time(request, "timeout", &timeout);
-    if (r != 0 || (r = index_set_read(request, &options, &set)) != 0)
+    if (r != 0 || (r = index_set_read(request, &cluster_every_index, &set)) != 0)
         return r;
     if ((r = check_waits(request, &wait)) != 0)
         return r;

@@ -105,3 +105,20 @@ struct slice cluster_address(struct request *request)
     struct slice host = exchange_header(request->exchange, "Host");
     return host.len > 0 ? host : SLICE_LIT("127.0.0.1:9200");
 }
+
+/* --- What calls have in common ------------------------------------------------------------------------------------ */
+
+const struct catalog_options cluster_every_index = {.allow_no_indices = true,
+                                                    .ignore_unavailable = true,
+                                                    .expand_open = true,
+                                                    .expand_closed = true,
+                                                    .expand_hidden = true,
+                                                    .allow_closed = true};
+
+void cluster_write_head(struct request *request, struct json_writer *writer)
+{
+    json_key(writer, "_nodes");
+    json_raw(writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
+    json_key(writer, "cluster_name");
+    json_string(writer, request->api->options.cluster_name);
+}

@@ -46,6 +46,12 @@ void index_figures_write(struct json_writer *writer, enum figures_metric metric,
 /* Writes "breakers": {…}, the budget of memory. */
 void breakers_write(struct request *request, struct json_writer *writer);
 
+/* The indices that calls about the cluster are about: also the closed and hidden ones; missing ones are passed over. */
+extern const struct catalog_options cluster_every_index;
+
+/* Writes "_nodes" and "cluster_name", with which calls about nodes begin their replies. */
+void cluster_write_head(struct request *request, struct json_writer *writer);
+
 /* Returns: where clients reach this node, HOST:PORT: the address that this one came by. */
 struct slice cluster_address(struct request *request);
 

@@ -110,10 +110,7 @@ int handle_nodes_stats(struct request *request)
         return r;
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
-    json_key(&writer, "_nodes");
-    json_raw(&writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
-    json_key(&writer, "cluster_name");
-    json_string(&writer, request->api->options.cluster_name);
+    cluster_write_head(request, &writer);
     json_key(&writer, "nodes");
     json_begin(&writer, '{');
     json_key(&writer, API_NODE_ID);

@@ -165,17 +165,11 @@ static int write_state(struct request *request)
 
 int handle_cluster_state(struct request *request)
 {
-    static const struct catalog_options options = {.allow_no_indices = true,
-                                                   .ignore_unavailable = true,
-                                                   .expand_open = true,
-                                                   .expand_closed = true,
-                                                   .expand_hidden = true,
-                                                   .allow_closed = true};
     struct state_job *job = arena_zalloc(request->arena, sizeof *job);
     bool local = false;
     int r = request_bool(request, "local", &local);
     if (r != 0 || (r = request_bool(request, "flat_settings", &job->flat)) != 0 ||
-        (r = index_set_read(request, &options, &job->set)) != 0)
+        (r = index_set_read(request, &cluster_every_index, &job->set)) != 0)
         return r;
     request->context = job;
     uint64_t rows =
@@ -223,10 +217,7 @@ int handle_cluster_stats(struct request *request)
         cluster_health_add(&health, catalog_index_at(catalog, i));
     reply_begin(request, 200, &writer);
     json_begin(&writer, '{');
-    json_key(&writer, "_nodes");
-    json_raw(&writer, SLICE_LIT("{\"total\":1,\"successful\":1,\"failed\":0}"));
-    json_key(&writer, "cluster_name");
-    json_string(&writer, request->api->options.cluster_name);
+    cluster_write_head(request, &writer);
     json_key(&writer, "cluster_uuid");
     json_string(&writer, slice_from(request->api->cluster_uuid));
     json_key(&writer, "timestamp");
