@@ -28,7 +28,10 @@
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
-#include "core/owners/owners_internal.h"
+#include "core/owners/owners.h"
+#include "mapping/mapping.h"
+#include "core/owners/wait.h"
+#include "core/owners/txn.h"
 
 #define STAGE_START ((tl_ts)1000 * TL_SECOND)
 #define STAGE_STEP (10 * TL_MS)

@@ -2,8 +2,11 @@
 /* Aliases: their bodies, and the command that changes them. */
 #include "core/catalog/alias.h"
 
-#include "core/step/core_internal.h"
+#include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
 #include "json/filter.h"
 #include "json/write.h"
 

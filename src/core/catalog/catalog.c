@@ -6,11 +6,13 @@
  * change), its mapping, and its counters. A node ties the three together; a catalog is two sorted arrays of nodes, a
  * table of aliases and four tables of named objects.
  */
-#include "core/catalog/catalog_internal.h"
+#include "core/catalog/catalog.h"
 
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "core/catalog/catalog_internal.h"
+#include "core/catalog/counter.h"
 #include "mapping/mapping.h"
 
 /* --- Counters ----------------------------------------------------------------------------------------------------- */

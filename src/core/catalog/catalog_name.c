@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which names indices and aliases may have: Elasticsearch's rules, in its order and its words. */
+#include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 
 /* Returns: the rule that a name breaks, in words; NULL: none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From what a client wrote to the indices it means. */
 #include "base/check.h"
+#include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "json/filter.h"
 

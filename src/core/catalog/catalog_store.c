@@ -3,7 +3,9 @@
  * The catalog in SPACE_CATALOG: one key for what an index is, one for its mapping, one for each named object, so that
  * a new field writes a mapping and nothing else, and a view of the past gives the catalog of the past.
  */
+#include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
+#include "core/catalog/settings.h"
 #include "json/json.h"
 #include "mapping/mapping.h"
 

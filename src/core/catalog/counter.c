@@ -3,6 +3,7 @@
 #include "core/catalog/counter.h"
 
 #include "base/check.h"
+#include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 
 static const char next_index_key[] = "x";

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stored scripts, the scripts of DATA/scripts, the cluster's uuid and its settings. */
-#include "core/step/core_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/settings.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
 #include "json/json.h"
 #include "json/write.h"
 

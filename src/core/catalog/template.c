@@ -5,9 +5,14 @@
  * A template is kept as the JSON that GET shows of it: {"order", "version", "index_patterns", "settings", "mappings",
  * "aliases"}.
  */
-#include "core/step/core_internal.h"
+#include "core/catalog/alias.h"
+#include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
 #include "core/catalog/index_settings.h"
+#include "core/catalog/settings.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
 #include "json/filter.h"
 #include "json/write.h"
 

@@ -2,6 +2,8 @@
 /* Bulk actions as bytes; see action.h. */
 #include "core/documents/action.h"
 
+#include "core/documents/update.h"
+
 enum {
     FLAG_REQUIRE_ALIAS = 1,
     FLAG_ID_GENERATED = 2,

@@ -2,7 +2,8 @@
 /* Entries put ahead of a commit, and their notes; see ahead.h. */
 #include "core/documents/ahead.h"
 
-#include "core/step/core_internal.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 
 enum { NOTE_LETTER = 'A', NOTE_NUMBER_BYTES = 4 };
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command WRITE: straight to its items when nothing can stand against it, else by way of the owners. */
+#include "core/documents/do_write.h"
+
+#include "core/catalog/catalog.h"
 #include "core/documents/ahead.h"
-#include "core/step/core_internal.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 
 static void make_results(struct command *command)
 {

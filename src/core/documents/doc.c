@@ -7,6 +7,8 @@
  * Singles, routing and lease are a length (varint) and their bytes. The timestamp comes first at a fixed place, so that a
  * transaction can stamp its records when it commits.
  */
+#include "core/documents/doc.h"
+
 #include "core/documents/vanish.h"
 
 enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_FLAGS = 31 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking and counting the documents of an index. */
 #include "core/catalog/counter.h"
+#include "core/documents/doc.h"
 #include "core/documents/vanish.h"
 #include "store/view.h"
 

@@ -12,8 +12,8 @@
 #ifndef TL_CORE_UPDATE_H
 #define TL_CORE_UPDATE_H
 
-#include "core/step/command.h"
 #include "core/documents/doc.h"
+#include "core/step/command.h"
 
 struct catalog;
 struct mapping_type;

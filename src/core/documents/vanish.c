@@ -3,7 +3,7 @@
 #include "core/documents/vanish.h"
 
 #include "core/catalog/mark.h"
-#include "core/step/core_internal.h"
+#include "core/step/unit.h"
 
 static struct slice record_key(struct buf *buf, struct slice session)
 {

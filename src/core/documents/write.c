@@ -6,11 +6,18 @@
  * so that a bulk load writes few large ones; a run that takes apart more than WRITE_CUT_BYTES writes them out in
  * between, each time under a number of its own.
  */
-#include "core/documents/update.h"
-#include "core/documents/write_internal.h"
+#include "core/documents/write.h"
 
 #include "base/check.h"
+#include "core/catalog/counter.h"
 #include "core/catalog/mark.h"
+#include "core/documents/doc.h"
+#include "core/documents/doc_run.h"
+#include "core/documents/ephemeral.h"
+#include "core/documents/seen.h"
+#include "core/documents/update.h"
+#include "core/documents/write_internal.h"
+#include "core/step/unit.h"
 #include "mapping/shard.h"
 
 /* --- Recording ---------------------------------------------------------------------------------------------------- */
@@ -73,9 +80,9 @@ static void mark_lease(struct writing *work, const struct writing_item *at, cons
     if (same && work->sink.overlay == NULL)
         return; /* it is marked */
     if (before.data != NULL && !same)
-        lease__unmark(work->core, &work->sink, before, at->key);
+        ephemeral__unmark(work->core, &work->sink, before, at->key);
     if (after.data != NULL)
-        lease__mark(work->core, &work->sink, after, at->key);
+        ephemeral__mark(work->core, &work->sink, after, at->key);
 }
 
 /* Lets later items of the unit see the document. */

@@ -122,24 +122,6 @@ struct write_item write__removal_of(struct arena *arena, const struct catalog_in
                                     struct slice routing);
 
 /*
- * Removes documents that live with a session, at most `max`, in the open unit, which must not have marked any itself, nor have removed
- * some before. `keep` is asked of each that did not go with the session before (vanish.h), which `gone` is told; what it returns true for it has
- * taken over.
- * Returns: 0 with whether there are more, and how many were removed that were there, added to *removed; fatal codes.
- */
-typedef bool lease_keep(void *context, const struct write_item *removal, bool gone);
-int lease__end_some(struct core *core, struct slice session, size_t max, lease_keep *keep, void *context,
-                    size_t *removed, bool *ret_more) TL_MUST_USE;
-/*
- * Takes a document's mark away and asks `keep` of it, which takes over its removal. Requires: it is marked.
- * Returns: 0; fatal codes.
- */
-int lease__hand_on(struct core *core, struct slice session, struct slice key, lease_keep *keep,
-                   void *context) TL_MUST_USE;
-/* Returns: whether the store has a document, by its key, marked as living with a session. */
-bool lease__marked(struct core *core, struct slice session, struct slice key);
-
-/*
  * Moves what a transaction wrote into the open unit's batch: records get the unit's timestamp, counts their changes. The batch
  * refers to what the overlay holds, so that must live, unchanged, until the unit ends.
  * Returns: in *ret_changes how many documents it changed.

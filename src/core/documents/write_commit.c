@@ -4,7 +4,13 @@
  * the counters as they are now, and everything else moves into the batch as it is.
  */
 #include "base/check.h"
-#include "core/documents/write_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/counter.h"
+#include "core/documents/doc.h"
+#include "core/documents/ephemeral.h"
+#include "core/documents/seen.h"
+#include "core/documents/write.h"
+#include "core/step/unit.h"
 
 struct committing {
     struct core *core;
@@ -95,7 +101,7 @@ static void commit_count(struct committing *work, uint32_t index, uint16_t type,
 
 static void commit_mark(struct committing *work, struct slice key, struct slice value, struct slice document)
 {
-    int r = value.data != NULL && !index_exists(work, document) ? 0 : lease__commit(work->core, key, value);
+    int r = value.data != NULL && !index_exists(work, document) ? 0 : ephemeral__commit(work->core, key, value);
 
     if (r < 0)
         work->r = tl_trace(r);
@@ -110,7 +116,7 @@ static void commit_system(void *context, struct slice key, struct slice value)
 
     if (counter_key_parse(key, &index, &type))
         commit_count(work, index, type, value);
-    else if (lease__parse(key, &session, &document))
+    else if (ephemeral__parse(key, &session, &document))
         commit_mark(work, key, value, document);
     else if (value.data == NULL)
         store_batch_delete(work->core->batch, SPACE_SYSTEM, key);

@@ -10,8 +10,12 @@
  */
 #include <stdlib.h>
 
+#include "core/catalog/counter.h"
 #include "core/documents/ahead.h"
+#include "core/documents/doc.h"
+#include "core/documents/write.h"
 #include "core/documents/write_internal.h"
+#include "core/step/unit.h"
 
 /* --- The entries of a run ----------------------------------------------------------------------------------------- */
 

@@ -3,9 +3,7 @@
 #ifndef TL_CORE_WRITE_INTERNAL_H
 #define TL_CORE_WRITE_INTERNAL_H
 
-#include "core/step/core_internal.h"
 #include "core/documents/doc.h"
-#include "core/documents/doc_run.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
 #include "mapping/document.h"
@@ -134,26 +132,5 @@ struct update;
 /* An update of an item whose index is found, without what was there before; `arena` takes what it makes. */
 struct update writing__update(struct writing *work, const struct writing_item *at, enum dialect dialect,
                               struct arena *arena);
-
-/* --- lease.c ------------------------------------------------------------------------------------------------------ */
-
-/*
- * Keeps the marks of ephemeral documents: SPACE_SYSTEM, 'e', session (varint length and bytes), document key. How many a session has
- * is counted with it (owners__count_lease()); in an overlay they count when it is committed.
- */
-void lease__mark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key);
-void lease__unmark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key);
-/* Takes the key of a mark apart. Returns: false for any other key. */
-bool lease__parse(struct slice key, struct slice *ret_session, struct slice *ret_document);
-/* Moves a mark, or with `value` without data its end, from a transaction's overlay into the unit. */
-int lease__commit(struct core *core, struct slice key, struct slice value) TL_MUST_USE;
-/* Removes the marks of one index that a session has. */
-int lease__forget_index(struct core *core, struct slice session, uint32_t index) TL_MUST_USE;
-/* Visits all marks, a session's after each other, with the keys of their documents. */
-int lease__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
-                void *context) TL_MUST_USE;
-
-/* Returns: 0 and the next session after `after` with marked documents, in `arena`; STORE_NOT_FOUND; fatal codes. */
-int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session) TL_MUST_USE;
 
 #endif

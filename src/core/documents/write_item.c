@@ -3,12 +3,21 @@
  * One item of a write. README.md, "A write, item by item". The order of the checks is Elasticsearch's, since it decides
  * which of several errors a client sees: index, routing, the source against the mapping, the version.
  */
-#include "core/catalog/catalog_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/counter.h"
 #include "core/catalog/index.h"
+#include "core/catalog/settings.h"
+#include "core/documents/doc.h"
+#include "core/documents/doc_run.h"
+#include "core/documents/seen.h"
 #include "core/documents/update.h"
 #include "core/documents/vanish.h"
+#include "core/documents/version.h"
+#include "core/documents/write.h"
 #include "core/documents/write_internal.h"
-
+#include "core/step/command.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 #include "mapping/shard.h"
 
 /* --- Index, type, routing ----------------------------------------------------------------------------------------- */

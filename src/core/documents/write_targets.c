@@ -3,9 +3,15 @@
  * What a write is about to change, for its locks: each item's document, and in an index with a path field where it lies
  * now and where it will lie. Nothing is written and nothing is kept: the write itself starts from the beginning.
  */
+#include "core/catalog/catalog.h"
 #include "core/catalog/index.h"
+#include "core/documents/doc.h"
+#include "core/documents/doc_run.h"
 #include "core/documents/update.h"
+#include "core/documents/write.h"
 #include "core/documents/write_internal.h"
+#include "core/step/command.h"
+#include "core/step/unit.h"
 
 /* The targets of a command while they are found. */
 struct targeting {

@@ -11,8 +11,8 @@
 
 #include "base/heap.h"
 #include "base/types.h"
-#include "core/step/command.h"
 #include "core/locks/resource.h"
+#include "core/step/command.h"
 
 struct lock_request;
 

@@ -17,6 +17,8 @@
 #include "base/check.h"
 #include "base/map.h"
 #include "core/locks/lock_internal.h"
+#include "core/locks/resource.h"
+#include "core/step/command.h"
 
 enum { NAME_MIN = 5, HOLD_MIN = NAME_MIN + 8, WANT_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 

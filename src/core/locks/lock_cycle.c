@@ -11,7 +11,9 @@
  * with need not be looked at from r, they are met from f; so a queue for one X lock costs one step each.
  */
 #include "base/check.h"
+#include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
+#include "core/locks/resource.h"
 
 struct search {
     struct lock_table *table;

@@ -7,6 +7,8 @@
 #define TL_CORE_LOCK_INTERNAL_H
 
 #include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/step/command.h"
 
 /* One bit of a waiting request on one resource, in that resource's queue. */
 struct lock_entry {

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
+#include "core/locks/resource.h"
+#include "core/step/command.h"
 
 const char *lock_mode_name(enum lock_mode mode)
 {

@@ -7,7 +7,9 @@
  * long queue is a chain and not a crowd around its head; without one, a hold.
  */
 #include "base/check.h"
+#include "core/locks/lock.h"
 #include "core/locks/lock_internal.h"
+#include "core/locks/resource.h"
 
 static struct lock_queue *queue_of(struct resource *resource)
 {

@@ -13,9 +13,25 @@
  * A write that goes on starts from the beginning: what it would change is computed again, and asked for again. What it
  * holds already it gets at once.
  */
+#include "core/owners/admit.h"
+
 #include "base/check.h"
+#include "core/catalog/catalog.h"
 #include "core/documents/ahead.h"
-#include "core/owners/owners_internal.h"
+#include "core/documents/do_write.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/deadline.h"
+#include "core/owners/names.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/terms.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 
 /* Of each item of a bulk, so that a large one's reply stays small. */
 enum { HOLDERS_TOLD_OF_ITEM = 3 };

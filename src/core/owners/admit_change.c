@@ -8,7 +8,20 @@
  * Such a command waits as a write of its own does, and passes the locks of the session that it names.
  */
 #include "base/check.h"
-#include "core/owners/owners_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/deadline.h"
+#include "core/owners/names.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/terms.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 #include "mapping/mapping.h"
 
 static struct wants change_of(struct core *core, const struct command *command)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deadlines in order; see owners_internal.h. */
-#include "core/owners/owners_internal.h"
+/* Deadlines in order; see deadline.h. */
+#include "core/owners/deadline.h"
 
 static bool due_before(const struct heap_node *a, const struct heap_node *b)
 {

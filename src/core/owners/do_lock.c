@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands LOCK, UNLOCK and TXN_LOCK; names.c knows what they name. */
-#include "core/owners/owners_internal.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/deadline.h"
+#include "core/owners/names.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
 
 /* --- LOCK --------------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,20 @@
 /* The command STATUS: what is held, awaited (do_status_locks.c) and open, as JSON. The shapes are in README-locks.md, "Seeing it". */
 #include <inttypes.h>
 
-#include "core/owners/owners_internal.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/deadline.h"
+#include "core/owners/kept.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/status.h"
+#include "core/owners/story.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
 
 enum { KEPT_TOLD_MAX = 1000 };
 

@@ -13,8 +13,19 @@
  */
 #include <inttypes.h>
 
-#include "core/owners/owners_internal.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/deadline.h"
+#include "core/owners/owners.h"
+#include "core/owners/party.h"
+#include "core/owners/session.h"
+#include "core/owners/status.h"
+#include "core/owners/story.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/unit.h"
 
+struct wait;
 enum {
     LOOK_STEPS = 10000,  /* of one piece: some milliseconds; the row that goes beyond is the last */
     OWNER_STEPS = 4,     /* to write one holder or waiter */

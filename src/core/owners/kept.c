@@ -6,9 +6,18 @@
  * name, the action's bytes. Beside it waits a request that stands ahead of all others. Granted, it runs in a unit of its own, which
  * takes the record away.
  */
+#include "core/owners/kept.h"
+
 #include "base/check.h"
 #include "core/documents/action.h"
-#include "core/owners/owners_internal.h"
+#include "core/owners/admit.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/story.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
 
 static struct slice kept_key(struct buf *buf, uint64_t number)
 {

@@ -3,13 +3,32 @@
  * What names mean, for their locks: README-locks.md, "Names" and "What can be named". Everything here is computed in the step
  * that asks, from the catalog as it is then, and nothing is kept: who has waited computes it again.
  */
+#include "core/owners/names.h"
+
 #include "base/check.h"
+#include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/index.h"
-#include "core/owners/owners_internal.h"
+#include "core/documents/update.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/txn.h"
+#include "core/step/unit.h"
 #include "json/refers.h"
 #include "mapping/mapping.h"
 
+struct session;
+
+struct txn;
+
+struct lock_owner;
+
+struct lock_want;
+
+struct wants;
 #define LOCK_TARGETS_MAX 100000
 #define LOCK_PATH_BYTES_MAX 65536
 #define LOCK_NAME_BYTES_MAX 512

@@ -6,7 +6,13 @@
  */
 #include <inttypes.h>
 
-#include "core/owners/owners_internal.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/owners.h"
+#include "core/owners/story.h"
+#include "core/owners/wait.h"
+#include "core/step/core.h"
+#include "core/step/unit.h"
 
 enum { LINES_MAX = 20 }; /* of a kind, told in one look; more are counted */
 

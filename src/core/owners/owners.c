@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The owners' part in a step: what falls due, what the table of locks did, which waiting commands go on.
- * See owners_internal.h and README-locks.md.
+ * See owners.h and README-locks.md.
  */
+#include "core/owners/owners.h"
+
 #include "base/budget.h"
 #include "base/check.h"
-#include "core/owners/owners_internal.h"
+#include "core/locks/resource.h"
+#include "core/owners/kept.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 
 /* --- Opening and closing ------------------------------------------------------------------------------------------ */
 

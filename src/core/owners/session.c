@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: their lives and their ends. README-locks.md, "Sessions". */
+#include "core/owners/session.h"
+
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/counter.h"
 #include "core/documents/action.h"
 #include "core/documents/doc.h"
+#include "core/documents/ephemeral.h"
 #include "core/documents/vanish.h"
-#include "core/owners/owners_internal.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/admit.h"
+#include "core/owners/kept.h"
+#include "core/owners/names.h"
+#include "core/owners/owners.h"
+#include "core/owners/story.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
+#include "mapping/mapping.h"
 
 #define SESSION_NAME_BYTES_MAX 1024
 #define SESSION_TTL_US_MAX (24 * 3600 * TL_SECOND)
@@ -240,7 +259,7 @@ static int remove_some(struct core *core, struct session *session, bool *ret_mor
 {
     struct keeping keeping = {core, session, 0};
     size_t most = session->over ? core->limits.sweep_piece : core->limits.ephemeral_piece;
-    int r = lease__end_some(core, session->id, most, keep_removal, &keeping, &session->removed_count, ret_more);
+    int r = ephemeral__end_some(core, session->id, most, keep_removal, &keeping, &session->removed_count, ret_more);
     return r < 0 ? r : keeping.r;
 }
 
@@ -298,7 +317,7 @@ static void spare_document(struct sparing *sparing, const struct catalog_index *
         const struct mapping_type *type = mapping_type_at(index->mapping, i);
         struct slice key = doc_key(bytes, index->number, type->number, name->id);
         if ((name->type.len > 0 && !slice_equal(name->type, type->name)) || map_get(&core->pending, key) != NULL ||
-            !lease__marked(core, sparing->session->id, key))
+            !ephemeral__marked(core, sparing->session->id, key))
             continue;
         sparing->documents = arena_grow(&core->arena, sparing->documents, sparing->document_count,
                                         &sparing->document_capacity, sizeof *sparing->documents);
@@ -376,7 +395,7 @@ static int keep_held(struct core *core, struct session *session, struct sparing 
         qsort(sparing->documents, count, sizeof *sparing->documents, compare_keys);
     for (size_t i = 0; i < count && keeping.r >= 0; i++) {
         size_t spared_before = session->spared_count;
-        int r = lease__hand_on(core, session->id, sparing->documents[i], keep_removal, &keeping);
+        int r = ephemeral__hand_on(core, session->id, sparing->documents[i], keep_removal, &keeping);
         if (r < 0)
             return tl_trace(r);
         if (session->spared_count > spared_before)
@@ -627,7 +646,7 @@ int owners__forget_index(struct core *core, uint32_t index)
     while (r == 0 && core->owners != NULL && map_next(&core->owners->sessions, &position, &id, &value)) {
         const struct session *session = value;
         if (session->ephemeral_count > 0)
-            r = lease__forget_index(core, session->id, index);
+            r = ephemeral__forget_index(core, session->id, index);
     }
     return r;
 }

@@ -13,7 +13,19 @@
 
 #include "base/check.h"
 #include "core/documents/action.h"
-#include "core/owners/owners_internal.h"
+#include "core/documents/doc.h"
+#include "core/documents/ephemeral.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/lock_log.h"
+#include "core/locks/resource.h"
+#include "core/owners/kept.h"
+#include "core/owners/owners.h"
+#include "core/owners/party.h"
+#include "core/owners/session.h"
+#include "core/owners/story.h"
+#include "core/step/command.h"
+#include "core/step/unit.h"
 
 static struct slice session_key(struct buf *buf, struct slice id)
 {
@@ -248,7 +260,7 @@ int session__load_all(struct core *core)
     int r = load_each(&work, "S", "T", load_session);
     enlist(&work);
     if (r == 0)
-        r = lease__each(core, count_one, core);
+        r = ephemeral__each(core, count_one, core);
     if (r == 0)
         r = kept__load_all(core);
     if (r == 0)

@@ -4,7 +4,12 @@
 
 #include <inttypes.h>
 
-#include "core/owners/owners_internal.h"
+#include "core/locks/resource.h"
+#include "core/owners/kept.h"
+#include "core/owners/party.h"
+#include "core/owners/session.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
 
 /* --- Stories kept ------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On whose behalf a command runs: its session, and its fencing token. See owners_internal.h. */
-#include "core/owners/owners_internal.h"
+/* On whose behalf a command runs: its session, and its fencing token. See terms.h. */
+#include "core/owners/terms.h"
+
+#include "core/owners/owners.h"
+#include "core/owners/party.h"
+#include "core/owners/session.h"
+#include "core/step/unit.h"
 
 bool terms__session(struct core *core, struct command *command, struct session **ret_session)
 {

@@ -11,12 +11,27 @@
  * Most query transactions are over within milliseconds, and there is nothing in them that could be lost. So theirs is
  * written by the next upkeep only, when they are still open then; a crash before that leaves no trace of them.
  */
+#include "core/owners/txn.h"
+
 #include <stdarg.h>
 
 #include "base/check.h"
+#include "core/catalog/catalog.h"
 #include "core/documents/ahead.h"
 #include "core/documents/doc.h"
-#include "core/owners/owners_internal.h"
+#include "core/documents/ephemeral.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/terms.h"
+#include "core/owners/wait.h"
+#include "core/step/core.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
+#include "mapping/mapping.h"
 
 #define TXN_TIMEOUT_US_MAX (24 * 3600 * TL_SECOND)
 
@@ -449,7 +464,7 @@ static void visit_lease(void *context, struct slice key, struct slice value)
     struct leases *leases = context;
     struct slice session, document;
     struct store_value before;
-    if (value.data == NULL || !lease__parse(key, &session, &document))
+    if (value.data == NULL || !ephemeral__parse(key, &session, &document))
         return;
     if (owners_live_session(leases->core->owners, session) == NULL)
         leases->missing = arena_copy(&leases->core->arena, session);

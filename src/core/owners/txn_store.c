@@ -9,7 +9,12 @@
  * Outcomes are not kept in memory: there may be millions in an hour, and hardly one is ever asked for.
  */
 #include "core/documents/action.h"
-#include "core/owners/owners_internal.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/txn.h"
+#include "core/step/command.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 
 static struct slice id_key(struct buf *buf, char letter, struct slice id)
 {

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that wait for locks; see owners_internal.h. */
+/* Commands that wait for locks; see wait.h. */
+#include "core/owners/wait.h"
+
 #include <stdarg.h>
 
 #include "base/check.h"
-#include "core/owners/owners_internal.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/story.h"
+#include "core/owners/txn.h"
+#include "core/step/unit.h"
 
 static struct slice request_key(uint64_t number, char *bytes)
 {

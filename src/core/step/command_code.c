@@ -7,6 +7,9 @@
 
 #include "base/check.h"
 #include "core/catalog/catalog.h"
+#include "core/documents/update.h"
+#include "core/owners/session.h"
+#include "core/owners/txn.h"
 #include "core/step/coder.h"
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,15 @@
 #include "core/step/core.h"
 
 #include "base/check.h"
-#include "core/step/core_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_internal.h"
+#include "core/catalog/counter.h"
+#include "core/documents/seen.h"
+#include "core/locks/lock_log.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
+#include "core/upkeep/sweep.h"
 
 enum {
     SCRIPTS_CACHED = 1000,
@@ -17,7 +25,7 @@ enum {
 };
 
 static const char last_ts_key[] = "T";
-static const char mark_key[] = "U"; /* core_mark() */
+static const char own_mark_key[] = "U"; /* core_mark() */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
@@ -79,7 +87,7 @@ static int open_last_ts(struct core *core, tl_ts counted)
 {
     core->last_ts = counted;
     int r = open_ts(core, last_ts_key, NULL);
-    return r < 0 ? r : open_ts(core, mark_key, &core->marked);
+    return r < 0 ? r : open_ts(core, own_mark_key, &core->marked);
 }
 
 static struct catalog_counters *shared_counters(void *context, uint32_t number)
@@ -437,7 +445,7 @@ int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept)
     uint64_t chain = core->chain;
     REQUIRE(ts > core->last_ts && mark >= ts);
     core__begin(core, ts);
-    write_ts(core, mark_key, mark, kept);
+    write_ts(core, own_mark_key, mark, kept);
     core->unbinding = true;
     int r = core__commit(core);
     core->chain = chain; /* a mark is of this host alone */

@@ -6,8 +6,13 @@
  * Documents are added up, so the order in which they are met does not matter. Tombstones belong to the state as
  * long as their versions counted for the last change; entries are hints and do not.
  */
-#include "core/step/core_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_internal.h"
+#include "core/catalog/counter.h"
 #include "core/documents/doc.h"
+#include "core/step/core.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 
 static uint64_t mix(uint64_t digest, uint64_t value)
 {

@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "core/step/coder.h"
+#include "core/step/command.h"
+#include "core/step/command_code.h"
 
 static void code_head(struct coder *coder, struct entry_head *head)
 {

@@ -6,7 +6,6 @@
 #ifndef TL_CORE_ENTRY_H
 #define TL_CORE_ENTRY_H
 
-#include "core/step/command_code.h"
 #include "core/step/core.h"
 
 enum { ENTRY_VERSION = 1 };

@@ -9,11 +9,18 @@
  * has found stale, stands in the command.
  */
 #include "base/check.h"
+#include "core/catalog/counter.h"
 #include "core/catalog/mark.h"
 #include "core/documents/ahead.h"
 #include "core/documents/doc.h"
+#include "core/documents/seen.h"
 #include "core/documents/vanish.h"
-#include "core/step/core_internal.h"
+#include "core/step/command.h"
+#include "core/step/core.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
+#include "core/upkeep/sweep.h"
 #include "mapping/entry.h"
 
 /* How much one call may still remove. */

@@ -2,8 +2,12 @@
 /* Sweeping stale chunks out of an index; see sweep.h. */
 #include "core/upkeep/sweep.h"
 
-#include "core/step/core_internal.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/counter.h"
 #include "core/documents/doc.h"
+#include "core/step/command.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
 #include "mapping/entry.h"
 
 /* Of batches that are remembered. With more, bulks are so small that their chunks are hardly worth it, and none is removed. */

@@ -26,7 +26,8 @@
 #include "base/check.h"
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
-#include "core/owners/owners_internal.h"
+#include "core/owners/owners.h"
+#include "mapping/mapping.h"
 
 enum { NAMES = 6, TYPES = 3, IDS = 3, SESSIONS = 4, TXNS = 4, STRANGERS = 4, LOCKS = 64, OPS = 64 };
 enum { ACTORS = SESSIONS + TXNS + STRANGERS };

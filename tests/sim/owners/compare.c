@@ -6,7 +6,12 @@
 
 #include "core/catalog/catalog.h"
 #include "core/documents/doc.h"
-#include "core/owners/owners_internal.h"
+#include "core/owners/owners.h"
+#include "mapping/mapping.h"
+#include "core/owners/kept.h"
+#include "core/owners/wait.h"
+#include "core/owners/txn.h"
+#include "core/step/handler.h"
 #include "parts.h"
 #include "world.h"
 

@@ -10,7 +10,10 @@
 #include "../../lib/coded.h"
 #include "base/alloc.h"
 #include "base/siphash.h"
-#include "core/owners/owners_internal.h"
+#include "core/owners/kept.h"
+#include "core/owners/owners.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
 
 static const uint64_t start_of_time = (uint64_t)1000 * 1000 * 1000;
 

@@ -4,6 +4,7 @@
 #include "../../lib/unit.h"
 
 #include "../../lib/command_sample.h"
+#include "core/step/command_code.h"
 #include "core/step/entry.h"
 
 static void free_all(struct list *commands)

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "core/owners/owners_internal.h"
+#include "core/owners/owners.h"
 #include "core/owners/story.h"
 
 enum {

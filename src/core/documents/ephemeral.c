@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ephemeral documents: marks that say which live with which session, and their end. */
+#include "core/documents/ephemeral.h"
+
+#include "core/catalog/catalog.h"
+#include "core/documents/doc.h"
 #include "core/documents/vanish.h"
-#include "core/documents/write_internal.h"
+#include "core/step/command.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
+#include "mapping/mapping.h"
 
 static struct slice lease_key(struct buf *buf, struct slice session, struct slice key)
 {
@@ -18,7 +25,7 @@ static struct slice lease_end(struct buf *buf, struct slice session)
     return lease_key(buf, session, SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff"));
 }
 
-bool lease__parse(struct slice key, struct slice *ret_session, struct slice *ret_document)
+bool ephemeral__parse(struct slice key, struct slice *ret_session, struct slice *ret_document)
 {
     uint64_t len;
 
@@ -28,7 +35,7 @@ bool lease__parse(struct slice key, struct slice *ret_session, struct slice *ret
     return slice_take_varint(ret_document, &len) && slice_take(ret_document, (size_t)len, ret_session);
 }
 
-void lease__mark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
+void ephemeral__mark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
@@ -38,7 +45,7 @@ void lease__mark(struct core *core, const struct change_sink *sink, struct slice
     buf_deinit(&buf);
 }
 
-void lease__unmark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
+void ephemeral__unmark(struct core *core, const struct change_sink *sink, struct slice session, struct slice key)
 {
     struct buf buf = BUF_INIT(BUF_UNLIMITED);
 
@@ -49,13 +56,13 @@ void lease__unmark(struct core *core, const struct change_sink *sink, struct sli
 }
 
 /* A transaction may mark what is marked, and unmark what is not: it counts what the store has before and after. */
-int lease__commit(struct core *core, struct slice key, struct slice value)
+int ephemeral__commit(struct core *core, struct slice key, struct slice value)
 {
     struct slice session, document;
     struct store_value before;
     int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, key, &before);
 
-    if (r < 0 || !lease__parse(key, &session, &document))
+    if (r < 0 || !ephemeral__parse(key, &session, &document))
         return r < 0 ? tl_trace(r) : tl_trace(TL_ERR_CORRUPT);
     if (r == 0)
         store_value_release(&before);
@@ -79,7 +86,7 @@ struct removals {
 struct ending {
     struct core *core;
     struct slice session;
-    lease_keep *keep;
+    ephemeral_keep *keep;
     void *context;
     struct removals here; /* what readers see still */
     struct removals gone; /* what went with the session before, and is only swept away */
@@ -172,7 +179,7 @@ static int end_one(struct ending *ending, struct slice key)
     else if (!theirs && map_get(&core->pending, key) != NULL) /* what the unit wrote over, it has unmarked */
         marked = 0;
     if (marked == 1 && !ending->more)
-        lease__unmark(core, &sink, ending->session, key);
+        ephemeral__unmark(core, &sink, ending->session, key);
     if (r == 0)
         doc_release(&doc);
     return marked < 0 ? tl_trace(marked) : 0;
@@ -217,8 +224,8 @@ static int run_removals(struct core *core, const struct removals *removals, bool
     return write__run(core, &run, &failed);
 }
 
-int lease__end_some(struct core *core, struct slice session, size_t max, lease_keep *keep, void *context,
-                    size_t *removed, bool *ret_more)
+int ephemeral__end_some(struct core *core, struct slice session, size_t max, ephemeral_keep *keep, void *context,
+                        size_t *removed, bool *ret_more)
 {
     struct ending ending = {.core = core, .session = session, .keep = keep, .context = context};
     int r = take_some(&ending, max);
@@ -230,7 +237,7 @@ int lease__end_some(struct core *core, struct slice session, size_t max, lease_k
     return r < 0 ? r : run_removals(core, &ending.gone, true);
 }
 
-int lease__hand_on(struct core *core, struct slice session, struct slice key, lease_keep *keep, void *context)
+int ephemeral__hand_on(struct core *core, struct slice session, struct slice key, ephemeral_keep *keep, void *context)
 {
     struct write_item none;
     struct ending ending = {
@@ -239,7 +246,7 @@ int lease__hand_on(struct core *core, struct slice session, struct slice key, le
     return end_one(&ending, key);
 }
 
-bool lease__marked(struct core *core, struct slice session, struct slice key)
+bool ephemeral__marked(struct core *core, struct slice session, struct slice key)
 {
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
@@ -250,7 +257,7 @@ bool lease__marked(struct core *core, struct slice session, struct slice key)
     return true;
 }
 
-int lease__forget_index(struct core *core, struct slice session, uint32_t index)
+int ephemeral__forget_index(struct core *core, struct slice session, uint32_t index)
 {
     const struct change_sink sink = {core->batch, NULL};
     struct buf lower = BUF_INIT(BUF_UNLIMITED), upper = BUF_INIT(BUF_UNLIMITED);
@@ -261,7 +268,7 @@ int lease__forget_index(struct core *core, struct slice session, uint32_t index)
     size_t skipped = first.len - DOC_KEY_PREFIX_BYTES;
 
     for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter))
-        lease__unmark(core, &sink, session, slice_from_offset(store_iter_key(iter), skipped));
+        ephemeral__unmark(core, &sink, session, slice_from_offset(store_iter_key(iter), skipped));
     int r = store_iter_status(iter);
     store_iter_free(iter);
     buf_deinit(&lower);
@@ -272,7 +279,7 @@ int lease__forget_index(struct core *core, struct slice session, uint32_t index)
 /* --- Looking ------------------------------------------------------------------------------------------------------ */
 
 /* The keys of one session follow each other; the sessions follow by length and bytes of their ids. */
-int lease__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session)
+int ephemeral__next(struct core *core, struct slice after, struct arena *arena, struct slice *ret_session)
 {
     struct buf from = BUF_INIT(BUF_UNLIMITED);
     struct slice session, document;
@@ -285,7 +292,7 @@ int lease__next(struct core *core, struct slice after, struct arena *arena, stru
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, buf_view(&from), SLICE_LIT("f"));
     store_iter_seek_first(iter);
     if (store_iter_valid(iter)) {
-        r = lease__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
+        r = ephemeral__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
         if (r == 0)
             *ret_session = arena_copy(arena, session);
     }
@@ -295,15 +302,15 @@ int lease__next(struct core *core, struct slice after, struct arena *arena, stru
     return status != 0 ? status : r;
 }
 
-int lease__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
-                void *context)
+int ephemeral__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
+                    void *context)
 {
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"));
     struct slice session, document;
     int r = 0;
 
     for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter)) {
-        r = lease__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
+        r = ephemeral__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
         if (r == 0)
             visit(context, session, document);
     }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How what ended sessions left gets its locks, as other writes do. */
+#ifndef TL_CORE_ADMIT_H
+#define TL_CORE_ADMIT_H
+
+#include "core/step/command.h"
+
+struct core;
+struct session;
+struct wait;
+
+/*
+ * Runs the one action of `command`, which a session left, as its own write in the open unit. The command must live as long as the
+ * unit, since what it wrote is seen through its memory. Who waits is no obstacle.
+ * Returns: 0 with its result; 1 somebody else holds what stands against it, and it was not done; fatal codes.
+ */
+int admit__run_left(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
+/* Whether somebody else holds what stands against the removal of a document that lives with a session. */
+bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal);
+/* Asks for the locks of a kept action. Returns: 0 it has them; CORE_WAITS, parked; fatal codes. */
+int admit__ask_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+/* The same once it was granted, and runs it. Returns: 0 with its result; CORE_WAITS, it needs others by now; fatal codes. */
+int admit__resume_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
+
+#endif

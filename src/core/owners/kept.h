@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ended sessions left, and others' locks forbid still. */
+#ifndef TL_CORE_KEPT_H
+#define TL_CORE_KEPT_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "base/types.h"
+
+struct write_item;
+struct core;
+struct session;
+struct wait;
+
+/* What an ended session left and somebody else's lock forbids (kept.c). */
+struct kept {
+    struct list of_all; /* in owners->kept, oldest first */
+    uint64_t number;    /* of its record; rises */
+    bool removal;       /* of a document that lived with the session; else an action of on_expire */
+    tl_ts ended;
+    struct slice session; /* mem_free, all three */
+    struct slice name;
+    struct slice action; /* encoded (action.h), one */
+    struct wait *wait;   /* NULL: not asked for yet, between opening the store and RESTART */
+};
+
+/* Returns: a command of the core's own, for what ended sessions left. */
+struct command *kept__command(void);
+/* Keeps what a session left, in the open unit. */
+int kept__keep(struct core *core, const struct session *session, const struct write_item *item,
+               bool removal) TL_MUST_USE;
+void kept__free(struct core *core, struct kept *kept);
+int kept__load_all(struct core *core) TL_MUST_USE;
+/* After a restart: asks for the locks of all. */
+int kept__restart(struct core *core) TL_MUST_USE;
+uint64_t kept__digest(const struct kept *kept);
+void kept__owner_text(const struct kept *kept, struct buf *buf);
+/* Fills in what is to be done. The item points into `kept` and `arena`. */
+int kept__item(const struct kept *kept, struct arena *arena, struct write_item *ret_item) TL_MUST_USE;
+
+#endif

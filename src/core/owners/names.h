@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the names in requests mean, and which locks keep it so. */
+#ifndef TL_CORE_NAMES_H
+#define TL_CORE_NAMES_H
+
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/step/command.h"
+
+struct write_target;
+struct core;
+struct session;
+struct txn;
+struct overlay;
+
+/* What is wanted together, in the core's arena. */
+struct wants {
+    struct lock_want *items;
+    size_t count;
+    size_t capacity;
+};
+void wants__add(struct core *core, struct wants *wants, const struct lock_want *want);
+/* Returns: how many are locks, and not only places for something. */
+size_t wants__lock_count(const struct wants *wants);
+
+/* Whether a name is neither an index nor an alias. */
+bool names__missing(const struct core *core, struct slice name);
+/*
+ * Finds what lock targets mean: indices with the aliases that named them, and documents under all their names, where they lie
+ * now. `strict`: a directory in an index without a path field is refused.
+ * Returns: 0; 1 with *ret_problem in `arena`; fatal codes.
+ */
+int names__of_locks(struct core *core, const struct lock_target *targets, size_t count, const struct overlay *overlay,
+                    bool strict, struct arena *arena, struct wants *ret_wants, struct problem *ret_problem) TL_MUST_USE;
+/*
+ * Finds what a read of a transaction must lock and has not. Of names that come to nothing the read itself will tell.
+ * Returns: 0; fatal codes.
+ */
+int names__of_reads(struct core *core, const struct lock_target *targets, size_t count, enum dialect dialect,
+                    const struct txn *txn, struct wants *ret_wants) TL_MUST_USE;
+/* Adds what an item of a write must lock: its document, the place where it will lie, the index that it makes. */
+void names__of_write(struct core *core, const struct write_item *item, const struct write_target *target,
+                     enum dialect dialect, const struct txn *txn, struct wants *wants);
+/* Returns: by what name a document that is written is locked. */
+struct resource_name names__written(struct core *core, const struct write_target *target);
+/* Adds what a command that changes indices or stored scripts must lock. */
+void names__of_change(struct core *core, const struct command *command, struct wants *wants);
+/* Releases the aliases by which an owner has nothing locked any more. */
+void names__forget_unused(struct core *core, struct lock_owner *owner);
+/* Whether a session (NULL: none) would itself make a name mean something else that it has locked. Then *ret_problem says so. */
+bool names__own(struct core *core, const struct session *session, const struct wants *wants, struct arena *arena,
+                struct problem *ret_problem);
+/* Tells the table of locks that a document lies elsewhere, under each of its names. */
+void names__move(struct core *core, const struct resource_name *name, struct slice path);
+/*
+ * Leaves out names that nobody else (`owner` NULL: nobody) holds against it: who keeps nothing waits only for names that are
+ * held, and keeps nobody from a name while he waits for other things.
+ */
+void names__drop_free(struct core *core, const struct lock_owner *owner, const struct session *session,
+                      struct wants *wants);
+/* Leaves out names that an owner keeps already: who waits to change one must not be waited for. */
+void names__drop_kept(struct core *core, const struct lock_owner *owner, struct wants *wants);
+/* Returns: what a change of a document, by its stored type, must lock. */
+struct wants names__of_document(struct core *core, const struct resource_name *document);
+/* Returns: whether a document could be changed at once by what an owner has, or for it. */
+bool names__free_for(struct core *core, struct lock_owner *owner, const struct resource_name *document);
+
+#endif

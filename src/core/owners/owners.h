@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owners: sessions, transactions, writes of their own, and the commands that wait for locks.
+ *
+ * README-locks.md says what they do. Everything here happens in an open unit: locks that sessions gain or lose, sessions
+ * and outcomes of transactions are written in its batch. What the table of locks causes beside the call at hand is
+ * fetched by owners__settle(), at the end of each unit at the latest.
+ */
+#ifndef TL_CORE_OWNERS_H
+#define TL_CORE_OWNERS_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/deadline.h"
+#include "core/owners/party.h"
+#include "core/owners/session.h"
+#include "core/owners/story.h"
+
+struct core;
+struct txn;
+
+struct owners {
+    struct core *core;
+    struct lock_table locks;
+    struct map sessions; /* by id */
+    struct map txns;     /* open ones, by id */
+    struct list open_txns;
+    struct list unrecorded_txns; /* query transactions that were begun since the last upkeep */
+    struct map requests;         /* waits by the number of their command (u64be) */
+    struct list waits;
+    struct list ready;
+    struct list leaving;  /* sessions whose end goes on, oldest end first; empty before RESTART */
+    size_t leaving_count; /* sessions that are leaving */
+    struct list kept;
+    size_t kept_count;
+    uint64_t last_kept;
+    struct deadlines leases;
+    struct deadlines wait_ends;
+    struct deadlines idles;
+    struct stories stories;
+    struct buf ended_slow; /* lines about waits that were told as slow and have ended since the last look */
+    size_t ended_slow_count;
+    size_t stories_told; /* of stories.count, as news */
+
+    /* For the budget's tallies only (base/budget.h, invariant 5). */
+    size_t action_bytes; /* of sessions, and kept ones */
+    size_t wait_bytes;   /* of `waits` */
+    size_t told_locks;   /* of what owners__tally() has told */
+    size_t told_actions;
+};
+
+static inline struct session *owners_session(const struct owners *owners, struct slice id)
+{
+    return map_get(&owners->sessions, id);
+}
+
+/* Returns: a session that lives, or NULL. */
+static inline struct session *owners_live_session(const struct owners *owners, struct slice id)
+{
+    struct session *session = map_get(&owners->sessions, id);
+    return session == NULL || session->leaving ? NULL : session;
+}
+
+/* As lock_table_token(), of an owner whose session lives still. */
+static inline bool owners_token(const struct owners *owners, tl_ts token, const struct resource_name *name,
+                                struct lock_owner **ret_owner)
+{
+    struct lock_owner *owner;
+    if (!lock_table_token(&owners->locks, token, name, &owner) ||
+        (party_of(owner)->session != NULL && party_of(owner)->session->leaving))
+        return false;
+    *ret_owner = owner;
+    return true;
+}
+
+/* Returns: an open transaction, or NULL. */
+static inline struct txn *owners_txn(const struct owners *owners, struct slice id)
+{
+    return map_get(&owners->txns, id);
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: owners of locks with a lease, and how they end (README-locks.md). */
+#ifndef TL_CORE_SESSION_H
+#define TL_CORE_SESSION_H
+
+#include "base/buf.h"
+#include "core/locks/lock.h"
+#include "core/owners/deadline.h"
+#include "core/owners/party.h"
+
+struct command;
+struct core;
+struct problem;
+struct store;
+
+enum session_end { SESSION_END_CLOSED, SESSION_END_EXPIRED, SESSION_END_FORCED, SESSION_END_DETACHED };
+
+/* How many documents of an index and type live with a session. */
+struct living {
+    uint32_t index;
+    uint16_t type;
+    size_t count;
+};
+
+struct session {
+    struct party party;
+    struct slice id;        /* mem_free */
+    struct slice name;      /* mem_free; may be empty */
+    struct slice on_expire; /* encoded actions (action.h), mem_free; may be empty */
+    uint64_t ttl_us;
+    tl_ts created;
+    uint64_t attachment;      /* 0: none */
+    struct deadline lease;    /* at TL_TS_MAX between opening the store and RESTART */
+    struct list transactions; /* struct txn by of_session */
+    struct list waits;        /* struct wait by of_session: its own and its writes', not its transactions' */
+    struct list ending;       /* link, while it is due in the step at hand */
+    size_t ephemeral_count;   /* documents marked as living with it, while it lives: the sum of these: */
+    struct living *living;    /* by index and type, in no order; mem_free */
+    size_t living_count;
+
+    /* Its end, which takes more than one unit when many documents live with it. */
+    bool leaving;            /* it is as good as gone, but for its locks */
+    bool over;               /* and those are released: what went with it is to be swept away, no more */
+    enum session_end how;    /* it ends */
+    struct list of_leaving;  /* in owners->leaving */
+    struct buf story;        /* of its end, so far */
+    struct command *closing; /* that waits for the end; NULL: none */
+    size_t removed_count;    /* documents, so far */
+    size_t spared_count;     /* those that are kept, since others hold them */
+};
+
+/* Its public number: as short as can be, the same after a restart, no key to anything. Transactions have one likewise. */
+static inline uint64_t session_number(const struct session *session)
+{
+    return session->party.owner.number;
+}
+
+/* Returns: a session that is not over, by its public number as text, or NULL. Looks at all of them. */
+struct session *session__numbered(const struct core *core, struct slice number);
+/* Finds a session that lives. Returns: it, or NULL with *ret_problem in `arena`. */
+struct session *session__find(struct core *core, struct slice id, struct arena *arena, struct problem *ret_problem);
+/* Ends what waits for a session itself and for its writes, before anything could be granted to it. */
+void session__cancel_waits(struct core *core, struct session *session);
+/*
+ * Ends a session in the open unit. Returns: 0, it is over; 1, with documents that only pieces can remove it is leaving; fatal codes.
+ */
+int session__end(struct core *core, struct session *session, enum session_end how) TL_MUST_USE;
+/* It is as good as gone from now on. */
+void session__leaves(struct core *core, struct session *session);
+/* Goes on with the end of the first that is leaving, in the open unit. */
+int session__leave_on(struct core *core) TL_MUST_USE;
+void session__free(struct core *core, struct session *session);
+/* Counts documents that are marked as living with a session, more or fewer, while there is such a session. */
+void session__count(struct core *core, struct slice id, uint32_t index, uint16_t type, int change);
+int session__restart(struct core *core) TL_MUST_USE;
+
+/* session_store.c: records in SPACE_SYSTEM. */
+void session__put_record(struct core *core, const struct session *session);
+void session__drop_record(struct core *core, const struct session *session);
+/* Returns: 0 a session lives, by its record; STORE_NOT_FOUND; fatal codes. On any thread. */
+int session__look_up(struct store *store, struct slice id) TL_MUST_USE;
+/* A lock came, changed or goes; the hook of the table. */
+void session__lock_changed(void *context, const struct lock_hold *hold, bool gone);
+int session__load_all(struct core *core) TL_MUST_USE;
+/* Makes a session with everything but its place in the maps. */
+struct session *session__make(struct core *core, struct slice id, struct slice name, uint64_t ttl_us, tl_ts created);
+
+#endif

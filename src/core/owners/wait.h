@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that wait for their locks, and what becomes of them. */
+#ifndef TL_CORE_WAIT_H
+#define TL_CORE_WAIT_H
+
+#include "core/locks/lock.h"
+#include "core/owners/deadline.h"
+#include "core/owners/party.h"
+#include "core/step/command.h"
+
+struct wait;
+struct core;
+struct kept;
+struct session;
+struct txn;
+
+/*
+ * What becomes of a command that waits for locks: its row in commands.def names them. Each ends the wait or makes it ready to go
+ * on in a unit of its own; those that complete the command have freed the wait.
+ */
+struct turns {
+    /* Its locks were granted, in the unit that let go of them. */
+    void (*granted)(struct core *core, struct wait *wait);
+    /* It was made ready: goes on in a unit of its own. Returns: 0 it is done, the wait is free; CORE_WAITS; fatal codes. */
+    int (*resumed)(struct core *core, struct wait *wait);
+    /* Its deadline has passed. Returns: 0; fatal codes. */
+    int (*timed_out)(struct core *core, struct wait *wait);
+    /* It is the victim of a deadlock, whose story is its cause. */
+    void (*gives_way)(struct core *core, struct wait *wait);
+};
+extern const struct turns write__turns;    /* admit.c */
+extern const struct turns change__turns;   /* admit_change.c */
+extern const struct turns lock__turns;     /* do_lock.c */
+extern const struct turns txn_lock__turns; /* do_lock.c */
+extern const struct turns kept__turns;     /* kept.c; of no command */
+
+/* A command that waits for its locks, or was granted them and is about to go on. */
+struct wait {
+    const struct turns *turns;
+    struct party *party;      /* of its write_wait; NULL: its owner is a session or a transaction */
+    struct lock_owner *owner; /* whose request it is */
+    struct command *command;  /* NULL: what an ended session left */
+    struct kept *kept;        /* with no command: which; else NULL */
+    struct lock_request *request;
+    struct session *session;  /* that it ends with; NULL: none */
+    struct txn *txn;          /* NULL: none */
+    struct deadline deadline; /* set while it waits */
+    uint64_t until;           /* what it was set to */
+    uint64_t since;           /* by the clock */
+    tl_ts since_ts;
+    size_t bytes;          /* it takes with its command, since it began to wait */
+    size_t place;          /* how many stood ahead when it began to wait */
+    bool ready;            /* it is in owners->ready */
+    uint64_t names_epoch;  /* of a LOCK: core->names_epoch when it asked */
+    tl_ts granted;         /* of a LOCK that must look again what its names mean: when it was granted */
+    bool told;             /* as one that lasts; news.c */
+    struct problem *cause; /* why it must fail, in the command's arena; NULL: it goes on */
+    bool *left;            /* of a bulk: the items still to run, in the command's arena; NULL: all */
+    struct list of_all;    /* in owners->waits, in order of arrival */
+    struct list of_session;
+    struct list link; /* in owners->ready */
+};
+
+/* One of a write that is nobody's, and so a party itself. */
+struct write_wait {
+    struct wait wait;
+    struct party party; /* PARTY_WRITE */
+};
+
+/* The turns of a command's row; of NULL those of what waits without a command. */
+const struct turns *owners__turns(const struct command *command);
+
+/* Makes a wait for a command; `owner` NULL: it gets one of its own that belongs to `session`. */
+struct wait *wait__new(struct core *core, struct command *command, struct lock_owner *owner, struct session *session,
+                       struct txn *txn);
+/* Asks for wants, in place of what it asked for before. Returns: as lock_request_start(). */
+int wait__ask(struct core *core, struct wait *wait, const struct lock_want *wants, size_t count,
+              bool may_wait) TL_MUST_USE;
+/* Begins to wait until `deadline`. */
+void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
+/* Takes it out of everything and frees it; a write's own locks are released. */
+void wait__free(struct core *core, struct wait *wait);
+/* Completes the command of a wait with a problem, and frees the wait. */
+void wait__fail(struct core *core, struct wait *wait, enum problem_type type, const char *format, ...) TL_PRINTF(4, 5);
+/* Returns: where to say why it must fail, or the cause that was said. Requires: it has a command. */
+struct problem *wait__cause(struct wait *wait);
+/* Fills a problem with who stands against what a wait has asked for. `arena` takes its texts. */
+enum { HOLDERS_TOLD_MAX = 100 };
+void wait__explain(struct wait *wait, enum problem_type type, size_t holders_max, struct arena *arena,
+                   struct problem *ret_problem);
+/* Whether so many wait that no other may: who would have to is told so at once. What is free is granted all the same. */
+bool wait__full(const struct core *core);
+void wait__explain_full(const struct core *core, struct arena *arena, struct problem *ret_problem);
+/* Makes a wait ready to go on in a unit of its own. As a turn: granted. */
+void wait__ready(struct core *core, struct wait *wait);
+/* Turns that many share: the command is told why, what it belongs to goes on or, after a deadlock, is rolled back. */
+int wait__timed_out(struct core *core, struct wait *wait) TL_MUST_USE;
+void wait__gives_way(struct core *core, struct wait *wait);
+/* Notes the end of a wait that was told as slow (news.c). */
+void wait__tell_end(struct core *core, const struct wait *wait);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of the core, and units.
+ *
+ * Units. A step applies one or more units, each at a timestamp of its own with a batch of its own: what fell due,
+ * the command itself, and each waiting command that may go on. core__begin() opens a unit, core__commit() writes it;
+ * core__abandon() forgets all it did. Between the two, core->ts is its timestamp; documents it has written so far are
+ * seen through core->pending, everything else through the store.
+ */
+#ifndef TL_CORE_UNIT_H
+#define TL_CORE_UNIT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_internal.h"
+#include "core/catalog/counter.h"
+#include "core/documents/seen.h"
+#include "core/locks/lock_log.h"
+#include "core/step/core.h"
+#include "core/upkeep/sweep.h"
+#include "script/script.h"
+
+struct owners; /* sessions, locks, transactions, waiting commands */
+
+/* A change of how many documents live with a session. */
+struct leased {
+    struct slice session;
+    uint32_t index;
+    uint16_t type;
+    int change;
+};
+
+struct core {
+    struct store *store;
+    struct core_limits limits;
+    struct effects *effects; /* of the step at hand; NULL between steps */
+    tl_ts last_ts;           /* invariant 1 */
+    uint64_t clock;          /* the highest that a command has named since core_open(); deadlines are counted by it */
+    tl_ts written_ts;        /* of the last unit that wrote anything: what last_ts is after a restart */
+    struct buf marked;       /* what was kept with the mark that core_open() found */
+    tl_ts binding_ts;        /* of the last that must be durable before anybody hears of it */
+    bool chained;            /* core_begin_chain() was called: nobody pays for a chain that nobody reads */
+    uint64_t chain;          /* over all batches written since; core_chain() */
+
+    /* The unit at hand. */
+    bool open;
+    tl_ts ts;
+    tl_ts named_ts; /* newest timestamp that some record in batch or log tells, so that core_open() finds it; 0: none */
+    bool unbinding; /* nobody needs to wait until it is durable */
+    bool in_txn;    /* a transaction's request ran in it, which a crash takes back with its transaction ... */
+    size_t ahead;   /* ... unless there are more changes in the batch than these: entries put ahead, and their notes */
+    struct store_batch *batch;
+    struct lock_log log;            /* records of locks, not in `batch` yet */
+    struct arena arena;             /* reset when the unit ends */
+    struct arena scratch;           /* the same, and by a write between its items */
+    struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
+    struct catalog *catalog_before; /* of its beginning, for core__abandon() */
+    bool catalog_changed;
+    uint64_t names_epoch;  /* counts changes of what names mean: indices and aliases that came and went */
+    struct leased *leased; /* what the unit has counted of documents that live with sessions, in `arena` */
+    size_t leased_count;
+    size_t leased_capacity;
+    struct list spent; /* commands of the core's own, whose memory `pending` points into */
+
+    /* What lasts. */
+    bool grouping;               /* between core_group_begin() and core_group_end() */
+    struct catalog *catalog;     /* with the changes of the unit at hand */
+    struct counters counters;    /* documents, sequence numbers, index numbers */
+    struct seen_changes changes; /* of documents, to tell what submitters have seen that is so no more */
+    struct sweep sweep;          /* of stale chunks, that goes on with upkeep */
+    struct script_cache *scripts;
+    struct owners *owners;
+};
+
+/* --- Units -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Opens a unit at `at`, or one above the last when that is higher.
+ * Requires: none is open.
+ */
+void core__begin(struct core *core, tl_ts at);
+/* Writes the unit. Returns: 0; TL_ERR_IO and the like, after which the core must not be used. */
+int core__commit(struct core *core) TL_MUST_USE;
+/* Takes back all that the unit changed in memory and in its batch; it stays open, empty. */
+void core__abandon(struct core *core);
+
+/* Returns: whether the open unit has changed anything that is stored. */
+static inline bool core__changed(const struct core *core)
+{
+    return store_batch_count(core->batch) > 0 || lock_log_changed(&core->log);
+}
+
+/* Frees a command of the core's own when the unit ends; NULL is fine. */
+void core__free_at_end(struct core *core, struct command *command);
+
+/* Changes of the catalog in the open unit. Pointers to indices of the catalog before are no longer good. */
+void core__put_index(struct core *core, const struct catalog_index_spec *spec);
+void core__put_mapping(struct core *core, uint32_t number, const struct mapping *mapping);
+void core__drop_index(struct core *core, uint32_t number);
+void core__put_object(struct core *core, enum catalog_kind kind, const struct catalog_object *object);
+void core__drop_object(struct core *core, enum catalog_kind kind, struct slice name);
+
+/* Returns: a view of the newest state; documents that the unit itself wrote are in core->pending. */
+static inline struct view core__view(const struct core *core, const struct overlay *overlay)
+{
+    return (struct view){core->store, TL_TS_MAX, overlay};
+}
+
+/* Puts a command on effects->completed; its ts becomes that of the unit at hand, or the last one. */
+void core__complete(struct core *core, struct command *command);
+
+#endif
