@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The program is built so that an error in it is hard to use: what readelf and objdump see in the file itself."""
+"""The program is built so that an error in it is hard to use.
+
+What readelf and objdump see in the file itself, which is built here with the flags of a release. That a release has them, in
+each of its files, is read from what Meson would run for one, set up in a folder that goes with the test.
+"""
+import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import PROGRAM  # noqa: E402
+from server import PROGRAM, ROOT  # noqa: E402
 
 
 def run(*command):
@@ -40,6 +47,35 @@ class Hardening(unittest.TestCase):
         code = run("objdump", "-d", "--no-show-raw-insn", "--disassemble=command_serve", PROGRAM)
         first = [line for line in code.splitlines() if line.startswith(" ")][0]
         self.assertIn("endbr64", first)
+
+
+class Release(unittest.TestCase):
+    COMPILED = ("-O3", "-D_FORTIFY_SOURCE=3", "-fstack-protector-strong", "-fstack-clash-protection")
+    LINKED = ("-Wl,-z,relro", "-Wl,-z,now", "-pie")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="tidelock-release-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        run("meson", "setup", "--buildtype=release", "-Dtests=disabled", cls.folder, ROOT)
+
+    def test_every_file(self):
+        with open(os.path.join(self.folder, "compile_commands.json"), encoding="utf-8") as file:
+            units = [unit for unit in json.load(file) if unit["output"].startswith("src" + os.sep)]
+        self.assertGreater(len(units), 100)
+        for unit in units:
+            words = unit["command"].split()
+            for flag in self.COMPILED + (("-fcf-protection",) if platform.machine() == "x86_64" else ()):
+                self.assertIn(flag, words, unit["output"])
+            self.assertEqual([word for word in words if word.startswith("-D_FORTIFY_SOURCE")], ["-D_FORTIFY_SOURCE=3"])
+            self.assertTrue("-fPIE" in words or "-fPIC" in words, unit["output"])
+
+    def test_the_link(self):
+        with open(os.path.join(self.folder, "build.ninja"), encoding="utf-8") as file:
+            rules = file.read().split("\n\n")
+        program, = [rule for rule in rules if rule.startswith("build src/cli/tidelock:")]
+        for flag in self.LINKED:
+            self.assertIn(flag, program.split())
 
 
 if __name__ == "__main__":
