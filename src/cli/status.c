@@ -88,6 +88,24 @@ static void show_table(struct client *client, const char *title, const char *pat
         print_lines(buf_view(&client->body));
 }
 
+/* What ended sessions left to be done, and others' locks keep. */
+static void show_kept(struct client *client)
+{
+    size_t i, count;
+    yyjson_val *kept;
+    if (client_request(client, "GET", "/_session", SLICE_NONE, 10 * TL_SECOND) != 200)
+        return;
+    yyjson_val *all = yyjson_obj_get(client_json(client), "kept");
+    if (yyjson_arr_size(all) > 0)
+        printf("\nLeft by ended sessions, done when the locks on it go\n");
+    yyjson_arr_foreach (all, i, count, kept) {
+        yyjson_val *name = yyjson_obj_get(kept, "name");
+        printf("%s ", text_of(kept, "action"));
+        printf("%s/%s", text_of(kept, "index"), text_of(kept, "id"));
+        printf(", left by %s\n", text_of(kept, name != NULL ? "name" : "session"));
+    }
+}
+
 /* On a terminal as `tidelock locks` shows them. */
 static void show_locks(struct client *client)
 {
@@ -115,6 +133,7 @@ int command_status(int argc, char **argv)
     if (up) {
         show_table(&client, "Indices", "/_cat/indices?v&h=index,docs.count,store.size");
         show_table(&client, "Sessions", "/_cat/sessions?v");
+        show_kept(&client);
         show_table(&client, "Transactions", "/_cat/transactions?v");
         show_locks(&client);
         show_table(&client, "Memory", "/_cat/memory?v");

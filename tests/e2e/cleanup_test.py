@@ -7,13 +7,14 @@ with kill -9 in between at what a restart keeps.
 """
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from server import Server  # noqa: E402
+from server import PROGRAM, Server  # noqa: E402
 from waiting import until  # noqa: E402
 
 MAPPING = {"mappings": {"properties": {"path": {"type": "path"}}}}
@@ -110,6 +111,81 @@ class Cleanup(unittest.TestCase):
         line.join(30)
         self.assertEqual(line.got, (200, [{"v": 9}, None]))
         self.assertEqual(self.server.must("GET", "/_session")["kept"], [])
+
+    def kept(self):
+        return [(one["action"], one["index"], one["id"]) for one in self.server.must("GET", "/_session")["kept"]]
+
+    def test_an_alias_that_means_something_else_by_then(self):
+        """What is kept goes where the alias led when the session ended."""
+        self.server.must("PUT", "/gs")
+        self.server.must("PUT", "/fs/_alias/a")
+        self.server.must("PUT", "/fs/_doc/1", {"v": 1})
+        dead, holder = self.session(on_expire=[{"index": {"_index": "a", "_id": "1"}}, {"v": 8},
+                                               {"update": {"_index": "fs", "_id": "1"}}, {"doc": {"w": 9}}]), self.session()
+        self.take(holder, lock("fs", id="1", mode="update"))
+        self.kill(dead)
+        self.assertEqual(self.kept(), [("index", "fs", "1"), ("update", "fs", "1")])
+        self.server.must("POST", "/_aliases", {"actions": [{"remove": {"index": "fs", "alias": "a"}},
+                                                           {"add": {"index": "gs", "alias": "a"}}]})
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(len(self.kept()), 2)
+        self.server.must("POST", "/_unlock", {"session": holder})
+        self.assertEqual(self.source("1"), {"v": 8, "w": 9})
+        self.assertEqual(self.server.ask("GET", "/gs/_doc/1")[0], 404)
+        self.assertEqual(self.kept(), [])
+
+    def test_a_missing_index(self):
+        """The action makes it; a lock on the name keeps that from being done, and then it goes before all others."""
+        dead, holder = self.session(on_expire=[{"index": {"_index": "new", "_id": "1"}}, {"v": 9}]), self.session()
+        self.take(holder, lock("new"))
+        self.kill(dead)
+        self.assertEqual(self.kept(), [("index", "new", "1")])
+        self.assertEqual(self.server.ask("PUT", "/fs/_alias/new?timeout=0s")[0], 409)
+        self.server.must("POST", "/_unlock", {"session": holder})
+        self.assertEqual(self.server.must("GET", "/new/_doc/1")["_source"], {"v": 9})
+        self.kill(self.session(on_expire=[{"index": {"_index": "newer", "_id": "1"}}, {"v": 9},
+                                          {"delete": {"_index": "newest", "_id": "1"}}]))
+        self.assertEqual(self.server.must("GET", "/newer/_doc/1")["_source"], {"v": 9})
+
+    def test_names_that_no_index_can_have(self):
+        """Nobody will be there to read that they are none, so it is said when the action is left."""
+        for name in ("fs-*", "_all", "fs,gs", "Upper", "..", "-fs"):
+            status, reply = self.server.ask("POST", "/_session", {"on_expire": [{"delete": {"_index": name, "_id": "1"}}]})
+            self.assertEqual((status, reply["error"]["type"]), (400, "invalid_index_name_exception"), name)
+
+    def test_whatever_another_holds(self):
+        """Each mode, of each lock that covers the document; told while it lasts; done before the next is let in."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/a/1"})
+        for mode in ("shared", "update", "exclusive"):
+            for what in ({"index": "fs", "id": "1"}, {"index": "fs", "path": "/a"}, {"index": "fs"}, {}):
+                dead = self.session(name="holder", on_expire=[{"update": {"_index": "fs", "_id": "1"}},
+                                                              {"doc": {"v": "%s %s" % (mode, what)}}])
+                holder, next_one = self.session(), self.session()
+                self.assertEqual(self.take(holder, {"mode": mode, **what})[0], 200)
+                self.kill(dead)
+                self.assertEqual(self.kept(), [("update", "fs", "1")])
+                shown = subprocess.run([PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, check=True)
+                self.assertIn("update fs/1, left by holder", shown.stdout)
+                line = self.in_line(next_one, lock("fs", id="1", mode="shared"), then=lambda connection: self.source("1", connection))
+                self.server.must("POST", "/_unlock", {"session": holder})
+                line.join(30)
+                self.assertEqual(line.got, (200, {"path": "/a/1", "v": "%s %s" % (mode, what)}))
+                for session in (holder, next_one):
+                    self.kill(session)
+
+    def test_places_that_another_holds_keep_nothing(self):
+        """What is locked beside the document, or read beside it in a transaction."""
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/a/1"})
+        self.server.must("PUT", "/fs/_doc/2", {"path": "/a/2"})
+        for mode in ("shared", "update", "exclusive"):
+            dead, holder = self.leaving("1", path="/a/1", v=mode), self.session()
+            transaction = self.server.must("POST", "/_transaction", {"session": holder})["transaction"]
+            self.take(holder, lock("fs", id="2", mode=mode), lock("fs", path="/b", mode=mode), lock("gs", mode=mode))
+            self.server.ask("GET", "/fs/_doc/3?transaction=" + transaction)
+            self.kill(dead)
+            self.assertEqual(self.source("1"), {"path": "/a/1", "v": mode})
+            self.kill(holder)
 
     def test_blocks_and_closed_indices(self):
         for before, after in ((("PUT", "/fs/_settings", {"index.blocks.write": True}),

@@ -83,14 +83,24 @@ static int actions_text(struct request *request, yyjson_val *list, struct buf *t
     return 0;
 }
 
+/* Whether no index can ever have the name of an action. One that is not there yet may come to be, or is made by the action. */
+static bool names_nothing(struct request *request, const struct write_item *item)
+{
+    const struct catalog *catalog = request_catalog(request);
+    return catalog_index(catalog, item->index) == NULL && !catalog_has_alias(catalog, item->index) &&
+           catalog_check_index_name(item->index, DIALECT_7, request->arena, &request->problem) != 0;
+}
+
 /* What a bulk request would answer for an action alone refuses all of them: nobody will be there to read an answer. */
 static int refuse_broken(struct request *request, const struct bulk *bulk)
 {
-    for (size_t i = 0; i < bulk->count; i++)
-        if (bulk->actions[i].refused.type != PROBLEM_NONE) {
+    for (size_t i = 0; i < bulk->count; i++) {
+        if (bulk->actions[i].refused.type != PROBLEM_NONE)
             request->problem = bulk->actions[i].refused;
-            return REQUEST_REFUSED;
-        }
+        else if (!names_nothing(request, &bulk->items[i]))
+            continue;
+        return REQUEST_REFUSED;
+    }
     return 0;
 }
 

@@ -595,6 +595,28 @@ static void make_result(struct command *command)
     command->write.results = arena_zalloc(&command->arena, sizeof *command->write.results);
 }
 
+/*
+ * What is kept goes where it went when its session ended: an alias may stand for something else when it runs. One whose routing
+ * contradicts the item's is left as it is, and fails then.
+ */
+static void name_outright(struct core *core, struct arena *arena, const struct write_target *target,
+                          struct write_item *item)
+{
+    const struct catalog_index *index;
+    const struct catalog_alias *alias = NULL;
+    struct problem problem;
+    if (slice_equal(target->index, item->index) ||
+        catalog_find_any(core->catalog, item->index, true, DIALECT_7, arena, &index, &alias, &problem) != 0)
+        return;
+    struct slice routing = alias == NULL ? SLICE_NONE : alias->index_routing;
+    if (item->routing.data != NULL && routing.data != NULL && !slice_equal(item->routing, routing))
+        return;
+    item->index = arena_copy(arena, target->index);
+    item->require_alias = false;
+    if (routing.data != NULL)
+        item->routing = arena_copy(arena, routing);
+}
+
 int admit__run_left(struct core *core, struct session *session, struct command *command)
 {
     struct admission at = {.core = core, .command = command, .session = session};
@@ -603,9 +625,11 @@ int admit__run_left(struct core *core, struct session *session, struct command *
     if (r < 0)
         return tl_trace(r);
     collect_wants(&at, NULL);
-    if (target_held(core, session, &at.wants))
-        return 1;
-    return run_left(&at);
+    if (!target_held(core, session, &at.wants))
+        return run_left(&at);
+    if (at.targets.count > 0)
+        name_outright(core, &command->arena, &at.targets.items[0], &command->write.items[0]);
+    return 1;
 }
 
 bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal)

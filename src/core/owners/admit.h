@@ -12,7 +12,8 @@ struct wait;
 /*
  * Runs the one action of `command`, which a session left, as its own write in the open unit. The command must live as long as the
  * unit, since what it wrote is seen through its memory. Who waits is no obstacle.
- * Returns: 0 with its result; 1 somebody else holds what stands against it, and it was not done; fatal codes.
+ * Returns: 0 with its result; 1 somebody else holds what stands against it, and it was not done: an alias in it is replaced by the
+ *          index that it stands for now; fatal codes.
  */
 int admit__run_left(struct core *core, struct session *session, struct command *command) TL_MUST_USE;
 /* Whether somebody else holds what stands against the removal of a document that lives with a session. */

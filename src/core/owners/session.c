@@ -450,7 +450,7 @@ static int run_action(struct core *core, struct session *session, const struct w
         return tl_trace(r);
     if (r > 0) {
         (*kept)++;
-        return kept__keep(core, session, item, false);
+        return kept__keep(core, session, &command->write.items[0], false);
     }
     const struct write_result *result = &command->write.results[0];
     if (result->outcome != WRITE_FAILED)
