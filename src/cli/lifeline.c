@@ -2,21 +2,13 @@
 /* A session's life line; see lifeline.h. */
 #include "cli/lifeline.h"
 
-#include <time.h>
-
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/types.h"
 #include "cli/client.h"
 
 enum { RETRY_US = 200 * 1000, AWAIT_PARTS = 2 /* of the time to live */ };
-
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * TL_SECOND + (uint64_t)now.tv_nsec / 1000;
-}
 
 /*
  * A line was sent at some moment before now, and not before the one before it arrived: so what is certain is only that
@@ -41,7 +33,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
 
 static void attach(struct lifeline *line)
 {
-    line->newest_us = now_us();
+    line->newest_us = clock_boot_us();
     line->attached = true;
     curl_multi_add_handle(line->multi, line->curl);
 }
@@ -57,7 +49,7 @@ void lifeline_init(struct lifeline *line, const char *url, const char *session, 
                               .curl = curl_easy_init(),
                               .session = session,
                               .ttl_us = ttl_us,
-                              .heard_us = now_us()};
+                              .heard_us = clock_boot_us()};
     line->url = buf_detach(&path, &len);
     client_configure(line->curl, NULL);
     curl_easy_setopt(line->curl, CURLOPT_URL, line->url);
@@ -91,7 +83,7 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
     int running;
     int queued;
     if (!line->attached && !line->lost) {
-        if (now_us() - line->newest_us >= RETRY_US)
+        if (clock_boot_us() - line->newest_us >= RETRY_US)
             attach(line);
         else if (wait_us > RETRY_US)
             wait_us = RETRY_US;
@@ -99,7 +91,7 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
     line->before_us = line->newest_us;
     curl_multi_perform(line->multi, &running);
     curl_multi_poll(line->multi, &extra, 1, (int)(wait_us / TL_MS) + 1, NULL);
-    uint64_t look_us = now_us();
+    uint64_t look_us = clock_boot_us();
     curl_multi_perform(line->multi, &running);
     line->looked_us = look_us;
     while (curl_multi_info_read(line->multi, &queued) != NULL)
@@ -108,9 +100,9 @@ void lifeline_wait(struct lifeline *line, int fd, uint64_t wait_us)
 
 bool lifeline_await(struct lifeline *line)
 {
-    uint64_t end = now_us() + line->ttl_us / AWAIT_PARTS;
-    while (!line->stood && !line->lost && now_us() < end)
-        lifeline_wait(line, -1, end - now_us());
+    uint64_t end = clock_boot_us() + line->ttl_us / AWAIT_PARTS;
+    while (!line->stood && !line->lost && clock_boot_us() < end)
+        lifeline_wait(line, -1, end - clock_boot_us());
     return line->stood;
 }
 
@@ -121,7 +113,7 @@ void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_
     client_escape(&path, slice_from(line->session));
     buf_lit(&path, "/_keepalive");
     buf_byte(&path, '\0');
-    uint64_t asked_us = now_us();
+    uint64_t asked_us = clock_boot_us();
     long status = client_request(client, "POST", path.data, SLICE_LIT(""), wait_us);
     if (status == 200)
         line->heard_us = line->newest_us = asked_us;
@@ -131,6 +123,6 @@ void lifeline_renew(struct lifeline *line, struct client *client, uint64_t wait_
 uint64_t lifeline_left(const struct lifeline *line)
 {
     uint64_t end = line->heard_us + line->ttl_us;
-    uint64_t now = now_us();
+    uint64_t now = clock_boot_us();
     return line->lost || now >= end ? 0 : end - now;
 }

@@ -3,9 +3,10 @@
 #include "cli/loader.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/types.h"
 #include "cli/client.h"
 
 enum {
@@ -39,9 +40,7 @@ struct loader {
 
 static uint64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return clock_boot_us() / TL_MS;
 }
 
 static void job_init(struct loader *loader, struct job *job)

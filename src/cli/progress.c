@@ -3,24 +3,18 @@
 #include "cli/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30, TERMINAL_EVERY_US = 100 * 1000, PLAIN_EVERY_US = 2 * 1000 * 1000 };
+#include "base/clock.h"
 
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
+enum { BAR_WIDTH = 30, TERMINAL_EVERY_US = 100 * 1000, PLAIN_EVERY_US = 2 * 1000 * 1000 };
 
 void progress_init(struct progress *progress, const char *noun, uint64_t total, bool quiet)
 {
     *progress = (struct progress){
         .noun = noun,
         .total = total,
-        .began_us = now_us(),
+        .began_us = clock_boot_us(),
         .terminal = isatty(STDERR_FILENO) == 1,
         .quiet = quiet,
     };
@@ -29,7 +23,7 @@ void progress_init(struct progress *progress, const char *noun, uint64_t total, 
 
 double progress_seconds(const struct progress *progress)
 {
-    return (double)(now_us() - progress->began_us) / 1e6;
+    return (double)(clock_boot_us() - progress->began_us) / 1e6;
 }
 
 static void show_bar(const struct progress *progress)
@@ -48,7 +42,7 @@ static void show(struct progress *progress)
 {
     double seconds = progress_seconds(progress);
     double rate = seconds > 0 ? (double)progress->done / seconds : 0;
-    progress->shown_us = now_us();
+    progress->shown_us = clock_boot_us();
     if (progress->terminal)
         fputs("\r", stderr);
     if (progress->total > 0)
@@ -67,7 +61,7 @@ void progress_set(struct progress *progress, uint64_t done)
 {
     progress->done = done;
     uint64_t every = progress->terminal ? TERMINAL_EVERY_US : PLAIN_EVERY_US;
-    if (!progress->quiet && now_us() - progress->shown_us >= every)
+    if (!progress->quiet && clock_boot_us() - progress->shown_us >= every)
         show(progress);
 }
 

@@ -188,7 +188,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_IDLE_TIMEOUT: o->http.idle_us = arguments_duration(state, "idle-timeout", text); break;
     case OPTION_THREADS: o->http.thread_count = (unsigned)arguments_number(state, "threads", text, 1, 256); break;
-    case OPTION_WORKERS: o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, API_WORKERS_MAX); break;
+    case OPTION_WORKERS:
+        o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, API_WORKERS_MAX);
+        break;
     case OPTION_GRACE: o->grace_us = arguments_duration(state, "grace", text); break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;

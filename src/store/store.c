@@ -222,6 +222,20 @@ int store_iter_status(const struct store_iter *iter)
     return iter->status;
 }
 
+int store_each(struct store *store, enum store_space space, tl_ts ts, struct slice lower, struct slice upper,
+               store_visit *visit, void *context)
+{
+    struct store_iter *iter = store_iter_new(store, space, ts, lower, upper);
+    int r = 0;
+
+    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
+        r = visit(context, store_iter_key(iter), store_iter_value(iter));
+    if (r == 0)
+        r = store_iter_status(iter);
+    store_iter_free(iter);
+    return r;
+}
+
 int store_set_history_low(struct store *store, tl_ts ts)
 {
     tl_ts before = atomic_load(&store->history_low);

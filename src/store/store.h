@@ -156,6 +156,13 @@ struct slice store_iter_key(const struct store_iter *iter);
 struct slice store_iter_value(const struct store_iter *iter);
 /* Returns: 0, or why the iterator became invalid: STORE_TOO_OLD, TL_ERR_IO, TL_ERR_CORRUPT. */
 int store_iter_status(const struct store_iter *iter) TL_MUST_USE;
+/*
+ * Visits the keys of a space as of `ts`, in byte order, within [lower, upper). What a visitor other than 0 returns ends the walk.
+ * Returns: 0; what the visitor returned; as store_iter_status().
+ */
+typedef int store_visit(void *context, struct slice key, struct slice value);
+int store_each(struct store *store, enum store_space space, tl_ts ts, struct slice lower, struct slice upper,
+               store_visit *visit, void *context) TL_MUST_USE;
 
 /*
  * Raises the history cut-off: reads below `ts` are refused from now on, and compaction may drop the

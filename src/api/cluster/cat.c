@@ -2,8 +2,6 @@
 /*
  * The _cat calls about indices, for people at a terminal.
  */
-#include <time.h>
-
 #include "api/request/api_internal.h"
 #include "api/request/cat_table.h"
 #include "api/cluster/cluster_state.h"
@@ -11,6 +9,7 @@
 #include "api/request/index_set.h"
 #include "api/request/instant.h"
 #include "api/request/names.h"
+#include "base/clock.h"
 #include "core/documents/doc.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -96,7 +95,7 @@ static const struct cat_column count_columns[] = {
 /* "epoch" and "timestamp" of a row. */
 static void add_time(struct request *request, struct cat_cell *row)
 {
-    time_t now = time(NULL);
+    int64_t now = (int64_t)(clock_wall_us() / TL_SECOND);
     row[0] = cat_number(now);
     row[1] = cat_text(
         arena_printf(request->arena, "%02d:%02d:%02d", (int)(now / 3600 % 24), (int)(now / 60 % 60), (int)(now % 60)));

@@ -6,10 +6,9 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
+#include "base/clock.h"
 #include "json/filter.h"
 #include "query/search.h"
-
-#include <time.h>
 
 /* Actions of one request, after wildcards. */
 #define ALIAS_ACTIONS_MAX 10000
@@ -163,7 +162,7 @@ static int find_wrong(struct request *request, const struct catalog_index *index
         problem_details(ret_problem, request->arena, "\"line\":%zu,\"col\":%zu", parser.line, parser.column);
     if (r != 0)
         return r;
-    r = search_check(&into, query, request->dialect, (int64_t)time(NULL) * 1000, request->arena, ret_problem);
+    r = search_check(&into, query, request->dialect, (int64_t)(clock_wall_us() / TL_MS), request->arena, ret_problem);
     if (r == SEARCH_REFUSED && ret_problem->type == PROBLEM_QUERY_SHARD && ret_problem->details.len == 0)
         problem_details(ret_problem, request->arena, "\"index_uuid\":\"%.*s\",\"index\":%.*s", SLICE_ARG(index->uuid),
                         SLICE_ARG(request_quoted(request, index->name)));

@@ -261,41 +261,41 @@ static int open_next_index(struct counters *counters, struct store *store)
     return 0;
 }
 
-static int open_one(struct counters *counters, struct slice key, struct slice value, tl_ts *last_ts)
+struct opening {
+    struct counters *counters;
+    tl_ts last_ts; /* the newest that a record tells of */
+};
+
+static int open_one(void *context, struct slice key, struct slice value)
 {
+    struct opening *work = context;
     struct counter_record record;
     uint32_t index;
     uint16_t type;
 
     if (!counter_key_parse(key, &index, &type) || counter_decode(value, &record) < 0)
         return tl_trace(TL_ERR_CORRUPT);
-    struct counter *counter = counters__of(counters, index);
+    struct counter *counter = counters__of(work->counters, index);
     type_of(counter, type)->documents = record.documents;
     if (record.next_seq_no > counter->next_seq_no)
         counter->next_seq_no = record.next_seq_no;
-    if (record.ts > *last_ts)
-        *last_ts = record.ts;
+    if (record.ts > work->last_ts)
+        work->last_ts = record.ts;
     share(counter);
     return 0;
 }
 
 int counters__open(struct counters *counters, struct store *store, tl_ts *ret_last_ts)
 {
-    struct store_iter *iter = store_iter_new(store, SPACE_CATALOG, TL_TS_MAX, SLICE_LIT("n"), SLICE_LIT("o"));
-    tl_ts last_ts = 0;
-    int r = 0;
+    struct opening work = {counters, 0};
+    int r = store_each(store, SPACE_CATALOG, TL_TS_MAX, SLICE_LIT("n"), SLICE_LIT("o"), open_one, &work);
 
-    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
-        r = open_one(counters, store_iter_key(iter), store_iter_value(iter), &last_ts);
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
     if (r == 0)
         r = open_next_index(counters, store);
     if (r != 0) {
         counters__deinit(counters);
         return tl_trace(r);
     }
-    *ret_last_ts = last_ts;
+    *ret_last_ts = work.last_ts;
     return 0;
 }

@@ -302,20 +302,27 @@ int ephemeral__next(struct core *core, struct slice after, struct arena *arena, 
     return status != 0 ? status : r;
 }
 
+struct each {
+    void (*visit)(void *context, struct slice session, struct slice document);
+    void *context;
+};
+
+static int visit_mark(void *context, struct slice key, struct slice value)
+{
+    struct each *each = context;
+    struct slice session, document;
+
+    (void)value;
+    if (!ephemeral__parse(key, &session, &document))
+        return tl_trace(TL_ERR_CORRUPT);
+    each->visit(each->context, session, document);
+    return 0;
+}
+
 int ephemeral__each(struct core *core, void (*visit)(void *context, struct slice session, struct slice document),
                     void *context)
 {
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"));
-    struct slice session, document;
-    int r = 0;
+    struct each each = {visit, context};
 
-    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter)) {
-        r = ephemeral__parse(store_iter_key(iter), &session, &document) ? 0 : tl_trace(TL_ERR_CORRUPT);
-        if (r == 0)
-            visit(context, session, document);
-    }
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    return r;
+    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("e"), SLICE_LIT("f"), visit_mark, &each);
 }

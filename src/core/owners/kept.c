@@ -70,8 +70,9 @@ static void encode(struct buf *value, const struct kept *kept)
     action_put_slice(value, kept->action);
 }
 
-static int load(struct core *core, struct slice key, struct slice value)
+static int load(void *context, struct slice key, struct slice value)
 {
+    struct core *core = context;
     struct kept kept = {0};
     struct slice what;
     key = slice_from_offset(key, 1);
@@ -86,14 +87,7 @@ static int load(struct core *core, struct slice key, struct slice value)
 
 int kept__load_all(struct core *core)
 {
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"));
-    int r = 0;
-    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
-        r = load(core, store_iter_key(iter), store_iter_value(iter));
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    return r;
+    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("K"), SLICE_LIT("L"), load, core);
 }
 
 uint64_t kept__digest(const struct kept *kept)

@@ -339,8 +339,8 @@ int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
     uint64_t heard = tick == NULL ? 0 : tick->heard < core->clock ? tick->heard : core->clock;
     bool leaving = !list_empty(&core->owners->leaving);
-    bool over = tick != NULL && (deadlines_first(&core->owners->wait_ends) <= core->clock ||
-                                 core_next_lease_end(core) <= heard);
+    bool over = tick != NULL &&
+                (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= heard);
     int r = leaving ? leave_on(core, at) : 0;
     if (r >= 0 && over)
         r = run_out(core, at, heard);

@@ -145,8 +145,9 @@ struct loading {
     size_t capacity;
 };
 
-static int load_session(struct loading *work, struct slice key, struct slice value)
+static int load_session(void *context, struct slice key, struct slice value)
 {
+    struct loading *work = context;
     uint64_t number, ttl, created, how = NOT_LEAVING;
     struct slice name, actions;
     if (!slice_take_varint(&value, &number) || !slice_take_varint(&value, &ttl) ||
@@ -200,8 +201,9 @@ static struct session *session_numbered(const struct loading *work, uint64_t num
     return found == NULL ? NULL : found->session;
 }
 
-static int load_lock(struct loading *work, struct slice key, struct slice value)
+static int load_lock(void *context, struct slice key, struct slice value)
 {
+    struct loading *work = context;
     struct core *core = work->core;
     uint64_t number, lock, since, token;
     struct slice mode;
@@ -229,19 +231,9 @@ static int load_lock(struct loading *work, struct slice key, struct slice value)
     return 0;
 }
 
-typedef int load_one(struct loading *work, struct slice key, struct slice value);
-
-static int load_each(struct loading *work, const char *lower, const char *upper, load_one *load)
+static int load_each(struct loading *work, const char *lower, const char *upper, store_visit *load)
 {
-    struct store_iter *iter =
-        store_iter_new(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper));
-    int r = 0;
-    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
-        r = load(work, store_iter_key(iter), store_iter_value(iter));
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    return r;
+    return store_each(work->core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(lower), slice_from(upper), load, work);
 }
 
 static void count_one(void *context, struct slice session, struct slice document)

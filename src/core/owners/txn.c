@@ -172,10 +172,11 @@ static bool find_first_try(struct core *core, struct command *command, struct tx
     int r = map_get(&core->owners->txns, id) != NULL ? 1 : txn__get_outcome(core, id, &command->arena, ret_first);
     if (r == 0 && !ret_first->committed && ret_first->mode == TXN_UPDATE && command->txn.mode == TXN_UPDATE)
         return true;
-    problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "[retry_of] must name an update transaction that was rolled back within the last hour, for another one; "
-                "[%.*s] is none",
-                SLICE_ARG(id));
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT,
+        "[retry_of] must name an update transaction that was rolled back within the last hour, for another one; "
+        "[%.*s] is none",
+        SLICE_ARG(id));
     return false;
 }
 

@@ -133,8 +133,9 @@ size_t owners__record_open(struct core *core, size_t keys_max)
 
 /* --- After a restart ---------------------------------------------------------------------------------------------- */
 
-static int end_lost(struct core *core, struct slice key, struct slice value)
+static int end_lost(void *context, struct slice key, struct slice value)
 {
+    struct core *core = context;
     struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
     struct slice mode;
     if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
@@ -148,14 +149,7 @@ static int end_lost(struct core *core, struct slice key, struct slice value)
 
 int txn__end_lost(struct core *core)
 {
-    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"));
-    int r = 0;
-    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
-        r = end_lost(core, store_iter_key(iter), store_iter_value(iter));
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    return r;
+    return store_each(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("B"), SLICE_LIT("C"), end_lost, core);
 }
 
 /* --- Forgetting --------------------------------------------------------------------------------------------------- */

@@ -23,8 +23,15 @@ static uint64_t mix(uint64_t digest, uint64_t value)
     return x ^ x >> 32;
 }
 
-static int digest_document(struct core *core, struct slice key, struct slice record, uint64_t *sum)
+struct summing {
+    struct core *core;
+    uint64_t sum;
+};
+
+static int digest_document(void *context, struct slice key, struct slice record)
 {
+    struct summing *work = context;
+    const struct core *core = work->core;
     struct slice id;
     struct doc doc;
     uint32_t index;
@@ -36,22 +43,16 @@ static int digest_document(struct core *core, struct slice key, struct slice rec
         return 0;
     if (doc.deleted && core->written_ts - doc.ts > core->limits.tombstone_us)
         return 0;
-    *sum += mix(slice_hash(key), slice_hash(record));
+    work->sum += mix(slice_hash(key), slice_hash(record));
     return 0;
 }
 
 static int digest_documents(struct core *core, uint64_t *digest)
 {
-    struct store_iter *iter = store_iter_new(core->store, SPACE_DOCUMENTS, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
-    uint64_t sum = 0;
-    int r = 0;
+    struct summing work = {core, 0};
+    int r = store_each(core->store, SPACE_DOCUMENTS, TL_TS_MAX, SLICE_NONE, SLICE_NONE, digest_document, &work);
 
-    for (store_iter_seek_first(iter); r == 0 && store_iter_valid(iter); store_iter_next(iter))
-        r = digest_document(core, store_iter_key(iter), store_iter_value(iter), &sum);
-    if (r == 0)
-        r = store_iter_status(iter);
-    store_iter_free(iter);
-    *digest = mix(*digest, sum);
+    *digest = mix(*digest, work.sum);
     return r;
 }
 
