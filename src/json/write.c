@@ -3,120 +3,33 @@
 #include "json/write.h"
 
 #include "base/check.h"
+#include "base/digits.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DIGITS_MAX = 17 };
-
-/* A finite number as 0.DIGITS times ten to the `exponent`, with as few digits as read back the same. */
-struct decimal {
-    char digits[DIGITS_MAX + 1];
-    int count;
-    int exponent;
-};
-
-static bool reads_back(const char *text, double value, bool is_float)
-{
-    return is_float ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
-}
-
-/* Fills *ret_decimal from a finite positive number. */
-static void shortest_decimal(double value, bool is_float, struct decimal *ret_decimal)
-{
-    char text[40];
-    /* Below these, the usual number of digits is not certain to be right, so all are tried. */
-    bool tiny = value < (is_float ? 1.2e-38 : 2.3e-308);
-    int precision = tiny ? 1 : is_float ? 6 : 15;
-    for (;; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision - 1, value);
-        if (precision == DIGITS_MAX || reads_back(text, value, is_float))
-            break;
-    }
-    ret_decimal->count = 0;
-    const char *c = text;
-    for (; *c != 'e'; c++) {
-        if (*c != '.')
-            ret_decimal->digits[ret_decimal->count++] = *c;
-    }
-    while (ret_decimal->count > 1 && ret_decimal->digits[ret_decimal->count - 1] == '0')
-        ret_decimal->count--;
-    ret_decimal->exponent = atoi(c + 1) + 1;
-}
-
-static void put_digits(struct buf *buf, const struct decimal *decimal, int from, int to)
-{
-    for (int i = from; i < to; i++)
-        buf_byte(buf, i < decimal->count && i >= 0 ? decimal->digits[i] : '0');
-}
-
-/* 123.0, 0.00123 */
-static void put_plain(struct buf *buf, const struct decimal *decimal)
-{
-    if (decimal->exponent <= 0) {
-        buf_lit(buf, "0.");
-        put_digits(buf, decimal, decimal->exponent, decimal->count);
-        return;
-    }
-    put_digits(buf, decimal, 0, decimal->exponent);
-    buf_byte(buf, '.');
-    put_digits(buf, decimal, decimal->exponent,
-               decimal->count > decimal->exponent ? decimal->count : decimal->exponent + 1);
-}
-
-/* 1.23E10 */
-static void put_scientific(struct buf *buf, const struct decimal *decimal)
-{
-    put_digits(buf, decimal, 0, 1);
-    buf_byte(buf, '.');
-    put_digits(buf, decimal, 1, decimal->count > 1 ? decimal->count : 2);
-    buf_byte(buf, 'E');
-    buf_i64(buf, decimal->exponent - 1);
-}
-
-static void put_number(struct buf *buf, double value, bool is_float)
-{
-    if (isnan(value)) {
-        buf_lit(buf, "NaN");
-        return;
-    }
-    if (signbit(value))
-        buf_byte(buf, '-');
-    value = fabs(value);
-    if (isinf(value)) {
-        buf_lit(buf, "Infinity");
-    } else if (value == 0) {
-        buf_lit(buf, "0.0");
-    } else {
-        struct decimal decimal;
-        shortest_decimal(value, is_float, &decimal);
-        if (value >= 1e-3 && value < 1e7)
-            put_plain(buf, &decimal);
-        else
-            put_scientific(buf, &decimal);
-    }
-}
-
 void json_double_text(struct buf *buf, double value)
 {
-    put_number(buf, value, false);
+    char text[DIGITS_TEXT_MAX];
+
+    buf_append(buf, text, digits_double(value, text));
 }
 
 void json_float_text(struct buf *buf, float value)
 {
-    put_number(buf, (double)value, true);
+    char text[DIGITS_TEXT_MAX];
+
+    buf_append(buf, text, digits_float(value, text));
 }
 
 void json_write_double(struct buf *buf, double value)
 {
-    if (isfinite(value)) {
-        put_number(buf, value, false);
-        return;
-    }
-    buf_byte(buf, '"');
-    put_number(buf, value, false);
-    buf_byte(buf, '"');
+    size_t quotes = isfinite(value) ? 0 : 1;
+
+    buf_append(buf, "\"", quotes);
+    json_double_text(buf, value);
+    buf_append(buf, "\"", quotes);
 }
 
 static bool is_integer_text(struct slice text)

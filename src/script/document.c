@@ -2,6 +2,7 @@
 /* JSON to values and back; see document.h. */
 #include "script/document.h"
 
+#include "base/digits.h"
 #include "script/builder.h"
 #include "script/function.h"
 #include "script/iter.h"
@@ -270,7 +271,7 @@ static bool write_object(struct run *run, struct value value, struct buf *out)
 
 bool document_write(struct run *run, struct value value, struct buf *out)
 {
-    char number[NUMBER_TEXT_MAX];
+    char number[DIGITS_TEXT_MAX];
     size_t len;
     switch (value.kind) {
     case VALUE_NULL: buf_lit(out, "null"); return true;
@@ -279,8 +280,8 @@ bool document_write(struct run *run, struct value value, struct buf *out)
         return run->groovy ? write_text(run, value_to_text(run, value), out) : write_unknown(run, value, out);
     case VALUE_FLOAT:
     case VALUE_DOUBLE:
-        len = value.kind == VALUE_FLOAT ? number_write_float((float)value.d, number)
-                                        : number_write_double(value.d, number);
+        len = value.kind == VALUE_FLOAT ? digits_float((float)value.d, number)
+                                        : digits_double(value.d, number);
         if (isfinite(value.d))
             buf_append(out, number, len);
         else

@@ -3,6 +3,7 @@
 #include "script/number.h"
 
 #include "base/check.h"
+#include "base/digits.h"
 #include "base/real.h"
 
 #include <math.h>
@@ -31,91 +32,6 @@ const char *operator_name(enum operator op)
 }
 
 /* Writing */
-
-/* Lays digits out as Java does: plain from 10^-3 up to 10^7, else with an exponent. */
-static size_t write_digits(bool negative, const char *digits, int count, int exponent, char out[NUMBER_TEXT_MAX])
-{
-    size_t len = 0;
-    if (negative)
-        out[len++] = '-';
-    if (exponent < -3 || exponent >= 7) {
-        out[len++] = digits[0];
-        out[len++] = '.';
-        for (int i = 1; i < count; i++)
-            out[len++] = digits[i];
-        if (count == 1)
-            out[len++] = '0';
-        return len + (size_t)snprintf(out + len, NUMBER_TEXT_MAX - len, "E%d", exponent);
-    }
-    if (exponent < 0) {
-        out[len++] = '0';
-        out[len++] = '.';
-        for (int i = exponent + 1; i < 0; i++)
-            out[len++] = '0';
-        for (int i = 0; i < count; i++)
-            out[len++] = digits[i];
-    } else {
-        for (int i = 0; i <= exponent; i++)
-            out[len++] = i < count ? digits[i] : '0';
-        out[len++] = '.';
-        for (int i = exponent + 1; i < count; i++)
-            out[len++] = digits[i];
-        if (count <= exponent + 1)
-            out[len++] = '0';
-    }
-    out[len] = '\0';
-    return len;
-}
-
-/* "d.ddde±x" taken apart: digits without zeros at the end, and the exponent of the first. */
-static int split_scientific(const char *text, char digits[24], int *ret_exponent)
-{
-    int count = 0;
-    const char *c = text;
-    for (; *c != 'e'; c++)
-        if (*c >= '0' && *c <= '9')
-            digits[count++] = *c;
-    *ret_exponent = atoi(c + 1);
-    while (count > 1 && digits[count - 1] == '0')
-        count--;
-    return count;
-}
-
-static size_t write_special(double d, char out[NUMBER_TEXT_MAX])
-{
-    const char *text = isnan(d) ? "NaN" : isinf(d) ? (d < 0 ? "-Infinity" : "Infinity") : signbit(d) ? "-0.0" : "0.0";
-    return (size_t)snprintf(out, NUMBER_TEXT_MAX, "%s", text);
-}
-
-size_t number_write_double(double d, char out[NUMBER_TEXT_MAX])
-{
-    if (d == 0 || !isfinite(d))
-        return write_special(d, out);
-    char text[40], digits[24];
-    int exponent;
-    for (int precision = 14; precision <= 16; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision, fabs(d));
-        if (precision == 16 || strtod(text, NULL) == fabs(d))
-            break;
-    }
-    int count = split_scientific(text, digits, &exponent);
-    return write_digits(d < 0, digits, count, exponent, out);
-}
-
-size_t number_write_float(float f, char out[NUMBER_TEXT_MAX])
-{
-    if (f == 0 || !isfinite(f))
-        return write_special((double)f, out);
-    char text[40], digits[24];
-    int exponent;
-    for (int precision = 5; precision <= 8; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision, (double)fabsf(f));
-        if (precision == 8 || strtof(text, NULL) == fabsf(f))
-            break;
-    }
-    int count = split_scientific(text, digits, &exponent);
-    return write_digits(f < 0, digits, count, exponent, out);
-}
 
 /* Conversions */
 
@@ -219,8 +135,8 @@ struct decimal *number_to_decimal(struct run *run, struct value v)
                   isnan(v.d) ? 'N' : 'I');
         return NULL;
     }
-    char text[NUMBER_TEXT_MAX];
-    size_t len = v.kind == VALUE_FLOAT ? number_write_float((float)v.d, text) : number_write_double(v.d, text);
+    char text[DIGITS_TEXT_MAX];
+    size_t len = v.kind == VALUE_FLOAT ? digits_float((float)v.d, text) : digits_double(v.d, text);
     return decimal_from_slice(run, slice_make(text, len));
 }
 

@@ -27,11 +27,6 @@ enum operator{
 const char *operator_symbol(enum operator op);
 const char *operator_name(enum operator op);
 
-#define NUMBER_TEXT_MAX 40
-/* Java's Double.toString and Float.toString; a text that also serves as JSON for finite numbers. */
-size_t number_write_double(double d, char out[NUMBER_TEXT_MAX]);
-size_t number_write_float(float f, char out[NUMBER_TEXT_MAX]);
-
 /* Java's conversions: narrowing wraps, floating to integral saturates, NaN is 0. */
 int64_t number_to_i64(struct value v);
 int32_t number_to_i32(struct value v);

@@ -4,6 +4,7 @@
 #include "script/value.h"
 
 #include "base/check.h"
+#include "base/digits.h"
 #include "script/builder.h"
 #include "script/function.h"
 #include "script/iter.h"
@@ -440,17 +441,17 @@ static bool append_any(struct run *run, struct value v, struct text_buf *out)
 
 bool value_append(struct run *run, struct value v, struct text_buf *out)
 {
-    char number[NUMBER_TEXT_MAX];
+    char number[DIGITS_TEXT_MAX];
     switch (v.kind) {
     case VALUE_NULL: text_buf_ascii(out, "null"); break;
     case VALUE_BOOLEAN: text_buf_ascii(out, v.i ? "true" : "false"); break;
     case VALUE_CHAR: text_buf_unit(out, (uint16_t)v.i); break;
     case VALUE_FLOAT:
-        number_write_float((float)v.d, number);
+        digits_float((float)v.d, number);
         text_buf_ascii(out, number);
         break;
     case VALUE_DOUBLE:
-        number_write_double(v.d, number);
+        digits_double(v.d, number);
         text_buf_ascii(out, number);
         break;
     case VALUE_OBJECT:

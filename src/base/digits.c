@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Digits; see digits.h. */
+#include "base/digits.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COUNT_MIN = 2,
+    COUNT_DOUBLE = 17, /* always enough */
+    COUNT_FLOAT = 9,
+    /* Few normal numbers that computations make do with less than these, so the search begins there; zeros at the end are dropped. */
+    COUNT_DOUBLE_USUAL = 15,
+    COUNT_FLOAT_USUAL = 6,
+};
+
+#define DOUBLE_SUBNORMAL_BELOW 0x1p-1022
+#define FLOAT_SUBNORMAL_BELOW 0x1p-126
+
+/* A positive number as d.ddd times ten to the `exponent`. */
+struct decimal {
+    char digits[COUNT_DOUBLE + 1];
+    int count;
+    int exponent;
+};
+
+static bool reads_back(const struct decimal *decimal, double value, bool is_float)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "%c.%.*se%d", decimal->digits[0], decimal->count - 1, decimal->digits + 1,
+             decimal->exponent);
+    return is_float ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+}
+
+/* Returns: the nearest decimal of so many digits. */
+static struct decimal nearest(double value, int count)
+{
+    struct decimal decimal = {.count = 0};
+    char text[40];
+    const char *c = text;
+
+    snprintf(text, sizeof text, "%.*e", count - 1, value);
+    for (; *c != 'e'; c++)
+        if (*c != '.')
+            decimal.digits[decimal.count++] = *c;
+    decimal.exponent = atoi(c + 1);
+    return decimal;
+}
+
+/* Returns: the next decimal above, of as many digits. */
+static struct decimal above(struct decimal decimal)
+{
+    int i = decimal.count - 1;
+
+    while (i >= 0 && decimal.digits[i] == '9')
+        decimal.digits[i--] = '0';
+    if (i >= 0) {
+        decimal.digits[i]++;
+    } else {
+        decimal.digits[0] = '1';
+        decimal.exponent++;
+    }
+    return decimal;
+}
+
+/*
+ * Numbers read back from as far as half the way to their neighbours. These are as far above as below, so when any decimal of some length
+ * reads back, the nearest does; but at a power of two, whose neighbour below is half as far: there the nearest may lie just too
+ * low, and the next one above do.
+ */
+static struct decimal shortest(double value, bool is_float)
+{
+    int most = is_float ? COUNT_FLOAT : COUNT_DOUBLE;
+    bool tiny = value < (is_float ? FLOAT_SUBNORMAL_BELOW : DOUBLE_SUBNORMAL_BELOW);
+    int exponent, count = tiny ? COUNT_MIN : is_float ? COUNT_FLOAT_USUAL : COUNT_DOUBLE_USUAL;
+    bool power = frexp(value, &exponent) == 0.5;
+
+    for (;; count++) {
+        struct decimal decimal = nearest(value, count);
+        if (count == most || reads_back(&decimal, value, is_float))
+            return decimal;
+        decimal = above(decimal);
+        if (power && reads_back(&decimal, value, is_float))
+            return decimal;
+    }
+}
+
+static char *put(char *to, const struct decimal *decimal, int from, int until)
+{
+    for (int i = from; i < until; i++)
+        *to++ = i >= 0 && i < decimal->count ? decimal->digits[i] : '0';
+    return to;
+}
+
+static size_t print(double value, bool is_float, char out[DIGITS_TEXT_MAX])
+{
+    char *to = out;
+
+    if (signbit(value) && !isnan(value))
+        *to++ = '-';
+    value = fabs(value);
+    if (value == 0 || !isfinite(value)) {
+        strcpy(to, isnan(value) ? "NaN" : value == 0 ? "0.0" : "Infinity");
+        return strlen(out);
+    }
+    struct decimal decimal = shortest(value, is_float);
+    while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
+        decimal.count--;
+
+    bool plain = value >= 1e-3 && value < 1e7;
+    int whole = !plain ? 1 : decimal.exponent + 1; /* digits before the point; below 1 zeros follow it first */
+    if (whole < 1)
+        *to++ = '0';
+    to = put(to, &decimal, 0, whole);
+    *to++ = '.';
+    to = put(to, &decimal, whole, decimal.count > whole ? decimal.count : whole + 1);
+    *to = '\0';
+    return (size_t)(to - out) +
+           (plain ? 0 : (size_t)snprintf(to, (size_t)(out + DIGITS_TEXT_MAX - to), "E%d", decimal.exponent));
+}
+
+size_t digits_double(double value, char out[DIGITS_TEXT_MAX])
+{
+    return print(value, false, out);
+}
+
+size_t digits_float(float value, char out[DIGITS_TEXT_MAX])
+{
+    return print((double)value, true, out);
+}
