@@ -96,6 +96,7 @@ struct lock_table {
     tl_ts ts;
     uint64_t token_count; /* grants since lock_table_at(), each with a token of its own (invariant 7) */
     struct heap wake;     /* waiting requests that lost what they watched */
+    unsigned withheld;    /* lock_table_withhold() without lock_table_let_in() */
     struct list granted;
     struct list victims;
     struct lock_hooks hooks;
@@ -180,6 +181,15 @@ struct lock_request *lock_table_next_victim(struct lock_table *table);
 bool lock_release(struct lock_table *table, struct lock_owner *owner, const struct resource_name *name);
 /* Releases all. Returns: how many locks they were, those aside not counted. */
 size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
+
+/* --- One moment --------------------------------------------------------------------------------------------------- */
+
+/*
+ * What is given back, taken back and moved between the two is one moment: nobody who waits is granted anything, or ended by a
+ * deadlock, before the last lock_table_let_in(), and then by how things stand. They may lie within each other.
+ */
+void lock_table_withhold(struct lock_table *table);
+void lock_table_let_in(struct lock_table *table);
 
 /* --- Beside requests ---------------------------------------------------------------------------------------------- */
 

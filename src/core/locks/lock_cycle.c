@@ -251,6 +251,10 @@ bool lock__cycle_break(struct lock_request *request)
 {
     struct lock_table *table = request->table;
     struct search search = {.table = table};
+    if (table->withheld > 0) {
+        lock__queue_arrive(request);
+        return true;
+    }
     struct list suspects;
     list_init(&suspects);
     list_append(&suspects, &request->event);

@@ -323,7 +323,7 @@ static size_t check_queue(const struct resource *resource)
 void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
-    INSIST(table->wake.count == 0);
+    INSIST(table->wake.count == 0 && table->withheld == 0);
     check_counts(resources->root);
     check_queue(resources->root);
     for (size_t i = 0; i < resources->bucket_count; i++)

@@ -270,14 +270,49 @@ void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
 
 void lock__queue_arrive(struct lock_request *request)
 {
-    if (!heap_holds(&request->wake) && !lock__queue_watch(request))
+    bool looked_at_later = request->table->withheld > 0;
+    if (!heap_holds(&request->wake) && (looked_at_later || !lock__queue_watch(request)))
         heap_push(&request->table->wake, &request->wake);
+}
+
+void lock_table_withhold(struct lock_table *table)
+{
+    table->withheld++;
+}
+
+/* Takes those that are to be looked at, in their order. Returns: an array of *ret_count; mem_free. */
+static struct lock_request **take_woken(struct lock_table *table, size_t *ret_count)
+{
+    struct lock_request **woken = mem_alloc((table->wake.count + 1) * sizeof *woken);
+    struct heap_node *first;
+    *ret_count = 0;
+    while ((first = heap_first(&table->wake)) != NULL) {
+        woken[(*ret_count)++] = container_of(first, struct lock_request, wake);
+        heap_remove(&table->wake, first);
+    }
+    return woken;
+}
+
+void lock_table_let_in(struct lock_table *table)
+{
+    REQUIRE(table->withheld > 0);
+    if (--table->withheld > 0)
+        return;
+    size_t count;
+    tl_cleanup(mem_freep) struct lock_request **woken = take_woken(table, &count);
+    for (size_t i = 0; i < count; i++)
+        if (woken[i]->state == LOCK_STATE_WAITING)
+            (void)lock__cycle_break(woken[i]);
+    for (size_t i = 0; i < count; i++)
+        if (woken[i]->state == LOCK_STATE_WAITING)
+            wake(woken[i]);
+    lock__queue_settle(table);
 }
 
 void lock__queue_settle(struct lock_table *table)
 {
     struct heap_node *first;
-    while ((first = heap_first(&table->wake)) != NULL) {
+    while (table->withheld == 0 && (first = heap_first(&table->wake)) != NULL) {
         struct lock_request *request = container_of(first, struct lock_request, wake);
         heap_remove(&table->wake, first);
         if (lock__queue_watch(request))

@@ -260,24 +260,19 @@ static void idle_out(struct core *core, struct txn *txn)
     txn__abort(core, txn, "nothing was done with it for %llu ms", (unsigned long long)(txn->timeout_us / TL_MS));
 }
 
-/* What falls due first of waits, idle transactions and the sessions whose leases are over; one unit. */
-static int fall_due(struct core *core, tl_ts ts, uint64_t heard, struct list *ending, bool *ret_done)
+/* What falls due first of waits and idle transactions; one unit. */
+static int fall_due(struct core *core, tl_ts ts, uint64_t heard, bool *ret_done)
 {
     struct owners *owners = core->owners;
     struct deadline *wait = deadlines_due(&owners->wait_ends, core->clock);
     struct deadline *idle = deadlines_due(&owners->idles, heard);
-    struct session *session = list_empty(ending) ? NULL : list_entry(ending->next, struct session, ending);
-    uint64_t lease = session == NULL ? TL_TS_MAX : session->lease.at;
     int r = 0;
 
-    *ret_done = session == NULL && wait == NULL && idle == NULL;
+    *ret_done = wait == NULL && idle == NULL;
     if (*ret_done)
         return 0;
     core__begin(core, ts);
-    if (session != NULL && (wait == NULL || lease <= wait->at) && (idle == NULL || lease <= idle->at)) {
-        list_remove(&session->ending);
-        r = session__end(core, session, SESSION_END_EXPIRED);
-    } else if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
+    if (wait != NULL && (idle == NULL || wait->at <= idle->at)) {
         struct wait *ended = container_of(wait, struct wait, deadline);
         r = ended->turns->timed_out(core, ended);
     } else {
@@ -289,35 +284,54 @@ static int fall_due(struct core *core, tl_ts ts, uint64_t heard, struct list *en
     return r < 0 ? r : written;
 }
 
+/* Ends the first of those whose leases are over. Who waits is let in after the last of them. */
+static int end_one(struct core *core, tl_ts ts, struct list *ending)
+{
+    struct session *session = list_entry(ending->next, struct session, ending);
+    core__begin(core, ts);
+    list_remove(&session->ending);
+    int r = session__end(core, session, SESSION_END_EXPIRED);
+    if (list_empty(ending))
+        lock_table_let_in(&core->owners->locks);
+    if (r >= 0)
+        r = owners__settle(core);
+    int written = core__commit(core);
+    return r < 0 ? r : written;
+}
+
 /*
- * Sessions whose lease is over wait for nothing any more, before anything else happens: a lock must not be granted to who
- * is dead at that very timestamp (invariant 7).
+ * Sessions whose lease is over wait for nothing any more, before anything else happens, and nobody is granted anything before all
+ * are cleaned up: not who is dead at that very timestamp (invariant 7), nor others behind whom there is work to be done.
  */
-static int gather_ending(struct core *core, tl_ts ts, uint64_t heard, struct list *ending)
+static int end_sessions(struct core *core, tl_ts ts, uint64_t heard)
 {
     struct owners *owners = core->owners;
     struct deadline *due;
+    struct list ending;
     if (deadlines_due(&owners->leases, heard) == NULL)
         return 0;
+    list_init(&ending);
     core__begin(core, ts);
+    lock_table_withhold(&owners->locks);
     while ((due = deadlines_due(&owners->leases, heard)) != NULL) {
         struct session *session = container_of(due, struct session, lease);
-        uint64_t at = due->at;
         deadline_set(&owners->leases, due, TL_TS_MAX);
-        session->lease.at = at;
-        list_append(ending, &session->ending);
+        list_append(&ending, &session->ending);
     }
-    list_for_each(link, ending) session__cancel_waits(core, list_entry(link, struct session, ending));
-    int r = owners__settle(core);
-    int written = core__commit(core);
-    return r < 0 ? r : written;
+    list_for_each(link, &ending) session__cancel_waits(core, list_entry(link, struct session, ending));
+    int r = core__commit(core);
+    while (r >= 0 && !list_empty(&ending))
+        r = end_one(core, ts, &ending);
+    return r;
 }
 
 /* A session that has much to remove goes piece by piece, one with each step, so that no step is long. */
 static int leave_on(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
+    lock_table_withhold(&core->owners->locks);
     int r = session__leave_on(core);
+    lock_table_let_in(&core->owners->locks);
     if (r >= 0)
         r = owners__settle(core);
     int written = core__commit(core);
@@ -326,12 +340,10 @@ static int leave_on(struct core *core, tl_ts ts)
 
 static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 {
-    struct list ending;
     bool done = false;
-    list_init(&ending);
-    int r = gather_ending(core, ts, heard, &ending);
+    int r = end_sessions(core, ts, heard);
     while (r >= 0 && !done)
-        r = fall_due(core, ts, heard, &ending, &done);
+        r = fall_due(core, ts, heard, &done);
     return r;
 }
 

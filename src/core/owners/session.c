@@ -535,17 +535,13 @@ void session__leaves(struct core *core, struct session *session)
     core->owners->leaving_count++;
 }
 
-int session__end(struct core *core, struct session *session, enum session_end how)
+/* What is done of its end at once. Returns: 1 when some of it is left that others see; fatal codes. */
+static int end_now(struct core *core, struct session *session)
 {
     bool more = false, over = false;
-    session->how = how;
-    session__leaves(core, session);
-    story_owner(&session->party.owner, &session->story);
-    buf_printf(&session->story, " %s", end_text(how));
-    deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
     session__cancel_waits(core, session);
     end_transactions(core, session);
-    int r = how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
+    int r = session->how == SESSION_END_CLOSED ? 0 : run_actions(core, session);
     if (r >= 0)
         r = remove_all(core, session, &more, &over);
     if (r < 0)
@@ -559,6 +555,21 @@ int session__end(struct core *core, struct session *session, enum session_end ho
         end_owner(core, session);
     leave_later(core, session);
     return !over;
+}
+
+/* Nobody is granted what its transactions had, or what its requests stood before, until all is cleaned up. */
+int session__end(struct core *core, struct session *session, enum session_end how)
+{
+    struct lock_table *locks = &core->owners->locks;
+    session->how = how;
+    session__leaves(core, session);
+    story_owner(&session->party.owner, &session->story);
+    buf_printf(&session->story, " %s", end_text(how));
+    deadline_set(&core->owners->leases, &session->lease, TL_TS_MAX);
+    lock_table_withhold(locks);
+    int r = end_now(core, session);
+    lock_table_let_in(locks);
+    return r;
 }
 
 int session__leave_on(struct core *core)

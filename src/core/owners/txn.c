@@ -428,29 +428,33 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
     return wanted;
 }
 
-static int move_document(struct core *core, const struct txn *txn, const struct resource_name *name)
+/* Finds where the transaction has left them. */
+static int find_places(struct core *core, const struct txn *txn, struct wanted_documents *wanted)
 {
-    struct resource_name place = *name;
-    const struct catalog_index *index = catalog_index(core->catalog, name->index);
-    if (index == NULL || mapping_type(index->mapping, name->type) == NULL)
-        return 0;
-    int r = write__place(core, txn->overlay, name->index, name->type, name->id, &place.path);
-    if (r == 0 && !lock_table_lies(&core->owners->locks, &place))
-        lock_table_move(&core->owners->locks, name, place.path);
-    return r;
+    size_t found = 0;
+    int r = 0;
+    for (size_t i = 0; i < wanted->count && r == 0; i++) {
+        struct resource_name place = wanted->names[i];
+        const struct catalog_index *index = catalog_index(core->catalog, place.index);
+        if (index == NULL || mapping_type(index->mapping, place.type) == NULL)
+            continue;
+        r = write__place(core, txn->overlay, place.index, place.type, place.id, &place.path);
+        wanted->names[found++] = place;
+    }
+    wanted->count = found;
+    return r < 0 ? tl_trace(r) : 0;
 }
 
 /*
- * Tells the table of locks where documents lie now that the transaction has moved. Where it alone has a lock there is nothing to
- * tell: its locks are about to go.
+ * Tells the table of locks where documents lie now that the transaction has moved. Where it alone had a lock there is nothing to
+ * tell.
  */
-static int move_documents(struct core *core, const struct txn *txn)
+static void move_documents(struct core *core, const struct wanted_documents *wanted)
 {
-    struct wanted_documents wanted = find_wanted(core, txn);
-    int r = 0;
-    for (size_t i = 0; i < wanted.count && r == 0; i++)
-        r = move_document(core, txn, &wanted.names[i]);
-    return r < 0 ? tl_trace(r) : 0;
+    struct lock_table *locks = &core->owners->locks;
+    for (size_t i = 0; i < wanted->count; i++)
+        if (!lock_table_lies(locks, &wanted->names[i]))
+            lock_table_move(locks, &wanted->names[i], wanted->names[i].path);
 }
 
 /* Documents that live with a session which has ended since must not be born after its end. */
@@ -507,13 +511,16 @@ static struct slice leases_forbid(struct core *core, const struct txn *txn, enum
 static int commit(struct core *core, struct command *command, struct txn *txn)
 {
     struct txn_outcome outcome = outcome_of(core, txn);
+    struct wanted_documents wanted = {NULL, 0};
+    struct lock_table *locks = &core->owners->locks;
     outcome.committed = true;
     outcome.commit_ts = txn->mode == TXN_QUERY ? txn->read_ts : core->ts;
     core->unbinding = txn->mode == TXN_QUERY;
     if (txn->overlay != NULL) {
         int r = write__commit_overlay(core, txn->overlay, &outcome.changes);
+        wanted = find_wanted(core, txn);
         if (r == 0)
-            r = move_documents(core, txn);
+            r = find_places(core, txn, &wanted);
         if (r < 0)
             return tl_trace(r);
     }
@@ -522,7 +529,10 @@ static int commit(struct core *core, struct command *command, struct txn *txn)
     ahead__keep(core, txn->id, txn->ahead_notes);
     put_outcome(core, txn, &outcome);
     command->txn.past = tl_steal(txn->overlay);
+    lock_table_withhold(locks); /* that documents have moved and that the locks are gone is one moment */
     txn__free(core, txn);
+    move_documents(core, &wanted);
+    lock_table_let_in(locks);
     return 0;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model's ends of sessions. README-locks.md, "Sessions" and "Kept actions":
+ * The model's ends of sessions. docs/locking.md, "When a holder dies", rules 21 to 24:
  *
  * - its transactions are rolled back and what waits for it ends;
  * - unless it ended in good order, its actions are done one by one. Who waits is no obstacle, who holds is: then the action is kept;
  * - its ephemeral documents go at that timestamp, though of many so few with each step are swept away; one that somebody holds is
  *   kept in the same way;
- * - only then its locks go.
+ * - only then its locks go, and others are granted something.
  *
  * What is kept stands ahead of all who wait, in the order in which it was kept, over restarts.
  */
@@ -256,17 +256,11 @@ static void end_last(struct om *model, struct om_step *step, int slot)
         om_complete(model, step, &done);
 }
 
-bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order)
+/* Returns: whether some of it is left that others see. */
+static bool remove_all(struct om *model, struct om_step *step, int slot)
 {
     struct om_session *session = &model->sessions[slot];
 
-    session->lease.at = OM_NEVER;
-    session->leaving = ++model->last_leaving;
-    cancel_waits(model, step, session->serial);
-    end_transactions(model, step, session->serial);
-    if (!in_order)
-        run_actions(model, step, slot);
-    model->dirty = true;
     if (om_ephemeral_count(model, session->serial) > model->limits.piece) {
         session->over = vanish(model, step, slot);
         if (session->over)
@@ -277,6 +271,23 @@ bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_or
         return true;
     end_last(model, step, slot);
     return false;
+}
+
+bool om_end_session(struct om *model, struct om_step *step, int slot, bool in_order)
+{
+    struct om_session *session = &model->sessions[slot];
+
+    om_withhold(model);
+    session->lease.at = OM_NEVER;
+    session->leaving = ++model->last_leaving;
+    cancel_waits(model, step, session->serial);
+    end_transactions(model, step, session->serial);
+    if (!in_order)
+        run_actions(model, step, slot);
+    model->dirty = true;
+    bool waits = remove_all(model, step, slot);
+    om_let_in(model, step);
+    return waits;
 }
 
 static int first_leaving(const struct om *model)
@@ -300,8 +311,10 @@ void om_leave_on(struct om *model, struct om_step *step)
 {
     int slot = first_leaving(model);
 
+    om_withhold(model);
     if (!remove_some(model, step, slot))
         end_last(model, step, slot);
+    om_let_in(model, step);
 }
 
 /* --- Over restarts ------------------------------------------------------------------------------------------------ */
@@ -310,6 +323,7 @@ void om_ends_stop(struct om *model)
 {
     model->last_kept = last_number(model);
     model->stopped = true;
+    model->withheld = 0;
     for (int i = 0; i < OM_SESSIONS; i++)
         model->sessions[i].closing = NULL;
 }

@@ -497,49 +497,47 @@ static void time_out(struct om *model, struct om_step *step, int slot)
         om_txn_touch(model, txn);
 }
 
-/* Sessions whose lease is over, in order; they wait for nothing any more before anything else happens. */
-static int gather_ending(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard, int *ending)
+/* Rule 22: sessions whose lease is over, in order. All stop waiting, and are cleaned up, before anybody is granted anything. */
+static void end_sessions(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
 {
     struct om_deadline first;
-    int count = 0, slot;
+    int ending[OM_SESSIONS], count = 0, slot;
 
     for (slot = first_lease(model, &first); slot >= 0 && first.at <= heard; slot = first_lease(model, &first)) {
-        if (count == 0)
-            om_begin(model, ts);
-        model->sessions[slot].ran_out = first.at;
         model->sessions[slot].lease.at = OM_NEVER;
         ending[count++] = slot;
     }
     if (count == 0)
-        return 0;
+        return;
+    om_withhold(model);
+    om_begin(model, ts);
     for (int i = 0; i < count; i++)
         om_end_waits(model, step, ending[i]);
-    om_settle(model, step);
     om_end_unit(model, step);
-    return count;
+    for (int i = 0; i < count; i++) {
+        om_begin(model, ts);
+        om_end_session(model, step, ending[i], false);
+        if (i == count - 1)
+            om_let_in(model, step);
+        om_settle(model, step);
+        om_end_unit(model, step);
+    }
 }
 
-/* Waits run out by the clock; leases and idle transactions by how far the server has heard those who hold them. */
+/* Rule 24. Waits run out by the clock; leases and idle transactions by how far the server has heard those who hold them. */
 static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t heard)
 {
-    int ending[OM_SESSIONS], at = 0, count;
-
     heard = heard < model->clock ? heard : model->clock;
-    count = gather_ending(model, step, ts, heard, ending);
+    end_sessions(model, step, ts, heard);
     while (step->wrong == NULL) {
         struct om_deadline wait, idle;
         int waiting = first_wait(model, &wait), idling = first_idle(model, &idle);
-        if (wait.at > model->clock)
-            wait.at = OM_NEVER;
-        if (idle.at > heard)
-            idle.at = OM_NEVER;
-        uint64_t lease = at < count ? model->sessions[ending[at]].ran_out : OM_NEVER;
-        if (lease == OM_NEVER && wait.at == OM_NEVER && idle.at == OM_NEVER)
-            break;
+        bool wait_over = wait.at <= model->clock && wait.at != OM_NEVER;
+        bool idle_over = idle.at <= heard && idle.at != OM_NEVER;
+        if (!wait_over && !idle_over)
+            return;
         om_begin(model, ts);
-        if (lease <= wait.at && lease <= idle.at)
-            om_end_session(model, step, ending[at++], false);
-        else if (wait.at <= idle.at)
+        if (wait_over && (!idle_over || wait.at <= idle.at))
             time_out(model, step, waiting);
         else
             om_txn_abort(model, step, idling, false);

@@ -4,17 +4,15 @@
  *
  * It says what must come of each command: which commands complete in a step, with what, at which timestamp,
  * and what is held, awaited and stored afterwards. It shares no code with the product. A lock is a row in an
- * array, a waiting request another, and one rule decides: two locks conflict when one resource is the other
- * or lies above it and their modes do not go together (src/core/README-locks.md). There are no marks, counts,
- * queues or watchers.
+ * array, a waiting request another, and judge.c decides what docs/locking.md says of them, "The rules in full" (cited as "rule N").
+ * There are no marks, counts, queues or watchers.
  *
  * The model is one flat struct without pointers into itself, so that a crash is an assignment: the world
  * keeps a copy of it as of each unit, and goes back to the one that the store has kept. Only what must be
  * remembered for ever, the versions of documents, lies outside, and is cut to length.
  *
- * One choice is left to the product: which circle of several it sees first. It reports each (struct
- * om_circle); the model checks that it is one, that the victim is the youngest in it, and at the end that
- * none is left.
+ * One choice is left to the product: which circle of several it opens first. It reports each (struct om_circle); the judge
+ * looks for one of its own in which the victim is the youngest, checks the one that is told, and that none is left.
  */
 #ifndef TL_TESTS_SIM_OWNERS_MODEL_H
 #define TL_TESTS_SIM_OWNERS_MODEL_H
@@ -220,7 +218,6 @@ struct om_session {
     uint64_t ttl;
     uint64_t attachment;
     struct om_deadline lease;
-    uint64_t ran_out; /* what the lease was, of one that has run out in the step at hand */
     int action_count;
     struct om_item actions[OM_ITEMS];
     uint64_t leaving;            /* 0: it lives; else its place among those that leave piece by piece */
@@ -323,6 +320,7 @@ struct om {
     struct om_outcome_record ended[OM_ENDED];
     struct om_kept kept[OM_KEPT];
     uint64_t last_kept, last_leaving;
+    int withheld; /* what happens now is one moment: nobody is granted anything yet */
     bool stopped; /* the server has ended; until OP_RESTART nothing goes on by itself */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;
     uint64_t last_token;

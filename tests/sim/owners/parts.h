@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the model share beside the rule: units, waits, owners, writes. */
+/* What the files of the model share beside the judge: units, waits, owners, writes. */
 #ifndef TL_TESTS_SIM_OWNERS_PARTS_H
 #define TL_TESTS_SIM_OWNERS_PARTS_H
 
-#include "rule.h"
+#include "judge.h"
 
 /* Whether a command is done after a call, or waits. */
 enum om_end { OM_ENDED_NOW, OM_PARKED };

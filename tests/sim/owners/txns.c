@@ -318,15 +318,13 @@ static uint64_t commit_docs(struct om *model, struct om_step *step, struct om_tx
     return changes;
 }
 
-/* Documents on which only the transaction has a lock move when that is gone, the others before: each at its turn. */
-static void move_docs(struct om *model, struct om_step *step, bool written[OM_INDICES][OM_DOCS], int owner)
+static void move_docs(struct om *model, struct om_step *step, bool written[OM_INDICES][OM_DOCS])
 {
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++)
-            if (written[i][j] && (owner < 0 || !om_alone(model, owner, i, j))) {
+            if (written[i][j]) {
                 const struct om_doc *doc = &model->docs.at[i][j];
                 om_move(model, step, i, j, doc->live && model->indices[i].mapped ? doc->dir : -1);
-                written[i][j] = false;
             }
 }
 
@@ -359,10 +357,11 @@ void om_txn_commit(struct om *model, struct om_step *step, const struct om_op *o
         record.changes = done.released = commit_docs(model, step, txn);
         record.commit_ts = done.token = txn->query ? txn->read_ts : model->ts;
         memcpy(written, txn->written, sizeof(written));
-        move_docs(model, step, written, om_txn_owner(slot));
         keep_outcome(model, &record);
+        om_withhold(model); /* rule 25 */
         end(model, step, slot);
-        move_docs(model, step, written, -1);
+        move_docs(model, step, written);
+        om_let_in(model, step);
     }
     om_complete(model, step, &done);
 }

@@ -135,9 +135,9 @@ static bool may_lie(struct work *at, const struct om_item *item, const struct om
             return true;
     }
     if (at->cleanup && at->wait < 0)
-        return om_unheld_for(model, session < 0 ? -1 : om_session_owner(session), &want);
+        return om_cleanup_may(model, session, &want);
     if (at->txn < 0 && at->wait < 0)
-        return om_free_for(model, session < 0 ? -1 : om_session_owner(session), &want);
+        return om_untouched(model, session, &want);
     return om_take(model, at->step, at->txn >= 0 ? om_txn_owner(at->txn) : model->waits[at->wait].owner, &want);
 }
 
@@ -522,7 +522,7 @@ static int find_blocked(struct work *at, bool *blocked)
         for (int j = 0; j < i; j++)
             blocked[i] |= blocked[j] && om_same(doc_of(item), doc_of(&at->op->items[at->targets[j]]));
         for (int j = 0; j < want_count; j++)
-            blocked[i] |= !om_free_for(at->model, session < 0 ? -1 : om_session_owner(session), &wants[j]);
+            blocked[i] |= !om_untouched(at->model, session, &wants[j]);
         count += blocked[i];
     }
     if (count > 0 && at->op->atomic) {
@@ -683,8 +683,7 @@ bool om_left_held(struct om *model, int slot, const struct om_item *item)
     find_targets(&at);
     count = collect_wants(&at, NULL, wants);
     for (int i = 0; i < count; i++)
-        if (!om_has(model, om_session_owner(slot), &wants[i]) &&
-            !om_unheld_for(model, om_session_owner(slot), &wants[i]))
+        if (!om_cleanup_may(model, om_session_owner(slot), &wants[i]))
             return true;
     return false;
 }

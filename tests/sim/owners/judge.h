@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model's table of locks: the rule, who waits for whom, and granting. For the files of the model. */
-#ifndef TL_TESTS_SIM_OWNERS_RULE_H
-#define TL_TESTS_SIM_OWNERS_RULE_H
+/*
+ * The judge of locks: docs/locking.md, "The rules in full". Its numbers are cited as "rule N".
+ *
+ * There is a heap of locks that are held and a heap of requests that wait (struct om); each question looks at all of them, and
+ * nothing is remembered from one to the next. For the files of the model.
+ */
+#ifndef TL_TESTS_SIM_OWNERS_JUDGE_H
+#define TL_TESTS_SIM_OWNERS_JUDGE_H
 
 #include "model.h"
 
@@ -25,23 +30,17 @@ static inline int om_wait_owner(int slot)
 /* Says that something is wrong, once. */
 void om_wrong(struct om_step *step, const char *what);
 
-/* Whose locks an owner passes beside its own; -1: none. */
-int om_session_of(const struct om *model, int owner);
-bool om_covers(const struct om *model, struct om_thing above, struct om_thing thing);
-bool om_same(struct om_thing a, struct om_thing b);
-/* Whether two of different owners stand against each other. */
-bool om_against(const struct om *model, const struct om_want *a, const struct om_want *b);
+/* --- Looking ------------------------------------------------------------------------------------------------------ */
 
-/* Whether nothing is held or awaited by anybody but `session` against a want. The short path of writes. */
-bool om_free_for(const struct om *model, int session, const struct om_want *want);
-/* Whether somebody whom neither an owner (-1: none) nor a session passes holds what stands against a want. */
+bool om_same(struct om_thing a, struct om_thing b);
+/* Rule 16: whether nothing that anybody but `session` (-1: none) holds or awaits stands against what a single write wants. */
+bool om_untouched(const struct om *model, int session, const struct om_want *want);
+/* Rules 6 and 23: whether somebody whom neither `owner` nor `session` (-1: nobody) passes holds what stands against a want. */
 bool om_held_against(const struct om *model, int owner, int session, const struct om_want *want);
+/* Rule 23: whether the cleanup of a session may do what asks for this. */
+bool om_cleanup_may(const struct om *model, int session, const struct om_want *want);
 /* Whether an owner holds a lock at least as strong on this very thing. */
 bool om_holds(const struct om *model, int owner, const struct om_want *want);
-/* Whether nothing is held by anybody but `session` against a want, nor awaited by what an ended session left. */
-bool om_unheld_for(const struct om *model, int session, const struct om_want *want);
-/* Whether an owner holds something at least as strong on a thing or above it. */
-bool om_has(const struct om *model, int owner, const struct om_want *want);
 /*
  * Whether a token is that of a lock on a document, or above the place where it lies, which a session (0: none) or a transaction
  * (a slot; -1: none) holds, or another transaction of that session.
@@ -50,6 +49,8 @@ bool om_token_held(const struct om *model, uint64_t token, struct om_thing docum
                    int txn);
 int om_lock_count(const struct om *model, int owner);
 int om_waiting_count(const struct om *model);
+
+/* --- Asking, giving back ------------------------------------------------------------------------------------------ */
 
 /* Asks for a wait's wants, in place of what it asked for before. */
 enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const struct om_want *wants, int count,
@@ -63,7 +64,9 @@ int om_release_all(struct om *model, struct om_step *step, int owner);
 bool om_release(struct om *model, struct om_step *step, int owner, struct om_thing on);
 /* A document lies elsewhere now. */
 void om_move(struct om *model, struct om_step *step, int index, int doc, int place);
-/* Whether nobody but an owner has or awaits a lock on a document. */
-bool om_alone(const struct om *model, int owner, int index, int doc);
+
+/* What happens between the two happens at one moment, after which rules 14 and 19 are applied. They may lie within each other. */
+void om_withhold(struct om *model);
+void om_let_in(struct om *model, struct om_step *step);
 
 #endif
