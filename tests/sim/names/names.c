@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Goal: what docs/locking.md says of names holds in whatever order things come: indices and aliases are made, moved, closed,
- * blocked and removed, types appear, beside and inside of transactions and under sessions' locks.
+ * blocked and removed, types appear, beside and inside of transactions and under sessions' locks, while sessions die and leave
+ * documents and actions behind.
  * Method: one seed drives a core over a twin store, with commands that wait, deadlocks, time-outs and restarts. A plain model
  * keeps what is committed: names, aliases, documents, scripts. It does not foresee who waits; it judges what was let through:
  *
@@ -11,6 +12,10 @@
  *   in the way.
  * - *Names.* A name by which a session holds a lock means what it meant at the grant; no two sessions hold what is the same and
  *   does not go together.
+ * - *Ends.* When a session has ended, by its lease, by force or in good order, none of its ephemeral documents is there, by whatever name and type
+ *   it was written, in an open, closed or blocked index; but for those that another owner may hold, until nobody can. What it
+ *   left to be done is done in that very step when nobody else holds anything; later it is a write under nobody's lock. A session lives until its
+ *   lease is over, whatever the clock of timestamps does.
  * - *Nothing left.* When all sessions and transactions have ended, nothing waits and nothing is locked. The state that is
  *   loaded after a restart is that of before.
  *
@@ -29,7 +34,7 @@
 #include "core/owners/owners.h"
 #include "mapping/mapping.h"
 
-enum { NAMES = 6, TYPES = 3, IDS = 3, SESSIONS = 4, TXNS = 4, STRANGERS = 4, LOCKS = 64, OPS = 64 };
+enum { NAMES = 6, TYPES = 3, IDS = 3, SESSIONS = 4, TXNS = 4, STRANGERS = 4, LOCKS = 64, OPS = 64, LEAVINGS = 64 };
 enum { ACTORS = SESSIONS + TXNS + STRANGERS };
 
 static const char *const names[NAMES] = {"log-1", "log-2", "log-x", "old", "al", "lists"};
@@ -51,6 +56,7 @@ struct name {
     unsigned aliased;       /* set of the indices that it is an alias of */
     int write_index;        /* of an alias; -1: none */
     int values[TYPES][IDS]; /* 0: no document */
+    unsigned leases[TYPES][IDS]; /* the session that it lives with; 0: none */
 };
 
 struct state {
@@ -69,6 +75,7 @@ struct op {
     int type;
     int id;
     int value; /* of a write; 0: deleted */
+    unsigned lease;
     uint64_t answer;
 };
 
@@ -89,23 +96,36 @@ struct actor {
     struct op ops[OPS];
     int op_count;
     bool aborted;
+    unsigned serial; /* of a session */
+    uint64_t ends;   /* its lease, on the clock of durations */
+    struct op left;  /* what it leaves to be done; value 0: nothing */
+};
+
+/* What a dead session left, until it is seen to be done. */
+struct leaving {
+    bool used;
+    struct op op;
 };
 
 struct world {
     uint64_t random;
     uint64_t seed;
+    int step;
     bool tells;
     struct store *store;
     struct core *core;
     struct effects effects;
-    tl_ts now;
+    tl_ts now;      /* timestamps */
+    uint64_t clock; /* durations */
     uint64_t requests;
     unsigned born;
     struct state state;
     struct actor actors[ACTORS];
     struct held locks[LOCKS];
+    struct held locks_before[LOCKS]; /* the step at hand */
+    struct leaving leavings[LEAVINGS];
     int value;
-    uint64_t commits, reads, waits, refusals, deadlocks, restarts;
+    uint64_t commits, reads, waits, refusals, deadlocks, restarts, deaths, removals, actions;
 };
 
 static void fail(const struct world *world, const char *format, ...) TL_PRINTF(2, 3);
@@ -113,7 +133,7 @@ static void fail(const struct world *world, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    printf("names: seed %" PRIu64 ": ", world->seed);
+    printf("names: seed %" PRIu64 ", step %d: ", world->seed, world->step);
     vprintf(format, arguments);
     va_end(arguments);
     printf("\n  again: names --tell %" PRIu64 "\n", world->seed);
@@ -206,10 +226,11 @@ static uint64_t answer_of(const struct state *state, const struct op *op)
     return sum;
 }
 
-static void set_value(struct state *state, int index, int type, int id, int value)
+static void set_value(struct state *state, int index, const struct op *op)
 {
     state->names[index].index = true;
-    state->names[index].values[type][id] = value;
+    state->names[index].values[op->type][op->id] = op->value;
+    state->names[index].leases[op->type][op->id] = op->lease;
 }
 
 static void drop_index(struct state *state, int index)
@@ -316,7 +337,7 @@ static void judge_commit(struct world *world, struct actor *txn)
             if (index != op->index)
                 fail(world, "%s wrote by the name %s to %s, which is %s at its commit", txn->id, names[op->name],
                      names[op->index], index < 0 ? "nothing" : names[index]);
-            set_value(&state, op->index, op->type, op->id, op->value);
+            set_value(&state, op->index, op);
         } else if (answer_of(&state, op) != op->answer) {
             fail(world, "%s read %s otherwise than as of its commit (operation %d)", txn->id,
                  op->kind == READ_SCRIPT   ? "the script"
@@ -422,6 +443,15 @@ static struct meant *meant_of(const struct command *command)
     return command->context;
 }
 
+/* What is written to a name that nothing has makes an index of it, also where the document is refused then. */
+static void look_for_made_index(struct world *world, int name)
+{
+    struct catalog *catalog = core_catalog(world->core);
+    if (catalog_index(catalog, slice_from(names[name])) != NULL)
+        world->state.names[name].index = true;
+    catalog_unref(catalog);
+}
+
 static void done_write(struct world *world, struct meant *meant, struct command *command)
 {
     const struct write_result *result = &command->write.results[0];
@@ -432,6 +462,8 @@ static void done_write(struct world *world, struct meant *meant, struct command 
             judge_change(world, meant->session, index_of(result->index), true);
         world->state.names[index_of(result->index)].index = true;
     }
+    if (result->outcome == WRITE_FAILED)
+        look_for_made_index(world, meant->op.name);
     if (result->outcome == WRITE_FAILED || result->outcome == WRITE_NOT_FOUND)
         return;
     op.write = true;
@@ -447,7 +479,7 @@ static void done_write(struct world *world, struct meant *meant, struct command 
         judge_change(world, meant->session, op.index, true);
     world->state.names[op.index].index = true;
     if (command->terms.transaction.len == 0)
-        set_value(&world->state, op.index, op.type, op.id, op.value);
+        set_value(&world->state, op.index, &op);
     else if (meant->actor->op_count < OPS)
         meant->actor->ops[meant->actor->op_count++] = op;
 }
@@ -525,6 +557,189 @@ static void done_change(struct world *world, struct meant *meant, struct command
     judge_names(world);
 }
 
+/* --- Ends of sessions --------------------------------------------------------------------------------------------- */
+
+/* A document as it stands. Returns: its value; 0: it is not there. */
+static int stored(const struct world *world, int index, int type, int id)
+{
+    struct catalog *catalog = core_catalog(world->core);
+    const struct catalog_index *at = catalog_index(catalog, slice_from(names[index]));
+    const struct mapping_type *of = at == NULL ? NULL : mapping_type(at->mapping, slice_from(types[type]));
+    struct view view = {world->store, TL_TS_MAX, NULL};
+    struct doc doc;
+    int value = 0;
+    if (of != NULL && slice_is(of->name, types[type]) && /* not another one that goes by this name */
+        doc_get(&view, at->number, of->number, slice_from(ids[id]), &doc) == 0) {
+        value = number_in(doc.source);
+        doc_release(&doc);
+    }
+    catalog_unref(catalog);
+    return value;
+}
+
+static bool knows_type(const struct world *world, int index, int type)
+{
+    struct catalog *catalog = core_catalog(world->core);
+    const struct catalog_index *at = catalog_index(catalog, slice_from(names[index]));
+    bool known = at != NULL && mapping_type(at->mapping, slice_from(types[type])) != NULL;
+    catalog_unref(catalog);
+    return known;
+}
+
+static bool lives(const struct world *world, unsigned serial)
+{
+    for (int i = 0; i < SESSIONS; i++)
+        if (world->actors[i].open && world->actors[i].serial == serial)
+            return true;
+    return false;
+}
+
+/* Whether anybody may have a lock on a document: a session is known to have it, be its type called so or not; a transaction may have any. */
+static bool may_be_held(const struct world *world, int index, int id)
+{
+    for (int i = SESSIONS; i < SESSIONS + TXNS; i++)
+        if (world->actors[i].open)
+            return true;
+    for (int i = 0; i < LOCKS; i++)
+        for (int type = 0; type < TYPES; type++)
+            if (world->locks[i].used && covers(&world->locks[i], index, type, id))
+                return true;
+    return false;
+}
+
+/* What sessions leave changes nothing under a lock; it comes before what is granted in the same step. */
+static void judge_left(struct world *world, int index, int type, int id, const char *who)
+{
+    for (int i = 0; i < LOCKS; i++) {
+        const struct held *lock = &world->locks[i];
+        if (lock->used && covers(lock, index, type, id) && memcmp(lock, &world->locks_before[i], sizeof *lock) == 0)
+            fail(world, "%s changed %s/%s/%s under a lock of %s on %s, type %d, id %d", who, names[index], types[type],
+                 ids[id], world->actors[lock->session].id, lock->name < 0 ? "everything" : names[lock->name], lock->type,
+                 lock->id);
+    }
+}
+
+/* What lived with a session that has ended: it is gone, or somebody may hold it. */
+static void look_for_leftovers(struct world *world, int index, int type, int id)
+{
+    struct name *at = &world->state.names[index];
+    if (at->values[type][id] == 0 || at->leases[type][id] == 0 || lives(world, at->leases[type][id]))
+        return;
+    int found = stored(world, index, type, id);
+    if (found == at->values[type][id] && !may_be_held(world, index, id))
+        fail(world, "%s/%s/%s lived with s%u, which has ended, and stays though nobody holds it", names[index], types[type],
+             ids[id], at->leases[type][id]);
+    if (found != 0 || !knows_type(world, index, type))
+        return; /* or somebody has written it, or deleted the index, in this very step, which is told by and by */
+    judge_left(world, index, type, id, "the end of a session");
+    at->values[type][id] = 0;
+    at->leases[type][id] = 0;
+    world->removals++;
+    if (world->tells)
+        printf("        %s/%s/%s is gone with its session\n", names[index], types[type], ids[id]);
+}
+
+/* Finds where a value that only one action writes has come to be: its name may be an alias, its type another one's name. */
+static bool find_value(const struct world *world, struct op *op)
+{
+    for (op->index = 0; op->index < NAMES; op->index++)
+        for (op->type = 0; op->type < TYPES; op->type++)
+            if (stored(world, op->index, op->type, op->id) == op->value)
+                return true;
+    return false;
+}
+
+static void look_for_action(struct world *world, struct leaving *leaving)
+{
+    struct op op = leaving->op;
+    if (!find_value(world, &op))
+        return;
+    judge_left(world, op.index, op.type, op.id, "what a session left");
+    set_value(&world->state, op.index, &op);
+    leaving->used = false;
+    world->actions++;
+    if (world->tells)
+        printf("        what a session left to be done in %s/%s/%s is done: %d\n", names[op.index], types[op.type], ids[op.id],
+               op.value);
+}
+
+/* Whether nobody can hold or await anything: what could be done is done by now. */
+static bool is_deserted(const struct world *world)
+{
+    for (int i = 0; i < ACTORS; i++)
+        if (world->actors[i].command != NULL || (i >= SESSIONS && i < SESSIONS + TXNS && world->actors[i].open))
+            return false;
+    for (int i = 0; i < LOCKS; i++)
+        if (world->locks[i].used)
+            return false;
+    return true;
+}
+
+/* What ended sessions had and left, as it is now. An action may fail, too. */
+static void look_after_ends(struct world *world)
+{
+    for (int i = 0; i < LEAVINGS; i++)
+        if (world->leavings[i].used) {
+            look_for_made_index(world, world->leavings[i].op.name);
+            look_for_action(world, &world->leavings[i]);
+            world->leavings[i].used &= !is_deserted(world);
+        }
+    for (int i = 0; i < NAMES; i++)
+        for (int t = 0; t < TYPES; t++)
+            for (int d = 0; d < IDS; d++)
+                look_for_leftovers(world, i, t, d);
+}
+
+/* Whether an action can but be done: it means one index, that has its type, and nobody holds or awaits anything. */
+static bool must_be_done(const struct world *world, const struct op *op)
+{
+    int index = resolve_lock(&world->state, op->name);
+    return index >= 0 && world->state.names[index].index && knows_type(world, index, op->type) && is_deserted(world);
+}
+
+/* A session is no more. What it held, it holds no more; what it left, it may have done by now. */
+static void bury(struct world *world, struct actor *session, bool in_order)
+{
+    struct op left = session->left;
+    if (world->tells)
+        printf("        %s ends\n", session->id);
+    session->open = false;
+    session->left.value = 0;
+    forget_locks(world, (int)(session - world->actors));
+    world->deaths++;
+    if (in_order || left.value == 0)
+        return;
+    struct op done = left;
+    if (must_be_done(world, &left) && !find_value(world, &done))
+        fail(world, "%s has ended, and what it left is not done", session->id);
+    for (int i = 0; i < LEAVINGS; i++)
+        if (!world->leavings[i].used) {
+            world->leavings[i] = (struct leaving){true, left};
+            return;
+        }
+    fail(world, "more sessions have left something than there is room for");
+}
+
+/* Sessions of which the server knows no more: one that is closed, or whose lease is over. */
+static void look_for_dead(struct world *world, const struct command *command)
+{
+    const struct meant *meant = meant_of(command);
+    for (int i = 0; i < SESSIONS; i++) {
+        struct actor *session = &world->actors[i];
+        const struct session *found = owners_session(world->core->owners, slice_from(session->id));
+        bool over = session->ends <= world->clock && command->type == COMMAND_TICK;
+        bool closing = command->type == COMMAND_SESSION_CLOSE && meant->actor == session;
+        bool gone = found == NULL || found->leaving;
+        if (!session->open)
+            continue;
+        if (gone != (over || closing))
+            fail(world, "%s %s", session->id,
+                 gone ? "is gone, and its lease is not over" : "is there still, and its lease is over");
+        if (gone)
+            bury(world, session, closing && !command->session.force);
+    }
+}
+
 static void end_txn(struct actor *txn)
 {
     txn->open = false;
@@ -560,8 +775,8 @@ static void complete(struct world *world, struct command *command)
         end_txn(meant->actor);
         break;
     case COMMAND_TXN_ROLLBACK: end_txn(meant->actor); break;
-    case COMMAND_UNLOCK:
-    case COMMAND_SESSION_CLOSE: forget_locks(world, meant->session); break;
+    case COMMAND_UNLOCK: forget_locks(world, meant->session); break;
+    case COMMAND_SESSION_CLOSE:
     case COMMAND_SESSION_OPEN:
     case COMMAND_TXN_BEGIN: break;
     default: done_change(world, meant, command); break;
@@ -586,24 +801,39 @@ static void step(struct world *world, struct command *command)
     command = through_bytes(command);
     struct meant *meant = meant_of(command);
     struct actor *actor = meant == NULL ? NULL : meant->actor;
-    world->now = world->now <= core_last_ts(world->core) ? core_last_ts(world->core) + 1 : world->now + 10 * TL_MS;
+    bool ended = false;
+    world->clock += 10 * TL_MS;
+    /* The clock by which timestamps are made stands still, or is set forward: durations do not care. */
+    int set = below(world, 40);
+    world->now += set == 0 ? 100 * TL_SECOND : set < 4 ? 1 : 10 * TL_MS;
     if (world->now <= core_last_ts(world->core))
         world->now = core_last_ts(world->core) + 1;
-    command->ts = command->clock = world->now;
+    command->ts = world->now;
+    command->clock = world->clock;
     if (command->type == COMMAND_TICK)
-        command->tick.heard = world->now;
+        command->tick.heard = world->clock + 1;
     command->request = ++world->requests;
     if (actor != NULL)
         actor->command = command;
+    memcpy(world->locks_before, world->locks, sizeof world->locks);
     INSIST(core_step(world->core, command, &world->effects) == 0);
     lock_table_check(&world->core->owners->locks);
+    if (command->type == COMMAND_TICK || command->type == COMMAND_SESSION_CLOSE) {
+        look_for_dead(world, command);
+        look_after_ends(world); /* before others write over it, who are told below */
+    }
     while (!list_empty(&world->effects.completed)) {
         struct command *one = list_entry(world->effects.completed.next, struct command, link);
         list_remove(&one->link);
         complete(world, one);
-        command_free(one);
+        if (one != command)
+            command_free(one);
+        ended |= one == command;
     }
-    if (actor != NULL && actor->command == command)
+    if (ended)
+        command_free(command);
+    look_after_ends(world);
+    if (!ended && actor != NULL && actor->command == command)
         world->waits++;
     compare_names(world);
 }
@@ -649,6 +879,11 @@ static void do_write(struct world *world, struct actor *actor, bool in_txn)
     if (item->op == WRITE_INDEX) {
         meant->op.value = ++world->value;
         item->source = arena_printf(&command->arena, "{\"v\":%d}", meant->op.value);
+        const struct actor *with = &world->actors[below(world, SESSIONS)];
+        if (with->open && below(world, 3) == 0) {
+            meant->op.lease = with->serial;
+            item->lease = arena_copy(&command->arena, slice_from(with->id));
+        }
     }
     command->write.items = item;
     command->write.item_count = 1;
@@ -658,7 +893,7 @@ static void do_write(struct world *world, struct actor *actor, bool in_txn)
         command->terms.session = slice_from(actor->id);
     tell(world, actor, item->op == WRITE_DELETE ? "deletes in" : "writes to", names[meant->op.name]);
     if (world->tells)
-        printf("        type %s id %s\n", types[meant->op.type], ids[meant->op.id]);
+        printf("        type %s id %s%s\n", types[meant->op.type], ids[meant->op.id], meant->op.lease != 0 ? ", ephemeral" : "");
     step(world, command);
 }
 
@@ -688,6 +923,8 @@ static void do_read(struct world *world, struct actor *actor)
     command->txn_lock.target_count = 1;
     command->terms.transaction = slice_from(actor->id);
     tell(world, actor, "reads", target->index.data);
+    if (world->tells && target->id.data != NULL)
+        printf("        type %.*s id %s\n", SLICE_ARG(target->type), ids[meant->op.id]);
     step(world, command);
 }
 
@@ -706,16 +943,40 @@ static void do_txn(struct world *world, struct actor *actor, enum command_type t
     step(world, command);
 }
 
+/* What is done when the session dies: a write by any name and type. */
+static void leave_something(struct world *world, struct actor *actor, struct command *command)
+{
+    struct write_item *item = arena_zalloc(&command->arena, sizeof *item);
+    actor->left = (struct op){.name = below(world, NAMES), .type = below(world, TYPES), .id = below(world, IDS)};
+    if (below(world, 2) == 0)
+        return;
+    actor->left.value = ++world->value;
+    *item = (struct write_item){.op = WRITE_INDEX,
+                                .index = slice_from(names[actor->left.name]),
+                                .type = slice_from(types[actor->left.type]),
+                                .id = slice_from(ids[actor->left.id]),
+                                .source = arena_printf(&command->arena, "{\"v\":%d}", actor->left.value),
+                                .version = VERSION_ANY,
+                                .if_seq_no = SEQ_NO_ANY};
+    command->session.on_expire = item;
+    command->session.on_expire_count = 1;
+}
+
 static void do_session(struct world *world, struct actor *actor, enum command_type type)
 {
     struct meant *meant;
     struct command *command = make(world, type, actor, &meant);
     if (type == COMMAND_SESSION_OPEN)
         snprintf(actor->id, sizeof actor->id, "s%u", ++world->born);
-    actor->open = type == COMMAND_SESSION_OPEN;
     command->session.id = slice_from(actor->id);
-    command->session.ttl_us = 12 * 3600 * TL_SECOND;
+    command->session.ttl_us = below(world, 3) == 0 ? (uint64_t)(1 + below(world, 6)) * TL_SECOND : 12 * 3600 * TL_SECOND;
     command->session.force = below(world, 2) == 0;
+    if (type == COMMAND_SESSION_OPEN) {
+        actor->open = true;
+        actor->serial = world->born;
+        actor->ends = world->clock + 10 * TL_MS + command->session.ttl_us;
+        leave_something(world, actor, command);
+    }
     tell(world, actor, command_name(type), "");
     step(world, command);
 }
@@ -806,11 +1067,11 @@ static void do_change(struct world *world, struct actor *actor)
 
 static void tick(struct world *world)
 {
-    tl_ts deadline = core_next_deadline(world->core);
-    if (deadline > world->now + 10 * TL_SECOND) /* leases are long: nobody dies here */
+    uint64_t deadline = core_next_deadline(world->core);
+    if (deadline > world->clock + 10 * TL_SECOND) /* most leases are long */
         return;
-    if (deadline > world->now)
-        world->now = deadline;
+    if (deadline > world->clock)
+        world->clock = deadline;
     step(world, command_new(COMMAND_TICK, DIALECT_7));
 }
 
@@ -841,7 +1102,12 @@ static void restart(struct world *world)
     for (int i = SESSIONS; i < SESSIONS + TXNS; i++)
         end_txn(&world->actors[i]);
     world->restarts++;
+    world->clock = 10 * TL_SECOND + (uint64_t)below(world, 1000) * TL_SECOND; /* of another origin */
     step(world, command_new(COMMAND_RESTART, DIALECT_7));
+    for (int i = 0; i < SESSIONS; i++) { /* leases begin anew */
+        const struct session *found = owners_session(world->core->owners, slice_from(world->actors[i].id));
+        world->actors[i].ends = found == NULL ? 0 : world->clock + found->ttl_us;
+    }
 }
 
 /* --- Seeds -------------------------------------------------------------------------------------------------------- */
@@ -923,6 +1189,12 @@ static void finish(struct world *world)
             do_txn(world, &world->actors[i], COMMAND_TXN_COMMIT);
     if (!lock_table_idle(&world->core->owners->locks))
         fail(world, "something is locked when all have gone");
+    for (int i = 0; i < NAMES; i++)
+        for (int t = 0; t < TYPES; t++)
+            for (int d = 0; d < IDS; d++)
+                if (stored(world, i, t, d) != world->state.names[i].values[t][d])
+                    fail(world, "%s/%s/%s is %d in the end, and must be %d", names[i], types[t], ids[d],
+                         stored(world, i, t, d), world->state.names[i].values[t][d]);
 }
 
 static void run(uint64_t seed, int steps, bool tells, struct world *sum)
@@ -930,7 +1202,7 @@ static void run(uint64_t seed, int steps, bool tells, struct world *sum)
     static struct world world;
     struct core_limits limits = core_limits_default();
     world =
-        (struct world){.random = seed * 0x9e3779b97f4a7c15u + 1, .seed = seed, .tells = tells, .now = 1000 * TL_SECOND};
+        (struct world){.random = seed * 0x9e3779b97f4a7c15u + 1, .seed = seed, .tells = tells, .now = 1000 * TL_SECOND, .clock = 10 * TL_SECOND};
     world.store = store_open_mem();
     effects_init(&world.effects);
     INSIST(core_open(world.store, &limits, &world.core) == 0);
@@ -938,7 +1210,7 @@ static void run(uint64_t seed, int steps, bool tells, struct world *sum)
         world.state.names[i].write_index = -1;
     for (int i = SESSIONS + TXNS; i < ACTORS; i++)
         snprintf(world.actors[i].id, sizeof world.actors[i].id, "x%d", i);
-    for (int i = 0; i < steps; i++)
+    for (; world.step < steps; world.step++)
         act(&world);
     finish(&world);
     core_stop(world.core, &world.effects);
@@ -950,6 +1222,9 @@ static void run(uint64_t seed, int steps, bool tells, struct world *sum)
     sum->refusals += world.refusals;
     sum->deadlocks += world.deadlocks;
     sum->restarts += world.restarts;
+    sum->deaths += world.deaths;
+    sum->removals += world.removals;
+    sum->actions += world.actions;
 }
 
 int main(int argc, char **argv)
@@ -974,7 +1249,9 @@ int main(int argc, char **argv)
     for (uint64_t seed = first; seed < first + seeds; seed++)
         run(seed, steps, tells, &sum);
     printf("names: %" PRIu64 " seeds of %d steps: %" PRIu64 " commits with %" PRIu64 " reads, %" PRIu64
-           " waits, %" PRIu64 " refusals, %" PRIu64 " deadlocks, %" PRIu64 " restarts\n",
-           seeds, steps, sum.commits, sum.reads, sum.waits, sum.refusals, sum.deadlocks, sum.restarts);
+           " waits, %" PRIu64 " refusals, %" PRIu64 " deadlocks, %" PRIu64 " restarts, %" PRIu64
+           " ends of sessions, which removed %" PRIu64 " documents and left %" PRIu64 " actions done\n",
+           seeds, steps, sum.commits, sum.reads, sum.waits, sum.refusals, sum.deadlocks, sum.restarts, sum.deaths,
+           sum.removals, sum.actions);
     return 0;
 }
