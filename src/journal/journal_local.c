@@ -85,6 +85,7 @@ struct journal {
     tl_ts last_ts; /* given to a command: the next is above it */
     struct present present;
     struct past past;
+    struct past recent;   /* the same of the last minutes, more finely */
     tl_ts mark;           /* the one in the store: a restart begins above it */
     tl_ts mark_at;        /* the timestamp at which it was put there */
     tl_ts marked;         /* an earlier one, which is durable for sure */
@@ -543,6 +544,21 @@ static void finish(struct journal *journal, struct list *group, tl_ts wanted, en
 /* --- Upkeep ------------------------------------------------------------------------------------------------------- */
 
 /* Requires: core_lock. */
+static void note_past(struct journal *journal, uint64_t now)
+{
+    past_note(&journal->past, now + PAST_ORIGIN, core_last_ts(journal->core));
+    past_note(&journal->recent, now + PAST_ORIGIN, core_last_ts(journal->core));
+}
+
+/* How far back whatever is kept for a time goes. Requires: core_lock. */
+static struct core_past past_now(struct journal *journal, uint64_t now)
+{
+    return (struct core_past){.cut_off = store_history_low(journal->store),
+                              .tombstones = past_before(&journal->recent, now + PAST_ORIGIN, CORE_TOMBSTONE_US),
+                              .outcomes = past_before(&journal->past, now + PAST_ORIGIN, CORE_OUTCOME_US)};
+}
+
+/* Requires: core_lock. */
 static void advance_history(struct journal *journal, uint64_t now)
 {
     tl_ts low = past_before(&journal->past, now + PAST_ORIGIN, journal->history_us);
@@ -586,10 +602,11 @@ static void set_maintain_at(struct journal *journal, uint64_t at)
 }
 
 /* Has the core remove what nobody can see any more. Requires: core_lock. Returns: whether there is more of that. */
-static bool maintain_core(struct journal *journal, struct list *group)
+static bool maintain_core(struct journal *journal, uint64_t now, struct list *group)
 {
+    struct core_past past = past_now(journal, now);
     struct command *command;
-    int r = core_propose_upkeep(journal->core, store_history_low(journal->store), MAINTAIN_KEYS_MAX, &command);
+    int r = core_propose_upkeep(journal->core, &past, MAINTAIN_KEYS_MAX, &command);
     if (r < 0)
         store_failed("upkeep", r);
     apply(journal, command, group);
@@ -610,12 +627,12 @@ static bool maintain(struct journal *journal, struct list *group)
         set_maintain_at(journal, now + MAINTAIN_INTERVAL_US);
         return false;
     }
-    past_note(&journal->past, now + PAST_ORIGIN, core_last_ts(journal->core));
+    note_past(journal, now);
     advance_history(journal, now);
     log_news(journal);
     if (next_ts(journal) + MARK_RENEW_US > journal->mark)
         put_mark(journal, MARK_AHEAD_US);
-    bool more = maintain_core(journal, group);
+    bool more = maintain_core(journal, now, group);
     journal->sync_all = true;
     set_maintain_at(journal, now + (more ? 10 * TL_MS : MAINTAIN_INTERVAL_US));
     return true;
@@ -1038,6 +1055,17 @@ static void restart(struct journal *journal)
     finish(journal, &group, wanted, SYNC_ALL);
 }
 
+static void load_past(struct journal *journal)
+{
+    uint64_t now = boot_now(journal) + PAST_ORIGIN;
+    uint64_t span = journal->history_us > CORE_OUTCOME_US ? journal->history_us : CORE_OUTCOME_US;
+    tl_ts last = core_last_ts(journal->core);
+    tl_ts begun = last > 0 ? last : wall_now(journal); /* a store without a past begins now */
+    if (!past_load(&journal->past, span, now, begun, core_marked(journal->core)) ||
+        !past_load(&journal->recent, 2 * CORE_TOMBSTONE_US, now, begun, core_marked(journal->core)))
+        log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
+}
+
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
                        struct journal **ret_journal)
 {
@@ -1060,10 +1088,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     journal->clocks = options->clocks != NULL ? *options->clocks
                                               : (struct journal_clocks){.wall = machine_wall, .boot = machine_boot};
     pace_init(&journal->pace, boot_now(journal));
-    tl_ts begun =
-        core_last_ts(core) > 0 ? core_last_ts(core) : wall_now(journal); /* a store without a past begins now */
-    if (!past_load(&journal->past, journal->history_us, boot_now(journal) + PAST_ORIGIN, begun, core_marked(core)))
-        log_warning("what was kept of how timestamps went is not sound; the history is cut by them alone");
+    load_past(journal);
     atomic_init(&journal->writable, true);
     atomic_init(&journal->ready, true);
     init_locks(journal);

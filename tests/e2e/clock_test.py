@@ -121,6 +121,26 @@ class Durations(Case):
         status = subprocess.run([PROGRAM, "status", "--url", self.server.url], capture_output=True, text=True, timeout=60)
         self.assertIn("was set 6 times since the start, at last by -%d.0 s" % YEAR, status.stdout)
 
+    def test_what_is_kept_for_a_minute_or_an_hour(self):
+        """Versions of deleted documents and outcomes of transactions: a step does not end them, nor what upkeep then does. That they
+        end when the time has passed, whatever was set, is tests/unit/journal/clock_test.c."""
+        transactions = []
+        for number, step in enumerate(STEPS + (0.0,)):
+            with self.subTest(step=step):
+                transactions.append(self.server.must("POST", "/_transaction", {})["transaction"])
+                self.server.must("PUT", "/minute/_doc/%d?transaction=%s" % (number, transactions[-1]), {})
+                self.server.must("POST", "/_transaction/%s/_commit" % transactions[-1])
+                self.server.must("DELETE", "/minute/_doc/%d" % number)
+                self.clock.step(step)
+                time.sleep(1.2)  # upkeep comes by every second
+                if number % 3 == 0:
+                    self.server.kill()
+                    self.server.start()
+                for transaction in transactions:
+                    self.assertEqual(self.server.must("GET", "/_transaction/" + transaction)["state"], "committed")
+                    self.assertTrue(self.server.must("POST", "/_transaction/%s/_commit" % transaction)["committed"])
+                self.assertEqual(self.server.must("PUT", "/minute/_doc/%d" % number, {})["_version"], 3)
+
     def test_a_clock_that_runs_wrong(self):
         for rate in (0.2, 8.0):
             with self.subTest(rate=rate):

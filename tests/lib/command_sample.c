@@ -347,6 +347,8 @@ static void on_maintain(struct walk *walk, struct maintain_command *maintain)
     uint64_t keys_max = maintain->keys_max;
 
     on_number(walk, "cut_off", &maintain->cut_off);
+    on_number(walk, "tombstones", &maintain->tombstones);
+    on_number(walk, "outcomes", &maintain->outcomes);
     on_number(walk, "keys_max", &keys_max);
     maintain->keys_max = (size_t)keys_max;
     maintain->stale = on_array(walk, "stale", maintain->stale, &maintain->stale_count, sizeof(*maintain->stale));

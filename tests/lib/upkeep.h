@@ -20,11 +20,20 @@ static inline int apply_upkeep(struct core *core, struct command *command, tl_ts
     return r;
 }
 
+/* What was how long ago, where timestamps go as time does. */
+static inline struct core_past past_of(struct store *store, tl_ts ts)
+{
+    return (struct core_past){.cut_off = store_history_low(store),
+                              .tombstones = ts > CORE_TOMBSTONE_US ? ts - CORE_TOMBSTONE_US : 0,
+                              .outcomes = ts > CORE_OUTCOME_US ? ts - CORE_OUTCOME_US : 0};
+}
+
 /* Proposes what is to be done in a store and does it. Returns: as core_step(); how much it did, looking included. */
 static inline int keep_up(struct core *core, struct store *store, tl_ts ts, size_t keys_max, size_t *ret_done)
 {
+    struct core_past past = past_of(store, ts);
     struct command *command;
-    int r = core_propose_upkeep(core, store_history_low(store), keys_max, &command);
+    int r = core_propose_upkeep(core, &past, keys_max, &command);
 
     if (r != 0)
         return r;

@@ -263,10 +263,10 @@ static struct model_index *find_for_write(struct model *model, const struct sim_
 struct standing {
     struct model_version last;
     bool live;
-    bool counts; /* live, or deleted within the last minute */
+    bool counts; /* live, or deleted lately */
 };
 
-static struct standing standing_of(const struct model_doc *doc, uint64_t ts)
+static struct standing standing_of(const struct model *model, const struct model_doc *doc)
 {
     struct standing at = {.last = {.version = -1, .seq_no = -2}};
 
@@ -274,7 +274,7 @@ static struct standing standing_of(const struct model_doc *doc, uint64_t ts)
         return at;
     const struct model_version *last = &doc->versions[doc->count - 1];
     at.live = !last->deleted;
-    at.counts = at.live || ts - last->ts <= SIM_TOMBSTONE_US;
+    at.counts = at.live || last->ts >= model->forgotten;
     if (at.counts)
         at.last = *last;
     return at;
@@ -330,10 +330,11 @@ static void put(struct model_index *index, struct model_doc *doc, const struct s
     change(index, doc, item, at, source, ts, result);
 }
 
-static void index_item(struct model_index *index, const struct sim_item *item, uint64_t ts, struct sim_result *result)
+static void index_item(const struct model *model, struct model_index *index, const struct sim_item *item, uint64_t ts,
+                       struct sim_result *result)
 {
     struct model_doc *doc = doc_of(index, item);
-    struct standing at = standing_of(doc, ts);
+    struct standing at = standing_of(model, doc);
 
     if (item->broken) {
         set_result(result, SIM_UNFIT, -1, -2);
@@ -346,10 +347,11 @@ static void index_item(struct model_index *index, const struct sim_item *item, u
         put(index, doc, item, &at, &item->source, ts, result);
 }
 
-static void delete_item(struct model_index *index, const struct sim_item *item, uint64_t ts, struct sim_result *result)
+static void delete_item(const struct model *model, struct model_index *index, const struct sim_item *item, uint64_t ts,
+                        struct sim_result *result)
 {
     struct model_doc *doc = doc_of(index, item);
-    struct standing at = standing_of(doc, ts);
+    struct standing at = standing_of(model, doc);
 
     if (conflicts(item, &at, false))
         set_result(result, SIM_CONFLICT, at.last.version, at.last.seq_no);
@@ -396,10 +398,11 @@ static void update_missing(struct model_index *index, struct model_doc *doc, con
         set_result(result, SIM_NOOP, -1, -2);
 }
 
-static void update_item(struct model_index *index, const struct sim_item *item, uint64_t ts, struct sim_result *result)
+static void update_item(const struct model *model, struct model_index *index, const struct sim_item *item, uint64_t ts,
+                        struct sim_result *result)
 {
     struct model_doc *doc = doc_of(index, item);
-    struct standing at = standing_of(doc, ts);
+    struct standing at = standing_of(model, doc);
     struct sim_source source = at.last.source;
     char op = 'i';
 
@@ -438,11 +441,11 @@ static void run_item(struct model *model, const struct sim_op *op, const struct 
     if (index == NULL)
         return;
     if (item->action == SIM_DELETE)
-        delete_item(index, item, ts, result);
+        delete_item(model, index, item, ts, result);
     else if (item->action == SIM_UPDATE)
-        update_item(index, item, ts, result);
+        update_item(model, index, item, ts, result);
     else
-        index_item(index, item, ts, result);
+        index_item(model, index, item, ts, result);
 }
 
 /* --- Going back --------------------------------------------------------------------------------------------------- */

@@ -162,6 +162,7 @@ struct model {
     struct model_index *indices; /* every one there ever was */
     struct model_template templates[2];
     bool scripts[2];
+    uint64_t forgotten; /* versions of documents deleted before that count no longer: what maintenance has said */
 };
 
 void model_init(struct model *model);

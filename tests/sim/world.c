@@ -210,7 +210,11 @@ static void do_maintain(struct world *world)
     /* What one host has found stale goes on all of them. */
     struct host *host = &world->hosts[below(world, world->host_count)];
     size_t keys_max = one_in(world, 2) ? 3 : 10000;
-    if (core_propose_upkeep(host->core, world->history_low, keys_max, &logged->command) != 0)
+    struct core_past past = {.cut_off = world->history_low};
+    if (world->now > SIM_TOMBSTONE_US && one_in(world, 2))
+        past.tombstones = world->now - SIM_TOMBSTONE_US;
+    world->model.forgotten = past.tombstones > world->model.forgotten ? past.tombstones : world->model.forgotten;
+    if (core_propose_upkeep(host->core, &past, keys_max, &logged->command) != 0)
         world_fail(world, "%s: no upkeep is proposed", host->name);
     logged->command = coded(logged->command);
     apply_everywhere(world, logged);

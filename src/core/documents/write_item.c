@@ -199,7 +199,7 @@ int writing__ensure_type(struct writing *work, struct writing_item *at)
 /* Whether a tombstone's version counts still. */
 static bool counts_still(const struct core *core, const struct doc *doc)
 {
-    return !doc->deleted || core->ts - doc->ts <= core->limits.tombstone_us;
+    return !doc->deleted || doc->ts >= core->forgotten.tombstones;
 }
 
 /* Begins the walk over what a bulk replaces, from its first id to its last. */

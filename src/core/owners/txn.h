@@ -66,7 +66,6 @@ struct txn_outcome {
 };
 /* Returns: what is told of its session, data NULL where it has none. */
 struct slice txn__session_text(const struct txn *txn, struct arena *arena);
-#define TXN_OUTCOME_KEPT_US (3600 * TL_SECOND)
 void txn__put_open(struct core *core, const struct txn *txn);
 void txn__drop_open(struct core *core, struct slice id);
 void txn__put_outcome(struct core *core, struct slice id, const struct txn_outcome *outcome);

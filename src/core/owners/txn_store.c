@@ -114,7 +114,7 @@ int txn__get_outcome(struct core *core, struct slice id, struct arena *arena, st
         return r < 0 ? tl_trace(r) : STORE_NOT_FOUND;
     r = decode(value.bytes, arena, ret_outcome);
     store_value_release(&value);
-    if (r == 0 && core->ts - ret_outcome->ended > TXN_OUTCOME_KEPT_US)
+    if (r == 0 && ret_outcome->ended < core->forgotten.outcomes)
         return STORE_NOT_FOUND;
     return r;
 }
@@ -154,16 +154,11 @@ int txn__end_lost(struct core *core)
 
 /* --- Forgetting --------------------------------------------------------------------------------------------------- */
 
-static tl_ts hour_ago(const struct core *core)
-{
-    return core->ts > TXN_OUTCOME_KEPT_US ? core->ts - TXN_OUTCOME_KEPT_US : 0;
-}
-
 int owners__forget(struct core *core, size_t keys_max, size_t *ret_removed)
 {
     struct buf upper = BUF_INIT(BUF_UNLIMITED);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
-    struct slice until = end_key(&upper, hour_ago(core), SLICE_LIT(""));
+    struct slice until = end_key(&upper, core->forgotten.outcomes, SLICE_LIT(""));
     struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, SLICE_LIT("X"), until);
     size_t removed = 0;
     for (store_iter_seek_first(iter); removed + 2 <= keys_max && store_iter_valid(iter); store_iter_next(iter)) {

@@ -247,7 +247,7 @@ struct txn_command {
     uint64_t idle_us; /* TXN_BEGIN: after so long without a request it is rolled back */
     struct slice
         retry_of; /* TXN_BEGIN: what was rolled back and is tried again, its first try or any later; empty: nothing */
-    bool force;       /* TXN_ROLLBACK: somebody else's; `id` may be its public number then */
+    bool force;   /* TXN_ROLLBACK: somebody else's; `id` may be its public number then */
     uint64_t number;  /* out, TXN_BEGIN: its public number */
     tl_ts commit_ts;  /* out, TXN_COMMIT */
     uint64_t changes; /* out, TXN_COMMIT */
@@ -332,6 +332,8 @@ struct status_command {
 /* Removing for good what nobody can see any more. core_propose_upkeep() makes it; README.md, "Upkeep". */
 struct maintain_command {
     tl_ts cut_off;       /* of history: of deleted indices goes what was there before */
+    tl_ts tombstones;    /* versions of documents deleted before count no longer; ... */
+    tl_ts outcomes;      /* ... outcomes of transactions that ended before are told no longer */
     size_t keys_max;     /* at most so many, `stale` not counted */
     struct slice *stale; /* keys of chunks of entries that no document names any more, nor ever will */
     size_t stale_count;

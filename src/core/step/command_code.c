@@ -224,6 +224,8 @@ static void code_status(struct coder *coder, struct status_command *status)
 static void code_maintain(struct coder *coder, struct maintain_command *maintain)
 {
     code_number(coder, &maintain->cut_off);
+    code_number(coder, &maintain->tombstones);
+    code_number(coder, &maintain->outcomes);
     code_size(coder, &maintain->keys_max);
     maintain->stale = code_array(coder, maintain->stale, &maintain->stale_count, sizeof(*maintain->stale), 1);
     for (size_t i = 0; i < maintain->stale_count && !coder->bad; i++)

@@ -25,7 +25,8 @@ enum {
 };
 
 static const char last_ts_key[] = "T";
-static const char own_mark_key[] = "U"; /* core_mark() */
+static const char own_mark_key[] = "U";  /* core_mark() */
+static const char forgotten_key[] = "F"; /* struct forgotten: two timestamps */
 
 static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #define X(symbol, name, code, member, flags, turns) [COMMAND_##symbol] = core__do_##name,
@@ -48,7 +49,6 @@ struct core_limits core_limits_default(void)
         .transaction_changes_max = 100000,
         .document_bytes_max = (size_t)100 << 20,
         .script = SCRIPT_LIMITS_DEFAULT,
-        .tombstone_us = 60 * TL_SECOND,
         .stale_documents_min = 10000,
     };
 }
@@ -90,6 +90,30 @@ static int open_last_ts(struct core *core, tl_ts counted)
     return r < 0 ? r : open_ts(core, own_mark_key, &core->marked);
 }
 
+static int open_forgotten(struct core *core)
+{
+    struct store_value value;
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(forgotten_key), &value);
+
+    if (r != 0)
+        return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
+    struct slice bytes = value.bytes;
+    bool sound = slice_take_u64be(&bytes, &core->forgotten.tombstones) &&
+                 slice_take_u64be(&bytes, &core->forgotten.outcomes) && bytes.len == 0;
+    store_value_release(&value);
+    return sound ? 0 : tl_trace(TL_ERR_CORRUPT);
+}
+
+void core__put_forgotten(struct core *core)
+{
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+
+    buf_u64be(&value, core->forgotten.tombstones);
+    buf_u64be(&value, core->forgotten.outcomes);
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(forgotten_key), buf_view(&value));
+    buf_deinit(&value);
+}
+
 static struct catalog_counters *shared_counters(void *context, uint32_t number)
 {
     return counters__of(context, number)->shared;
@@ -103,6 +127,8 @@ static int open_state(struct core *core)
 
     if (r == 0)
         r = open_last_ts(core, counted);
+    if (r == 0)
+        r = open_forgotten(core);
     if (r == 0)
         r = catalog_load(&view, &core->catalog);
     if (r != 0)

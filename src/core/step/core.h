@@ -25,11 +25,14 @@ struct core_limits {
     size_t transaction_changes_max; /* default 100,000 */
     size_t document_bytes_max;      /* default 100 MiB */
     struct script_limits script;    /* of each run; the same on all hosts */
-    uint64_t tombstone_us;          /* how long a deleted document's version counts on; default 60 s */
     size_t stale_documents_min;     /* of an index, to be worth a sweep (sweep.h); default 10,000 */
 };
 
 struct core_limits core_limits_default(void);
+
+/* How long a deleted document's version counts on, and the outcome of a transaction is told, by the clock that nobody sets. */
+#define CORE_TOMBSTONE_US (60 * TL_SECOND)
+#define CORE_OUTCOME_US (3600 * TL_SECOND)
 
 /* What a step did besides changing the store. Reused from step to step; its reader empties the list. */
 struct effects {
@@ -109,15 +112,22 @@ tl_ts core_oldest_read(const struct core *core);
 /* Returns: the catalog as of the last step, with a reference for the caller (catalog.h). */
 struct catalog *core_catalog(struct core *core);
 
+/* Which timestamp it was so long ago, by the clock that nobody sets; each is taken for the highest that was ever said. */
+struct core_past {
+    tl_ts cut_off;    /* nobody reads what was before that */
+    tl_ts tombstones; /* CORE_TOMBSTONE_US ago */
+    tl_ts outcomes;   /* CORE_OUTCOME_US ago */
+};
+
 /*
  * Makes the command MAINTAIN, which removes for good up to `keys_max` keys that nothing can see any more: old tombstones, documents
  * of deleted indices whose history has passed, and up to as many stale chunks of entries, which are looked for here. It writes records
  * that could wait until then, too, and counts them: that query transactions are open. Called between steps; changes nothing of
  * the state. When the command is done and maintain.removed or maintain.looked has come to `keys_max`, there is more to do.
- * `cut_off`: nobody reads what was before that.
  * Returns: 0; fatal codes as core_step(). Owns: the caller; the command goes the way of all commands.
  */
-int core_propose_upkeep(struct core *core, tl_ts cut_off, size_t keys_max, struct command **ret_command) TL_MUST_USE;
+int core_propose_upkeep(struct core *core, const struct core_past *past, size_t keys_max,
+                        struct command **ret_command) TL_MUST_USE;
 
 /*
  * Tells what is new since the last time, a line each: deadlocks, sessions that expired, commands that have waited longer than

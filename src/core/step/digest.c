@@ -4,7 +4,7 @@
  * store they have and however often they were opened again.
  *
  * Documents are added up, so the order in which they are met does not matter. Tombstones belong to the state as
- * long as their versions counted for the last change; entries are hints and do not.
+ * long as their versions count; entries are hints and do not.
  */
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
@@ -41,7 +41,7 @@ static int digest_document(void *context, struct slice key, struct slice record)
         return tl_trace(TL_ERR_CORRUPT);
     if (catalog_index_by_number(core->catalog, index) == NULL)
         return 0;
-    if (doc.deleted && core->written_ts - doc.ts > core->limits.tombstone_us)
+    if (doc.deleted && doc.ts < core->forgotten.tombstones)
         return 0;
     work->sum += mix(slice_hash(key), slice_hash(record));
     return 0;

@@ -32,6 +32,12 @@ struct leased {
     int change;
 };
 
+/* What was before these timestamps is too long ago to count. */
+struct forgotten {
+    tl_ts tombstones; /* versions of documents deleted then */
+    tl_ts outcomes;   /* transactions that ended then */
+};
+
 struct core {
     struct store *store;
     struct core_limits limits;
@@ -65,6 +71,7 @@ struct core {
     struct list spent; /* commands of the core's own, whose memory `pending` points into */
 
     /* What lasts. */
+    struct forgotten forgotten;  /* moved on by MAINTAIN; in the store where that made a difference */
     bool grouping;               /* between core_group_begin() and core_group_end() */
     struct catalog *catalog;     /* with the changes of the unit at hand */
     struct counters counters;    /* documents, sequence numbers, index numbers */
@@ -107,6 +114,9 @@ static inline struct view core__view(const struct core *core, const struct overl
 {
     return (struct view){core->store, TL_TS_MAX, overlay};
 }
+
+/* Puts core->forgotten into the unit's batch. */
+void core__put_forgotten(struct core *core);
 
 /* Puts a command on effects->completed; its ts becomes that of the unit at hand, or the last one. */
 void core__complete(struct core *core, struct command *command);

@@ -57,7 +57,7 @@ static int remove_tombstone(struct removing *work, struct slice mark)
     if (r != 0)
         return r == STORE_NOT_FOUND ? 0 : tl_trace(r);
     r = doc_decode(value.bytes, &doc);
-    if (r == 0 && doc.deleted && core->ts - doc.ts > core->limits.tombstone_us) {
+    if (r == 0 && doc.deleted && doc.ts < core->forgotten.tombstones) {
         remove_key(work, SPACE_DOCUMENTS, key);
         seen_changes_note(&core->changes, key, core->ts);
     } else if (r == 0 && doc.deleted) /* a transaction's: it counts from the commit on */
@@ -118,6 +118,45 @@ static int forget_vanished(struct removing *work, struct slice mark)
 
 /* --- What is due -------------------------------------------------------------------------------------------------- */
 
+/* Whether anything is marked with `letter` before a time. */
+static int any_due(struct core *core, char letter, tl_ts until, bool *ret_any)
+{
+    struct buf upper = BUF_INIT(64);
+    struct store_iter *iter = store_iter_new(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_make(&letter, 1),
+                                             mark_key(&upper, letter, until, SLICE_LIT("")));
+
+    store_iter_seek_first(iter);
+    *ret_any |= store_iter_valid(iter);
+    int r = store_iter_status(iter);
+    store_iter_free(iter);
+    buf_deinit(&upper);
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static void move_on(struct core *core, tl_ts *forgotten, tl_ts until)
+{
+    until = until < core->ts ? until : core->ts; /* what this unit writes is the present */
+    *forgotten = until > *forgotten ? until : *forgotten;
+}
+
+/*
+ * What was before counts no longer, all of it at once, however much of it is removed now. Where nothing was, nothing needs to be
+ * remembered: an idle server writes nothing.
+ */
+static int forget(struct core *core, const struct maintain_command *maintain)
+{
+    bool any = false;
+
+    move_on(core, &core->forgotten.tombstones, maintain->tombstones);
+    move_on(core, &core->forgotten.outcomes, maintain->outcomes);
+    int r = any_due(core, MARK_TOMBSTONE, core->forgotten.tombstones, &any);
+    if (r == 0)
+        r = any_due(core, MARK_OUTCOME, core->forgotten.outcomes, &any);
+    if (r == 0 && any)
+        core__put_forgotten(core);
+    return r;
+}
+
 /* Removes what is marked with `letter` up to a time, as `remove` does it, while there is room for more. */
 static int remove_due(struct removing *work, char letter, tl_ts until,
                       int (*remove)(struct removing *work, struct slice mark))
@@ -159,11 +198,12 @@ int core__do_maintain(struct core *core, struct command *command)
 {
     struct maintain_command *maintain = &command->maintain;
     struct removing work = {core, maintain->keys_max, 0};
-    tl_ts kept_us = core->limits.tombstone_us;
     size_t count = 0;
 
     took(&work, owners__record_open(core, work.left));
-    int r = remove_due(&work, MARK_TOMBSTONE, core->ts > kept_us ? core->ts - kept_us : 0, remove_tombstone);
+    int r = forget(core, maintain);
+    if (r == 0)
+        r = remove_due(&work, MARK_TOMBSTONE, core->forgotten.tombstones, remove_tombstone);
     if (r == 0)
         r = remove_due(&work, MARK_INDEX, maintain->cut_off, remove_index);
     if (r == 0)
@@ -180,12 +220,13 @@ int core__do_maintain(struct core *core, struct command *command)
     return r < 0 ? tl_trace(r) : 0;
 }
 
-int core_propose_upkeep(struct core *core, tl_ts cut_off, size_t keys_max, struct command **ret_command)
+int core_propose_upkeep(struct core *core, const struct core_past *past, size_t keys_max, struct command **ret_command)
 {
     struct command *command = command_new(COMMAND_MAINTAIN, DIALECT_7);
 
     REQUIRE(!core->open);
-    command->maintain = (struct maintain_command){.cut_off = cut_off, .keys_max = keys_max};
+    command->maintain = (struct maintain_command){
+        .cut_off = past->cut_off, .tombstones = past->tombstones, .outcomes = past->outcomes, .keys_max = keys_max};
     int r = sweep__go_on(core, keys_max, command);
     if (r < 0) {
         command_free(command);

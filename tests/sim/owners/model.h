@@ -302,10 +302,12 @@ struct om_limits {
 struct om {
     struct om_limits limits;
     uint64_t last_ts;
-    uint64_t ts;     /* of the unit at hand */
-    uint64_t clock;  /* the latest of an operation in this life of the server; deadlines are counted by it */
-    bool committing; /* a transaction */
-    bool dirty;      /* the unit has put something into its batch */
+    uint64_t ts;              /* of the unit at hand */
+    uint64_t clock;           /* the latest of an operation in this life of the server; deadlines are counted by it */
+    uint64_t tombstones_from; /* versions of documents deleted before that count no longer */
+    uint64_t outcomes_from;   /* outcomes of transactions that ended before are told no longer */
+    bool committing;          /* a transaction */
+    bool dirty;               /* the unit has put something into its batch */
     struct om_index indices[OM_INDICES];
     struct om_docs docs;
     int8_t places[OM_INDICES][OM_DOCS]; /* where documents lie in the tree of locks; -1: in their index */

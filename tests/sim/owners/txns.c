@@ -4,12 +4,10 @@
 
 #include "parts.h"
 
-#define OUTCOME_KEPT_US (3600 * OM_SECOND)
-
 static const struct om_outcome_record *outcome_of(const struct om *model, uint32_t serial)
 {
     for (int i = 0; i < model->ended_count; i++)
-        if (model->ended[i].txn == serial && model->ts - model->ended[i].ended <= OUTCOME_KEPT_US)
+        if (model->ended[i].txn == serial && model->ended[i].ended >= model->outcomes_from)
             return &model->ended[i];
     return NULL;
 }

@@ -343,13 +343,32 @@ static void do_op(struct world *world)
     give(world, op);
 }
 
+/* Moves on what has passed: time goes as somebody's clock does, whatever the timestamps say. */
+static uint64_t passed(struct world *world, uint64_t us, uint64_t *from)
+{
+    uint64_t until = world->now > us ? world->now - us : 0;
+    if (one_in(world, 3))
+        until = *from; /* the timestamps jumped */
+    *from = until > *from ? until : *from;
+    return until;
+}
+
+static struct core_past past_of(struct world *world)
+{
+    struct om *model = &world->model;
+    return (struct core_past){.cut_off = world->history_low,
+                              .tombstones = passed(world, CORE_TOMBSTONE_US, &model->tombstones_from),
+                              .outcomes = passed(world, CORE_OUTCOME_US, &model->outcomes_from)};
+}
+
 static void do_maintain(struct world *world)
 {
     size_t keys_max = one_in(world, 2) ? 3 : 10000;
     struct command *command = NULL;
 
     world->now = core_last_ts(world->core) + 1;
-    if (core_propose_upkeep(world->core, world->history_low, keys_max, &command) != 0)
+    struct core_past past = past_of(world);
+    if (core_propose_upkeep(world->core, &past, keys_max, &command) != 0)
         world_fail(world, "no maintenance is proposed");
     command = coded(command);
     step_core(world, command);

@@ -5,8 +5,6 @@
 
 #include "parts.h"
 
-#define TOMBSTONE_US (60 * OM_SECOND)
-
 /* A write at work. */
 struct work {
     struct om *model;
@@ -116,7 +114,7 @@ static enum om_problem fail(struct om_result *result, enum om_problem problem)
 
 static bool counts(const struct om *model, const struct om_doc *old)
 {
-    return old->known && (old->live || model->ts - old->ts <= TOMBSTONE_US);
+    return old->known && (old->live || old->ts >= model->tombstones_from);
 }
 
 /* Whether locks allow the document to lie where it will, when that was not foreseen. */

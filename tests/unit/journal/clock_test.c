@@ -101,6 +101,7 @@ struct asked {
     bool done;
     tl_ts ts;
     tl_ts token;
+    int64_t version; /* of the only item of a write */
     enum problem_type problem;
 };
 
@@ -111,6 +112,7 @@ static void done(struct command *command)
     asked->ts = command->ts;
     asked->problem = command->problem.type;
     asked->token = command->type == COMMAND_LOCK ? command->lock.fencing_token : 0;
+    asked->version = command->type == COMMAND_WRITE ? command->write.results->version : 0;
     asked->done = true;
     pthread_cond_broadcast(&asked->changed);
     pthread_mutex_unlock(&asked->lock);
@@ -180,6 +182,11 @@ static tl_ts look(struct life *life)
     return ask(life, command).ts;
 }
 
+static const int64_t steps[] = {
+    10 * (int64_t)TL_SECOND, -10 * (int64_t)TL_SECOND, (int64_t)HOUR,
+    -(int64_t)HOUR,          8760 * (int64_t)HOUR,     -8760 * (int64_t)HOUR,
+};
+
 /* Time passes, by both clocks, in steps that a server at work would see. */
 static void pass(struct life *life, uint64_t us)
 {
@@ -192,6 +199,16 @@ static void pass(struct life *life, uint64_t us)
     }
 }
 
+/* The same in great steps, each of which is seen by some upkeep. */
+static void pass_by_minutes(struct life *life, uint64_t us)
+{
+    for (uint64_t left = us; left > 0; left -= 60 * TL_SECOND) {
+        atomic_fetch_add(&life->wall, 58 * TL_SECOND);
+        atomic_fetch_add(&life->boot, 58 * TL_SECOND);
+        pass(life, 2 * TL_SECOND);
+    }
+}
+
 static void until_gone(struct life *life, const char *session)
 {
     uint64_t until = clock_boot_us() + PATIENCE_US;
@@ -201,12 +218,86 @@ static void until_gone(struct life *life, const char *session)
     }
 }
 
-/* --- Timestamps --------------------------------------------------------------------------------------------------- */
+/* --- What is kept for a time ---------------------------------------------------------------------------------------- */
 
-static const int64_t steps[] = {
-    10 * (int64_t)TL_SECOND, -10 * (int64_t)TL_SECOND, (int64_t)HOUR,
-    -(int64_t)HOUR,          8760 * (int64_t)HOUR,     -8760 * (int64_t)HOUR,
-};
+/* Returns: the version that comes of it. */
+static int64_t write_one(struct life *life, enum write_op op)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+    command->write.items[0] = (struct write_item){.op = op,
+                                                  .index = SLICE_LIT("fs"),
+                                                  .id = SLICE_LIT("1"),
+                                                  .source = SLICE_LIT("{}"),
+                                                  .version = VERSION_ANY,
+                                                  .if_seq_no = SEQ_NO_ANY};
+    command->write.item_count = 1;
+    return ask(life, command).version;
+}
+
+static bool outcome_told(struct life *life)
+{
+    struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = SLICE_LIT("transaction");
+    return ask(life, command).problem == PROBLEM_NONE;
+}
+
+/* Whether anything marked so is to be removed still. */
+static bool any_marked(struct life *life, const char *from, const char *to)
+{
+    struct store_iter *iter = store_iter_new(life->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(from), slice_from(to));
+    store_iter_seek_first(iter);
+    bool any = store_iter_valid(iter);
+    store_iter_free(iter);
+    return any;
+}
+
+static void until_removed(struct life *life, const char *from, const char *to)
+{
+    uint64_t until = clock_boot_us() + PATIENCE_US;
+    while (any_marked(life, from, to)) {
+        assert_true(clock_boot_us() < until);
+        pass(life, 100 * TL_MS);
+        usleep(5000);
+    }
+}
+
+/*
+ * However the wall clock is set, the version of a deleted document counts for a minute and the outcome of a transaction is told for an hour,
+ * as time passes.
+ */
+static void test_minute_and_hour_are_what_passes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct life life;
+        open_life(&life);
+        struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+        command->txn.id = SLICE_LIT("transaction");
+        command->txn.idle_us = TL_SECOND;
+        assert_int_equal(ask(&life, command).problem, PROBLEM_NONE);
+        assert_true(outcome_told(&life));
+        pass(&life, 5 * TL_SECOND); /* some upkeep */
+        assert_int_equal(write_one(&life, WRITE_INDEX), 1);
+        assert_int_equal(write_one(&life, WRITE_DELETE), 2);
+        atomic_fetch_add(&life.wall, (uint64_t)steps[i]);
+        pass(&life, 50 * TL_SECOND);
+        assert_int_equal(write_one(&life, WRITE_INDEX), 3);
+        assert_int_equal(write_one(&life, WRITE_DELETE), 4);
+        if (i % 2 == 0)
+            kill_9(&life);
+        pass(&life, CORE_TOMBSTONE_US + 5 * TL_SECOND);
+        until_removed(&life, "g", "h");
+        assert_int_equal(write_one(&life, WRITE_INDEX), 1);
+        assert_true(outcome_told(&life));
+        pass_by_minutes(&life, CORE_OUTCOME_US);
+        until_removed(&life, "X", "Y");
+        assert_false(outcome_told(&life));
+        close_life(&life);
+    }
+}
+
+/* --- Timestamps --------------------------------------------------------------------------------------------------- */
 
 /* Reads that write nothing, and locks: neither repeats nor sinks when the process is killed and the clock was set meanwhile. */
 static void test_nothing_is_given_twice(void **state)
@@ -388,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_a_gap_does_not_count),
         cmocka_unit_test(test_leases_end_when_all_were_heard),
         cmocka_unit_test(test_history_is_kept_by_the_other_clock),
+        cmocka_unit_test(test_minute_and_hour_are_what_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
