@@ -319,7 +319,8 @@ static int read_token(struct request *request)
 
 /*
  * Of the calls about sessions, locks and transactions themselves, locks are taken and commits made in the name of a transaction.
- * To the others it means nothing, also when a client names it on all that it sends: they are not to queue behind its requests.
+ * To the others it means nothing. Who says by the parameter that one is meant is told so; a client that names it on all that it sends, by
+ * the header, need not know: they are not to queue behind its requests.
  */
 static bool is_made_in_transaction(const struct request *request)
 {
@@ -334,10 +335,15 @@ static int read_owner(struct request *request)
         (r = read_named(request, "transaction", "Tidelock-Transaction", &request->transaction)) != 0 ||
         (r = read_token(request)) != 0)
         return r;
+    struct slice named = request_param(request, "transaction"), part = request->parts[PART_TRANSACTION];
+    if (named.data != NULL && (!is_made_in_transaction(request) || (part.len > 0 && !slice_equal(named, part))))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[%.*s] is part of no transaction%s: leave the parameter [transaction] out",
+                              SLICE_ARG(request->exchange->path), part.len > 0 ? " but the one that it names" : "");
     if (!is_made_in_transaction(request))
         request->transaction = SLICE_NONE;
-    if (request->parts[PART_TRANSACTION].len > 0)
-        request->transaction = request->parts[PART_TRANSACTION];
+    if (part.len > 0)
+        request->transaction = part;
     if (request->transaction.len > 0 && params_barred(request->route->params, "transaction"))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "request [%.*s] cannot be part of a transaction: what it changes takes effect at once",

@@ -26,8 +26,18 @@ static request_handler *const unguarded[] = {handle_template_get, handle_cat_tem
 static request_handler *const present[] = {
     handle_cat_count, handle_cat_indices, handle_cat_shards, handle_stats, handle_cluster_state,
 };
-/* ... and these of other things, or of nothing that changes. A client that names its transaction on all that it sends, by the header, may. */
+/*
+ * ... and these are part of no transaction: they tell of other things, or of nothing that changes; they do what changes no document. Who
+ * means them to be part of one is told so. A client that names its transaction on all that it sends, by the header, need not know.
+ */
 static request_handler *const elsewhere[] = {
+    handle_index_refresh,
+    handle_index_flush,
+    handle_index_forcemerge,
+    handle_index_clear_cache,
+    handle_script_execute,
+    handle_task_cancel,
+    handle_task_rethrottle,
     handle_info,
     handle_cat,
     handle_cat_health,
@@ -38,6 +48,7 @@ static request_handler *const elsewhere[] = {
     handle_nodes,
     handle_nodes_stats,
     handle_tasks,
+    handle_task_get,
     handle_data_stream_get,
 };
 
@@ -106,11 +117,19 @@ static int read_within(struct request *request)
     return request_read(request, catalog_lock(request), 1, handler);
 }
 
-static bool tells_present(const struct request *request)
+/* What is neither part of a transaction nor guarded by its locks. */
+static int refuse_apart(struct request *request)
 {
     request_handler *handler = request->route->handler;
-    return is_one_of(handler, present, COUNT_OF(present)) ||
-           (request_param(request, "transaction").data != NULL && is_one_of(handler, elsewhere, COUNT_OF(elsewhere)));
+    if (is_one_of(handler, present, COUNT_OF(present)))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[%.*s] tells of the present only, and of no transaction: [transaction] is not for it",
+                              SLICE_ARG(request->exchange->path));
+    if (request_param(request, "transaction").data != NULL && is_one_of(handler, elsewhere, COUNT_OF(elsewhere)))
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[%.*s] is part of no transaction: leave the parameter [transaction] out",
+                              SLICE_ARG(request->exchange->path));
+    return 0;
 }
 
 int past_handle(struct request *request)
@@ -122,10 +141,9 @@ int past_handle(struct request *request)
         return read_within(request);
     if (catalog && moment)
         return request_read(request, NULL, 0, handler);
-    if (request->transaction.len > 0 && tells_present(request))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
-                              "[%.*s] tells of the present only, and of no transaction: [transaction] is not for it",
-                              SLICE_ARG(request->exchange->path));
+    int r = request->transaction.len > 0 ? refuse_apart(request) : 0;
+    if (r != 0)
+        return r;
     if (moment && !is_one_of(handler, documents, COUNT_OF(documents)))
         return refuse(request);
     return handler(request);
