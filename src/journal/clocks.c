@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clocks of the journal, and the timestamps and durations that come of them. README.md, invariants 6 and 7. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "journal/journal_internal.h"
+
+#define STALL_TOLD_US (2 * TL_SECOND)
+#define SYNC_COUNTED_US (100 * TL_MS) /* of one that takes longer no more counts against leases */
+
+static uint64_t machine_wall(void *context)
+{
+    (void)context;
+    return clock_wall_us();
+}
+
+static uint64_t machine_boot(void *context)
+{
+    (void)context;
+    return clock_boot_us();
+}
+
+const struct journal_clocks journal__machine_clocks = {.wall = machine_wall, .boot = machine_boot};
+
+uint64_t journal__wall(const struct journal *journal)
+{
+    return journal->clocks.wall(journal->clocks.context);
+}
+
+uint64_t journal__boot(const struct journal *journal)
+{
+    return journal->clocks.boot(journal->clocks.context);
+}
+
+bool journal__wait_until(struct journal *journal, pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until)
+{
+    uint64_t now = journal__boot(journal);
+    return now < until && clock_wait(condition, lock, clock_boot_us() + (until - now)) &&
+           journal__boot(journal) < until;
+}
+
+tl_ts journal__next_ts(struct journal *journal)
+{
+    tl_ts core_ts = core_last_ts(journal->core);
+    tl_ts last = core_ts > journal->last_ts ? core_ts : journal->last_ts;
+    tl_ts now = present_read(&journal->present, journal__wall(journal), journal__boot(journal), last);
+    journal->last_ts = now > last ? now : last + 1;
+    return journal->last_ts;
+}
+
+uint64_t journal__read_pace(struct journal *journal)
+{
+    uint64_t before = journal->pace.last_boot;
+    uint64_t boot = journal__boot(journal);
+    uint64_t begun = atomic_load_explicit(&journal->sync_begun, memory_order_relaxed);
+    if (begun != 0 && boot > begun + SYNC_COUNTED_US)
+        boot = begun + SYNC_COUNTED_US; /* whoever waits for his answer that long cannot say that he lives */
+    uint64_t clock = pace_read(&journal->pace, boot);
+    if (journal->pace.last_boot - before > STALL_TOLD_US)
+        journal->stalled_us += journal->pace.last_boot - before;
+    atomic_store_explicit(&journal->pace_lost, journal->pace.lost, memory_order_relaxed);
+    return clock;
+}
+
+void journal__watch_clocks(struct journal *journal)
+{
+    uint64_t boot = journal__boot(journal);
+    uint64_t wall = journal__wall(journal);
+    uint64_t took = journal__boot(journal) - boot;
+    (void)journal__read_pace(journal);
+    if (journal->stalled_us > 0)
+        log_warning("nothing was done for %.1f s, the process, the machine or the disk stood still; leases are not "
+                    "counted down by that",
+                    (double)journal->stalled_us / (double)TL_SECOND);
+    journal->stalled_us = 0;
+    if (took < PACE_GAP_US && steps_look(&journal->steps, wall, boot))
+        log_warning(
+            "the clock of this machine was set %s by %.1f s; timestamps never go back, and leases, waits and timeouts "
+            "do not follow it",
+            journal->steps.last < 0 ? "back" : "forward",
+            (double)(journal->steps.last < 0 ? -journal->steps.last : journal->steps.last) / (double)TL_SECOND);
+}
+
+void journal_clock_steps(struct journal *journal, struct journal_steps *ret_steps)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    *ret_steps = (struct journal_steps){.count = journal->steps.count, .last_us = journal->steps.last};
+    pthread_mutex_unlock(&journal->queue_lock);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the local journal share.
+ *
+ * Locks, in the order in which a thread may take them: core_lock, then one of queue_lock, publish_lock, pin_lock. The last
+ * three are held for a few instructions only.
+ */
+#ifndef TL_JOURNAL_JOURNAL_INTERNAL_H
+#define TL_JOURNAL_JOURNAL_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "journal/journal.h"
+#include "journal/pins.h"
+#include "journal/queries.h"
+#include "journal/times.h"
+
+enum { WORKER_COUNT = 2 };
+
+#define MAINTAIN_INTERVAL_US TL_SECOND
+#define MARK_AHEAD_US (5 * TL_SECOND) /* how far the mark lies ahead of the timestamps that are given */
+
+struct journal {
+    struct core *core;
+    struct store *store;
+    uint64_t history_us;
+    size_t group_max;
+    char *directory; /* whose space is watched; NULL: none */
+    uint64_t reserve_bytes;
+
+    pthread_mutex_t queue_lock;
+    pthread_cond_t queue_filled;
+    struct list queue; /* commands by link, in order of arrival */
+    unsigned sleepers; /* workers that wait for queue_filled */
+    bool stopping;
+    bool sync_left;      /* a caller's thread has left something to sync */
+    uint64_t wait_end;   /* when the next wait in the core runs out, by the clock of commands; TL_TS_MAX: none */
+    uint64_t lease_end;  /* the next lease or idle transaction */
+    uint64_t not_before; /* of boot: nothing that is due is looked at until then */
+    uint64_t wake_at;    /* of boot, for upkeep; `maintain_at`, for who does not hold the core */
+    struct pace pace;
+    _Atomic uint64_t pace_lost;  /* pace.lost, for readers without the lock */
+    uint64_t stalled_us;         /* a gap that is still to be told */
+    _Atomic uint64_t sync_begun; /* of boot: since when somebody is at the disk; 0: nobody is */
+    struct steps steps;
+    uint64_t queued; /* commands that ever were */
+    uint64_t taken;
+    struct journal_ears ears;
+    bool listening;        /* the ears were asked, and have not answered yet */
+    uint64_t listen_clock; /* when they were */
+    uint64_t heard;        /* by the clock: what was sent before it was submitted ... */
+    uint64_t heard_queued; /* ... as one of so many commands */
+
+    pthread_mutex_t core_lock;
+    tl_ts last_ts; /* given to a command: the next is above it */
+    struct present present;
+    struct past past;
+    struct past recent;   /* the same of the last minutes, more finely */
+    tl_ts mark;           /* the one in the store: a restart begins above it */
+    tl_ts mark_at;        /* the timestamp at which it was put there */
+    tl_ts marked;         /* an earlier one, which is durable for sure */
+    uint64_t step_clock;  /* of the command that is being applied */
+    uint64_t maintain_at; /* of boot */
+    bool sync_all;        /* the next sync must make durable what nobody waits for, too */
+    struct effects effects;
+
+    pthread_mutex_t publish_lock;
+    tl_ts applied_ts; /* newest timestamp of the core */
+    tl_ts written_ts; /* newest timestamp that must be durable before anybody hears of it */
+    tl_ts synced_ts;  /* durable is what was written up to here */
+    struct catalog *applied_catalog;
+    tl_ts applied_catalog_ts; /* it has been the same since */
+    struct catalog *catalog;  /* as of the stable timestamp */
+    tl_ts catalog_ts;
+    _Atomic tl_ts stable_ts;
+    struct list applied; /* completed commands that wait for the disk, by link */
+    size_t applied_count;
+    bool syncing;     /* a thread is at the disk, or about to go there */
+    size_t expected;  /* commands in flight when the last group was handed back */
+    size_t awaited;   /* applied_count that `syncing` waits for; 0: it does not wait */
+    uint64_t sync_us; /* what a sync took of late */
+    pthread_cond_t gathered;
+
+    pthread_mutex_t pin_lock;
+    struct pins pins;
+
+    struct queries queries;
+
+    _Atomic bool writable; /* there is room, and `ready` */
+    _Atomic bool
+        ready; /* the store takes small writes: not at the end of the reserve, nor while it gets over a full disk */
+    _Atomic uint64_t space_checked_at; /* of boot */
+    _Atomic int64_t room;              /* bytes that may still be written, until the disk is looked at again */
+    _Atomic uint64_t requests;
+
+    struct journal_clocks clocks;
+    pthread_t workers[WORKER_COUNT];
+    unsigned worker_count;
+};
+
+/* --- Clocks (clocks.c) -------------------------------------------------------------------------------------------- */
+
+extern const struct journal_clocks journal__machine_clocks;
+uint64_t journal__wall(const struct journal *journal);
+uint64_t journal__boot(const struct journal *journal);
+/* As clock_wait(), by the journal's clock. */
+bool journal__wait_until(struct journal *journal, pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until);
+/* Requires: core_lock. The core may have used timestamps of its own, for commands that waited. */
+tl_ts journal__next_ts(struct journal *journal);
+/* Requires: queue_lock. Returns: the clock of commands. */
+uint64_t journal__read_pace(struct journal *journal);
+/* What an operator has to know of the clocks. Requires: queue_lock. */
+void journal__watch_clocks(struct journal *journal);
+
+/* --- A full disk (space.c) ---------------------------------------------------------------------------------------- */
+
+/* Looks at the disk, where that was long ago. */
+void journal__check_space(struct journal *journal);
+/*
+ * However much room there was when somebody looked last, neither one command nor all since then write more. Requires:
+ * core_lock.
+ */
+bool journal__refuse_too_much(struct journal *journal, struct command *command);
+/* Whether a command must be refused, with its problem: what only keeps or frees runs out of the reserve. */
+bool journal__refuse_full(struct journal *journal, struct command *command);
+
+/* --- The three stages (stages.c) ---------------------------------------------------------------------------------- */
+
+/* Says what failed, and ends the process: nothing that was not durable has been acknowledged. */
+_Noreturn void journal__store_failed(const char *what, int code);
+void journal__move_completed(struct effects *effects, struct list *group);
+/* Puts a mark above the timestamps of some time to come. Requires: core_lock. */
+void journal__put_mark(struct journal *journal, uint64_t ahead);
+/*
+ * Applies a command and adds to the group whom it completes. Those whom it lets go on are handed back before it: they have waited
+ * longer, and whoever waits for a lock waits for them. Requires: core_lock.
+ */
+void journal__apply(struct journal *journal, struct command *command, struct list *group);
+/* Requires: core_lock. Says what has been applied, so that the next sync can publish it. */
+void journal__note_applied(struct journal *journal);
+/*
+ * Stages two and three. Who finds another at the disk leaves its group to him, who comes back for it. A caller's thread goes
+ * to the disk once, or not at all; what is left is a worker's.
+ * Requires: core_lock was released after the group was applied.
+ */
+enum sync_rounds { SYNC_NONE, SYNC_ONCE, SYNC_ALL };
+void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds);
+
+/* --- Upkeep (upkeep.c) -------------------------------------------------------------------------------------------- */
+
+/* Finds how timestamps went before this start. */
+void journal__load_past(struct journal *journal);
+/* Does what is due. Requires: core_lock. Returns: whether the core was changed. */
+bool journal__maintain(struct journal *journal, struct list *group);
+
+/* --- Threads (workers.c) ------------------------------------------------------------------------------------------ */
+
+void *journal__worker(void *context);
+/* As on_done: of a command that nobody waits for. */
+void journal__free_internal(struct command *command);
+
+/* --- Query transactions (reading.c), as the core's effects tell of them ------------------------------------------- */
+
+void journal__query_seen(struct effects *effects, struct slice id, tl_ts read_ts, uint64_t fresh_us);
+void journal__query_ended(struct effects *effects, struct slice id);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A full disk: what may still be written. */
+#include <sys/statvfs.h>
+
+#include "base/log.h"
+#include "journal/journal_internal.h"
+
+/* Of the reserve this part is never touched: below it nothing is written at all, since a log that meets the end cannot go on. */
+#define FLOOR_PART 4
+/* What is written takes as much again on its way: it is in the log until it is in a table. */
+#define WRITTEN_TIMES 2
+#define SPACE_INTERVAL_US (100 * TL_MS)
+#define LARGE_BYTES (1 << 20)
+
+static void look_at_space(struct journal *journal)
+{
+    struct statvfs space;
+    atomic_store_explicit(&journal->space_checked_at, journal__boot(journal), memory_order_relaxed);
+    if (statvfs(journal->directory, &space) != 0)
+        return;
+    uint64_t free = (uint64_t)space.f_bavail * space.f_frsize;
+    atomic_store_explicit(&journal->room, (int64_t)free - (int64_t)(journal->reserve_bytes / FLOOR_PART),
+                          memory_order_relaxed);
+    bool room = free >= journal->reserve_bytes;
+    /* Once it has been full the store has to say that it is over it; until it was, there is nothing to ask. */
+    bool ready = free >= journal->reserve_bytes / FLOOR_PART &&
+                 ((room && atomic_load(&journal->writable)) || store_is_ready(journal->store));
+    bool writable = room && ready;
+    atomic_store_explicit(&journal->ready, ready, memory_order_relaxed);
+    if (atomic_exchange(&journal->writable, writable) == writable)
+        return;
+    if (writable)
+        log_info("there is room on the disk again: writes are accepted");
+    else
+        log_error("less than %llu bytes are free for '%s': writes are refused until there is room",
+                  (unsigned long long)journal->reserve_bytes, journal->directory);
+}
+
+void journal__check_space(struct journal *journal)
+{
+    if (journal->directory == NULL)
+        return;
+    uint64_t checked = atomic_load_explicit(&journal->space_checked_at, memory_order_relaxed);
+    if (checked == 0 || journal__boot(journal) - checked >= SPACE_INTERVAL_US)
+        look_at_space(journal);
+}
+
+/*
+ * Takes what a command will write from the room that was found; for what is large it is looked for anew, since others use the
+ * disk, too. Returns: whether there is as much.
+ */
+static bool take_room(struct journal *journal, int64_t bytes)
+{
+    if (bytes <= LARGE_BYTES && atomic_fetch_sub_explicit(&journal->room, bytes, memory_order_relaxed) >= bytes)
+        return true;
+    look_at_space(journal);
+    return atomic_fetch_sub_explicit(&journal->room, bytes, memory_order_relaxed) >= bytes;
+}
+
+bool journal__refuse_too_much(struct journal *journal, struct command *command)
+{
+    if (journal->directory == NULL || !command_is(command->type, COMMAND_ADDS_DATA))
+        return false;
+    size_t bytes = core_bytes_to_write(journal->core, command);
+    if (bytes == 0 || take_room(journal, (int64_t)bytes * WRITTEN_TIMES))
+        return false;
+    problem_set(
+        &command->problem, &command->arena, PROBLEM_DISK_FULL,
+        "this writes [%zu] bytes, which take [%zu] on their way, and there is no room for so much on the disk of the "
+        "data directory; nothing was done, a transaction stays open: try again with less, or when there is room",
+        bytes, bytes * WRITTEN_TIMES);
+    return true;
+}
+
+bool journal__refuse_full(struct journal *journal, struct command *command)
+{
+    bool wants_room = command_is(command->type, COMMAND_ADDS_DATA);
+    if (command_is(command->type, COMMAND_ONLY_READS) ||
+        (!wants_room && atomic_load_explicit(&journal->writable, memory_order_relaxed)))
+        return false;
+    journal__check_space(journal);
+    if (atomic_load_explicit(wants_room ? &journal->writable : &journal->ready, memory_order_relaxed))
+        return false;
+    problem_set(&command->problem, &command->arena, PROBLEM_DISK_FULL,
+                "less than [%llu] bytes are free on the disk of the data directory; writes are refused until there is "
+                "room, reads go on",
+                (unsigned long long)journal->reserve_bytes);
+    return true;
+}
+
+bool journal_writable(struct journal *journal)
+{
+    journal__check_space(journal);
+    return atomic_load_explicit(&journal->writable, memory_order_relaxed);
+}

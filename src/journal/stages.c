@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The three stages: a command is applied, made durable, and handed back. README.md. */
+#include <unistd.h>
+
+#include "base/log.h"
+#include "core/catalog/catalog.h"
+#include "journal/journal_internal.h"
+
+enum {
+    GATHER_MISSING = 8, /* a group is whole when no more than this part of it is missing */
+    GATHER_SYNC_US_MAX = 20000,
+    EXIT_STORE_FAILED = 70, /* EX_SOFTWARE of sysexits.h */
+};
+
+/* How near timestamps may come to the mark: a step may use as many as there are microseconds in this. */
+#define MARK_ROOM_US TL_SECOND
+
+_Noreturn void journal__store_failed(const char *what, int code)
+{
+    log_error("%s failed: %s. Nothing that was not durable has been acknowledged; ending", what, error_text(code));
+    _exit(EXIT_STORE_FAILED);
+}
+
+void journal__move_completed(struct effects *effects, struct list *group)
+{
+    while (!list_empty(&effects->completed)) {
+        struct list *link = effects->completed.next;
+        list_remove(link);
+        list_append(group, link);
+    }
+}
+
+void journal__put_mark(struct journal *journal, uint64_t ahead)
+{
+    tl_ts at = journal__next_ts(journal);
+    pthread_mutex_lock(&journal->publish_lock);
+    if (journal->synced_ts >= journal->mark_at)
+        journal->marked = journal->mark;
+    pthread_mutex_unlock(&journal->publish_lock);
+    journal->mark = at + ahead;
+    journal->mark_at = at;
+    struct buf kept = BUF_INIT(BUF_UNLIMITED);
+    past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
+    int r = core_mark(journal->core, at, journal->mark, buf_view(&kept));
+    buf_deinit(&kept);
+    if (r < 0)
+        journal__store_failed("keeping a mark above the timestamps", r);
+}
+
+/* Requires: core_lock. Durations begin now: what the command waited for its turn is not its owner's fault. */
+static int step(struct journal *journal, struct command *command)
+{
+    command->ts = journal__next_ts(journal);
+    if (command->ts + MARK_ROOM_US > journal->mark) {
+        journal__put_mark(journal, MARK_AHEAD_US);
+        command->ts = journal__next_ts(journal);
+    }
+    pthread_mutex_lock(&journal->queue_lock);
+    command->clock = journal->step_clock = journal__read_pace(journal);
+    pthread_mutex_unlock(&journal->queue_lock);
+    return core_step(journal->core, command, &journal->effects);
+}
+
+void journal__apply(struct journal *journal, struct command *command, struct list *group)
+{
+    if (journal__refuse_too_much(journal, command)) {
+        list_append(group, &command->link);
+        return;
+    }
+    int r = command_is(command->type, COMMAND_LOOKS) ? core_look(journal->core, command, &journal->effects)
+                                                     : step(journal, command);
+    if (r < 0)
+        journal__store_failed("applying a command", r);
+    journal__move_completed(&journal->effects, group);
+    if (list_linked(&command->link)) {
+        list_remove(&command->link);
+        list_append(group, &command->link);
+    }
+}
+
+void journal__note_applied(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    journal->applied_ts = core_last_ts(journal->core);
+    journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_binding_ts(journal->core);
+    journal->sync_all = false;
+    if (journal->synced_ts >= journal->mark_at)
+        journal->marked = journal->mark;
+    if (journal->applied_ts > journal->marked && journal->written_ts < journal->mark_at)
+        journal->written_ts =
+            journal->mark_at; /* nobody hears of a timestamp that a restart could give again (invariant 6) */
+    if (journal->effects.catalog_changed) {
+        catalog_unref(journal->applied_catalog);
+        journal->applied_catalog = core_catalog(journal->core);
+        journal->applied_catalog_ts = journal->applied_ts;
+        journal->effects.catalog_changed = false;
+    }
+    pthread_mutex_unlock(&journal->publish_lock);
+
+    uint64_t wait_end = core_next_wait_end(journal->core);
+    uint64_t lease_end = core_next_lease_end(journal->core);
+    pthread_mutex_lock(&journal->queue_lock);
+    bool earlier = wait_end < journal->wait_end || lease_end < journal->lease_end;
+    journal->wait_end = wait_end;
+    journal->lease_end = lease_end;
+    if (earlier && journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+/* Requires: publish_lock. */
+static void raise_stable(struct journal *journal, tl_ts ts)
+{
+    if (ts > atomic_load_explicit(&journal->stable_ts, memory_order_relaxed))
+        atomic_store_explicit(&journal->stable_ts, ts, memory_order_release);
+}
+
+/* Moves all that wait for the disk before a group's own. Requires: publish_lock. */
+static void take_lined_up(struct journal *journal, struct list *group)
+{
+    struct list *first = group->next;
+    while (!list_empty(&journal->applied)) {
+        struct list *link = journal->applied.next;
+        list_remove(link);
+        list_insert_before(first, link);
+    }
+    journal->applied_count = 0;
+}
+
+/*
+ * Moves the stable timestamp up over what wrote nothing, also while a sync is under way for what nobody waits for, and takes
+ * what lined up behind a sync that has covered it. Returns: false when something written is not durable yet.
+ */
+static bool publish_unwritten(struct journal *journal, struct list *group)
+{
+    pthread_mutex_lock(&journal->publish_lock);
+    bool durable = journal->written_ts <= journal->synced_ts;
+    if (durable) {
+        raise_stable(journal, journal->applied_ts);
+        take_lined_up(journal, group);
+    }
+    pthread_mutex_unlock(&journal->publish_lock);
+    return durable;
+}
+
+static void hand_back(struct list *group)
+{
+    while (!list_empty(group)) {
+        struct command *command = list_entry(group->next, struct command, link);
+        list_remove(&command->link);
+        command->on_done(command);
+    }
+}
+
+/*
+ * Waits for those who are about to come, for half a sync at most: who was handed back a moment ago usually asks again at
+ * once, and then shares this sync instead of waiting through it. How many they are the last group told.
+ * Requires: publish_lock; `syncing` is the caller's.
+ */
+static void gather(struct journal *journal)
+{
+    uint64_t until = journal__boot(journal) + journal->sync_us / 2;
+    journal->awaited = journal->expected - journal->expected / GATHER_MISSING;
+    bool in_time = true;
+    while (in_time && journal->applied_count < journal->awaited)
+        in_time = journal__wait_until(journal, &journal->gathered, &journal->publish_lock, until);
+    journal->awaited = 0;
+}
+
+/* Requires: publish_lock, which it gives up meanwhile; `syncing` is the caller's. */
+static void sync_store(struct journal *journal)
+{
+    tl_ts covered = journal->applied_ts;
+    struct catalog *catalog = catalog_ref(journal->applied_catalog);
+    tl_ts catalog_ts = journal->applied_catalog_ts;
+    pthread_mutex_unlock(&journal->publish_lock);
+
+    uint64_t begun = journal__boot(journal);
+    atomic_store_explicit(&journal->sync_begun, begun, memory_order_relaxed);
+    int r = store_sync(journal->store);
+    atomic_store_explicit(&journal->sync_begun, 0, memory_order_relaxed);
+    if (r < 0)
+        journal__store_failed("making changes durable", r);
+    uint64_t took = journal__boot(journal) - begun;
+
+    pthread_mutex_lock(&journal->publish_lock);
+    catalog_unref(journal->catalog);
+    journal->catalog = catalog;
+    journal->catalog_ts = catalog_ts;
+    journal->synced_ts = covered;
+    raise_stable(journal, covered);
+    journal->sync_us = (7 * journal->sync_us + (took < GATHER_SYNC_US_MAX ? took : GATHER_SYNC_US_MAX)) / 8;
+}
+
+/* Whether there is something to sync and nobody who does. Requires: publish_lock. */
+static bool sync_is_due(const struct journal *journal)
+{
+    return !journal->syncing && (!list_empty(&journal->applied) || journal->written_ts > journal->synced_ts);
+}
+
+/* Makes what has been applied durable and visible, and hands it back. Requires: publish_lock, sync_is_due(). */
+static void sync_and_hand_back(struct journal *journal)
+{
+    struct list group = LIST_INIT(group);
+    journal->syncing = true;
+    gather(journal);
+    size_t count = journal->applied_count;
+    take_lined_up(journal, &group);
+    sync_store(journal);
+    journal->expected = count + journal->applied_count;
+    journal->syncing = false;
+    pthread_cond_broadcast(&journal->gathered);
+    pthread_mutex_unlock(&journal->publish_lock);
+    hand_back(&group);
+    pthread_mutex_lock(&journal->publish_lock);
+}
+
+/* Puts a group behind those that wait for the disk. Requires: publish_lock. */
+static void line_up(struct journal *journal, struct list *group)
+{
+    while (!list_empty(group)) {
+        struct list *link = group->next;
+        list_remove(link);
+        list_append(&journal->applied, link);
+        journal->applied_count++;
+    }
+    if (journal->awaited > 0 && journal->applied_count >= journal->awaited)
+        pthread_cond_broadcast(&journal->gathered);
+}
+
+/* Has a worker look after what is left to sync. */
+static void call_worker(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->queue_lock);
+    journal->sync_left = true;
+    if (journal->sleepers > 0)
+        pthread_cond_signal(&journal->queue_filled);
+    pthread_mutex_unlock(&journal->queue_lock);
+}
+
+void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds)
+{
+    if (wanted == 0 || publish_unwritten(journal, group)) {
+        hand_back(group);
+        return;
+    }
+    pthread_mutex_lock(&journal->publish_lock);
+    line_up(journal, group);
+    for (bool again = rounds != SYNC_NONE; again && sync_is_due(journal); again = rounds == SYNC_ALL)
+        sync_and_hand_back(journal);
+    bool left = sync_is_due(journal);
+    pthread_mutex_unlock(&journal->publish_lock);
+    if (left)
+        call_worker(journal);
+}
