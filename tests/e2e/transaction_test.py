@@ -7,6 +7,7 @@ commit, and everybody all of it from then on, at one timestamp.
 """
 import os
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -167,6 +168,42 @@ class NamedOnEveryRequest(Case):
         for session in (holder, own):
             self.server.must("DELETE", "/_session/" + session)
         self.server.end_owners()
+
+
+class IdleTime(Case):
+    """A transaction lives for its timeout after whatever is done in it last: each way to read counts, however soon after the one before."""
+
+    TIMEOUT = 4.0
+    READS = [("GET", "/fs/_doc/1", None), ("HEAD", "/fs/_doc/1", None), ("GET", "/fs/_source/1", None), ("POST", "/fs/_mget", {"ids": ["1"]}),
+             ("GET", "/fs/_search", None), ("GET", "/fs/_count", None), ("GET", "/fs/_mapping", None), ("GET", "/fs", None)]
+
+    def lives(self, transaction):
+        return self.server.must("GET", "/_transaction/" + transaction)["state"] == "active"
+
+    def try_once(self, mode):
+        """Returns: whether the machine was quick enough for what is to be seen."""
+        begun = time.monotonic()
+        body = {"mode": mode, "timeout": "%ds" % self.TIMEOUT}
+        read, silent = [[self.server.must("POST", "/_transaction", body)["transaction"] for _ in range(count)] for count in (len(self.READS), 1)]
+        time.sleep(self.TIMEOUT * 0.2)
+        first = time.monotonic()
+        for transaction, (method, path, body) in zip(read, self.READS):
+            self.assertEqual(self.server.request(method, path + "?transaction=" + transaction, body).status, 200)
+        if time.monotonic() - begun > self.TIMEOUT:
+            return False
+        until(lambda: not self.lives(silent[0]), "nothing was done in it", 60)
+        alive = [self.lives(transaction) for transaction in read]
+        if time.monotonic() - first > self.TIMEOUT:
+            return False
+        self.assertEqual(alive, [True] * len(read))
+        for transaction in read:
+            until(lambda t=transaction: not self.lives(t), "it was read in long ago", 60)
+        return True
+
+    def test_each_read_counts(self):
+        for mode in ("query", "update"):
+            with self.subTest(mode=mode):
+                self.assertTrue(any(self.try_once(mode) for _ in range(5)), "the machine is too slow to tell")
 
 
 class Contexts(Case):
