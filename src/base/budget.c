@@ -128,6 +128,8 @@ static void unpromise(struct budget_guard *guard, size_t bytes)
 
 bool budget_guard_take(struct budget_guard *guard, size_t bytes)
 {
+    if (guard->account != NULL && !account_look(guard->account))
+        return false;
     if (guard->budget == NULL)
         return true;
     if (guard->refused)
@@ -159,7 +161,7 @@ void budget_guard_end(struct budget_guard *guard)
         unpromise(guard, guard->promised);
     if (guard->drawn > 0)
         atomic_fetch_sub_explicit(&guard->budget->drawn, guard->drawn, memory_order_relaxed);
-    *guard = (struct budget_guard){NULL};
+    *guard = (struct budget_guard){.account = guard->account};
 }
 
 struct slice budget_human_size(struct arena *arena, size_t bytes)

@@ -12,7 +12,8 @@
  * 15/16 of the limit they draw on a reserve of their own; and what gives memory back (unlocks, ends of sessions, commits) is
  * always let in. So one who fills the server up stops himself, not others, and a full server can be relieved.
  *
- * A guard stands for one request. Arenas and buffers that have one (arena.h, buf.h) ask it whenever they grow by a chunk. A
+ * A guard stands for one request, and knows the account of its time (account.h), which is looked at whenever it is asked: one
+ * that is over gets nothing more, but has not been refused. Arenas and buffers that have one (arena.h, buf.h) ask it whenever they grow by a chunk. A
  * buffer that is refused overflows; an arena goes on, so that none of its users has to look at each allocation. The guard
  * remembers that it was refused: loops over what a client sent or asked for look at it, and who answers the request answers
  * with the refusal instead.
@@ -33,6 +34,7 @@
 
 #include <stdatomic.h>
 
+#include "base/account.h"
 #include "base/error.h"
 
 enum {
@@ -103,6 +105,7 @@ struct budget_guard {
     struct budget *budget; /* NULL: nothing is refused */
     enum budget_kind kind;
     enum budget_level level;
+    struct account *account; /* of the same request; NULL: none is kept. Stays when the guard ends */
     size_t taken;    /* what it has been let through with */
     size_t promised; /* of that, what is kept free for it and it has not yet asked for again */
     size_t drawn;    /* from the reserve, until its end */
@@ -119,7 +122,13 @@ struct budget_guard {
 void budget_guard_init(struct budget_guard *guard, struct budget *budget, enum budget_kind kind,
                        enum budget_level level);
 
-/* Asks for `bytes` more, which are allocated at once. Returns: false: refused, now or before. */
+/* The account of who asks by a guard, which may be NULL. Returns: NULL: none is kept. */
+static inline struct account *budget_account(const struct budget_guard *guard)
+{
+    return guard != NULL ? guard->account : NULL;
+}
+
+/* Asks for `bytes` more, which are allocated at once. Returns: false: refused, now or before, or the account is over. */
 bool budget_guard_take(struct budget_guard *guard, size_t bytes);
 
 /*

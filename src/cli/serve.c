@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "api/request/api.h"
 #include "base/budget.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/stack.h"
 #include "cli/arguments.h"
@@ -39,6 +41,7 @@ struct serve_options {
     struct api_options api;
     struct http_options http;
     uint64_t grace_us;
+    uint64_t stop_us;    /* 0: by the grace */
     size_t memory_bytes; /* 0: a quarter of what there is */
 };
 
@@ -50,6 +53,9 @@ struct server {
     struct api *api;
     struct http *http;
 };
+
+/* What an orderly end takes of an idle server, on a slow disk. */
+#define STOP_US_MIN TL_SECOND
 
 /* What the smallest documents take. */
 #define SCRIPT_MEMORY_MIN ((size_t)64 << 10)
@@ -72,7 +78,9 @@ enum {
     OPTION_WORKERS,
     OPTION_IDLE_TIMEOUT,
     OPTION_RESERVE,
+    OPTION_REQUEST_TIME,
     OPTION_GRACE,
+    OPTION_STOP_TIME,
     OPTION_CLUSTER_NAME,
     OPTION_NODE_NAME,
     OPTION_LOG_LEVEL,
@@ -96,13 +104,17 @@ static const struct argp_option options[] = {
      "Open at once from one address (half of all; no limit for loopback)", 3},
     {"max-sessions", OPTION_MAX_SESSIONS, "N", 0, "Open at once (10000)", 3},
     {"max-ephemeral", OPTION_MAX_EPHEMERAL, "N", 0, "Documents that live with one session (10000)", 3},
-    {"script-steps", OPTION_SCRIPT_STEPS, "N", 0, "Statements, turns and calls of a script's run (5000000)", 3},
+    {"script-steps", OPTION_SCRIPT_STEPS, "N", 0, "Statements, turns and calls of a script's run (5000000); of those that change, 50000000 at most", 3},
     {"script-memory", OPTION_SCRIPT_MEMORY, "SIZE", 0, "Of a script's values (64m)", 3},
     {"script-depth", OPTION_SCRIPT_DEPTH, "N", 0, "Of a script's calls (256)", 3},
     {"idle-timeout", OPTION_IDLE_TIMEOUT, "TIME", 0, "Close a connection with no request for so long (10m)", 3},
     {"threads", OPTION_THREADS, "N", 0, "For connections (one a processor)", 3},
-    {"workers", OPTION_WORKERS, "N", 0, "For searches and other long reads (2)", 3},
+    {"workers", OPTION_WORKERS, "N", 0, "For searches and other long reads (2), besides those that are kept for short work", 3},
+    {"request-time", OPTION_REQUEST_TIME, "TIME", 0,
+     "How long the work at one request may take, waits for locks apart; 0: as long as it likes (10m)", 3},
     {"grace", OPTION_GRACE, "TIME", 0, "How long requests in flight may take to end when stopped (10s)", 4},
+    {"stop-time", OPTION_STOP_TIME, "TIME", 0,
+     "When stopped, end within this time whatever is at work, and be it as in a crash (20s more than --grace)", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
     {"log-level", OPTION_LOG_LEVEL, "LEVEL", 0, "debug, info, warning or error (info)", 4},
@@ -191,7 +203,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_WORKERS:
         o->api.worker_count = (unsigned)arguments_number(state, "workers", text, 1, API_WORKERS_MAX);
         break;
+    case OPTION_REQUEST_TIME: o->api.request_us = arguments_duration(state, "request-time", text); break;
     case OPTION_GRACE: o->grace_us = arguments_duration(state, "grace", text); break;
+    case OPTION_STOP_TIME:
+        o->stop_us = arguments_duration(state, "stop-time", text);
+        if (o->stop_us < STOP_US_MIN)
+            arguments_error(state, "--stop-time: at least 1s");
+        break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;
     case OPTION_LOG_LEVEL: set_log_level(state, text); break;
@@ -407,18 +425,92 @@ static sigset_t stop_signals(void)
     return signals;
 }
 
-/* Returns: the signal that ends the server. */
-static int wait_for_stop(const sigset_t *signals)
+/*
+ * The stopper: a thread that waits for the signal to stop, tells the main thread, and sees to it that the end comes in time. What takes
+ * longer (a start that reads a long log, a script in the writer, a disk that does not answer) is cut off as a crash would: nothing that
+ * was acknowledged is lost, and the next start does what this end has not.
+ */
+struct stopper {
+    const sigset_t *signals;
+    uint64_t stop_us;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int signal; /* that was got; 0: none yet */
+    bool ended; /* the server has, or never was */
+};
+
+static bool has_ended(struct stopper *stopper)
+{
+    pthread_mutex_lock(&stopper->lock);
+    bool ended = stopper->ended;
+    pthread_mutex_unlock(&stopper->lock);
+    return ended;
+}
+
+/* Returns: the signal that ends the server; 0: it has ended without. */
+static int wait_for_signal(struct stopper *stopper)
 {
     const struct timespec period = {.tv_sec = TRIM_SECONDS};
     for (;;) {
-        int got = sigtimedwait(signals, NULL, &period);
+        int got = sigtimedwait(stopper->signals, NULL, &period);
+        if (has_ended(stopper))
+            return 0;
         if (got == SIGHUP)
             log_info("SIGHUP: there is nothing to be read again; the server goes on");
         else if (got > 0)
             return got;
         give_back_memory();
     }
+}
+
+static void *stopper_main(void *context)
+{
+    struct stopper *stopper = context;
+    int got = wait_for_signal(stopper);
+    uint64_t until = clock_boot_us() + stopper->stop_us;
+    bool in_time = true;
+    pthread_mutex_lock(&stopper->lock);
+    stopper->signal = got;
+    pthread_cond_broadcast(&stopper->changed);
+    while (!stopper->ended && in_time)
+        in_time = clock_wait(&stopper->changed, &stopper->lock, until);
+    bool ended = stopper->ended;
+    pthread_mutex_unlock(&stopper->lock);
+    if (!ended) {
+        log_error("the end takes longer than --stop-time: it is made as in a crash");
+        _exit(1);
+    }
+    return NULL;
+}
+
+static int stopper_begin(struct stopper *stopper)
+{
+    pthread_mutex_init(&stopper->lock, NULL);
+    pthread_cond_init(&stopper->changed, NULL);
+    return pthread_create(&stopper->thread, NULL, stopper_main, stopper);
+}
+
+/* Returns: the signal that ends the server. */
+static int stopper_wait(struct stopper *stopper)
+{
+    pthread_mutex_lock(&stopper->lock);
+    while (stopper->signal == 0)
+        pthread_cond_wait(&stopper->changed, &stopper->lock);
+    pthread_mutex_unlock(&stopper->lock);
+    return stopper->signal;
+}
+
+static void stopper_end(struct stopper *stopper)
+{
+    pthread_mutex_lock(&stopper->lock);
+    stopper->ended = true;
+    pthread_cond_broadcast(&stopper->changed);
+    pthread_mutex_unlock(&stopper->lock);
+    (void)pthread_kill(stopper->thread, SIGHUP); /* blocked everywhere: it is only waited for */
+    pthread_join(stopper->thread, NULL);
+    pthread_cond_destroy(&stopper->changed);
+    pthread_mutex_destroy(&stopper->lock);
 }
 
 static void announce(const struct server *server, const char *host)
@@ -445,6 +537,7 @@ static void defaults(struct serve_options *o, char host_name[static 65])
     o->journal.history_us = 3600 * TL_SECOND;
     o->journal.reserve_bytes = (uint64_t)256 << 20;
     o->api.worker_count = 2;
+    o->api.request_us = 600 * TL_SECOND;
     if (gethostname(host_name, 64) != 0 || *host_name == '\0')
         strcpy(host_name, "tidelock");
     o->node_name = host_name;
@@ -453,14 +546,25 @@ static void defaults(struct serve_options *o, char host_name[static 65])
 /* What several layers are told alike. */
 static void share(struct serve_options *o)
 {
+    if (o->stop_us == 0)
+        o->stop_us = o->grace_us + 20 * TL_SECOND;
     o->http.host = o->host;
     add_host_name(o, o->host);
     o->http.host_names = o->host_names;
     o->store.directory = o->journal.directory = o->api.data_directory = slice_from(o->data);
     o->api.script = o->limits.script;
+    if (o->limits.script.steps_max > SCRIPT_WRITER_STEPS_MAX)
+        o->limits.script.steps_max = SCRIPT_WRITER_STEPS_MAX;
     o->api.body_bytes_max = o->http.body_bytes_max;
     o->api.cluster_name = slice_from(o->cluster_name);
     o->api.node_name = slice_from(o->node_name);
+}
+
+/* Requests in flight get no more of the time to stop than leaves enough for the rest. */
+static uint64_t grace_within(const struct serve_options *o)
+{
+    uint64_t most = o->stop_us / 2;
+    return o->grace_us < most ? o->grace_us : most;
 }
 
 struct serving {
@@ -474,13 +578,17 @@ static int serve(void *context)
     const struct serving *serving = context;
     struct serve_options *o = serving->options;
     struct server server = {0};
+    struct stopper stopper = {.signals = serving->signals, .stop_us = o->stop_us};
     share_memory(&server, o);
+    if (stopper_begin(&stopper) != 0)
+        return complain(TL_ERR_IO, "cannot start a thread", NULL);
     int r = server_open(&server, o);
     if (r == 0) {
         announce(&server, o->host);
-        log_info("stopping: %s", strsignal(wait_for_stop(serving->signals)));
+        log_info("stopping: %s", strsignal(stopper_wait(&stopper)));
     }
-    server_close(&server, o->grace_us);
+    server_close(&server, grace_within(o));
+    stopper_end(&stopper);
     return r == 0 ? 0 : 1;
 }
 

@@ -2,31 +2,36 @@
 /* Leaving parts of JSON out; see filter.h. */
 #include "json/filter.h"
 
+#include "base/account.h"
+#include "base/budget.h"
 #include "base/check.h"
 #include "json/keys.h"
 #include "json/write.h"
 
+static bool has_at(struct slice text, size_t at, struct slice piece)
+{
+    return piece.len == 0 || memcmp(text.data + at, piece.data, piece.len) == 0;
+}
+
+/* The pieces between the stars are found by memmem, which is linear whatever they are; the first place will do for each. */
 bool json_wildcard(struct slice pattern, struct slice text)
 {
-    size_t p = 0, t = 0;
-    size_t star = SIZE_MAX, resume = 0; /* the last '*', and where in the text it was tried */
-    while (t < text.len) {
-        if (p < pattern.len && pattern.data[p] == '*') {
-            star = p++;
-            resume = t;
-        } else if (p < pattern.len && pattern.data[p] == text.data[t]) {
-            p++;
-            t++;
-        } else if (star != SIZE_MAX) {
-            p = star + 1;
-            t = ++resume;
-        } else {
+    size_t star = slice_find_byte(pattern, '*'), at = star;
+    if (text.len < star || !has_at(text, 0, slice_make(pattern.data, star)))
+        return false;
+    if (star == pattern.len)
+        return text.len == star;
+    for (;;) {
+        pattern = slice_from_offset(pattern, star + 1);
+        star = slice_find_byte(pattern, '*');
+        struct slice piece = slice_make(pattern.data, star);
+        if (star == pattern.len) /* the last one stands at the end */
+            return piece.len <= text.len - at && has_at(text, text.len - piece.len, piece);
+        const char *found = piece.len == 0 ? text.data + at : memmem(text.data + at, text.len - at, piece.data, piece.len);
+        if (found == NULL)
             return false;
-        }
+        at = (size_t)(found - text.data) + piece.len;
     }
-    while (p < pattern.len && pattern.data[p] == '*')
-        p++;
-    return p == pattern.len;
 }
 
 /* Returns: whether some text that begins with `start` matches the pattern. */
@@ -48,6 +53,15 @@ struct source_filter {
     const struct json_filter *filter;
     enum dialect dialect;
 };
+
+/* Draws for a name that all patterns are held against. Returns: false when nobody wants the rest. */
+static bool is_wanted(const struct buf *out, const struct slice *patterns, size_t count, struct slice name)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += patterns[i].len;
+    return !out->overflow && account_take(budget_account(out->guard), 8 + (bytes + count * name.len) / 4);
+}
 
 static bool any_matches(const struct slice *patterns, size_t count, struct slice path)
 {
@@ -127,6 +141,10 @@ static bool filter_object(struct source_filter *f, yyjson_val *object, bool incl
         if (path_len > 0)
             buf_byte(&f->path, '.');
         buf_slice(&f->path, json_slice(key));
+        const struct json_filter *filter = f->filter;
+        if (!is_wanted(f->out, filter->includes, filter->include_count, buf_view(&f->path)) ||
+            !is_wanted(f->out, filter->excludes, filter->exclude_count, buf_view(&f->path)))
+            break;
         comma |= filter_member(f, key, value, included, comma);
         f->path.len = path_len;
     }
@@ -156,6 +174,8 @@ static bool filter_array(struct source_filter *f, yyjson_val *array, bool includ
         size_t before = f->out->len;
         if (comma)
             buf_byte(f->out, ',');
+        if (!is_wanted(f->out, NULL, 0, SLICE_NONE))
+            break;
         if (filter_item(f, item, included))
             comma = true;
         else
@@ -255,7 +275,7 @@ static bool path_filter_member(struct path_filter *f, yyjson_val *key, yyjson_va
     size_t own = f->count;
     bool whole = false;
     f->names++;
-    for (size_t i = begin; i < end && !whole; i++)
+    for (size_t i = begin; i < end && !whole && is_wanted(f->out, &f->tails[i].text, 1, json_slice(key)); i++)
         whole = step_tail(f, f->tails[i], json_slice(key));
     bool untouched = f->count == own;
     bool written = false;
@@ -288,7 +308,7 @@ static bool path_filter_value(struct path_filter *f, yyjson_val *value, size_t b
     bool comma = false;
     buf_byte(f->out, is_object ? '{' : '[');
     yyjson_val *at = unsafe_yyjson_get_first(value);
-    for (size_t left = unsafe_yyjson_get_len(value); left > 0; left--) {
+    for (size_t left = unsafe_yyjson_get_len(value); left > 0 && is_wanted(f->out, NULL, 0, SLICE_NONE); left--) {
         size_t before = f->out->len;
         if (is_object) {
             comma |= path_filter_member(f, at, at + 1, begin, end, comma);
@@ -357,10 +377,15 @@ void json_filter_path(struct buf *buf, yyjson_val *value, const struct slice *pa
     struct buf left = BUF_INIT(BUF_UNLIMITED);
     struct arena arena = ARENA_INIT;
     struct json_doc doc;
+    left.guard = buf->guard;
     run_path_filter(&left, value, patterns, count, true, dialect);
-    int r = json_parse_stored(&arena, buf_view(&left), &doc);
+    bool whole = is_wanted(&left, NULL, 0, SLICE_NONE);
+    int r = whole ? json_parse_stored(&arena, buf_view(&left), &doc) : 0;
     INSIST(r == 0);
-    run_path_filter(buf, doc.root, patterns, count, false, dialect);
+    if (whole)
+        run_path_filter(buf, doc.root, patterns, count, false, dialect);
+    else
+        buf->overflow = true; /* as if it had ended here */
     arena_deinit(&arena);
     buf_deinit(&left);
 }

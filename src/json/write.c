@@ -2,12 +2,16 @@
 /* Writing JSON; see write.h. */
 #include "json/write.h"
 
+#include "base/account.h"
+#include "base/budget.h"
 #include "base/check.h"
 #include "base/digits.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { STEPS_OF_VALUE = 8 }; /* of an account (base/account.h) */
 
 void json_double_text(struct buf *buf, double value)
 {
@@ -99,6 +103,15 @@ static void break_line(struct buf *buf, int depth)
         buf_lit(buf, "  ");
 }
 
+/*
+ * Whether there is any use in writing on: who the text is for is told otherwise by the account that goes along with the buffer, and
+ * looks at it himself.
+ */
+static bool is_wanted(const struct buf *buf, size_t steps)
+{
+    return !buf->overflow && account_take(budget_account(buf->guard), steps);
+}
+
 static void write_value(struct buf *buf, yyjson_val *value, enum dialect dialect, int depth)
 {
     bool is_object = yyjson_is_obj(value);
@@ -110,7 +123,7 @@ static void write_value(struct buf *buf, yyjson_val *value, enum dialect dialect
     int inner = depth < 0 ? -1 : depth + 1;
     buf_byte(buf, is_object ? '{' : '[');
     yyjson_val *at = unsafe_yyjson_get_first(value);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && is_wanted(buf, STEPS_OF_VALUE + (depth < 0 ? 0 : (size_t)depth)); i++) {
         if (i > 0)
             buf_byte(buf, ',');
         break_line(buf, inner);

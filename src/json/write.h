@@ -9,6 +9,11 @@
 #include "base/buf.h"
 #include "json/json.h"
 
+/*
+ * What is written ends early, as no JSON, when the buffer is full or the account of its guard is over (base/budget.h): whoever gave
+ * the guard finds that out.
+ */
+
 /* Appends a value. Integers beyond a long are numbers in DIALECT_7 and strings in DIALECT_5, as recorded. */
 void json_write(struct buf *buf, yyjson_val *value, enum dialect dialect);
 

@@ -14,7 +14,8 @@
 
 void search_request_init(struct search_request *request)
 {
-    *request = (struct search_request){.from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN};
+    *request = (struct search_request){.from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN,
+                                       .timeout_us = SEARCH_TIMEOUT_UNSET};
 }
 
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items)
@@ -89,8 +90,10 @@ static int take_timeout(struct query_parser *parser, yyjson_val *value, struct s
             return 0;
         }
     }
-    if (slice_is(text, "-1") || slice_is(text, "0"))
+    if (slice_is(text, "-1") || slice_is(text, "0")) {
+        request->timeout_us = 0;
         return 0;
+    }
     return query__refuse(parser, value, false, parser->dialect == DIALECT_5 ? PROBLEM_PARSE : PROBLEM_ILLEGAL_ARGUMENT,
                          "failed to parse setting [timeout] with value [%.*s] as a time value: unit is "
                          "missing or unrecognized",

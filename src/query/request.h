@@ -40,6 +40,8 @@ struct script_field {
     bool ignore_failure;
 };
 
+enum { SEARCH_TIMEOUT_UNSET = -1 };
+
 struct search_request {
     struct query *query;       /* NULL: everything */
     struct query *post_filter; /* NULL: none */
@@ -66,7 +68,7 @@ struct search_request {
     int32_t track_total_hits;     /* a number to count to, or one of the above */
     double min_score;             /* NAN: none */
     int32_t terminate_after;      /* 0: none */
-    int64_t timeout_us;           /* 0: none */
+    int64_t timeout_us;           /* 0: none; SEARCH_TIMEOUT_UNSET: not said, and none unless the owner sets one */
     yyjson_val *search_after;     /* an array; NULL: none */
     uint32_t slice_id, slice_max; /* slice_max 0: not sliced */
     struct slice slice_field;

@@ -21,7 +21,10 @@
 
 #include <math.h>
 
-enum { CHECK_EVERY = 256 };
+/*
+ * So many documents are read between looks at flags and clock, whatever they are charged: each may come from a slow disk.
+ */
+enum { LOOK_EVERY_DOCUMENTS = 8 };
 
 /* One index of a search. */
 struct part {
@@ -48,10 +51,10 @@ struct search {
     struct aggregator *aggregator;
     struct search_result *result;
     struct problem *problem;
-    int64_t deadline_us; /* 0: none */
+    uint64_t timeout_us; /* by the account's clock: when the request's timeout passes; 0: never */
     uint64_t ordinal;    /* of the next match, for _doc */
     uint64_t count_to;   /* the total is wanted up to this */
-    size_t steps;
+    size_t looked_at;       /* documents */
     struct account account; /* of all that looks at documents */
     bool scored;
 };
@@ -153,8 +156,15 @@ static int read_after(struct search *search)
 static void account_open(struct search *search)
 {
     const struct search_context *context = search->context;
-    search->account = (struct account){.flags = {context->cancelled, context->abandoned},
-                                       .steps_max = context->short_only ? SEARCH_SHORT_STEPS : 0};
+    search->account = (struct account){.end = ACCOUNT_GOES_ON};
+    if (context->account != NULL) {
+        search->account.clock_us = context->account->clock_us;
+        search->account.deadline_us = context->account->deadline_us;
+        memcpy(search->account.flags, context->account->flags, sizeof search->account.flags);
+    }
+    search->account.steps_max = context->short_only ? SEARCH_SHORT_STEPS : context->steps_max;
+    if (search->request->timeout_us > 0 && search->account.clock_us != NULL)
+        search->timeout_us = search->account.clock_us() + (uint64_t)search->request->timeout_us;
 }
 
 static int search_begin(struct search *search)
@@ -166,8 +176,6 @@ static int search_begin(struct search *search)
     search->scored = wants_scores(search->request);
     search->parts = arena_zalloc(context->arena, (context->index_count + 1) * sizeof *search->parts);
     search->part_count = context->index_count;
-    if (search->request->timeout_us > 0 && context->clock_us != NULL)
-        search->deadline_us = context->clock_us() + search->request->timeout_us;
     for (size_t i = 0; i < search->part_count; i++) {
         int r = begin_part(search, &search->parts[i], &context->indices[i]);
         if (r != 0)
@@ -252,12 +260,29 @@ static bool in_slice(const struct search_request *request, const struct part *pa
     return request->slice_max == 0 || slice_hash(part->subject.id) % request->slice_max == request->slice_id;
 }
 
-static bool out_of_time(struct search *search)
+/*
+ * The request's timeout bounds the finding of hits only: what has been found by then is written, for which there is time up to the
+ * deadline of the account's owner. So it is the account's own while a document is looked at.
+ */
+static uint64_t finding_deadline(const struct search *search, uint64_t deadline_us)
 {
-    if (++search->steps % CHECK_EVERY != 0 || search->deadline_us == 0)
+    bool earlier = search->timeout_us != 0 && (deadline_us == 0 || search->timeout_us < deadline_us);
+    return earlier ? search->timeout_us : deadline_us;
+}
+
+/*
+ * Whether the account is over for no other reason than that the request's timeout has passed. It then goes on; what was found wrong
+ * in the document at hand is of no account.
+ */
+static bool timed_out(struct search *search, struct part *part, uint64_t deadline_us)
+{
+    struct account *account = &search->account;
+    if (account->end != ACCOUNT_LATE || account->deadline_us == deadline_us)
         return false;
-    search->result->timed_out = search->context->clock_us() > search->deadline_us;
-    return search->result->timed_out;
+    account->end = ACCOUNT_GOES_ON;
+    search->result->timed_out = true;
+    part->subject.problem = NULL;
+    return true;
 }
 
 /* The response has become larger than there is room for: the rest is not worth finding. */
@@ -270,7 +295,11 @@ static bool is_too_large(const struct search *search)
 /* How the account of a search ends it: what it found in this document may be wrong. */
 static int account_outcome(const struct search *search)
 {
-    return search->account.stopped ? SEARCH_CANCELLED : search->account.spent ? SEARCH_LONG : 0;
+    switch (search->account.end) {
+    case ACCOUNT_GOES_ON: return 0;
+    case ACCOUNT_SPENT: return SEARCH_LONG;
+    default: return SEARCH_CANCELLED;
+    }
 }
 
 /* What reading a document costs: to find, to parse, to walk. */
@@ -300,21 +329,17 @@ static int subject_failure(struct search *search, struct part *part)
     return refuse_part(search, part, part->subject.problem, part->index->shard_count > 1);
 }
 
-/*
- * Looks at the subject. Returns: STEP_TAKEN with a score, STEP_PASSED, STEP_STOP; SEARCH_REFUSED + 10 or
- * fatal codes come through *ret_error.
- */
-static int step(struct search *search, struct part *part, float *ret_score, int *ret_error)
+/* Draws for the document, and looks at the account from time to time. */
+static void charge(struct search *search, const struct subject *subject)
+{
+    (void)account_take(&search->account, reading_steps(subject));
+    if (++search->looked_at % LOOK_EVERY_DOCUMENTS == 0)
+        (void)account_look(&search->account);
+}
+
+static int look_at(struct search *search, struct part *part, float *ret_score, int *ret_error)
 {
     struct subject *subject = &part->subject;
-    *ret_error = 0;
-    if (out_of_time(search))
-        return STEP_STOP;
-    if (is_too_large(search)) {
-        *ret_error = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
-        return STEP_STOP;
-    }
-    (void)account_take(&search->account, reading_steps(subject));
     bool taken = (part->index->shards == NULL || part->index->shards[shard_number(part)]) &&
                  in_slice(search->request, part) && matcher_match(part->matcher, subject, ret_score);
     if (taken) {
@@ -331,15 +356,35 @@ static int step(struct search *search, struct part *part, float *ret_score, int 
     float ignored;
     if (taken && part->post_filter != NULL)
         taken = matcher_match(part->post_filter, subject, &ignored);
-    if (account_over(&search->account)) {
-        *ret_error = account_outcome(search);
+    if (account_over(&search->account))
         return STEP_STOP;
-    }
     if (subject->error != 0 || subject->problem != NULL) {
         *ret_error = subject_failure(search, part);
         return STEP_STOP;
     }
     return taken ? STEP_TAKEN : STEP_PASSED;
+}
+
+/*
+ * Looks at the subject. Returns: STEP_TAKEN with a score, STEP_PASSED, STEP_STOP, where *ret_error is 0 or what the search comes
+ * to.
+ */
+static int step(struct search *search, struct part *part, float *ret_score, int *ret_error)
+{
+    struct account *account = &search->account;
+    uint64_t deadline_us = account->deadline_us;
+    *ret_error = 0;
+    if (is_too_large(search)) {
+        *ret_error = refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+        return STEP_STOP;
+    }
+    account->deadline_us = finding_deadline(search, deadline_us);
+    charge(search, &part->subject);
+    int outcome = account_over(account) ? STEP_STOP : look_at(search, part, ret_score, ret_error);
+    if (account_over(account) && *ret_error >= 0)
+        *ret_error = timed_out(search, part, deadline_us) ? 0 : account_outcome(search);
+    account->deadline_us = deadline_us;
+    return outcome;
 }
 
 static int walk_result(int r)
@@ -437,12 +482,15 @@ static int emit_kept(struct search *search, const struct kept_hit *hit, search_e
     struct slice id;
     if (is_too_large(search))
         return refuse(search, PROBLEM_CONTENT_TOO_LARGE, "the response of this search is too large");
+    if (account_over(&search->account))
+        return account_outcome(search);
     if (!entry_document_key_parse(hit->key, &type, &id))
         return TL_ERR_CORRUPT;
     int r = doc_get_key(search->context->view, part->index->number, hit->key, &doc);
     if (r != 0)
         return r == DOC_TOO_OLD ? SEARCH_TOO_OLD : r == DOC_NOT_FOUND ? TL_ERR_CORRUPT : tl_trace(r);
     subject_set(&part->subject, type, id, &doc);
+    charge(search, &part->subject);
     bool score = search->request->sort_count == 0 || search->request->track_scores;
     for (size_t i = 0; i < search->request->sort_count; i++)
         score = score || search->request->sort[i].by == SORT_SCORE;

@@ -10,12 +10,11 @@
 #ifndef TL_QUERY_SEARCH_H
 #define TL_QUERY_SEARCH_H
 
+#include "base/account.h"
 #include "base/buf.h"
 #include "query/query.h"
 #include "query/request.h"
 #include "store/view.h"
-
-#include <stdatomic.h>
 
 struct mapping;
 struct script;
@@ -67,10 +66,13 @@ struct search_context {
     struct slice node;           /* a node id, for failed shards */
     struct budget_guard *memory; /* asked for what the response takes; NULL: nobody is (base/budget.h) */
     const bool *enough; /* search_next_each(): set by the visitor after a hit, the page ends with it; NULL: no */
-    const atomic_bool *cancelled; /* NULL: cannot be cancelled */
-    const atomic_bool *abandoned; /* the same, of the one who asked: nobody waits any more; NULL: cannot be known */
-    int64_t (*clock_us)(void);    /* monotonic, for `timeout`; NULL: no timeout */
+    /*
+     * Of the one who asks: by what, and when, its searches are ended, and the clock for `timeout`. A search has an account of its
+     * own that is made like it. NULL: nothing ends a search, and it has no timeout.
+     */
+    const struct account *account;
     bool full_scan;               /* never use entries: for tests */
+    uint64_t steps_max;           /* of its account: SEARCH_LONG instead of a search that takes more; 0: as many as it takes */
     bool short_only;              /* SEARCH_LONG instead of a search that takes long: reads much, or runs scripts */
     bool typed_keys;              /* results of aggregations are named with their kind */
     bool no_types;                /* hits have no _type, as in 8.x */
@@ -81,9 +83,9 @@ struct search_context {
 /* Outcomes. */
 enum {
     SEARCH_REFUSED = 1, /* the problem says why */
-    SEARCH_CANCELLED = 2,
+    SEARCH_CANCELLED = 2, /* context->account is over, or will be when it is looked at */
     SEARCH_TOO_OLD = 3, /* the view's timestamp is below the history cut-off */
-    SEARCH_LONG = 4,    /* context->short_only, and it is not short: nothing has been done */
+    SEARCH_LONG = 4,    /* context->short_only or steps_max, and it is not short: nothing has been done */
 };
 
 enum search_relation { RELATION_EQ, RELATION_GTE };
@@ -94,7 +96,7 @@ struct search_result {
     bool has_max_score;
     float max_score;
     bool terminated_early;
-    bool timed_out;
+    bool timed_out; /* the request's timeout passed: what was found by then */
     size_t hit_count;
     struct buf hits;         /* JSON objects, apart by commas. Owns: the caller; buf_deinit */
     struct buf aggregations; /* a JSON object, or empty. The same */

@@ -163,10 +163,11 @@ int subject_run_script(struct subject *subject, const struct script *script, str
 {
     struct problem problem;
     *ret_value = (struct script_value){
-        .params = params, .source = subject->doc->source, .doc = doc_lookup, .doc_user = subject, .score = score};
-    if (subject->account != NULL && subject->account->steps_max != 0) {
-        subject->account->spent =
-            true; /* what is to be short runs no scripts: a single one may take a tenth of a second */
+        .params = params, .source = subject->doc->source, .doc = doc_lookup,
+        .doc_user = subject, .score = score,
+        .account = subject->account};
+    if (subject->account != NULL && subject->account->steps_max == SEARCH_SHORT_STEPS) {
+        subject->account->end = ACCOUNT_SPENT; /* what is to be short runs no scripts: one may take a tenth of a second */
         return SCRIPT_FAILED;
     }
     (void)subject_root(subject); /* so that the arena is known to be in use */

@@ -11,13 +11,16 @@
 #include "script/interp.h"
 
 static void run_init(struct run *run, const struct script *script, const struct script_limits *limits,
-                     struct arena *arena)
+                     struct arena *arena, struct account *account)
 {
     limits = limits == NULL ? &script->limits : limits;
+    uint64_t slice = account == NULL || limits->steps_max < RUN_SLICE_STEPS ? limits->steps_max : RUN_SLICE_STEPS;
     *run = (struct run){.script = script,
                         .arena = arena,
                         .limits = limits,
-                        .steps_left = limits->steps_max,
+                        .steps_left = slice,
+                        .steps_kept = limits->steps_max - slice,
+                        .account = account,
                         .memory_left = limits->memory_bytes_max,
                         .stack_floor = stack_floor(),
                         .groovy = script->lang == SCRIPT_GROOVY};
@@ -306,10 +309,10 @@ int script_run_update(const struct script *script, const struct script_limits *l
 {
     REQUIRE(script->context == SCRIPT_FOR_UPDATE && update->ctx < SCRIPT_CTX_COUNT);
     struct run run;
-    run_init(&run, script, limits, arena);
+    run_init(&run, script, limits, arena, update->account);
     run.now_ms = update->now_ms;
     int r = run_update(&run, update, ret_problem);
-    update->steps = run.limits->steps_max - run.steps_left;
+    update->steps = run_steps(&run);
     update->spent = r != 0 && run.spent == RUN_SPENT_STEPS;
     return r;
 }
@@ -403,8 +406,8 @@ int script_run_value(const struct script *script, const struct script_limits *li
 {
     REQUIRE(script->context != SCRIPT_FOR_UPDATE && script->context != SCRIPT_FOR_ANY);
     struct run run;
-    run_init(&run, script, limits, arena);
+    run_init(&run, script, limits, arena, value->account);
     int r = run_value(&run, value, ret_problem);
-    value->steps = run.limits->steps_max - run.steps_left;
+    value->steps = run_steps(&run);
     return r;
 }

@@ -2,18 +2,47 @@
 /* Budgets and throwables of a run; see run.h. */
 #include "script/run.h"
 
+#include "base/account.h"
 #include "base/check.h"
 #include "script/text.h"
 
 #include <stdarg.h>
 
+static void end_steps(struct run *run, enum run_spent why)
+{
+    run->steps_left = run->steps_kept = 0;
+    run->spent = run->spent == RUN_SPENT_NOTHING ? why : run->spent;
+}
+
+bool run_next_slice(struct run *run, uint64_t n)
+{
+    if (run->spent != RUN_SPENT_NOTHING || run->steps_left + run->steps_kept < n) {
+        end_steps(run, RUN_SPENT_STEPS);
+        return false;
+    }
+    if (!account_look(run->account)) {
+        end_steps(run, RUN_SPENT_ACCOUNT);
+        return false;
+    }
+    uint64_t left = run->steps_left + run->steps_kept - n;
+    run->steps_left = left < RUN_SLICE_STEPS ? left : RUN_SLICE_STEPS;
+    run->steps_kept = left - run->steps_left;
+    return true;
+}
+
+uint64_t run_steps(const struct run *run)
+{
+    return run->limits->steps_max - run->steps_left - run->steps_kept;
+}
+
 bool run_spent(struct run *run)
 {
     if (run->thrown != NULL && run->thrown->object.class == CLASS_LIMIT_EXCEEDED)
         return false;
-    run->steps_left = 0;
+    end_steps(run, RUN_SPENT_STEPS);
     bool memory = run->spent == RUN_SPENT_MEMORY;
-    run->spent = memory ? RUN_SPENT_MEMORY : RUN_SPENT_STEPS;
+    if (run->spent == RUN_SPENT_ACCOUNT)
+        return run_throw(run, CLASS_LIMIT_EXCEEDED, "the request that runs the script has ended");
     unsigned long long bound = memory ? run->limits->memory_bytes_max : run->limits->steps_max;
     return run_throw(
         run, CLASS_LIMIT_EXCEEDED,
@@ -37,7 +66,7 @@ void run_charge(struct run *run, size_t size)
         return;
     }
     run->memory_left = 0;
-    run->steps_left = 0;
+    run->steps_left = run->steps_kept = 0;
     run->spent = RUN_SPENT_MEMORY;
 }
 

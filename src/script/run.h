@@ -28,13 +28,15 @@ struct throwable {
     struct throwable *cause; /* what the script named as such; NULL: nothing */
 };
 
-enum run_spent { RUN_SPENT_NOTHING, RUN_SPENT_STEPS, RUN_SPENT_MEMORY };
+enum run_spent { RUN_SPENT_NOTHING, RUN_SPENT_STEPS, RUN_SPENT_MEMORY, RUN_SPENT_ACCOUNT };
 
 struct run {
     const struct script *script;
     struct arena *arena;
     const struct script_limits *limits;
-    uint64_t steps_left;
+    uint64_t steps_left;                /* of the slice at hand, which without an account is all of them */
+    uint64_t steps_kept;                /* for later slices */
+    struct account *account;            /* is looked at between slices; NULL: none */
     size_t memory_left;
     unsigned depth;                     /* calls */
     unsigned nesting;                   /* C frames that the current calls may take, see function->nesting */
@@ -78,13 +80,23 @@ void *run_object(struct run *run, size_t size, enum class_id id) __attribute__((
 /* The throwable of a run that is out of steps or memory. Returns: false. */
 bool run_spent(struct run *run);
 
+/*
+ * A run that has an account gets its steps in slices of RUN_SLICE_STEPS, a few milliseconds each, and looks at the account before
+ * each. How the slices are cut changes nothing of what a run comes to that nobody ends.
+ */
+#define RUN_SLICE_STEPS ((uint64_t)1 << 16)
+
+/* Takes `n` steps that the slice at hand has not. Returns: false, and the run is out of them, or ended by its account. */
+bool run_next_slice(struct run *run, uint64_t n);
+
+/* The steps taken so far. */
+uint64_t run_steps(const struct run *run);
+
 /* Counts `n` steps. Returns: false when they are used up. */
 static inline bool run_step(struct run *run, uint64_t n)
 {
-    if (__builtin_expect(run->steps_left < n, 0)) {
-        run->steps_left = 0;
-        return run_spent(run);
-    }
+    if (__builtin_expect(run->steps_left < n, 0))
+        return run_next_slice(run, n) || run_spent(run);
     run->steps_left -= n;
     return true;
 }
@@ -98,8 +110,7 @@ static inline void run_work(struct run *run, size_t units)
 {
     uint64_t steps = units / RUN_UNITS_PER_STEP;
     if (__builtin_expect(run->steps_left < steps, 0)) {
-        run->steps_left = 0;
-        run->spent = run->spent == RUN_SPENT_NOTHING ? RUN_SPENT_STEPS : run->spent;
+        (void)run_next_slice(run, steps);
         return;
     }
     run->steps_left -= steps;

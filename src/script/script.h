@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+struct account;
 struct script;
 
 enum script_lang {
@@ -56,6 +57,8 @@ struct script_limits {
 };
 
 #define SCRIPT_STEPS_MAX ((uint64_t)5 * 1000 * 1000) /* a tenth of a second or two */
+/* Of a script that the writer runs, for whom all other changes wait, whatever the limits say: a second or two. */
+#define SCRIPT_WRITER_STEPS_MAX ((uint64_t)50 * 1000 * 1000)
 #define SCRIPT_MEMORY_BYTES_MAX ((size_t)64 << 20)
 #define SCRIPT_DEPTH_MAX 256u
 #define SCRIPT_LIMITS_DEFAULT ((struct script_limits){SCRIPT_STEPS_MAX, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_DEPTH_MAX})
@@ -123,6 +126,7 @@ struct script_update {
     int64_t now_ms;      /* of the command's timestamp, since the epoch */
     struct slice source; /* a JSON object */
     struct slice params; /* a JSON object, or absent */
+    struct account *account; /* as of a script_value */
 
     /* out, always */
     uint64_t steps; /* that the run took */
@@ -143,7 +147,7 @@ struct script_update {
  * Runs a script compiled SCRIPT_FOR_UPDATE.
  * Requires: `limits`, or NULL for those of the cache that compiled it, else the defaults.
  * Ensures: *update's outputs are written on success only, but for the count of steps.
- * Returns: 0; SCRIPT_FAILED; SCRIPT_UNFIT.
+ * Returns: 0; SCRIPT_FAILED, also when the account is over; SCRIPT_UNFIT.
  */
 TL_MUST_USE int script_run_update(const struct script *script, const struct script_limits *limits, struct arena *arena,
                                   struct script_update *update, struct problem *ret_problem);
@@ -178,6 +182,7 @@ struct script_value {
     script_doc_function *doc; /* NULL: no field is known */
     void *doc_user;
     double score;
+    struct account *account; /* looked at every few milliseconds, and ends the run when it is over; NULL: none. Not in the core */
 
     /* out, in the arena */
     uint64_t steps;       /* that the run took; always set */

@@ -88,7 +88,7 @@ static void text_fill(struct text *text, struct slice utf8, size_t length, bool 
 static struct text *text_alloc(struct run *run, size_t length, bool wide)
 {
     if (length > TEXT_LENGTH_MAX) {
-        run->steps_left = 0;
+        run->steps_left = run->steps_kept = 0;
         run->spent = RUN_SPENT_MEMORY;
         run_spent(run);
         return NULL;

@@ -382,7 +382,7 @@ class Options(unittest.TestCase):
 
     NUMBERS = ("max-connections", "max-connections-per-address", "max-sessions", "script-steps", "script-depth", "threads", "workers")
     SIZES = ("cache", "write-buffer", "reserve", "max-body", "script-memory")
-    TIMES = ("history", "idle-timeout", "grace")
+    TIMES = ("history", "idle-timeout", "grace", "request-time", "stop-time")
 
     def serve(self, option, value):
         data = tempfile.mkdtemp(prefix="tidelock-hostile-")

@@ -9,6 +9,7 @@
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
+#include "api/search/searches.h"
 #include "core/catalog/settings.h"
 
 /* --- Health ------------------------------------------------------------------------------------------------------- */
@@ -338,6 +339,9 @@ int handle_cluster_settings_put(struct request *request)
         0)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no settings to update;");
+    if ((r = searches_check_settings(request, json_get_lit(doc->root, "persistent"))) != 0 ||
+        (r = searches_check_settings(request, json_get_lit(doc->root, "transient"))) != 0)
+        return r;
     struct command *command = command_new(COMMAND_CLUSTER_SETTINGS_PUT, request->dialect);
     command->object.name = SLICE_LIT("settings");
     command->object.body = request_body(request);

@@ -252,7 +252,7 @@ static int bulk_done(struct request *request, struct command *command)
     if (command->problem.type != PROBLEM_NONE)
         bulk->end = bulk->bulk.count;
     int r = bulk_reply(request, bulk, command->write.results, &command->problem, command->write.rolled_back);
-    return r == BULK_GOES_ON ? request_work(request, submit_piece) : r;
+    return r == BULK_GOES_ON ? request_work_short(request, submit_piece) : r;
 }
 
 static int bulk_submit(struct request *request, struct bulk_request *bulk)
@@ -303,8 +303,7 @@ static int bulk_run(struct request *request)
     return bulk_submit(request, bulk);
 }
 
-/* A large body takes milliseconds to parse, in which the connections of this polling thread would have to wait. */
 int handle_bulk(struct request *request)
 {
-    return request->exchange->body.len > BULK_INLINE_BYTES_MAX ? request_work(request, bulk_run) : bulk_run(request);
+    return bulk_run(request);
 }

@@ -12,8 +12,6 @@
 
 /* Actions of one body. */
 #define BULK_ITEMS_MAX 1000000
-/* Larger bodies are parsed by a worker. */
-#define BULK_INLINE_BYTES_MAX ((size_t)128 << 10)
 /* Larger bodies, where not atomic, go to the core in pieces of at most so many actions, or a little more than so many bytes. */
 #define BULK_WHOLE_BYTES_MAX ((size_t)2 << 20)
 #define BULK_PIECE_ITEMS_MAX 2000

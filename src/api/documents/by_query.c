@@ -73,7 +73,7 @@ static void write_response(struct json_writer *writer, const struct by_query *by
     json_begin(writer, '{');
     number(writer, "took", (uint64_t)(search_clock_us() - by->task->begun_us) / 1000);
     json_key(writer, "timed_out");
-    json_bool(writer, false);
+    json_bool(writer, by->timed_out);
     write_status(writer, by, &by->sum, -1, rate);
     if (by->rolled_back) {
         json_key(writer, "rolled_back");
@@ -238,6 +238,8 @@ static int by_query_ready(struct request *request)
     task->run = run_call;
     task->requests_per_second = by->rate;
     task->request = by->wait ? request : NULL;
+    if (by->wait)
+        account_commit(&request->account); /* what it has changed is told, however long it took */
     bool wait = by->wait;
     publish_status(by);
     int r = task_start(task, request->arena, &request->problem);

@@ -40,6 +40,7 @@ struct by_query {
     struct task *task;
     struct api *api;
     struct search_call call; /* in the task's arena */
+    struct account account;  /* of the batch at hand */
     struct by_query_dest dest;
     struct write_update script; /* its script_… members; none given: no script */
     struct script *compiled;    /* NULL: no script */
@@ -48,6 +49,7 @@ struct by_query {
     tl_ts fencing_token;
     bool proceed;     /* conflicts: proceed */
     bool atomic;      /* all in a transaction of its own */
+    bool timed_out;   /* a batch was not found within [search_timeout]: the call ended with those before */
     bool rolled_back; /* so it was, and came to nothing */
     bool wait;        /* wait_for_completion */
     bool old;         /* DELETE /index/type/_query: replies as 1.x */

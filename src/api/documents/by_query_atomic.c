@@ -97,7 +97,8 @@ static void count_as_rolled_back(struct by_query *by)
 
 static bool has_failed(const struct by_query *by)
 {
-    return by->problem.type != PROBLEM_NONE || by->failure_count > 0 || atomic_load(&by->task->cancelled);
+    return by->problem.type != PROBLEM_NONE || by->failure_count > 0 || by->timed_out ||
+           atomic_load(&by->task->cancelled);
 }
 
 static void attempt(struct by_query *by)

@@ -346,6 +346,7 @@ static int read_params(struct request *request, struct by_query *by)
     int32_t batch = by->call.search.size >= 0 && by->kind == BY_QUERY_REINDEX ? by->call.search.size : BY_QUERY_BATCH;
     struct slice conflicts = request_param(request, "conflicts");
     bool ignored = false;
+    int64_t search_timeout = 0;
     int r;
     if (by->kind != BY_QUERY_REINDEX && by->call.search.size >= 0 &&
         (r = set_docs_max(request, by, by->call.search.size)) != 0)
@@ -355,7 +356,8 @@ static int read_params(struct request *request, struct by_query *by)
         (r = task_read_rate(request, &by->rate)) != 0 ||
         (r = request_bool(request, "wait_for_completion", &by->wait)) != 0 ||
         (r = request_bool(request, "atomic", &by->atomic)) != 0 ||
-        (r = request_bool(request, "version", &ignored)) != 0 || (r = write_options_read(request, &by->options)) != 0)
+        (r = request_bool(request, "version", &ignored)) != 0 ||
+        (r = request_time(request, "search_timeout", &search_timeout)) != 0 || (r = write_options_read(request, &by->options)) != 0)
         return r;
     if (conflicts.data != NULL && (r = read_conflicts(request, by, conflicts)) != 0)
         return r;
@@ -363,6 +365,7 @@ static int read_params(struct request *request, struct by_query *by)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[scroll_size] must be between 1 and %d, was [%d]",
                               SEARCH_WINDOW_MAX, batch);
     by->call.search.size = batch;
+    by->call.search.timeout_us = search_timeout > 0 ? search_timeout : 0;
     if (by->docs_max >= 0 && by->slices > 1 && by->docs_max < (int64_t)by->slices)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "[max_docs] should be >= [slices]");
     return search_call_lucene(request, &by->call);

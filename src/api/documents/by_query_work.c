@@ -3,6 +3,7 @@
  * The work of a by-query call: read a batch of hits, make items of them, submit them as one command, wait,
  * count.
  */
+#include <inttypes.h>
 #include <math.h>
 
 #include "api/request/api_internal.h"
@@ -14,8 +15,8 @@
 #include "mapping/mapping.h"
 #include "script/script.h"
 
-/* A batch is cut here, so that large documents do not all lie in memory at once. */
-#define BATCH_BYTES_MAX ((size_t)8 << 20)
+/* A batch is cut here: large documents are not all to lie in memory at once, and others are to write between two batches. */
+#define BATCH_BYTES_MAX ((size_t)2 << 20)
 
 /* --- Commands ----------------------------------------------------------------------------------------------------- */
 
@@ -212,11 +213,14 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
                                    .version = knows_version(by) ? hit->version : -1,
                                    .now_ms = by->call.context.now_ms,
                                    .source = hit->source,
-                                   .params = by->script.script_params};
+                                   .params = by->script.script_params,
+                                   .account = &by->account};
     update.index = hit->index->name;
     int r = script_run_update(by->compiled, NULL, &arena, &update, &problem);
     *ret_wanted = false;
-    if (r > 0) {
+    if (r > 0 && account_over(&by->account)) {
+        r = SEARCH_CANCELLED;
+    } else if (r > 0) {
         r = refuse(by, &problem);
     } else if (r == 0) {
         r = apply(batch, item, &update, ret_wanted);
@@ -384,6 +388,27 @@ static int write_batch(struct batch *batch)
     return count_results(batch);
 }
 
+/*
+ * A batch has the time that a request has, so that the whole may go on for as long as there are documents; who has enough of it
+ * cancels the task.
+ */
+static void open_account(struct by_query *by)
+{
+    uint64_t time_us = by->api->options.request_us;
+    by->account = (struct account){.clock_us = clock_boot_us, .deadline_us = time_us == 0 ? 0 : clock_boot_us() + time_us};
+    by->account.flags[ACCOUNT_FLAG_CANCELLED] = &by->task->cancelled;
+    by->call.context.account = &by->account;
+}
+
+static int refuse_late(struct by_query *by)
+{
+    problem_set(&by->problem, &by->task->arena, PROBLEM_TIMEOUT,
+                "a batch took longer than [%" PRIu64 "ms], the [--request-time] of this server: ask for smaller ones by "
+                "[scroll_size], or raise it",
+                by->api->options.request_us / TL_MS);
+    return SEARCH_REFUSED;
+}
+
 /* Reads a batch. Returns: 0 with batch->hits; SEARCH_…; fatal codes. */
 static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t size, bool first)
 {
@@ -393,9 +418,12 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
     struct arena arena = ARENA_INIT;
     by->call.context.arena = &arena;
     by->call.context.enough = &batch->enough;
+    open_account(by);
     by->call.search.size = size;
     batch->command = new_command(by, (size_t)size);
     int r = search_next_each(&by->call.context, &by->call.search, cursor, take_hit, batch, &result, &problem);
+    if (r == SEARCH_CANCELLED && !atomic_load(&by->task->cancelled))
+        r = refuse_late(by);
     if (r == SEARCH_REFUSED && by->problem.type == PROBLEM_NONE)
         refuse(by, &problem);
     if (r == 0 && first) {
@@ -403,6 +431,10 @@ static int read_batch(struct batch *batch, struct search_cursor *cursor, int32_t
             by->docs_max >= 0 && result.total > (uint64_t)by->docs_max ? (uint64_t)by->docs_max : result.total;
         batch->status->total += total;
         by->sum.total += total;
+    }
+    if (r == 0 && result.timed_out) { /* as Elasticsearch: what was found of this batch is left alone */
+        by->timed_out = true;
+        r = SEARCH_CANCELLED;
     }
     search_result_deinit(&result);
     arena_deinit(&arena);
@@ -486,11 +518,9 @@ static int run_slices(struct by_query *by)
 void by_query_work(struct by_query *by)
 {
     struct problem problem = {0};
-    by->call.context.cancelled = NULL;
     int r = search_call_open(&by->call, &problem);
     if (r == SEARCH_REFUSED)
         refuse(by, &problem);
-    by->call.context.cancelled = &by->task->cancelled;
     if (r == 0)
         r = compile_script(by);
     if (r == 0)

@@ -12,9 +12,15 @@
 #include "api/documents/doc_write.h"
 #include "core/documents/vanish.h"
 #include "api/request/handlers.h"
+#include "api/request/memory.h"
 #include "api/request/preference.h"
 #include "json/path.h"
 #include "mapping/shard.h"
+
+enum {
+    DOC_INLINE_BYTES = 4 << 20, /* copied where the request came in */
+    VERSION_STEPS = 2000,       /* of the account, for each that is looked for */
+};
 
 /* --- Parameters --------------------------------------------------------------------------------------------------- */
 
@@ -385,6 +391,15 @@ static int check_leaf_fields(struct request *request, const struct doc_query *qu
     return 0;
 }
 
+/* Of a large document that is not shown as it is every part is looked at: not by a thread that others wait for. */
+static bool takes_long(const struct request *request, const struct doc_query *query, const struct doc_found *found)
+{
+    size_t bytes = found->found ? found->doc.source.len : 0;
+    bool taken_apart = query->source.filter.include_count > 0 || query->source.filter.exclude_count > 0 ||
+                       query->stored_field_count > 0;
+    return !request->on_worker && bytes > (taken_apart ? REQUEST_INLINE_BYTES : DOC_INLINE_BYTES);
+}
+
 static int get_run(struct request *request)
 {
     const struct doc_query *query = request->context;
@@ -393,6 +408,10 @@ static int get_run(struct request *request)
     int r = doc_find(request, query, &found, &request->problem);
     if (r != 0)
         return r;
+    if (takes_long(request, query, &found)) {
+        doc_release(&found.doc);
+        return request_work_short(request, get_run);
+    }
     if (found.found)
         r = check_leaf_fields(request, query, &found);
     if (r == 0) {
@@ -453,7 +472,7 @@ static int write_versions(struct request *request, const struct doc_found *found
     struct view view = {request->view.store, request->view.ts, NULL}; /* what an overlay has is at every timestamp */
     tl_ts oldest = journal_oldest(request->api->journal), until = 0;
     int r = 0;
-    while (r == 0 && view.ts >= oldest) {
+    while (r == 0 && view.ts >= oldest && !memory_stops(request, VERSION_STEPS)) {
         struct doc doc;
         r = doc_get_any(&view, found->index->number, found->type->number, id, &doc);
         if (r != 0)
@@ -493,6 +512,12 @@ static int history_run(struct request *request)
     return r < 0 ? r : REQUEST_DONE;
 }
 
+/* A document may have as many versions as it was written times in the time of the history. */
+static int history_begin(struct request *request)
+{
+    return request_work(request, history_run);
+}
+
 int handle_doc_get(struct request *request)
 {
     struct doc_query *query;
@@ -503,7 +528,7 @@ int handle_doc_get(struct request *request)
     request->context = query;
     struct lock_target *target = arena_alloc(request->arena, sizeof *target);
     *target = doc_lock_target(query);
-    return request_read(request, target, 1, history ? history_run : get_run);
+    return request_read(request, target, 1, history ? history_begin : get_run);
 }
 
 /* --- GET /index/_source/id ---------------------------------------------------------------------------------------- */

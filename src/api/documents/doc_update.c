@@ -47,7 +47,7 @@ static int update_done(struct request *request, struct command *command)
     const struct write_item *item = &command->write.items[0];
     struct write_result *result = &command->write.results[0];
     if (result->script_long)
-        return request_work(request, update_again);
+        return request_work_short(request, update_again);
     if (result->outcome == WRITE_FAILED) {
         write_result_problem(request, item, result, request->dialect);
         request->problem = result->problem;

@@ -15,13 +15,14 @@
 /* What is read where the request came in, beside others. */
 enum { MGET_INLINE_ITEMS = 200, MGET_INLINE_BYTES = 512 * 1024 };
 
+enum { MGET_ITEM_STEPS = 500 }; /* of the account, besides what is written */
+
 struct mget {
     struct doc_query defaults;
     struct doc_query *items;
     size_t count;
     size_t capacity;
     size_t next; /* to be read */
-    bool on_worker;
 };
 
 /* --- Parsing ------------------------------------------------------------------------------------------------------ */
@@ -270,12 +271,10 @@ static int mget_run(struct request *request)
     size_t begun = buf->len;
     request->exchange->status = 200;
     for (size_t end = mget->next + MGET_INLINE_ITEMS; mget->next < mget->count; mget->next++) {
-        if (memory_refused(request))
+        if (memory_stops(request, MGET_ITEM_STEPS))
             return memory_refuse(request);
-        if (!mget->on_worker && (mget->next == end || buf->len - begun > MGET_INLINE_BYTES)) {
-            mget->on_worker = true;
+        if (!request->on_worker && (mget->next == end || buf->len - begun > MGET_INLINE_BYTES))
             return request_work(request, mget_run);
-        }
         buf_slice(buf, mget->next > 0 ? SLICE_LIT(",") : SLICE_LIT("{\"docs\":["));
         int r = write_item(request, &mget->items[mget->next]);
         if (r != 0)

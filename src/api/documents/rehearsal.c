@@ -18,6 +18,15 @@ static const struct doc *find_old(const struct write_item *item, const struct se
     return old;
 }
 
+/* Those of the core, which runs it for good. */
+static struct script_limits limits_of_core(const struct request *request)
+{
+    struct script_limits limits = request->api->options.script;
+    if (limits.steps_max > SCRIPT_WRITER_STEPS_MAX)
+        limits.steps_max = SCRIPT_WRITER_STEPS_MAX;
+    return limits;
+}
+
 static int run(struct request *request, const struct catalog *catalog, const struct write_item *item,
                struct arena *scratch)
 {
@@ -40,7 +49,8 @@ static int run(struct request *request, const struct catalog *catalog, const str
                             .old = find_old(item, seen, &comparable),
                             .mapped = type,
                             .catalog = catalog,
-                            .limits = request->api->options.script,
+                            .account = &request->account,
+                            .limits = limits_of_core(request),
                             .ts = view.ts,
                             .arena = request->arena,
                             .scratch = scratch};

@@ -410,6 +410,21 @@ static int find_row(struct request *request, struct route_match *ret_match)
     return 0;
 }
 
+/* Lets the request in, and hands it to its handler. */
+static int enter(struct request *request)
+{
+    int r = memory_admit(request);
+    if (r != 0)
+        return r;
+    if (request->on_worker && !account_look(&request->account)) /* nobody has waited until its turn came */
+        return memory_refuse(request);
+    if (request->transaction.len > 0)
+        request->query = journal_query_use(request->api->journal, request->transaction);
+    if (!gate_enter(request->api->gate, request))
+        return REQUEST_PENDING;
+    return past_handle(request);
+}
+
 static int dispatch(struct request *request)
 {
     struct route_match match;
@@ -420,13 +435,9 @@ static int dispatch(struct request *request)
     request->route = match.route;
     if (match.form == FORM_TYPED)
         request->dialect = typed_dialect(request, &match);
-    if ((r = prepare(request, &match)) != 0 || (r = memory_admit(request)) != 0)
+    if ((r = prepare(request, &match)) != 0)
         return r;
-    if (request->transaction.len > 0)
-        request->query = journal_query_use(request->api->journal, request->transaction);
-    if (!gate_enter(request->api->gate, request))
-        return REQUEST_PENDING;
-    return past_handle(request);
+    return request->exchange->body.len > REQUEST_INLINE_BYTES ? request_work_short(request, enter) : enter(request);
 }
 
 void api_handle(struct api *api, struct exchange *exchange)

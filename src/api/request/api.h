@@ -21,6 +21,7 @@ struct api_options {
     size_t body_bytes_max;       /* for texts; src/http enforces it. Default 100 MiB */
     struct script_limits script; /* of scripts that read; default SCRIPT_LIMITS_DEFAULT */
     struct budget *budget;       /* of memory, outlives the api; NULL: no limit */
+    uint64_t request_us;         /* how long the work at one request may take; 0: as long as it likes */
     unsigned worker_count;       /* threads for long reads (search, scroll, by-query), to API_WORKERS_MAX; default 2 */
 };
 

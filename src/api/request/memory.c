@@ -2,9 +2,13 @@
 /* A request's part in the budget of memory; see memory.h. */
 #include "api/request/memory.h"
 
+#include <inttypes.h>
+
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
+#include "api/search/searches.h"
 #include "base/check.h"
+#include "base/clock.h"
 
 enum {
     VALUE_BYTES = 24,  /* of a value in a tree, with room to grow */
@@ -104,14 +108,26 @@ static size_t cost_of_body(const struct request *request)
            places;
 }
 
+static void open_account(struct request *request)
+{
+    struct account *account = &request->account;
+    account->flags[ACCOUNT_FLAG_ABANDONED] = &request->abandoned;
+    account->flags[ACCOUNT_FLAG_CANCELLED] = &request->cancelled;
+    account->flags[ACCOUNT_FLAG_STOPPED] = searches_cancelled(request->api->searches);
+    account->clock_us = clock_boot_us;
+    request_clock(request);
+}
+
 int memory_admit(struct request *request)
 {
     struct budget *budget = request->api->options.budget;
+    struct budget_guard *guard = &request->memory;
+    open_account(request);
+    budget_guard_init(guard, budget, BUDGET_REQUESTS, memory_level(request));
+    guard->account = &request->account;
+    request->arena->guard = request->exchange->response.guard = guard;
     if (budget == NULL)
         return 0;
-    struct budget_guard *guard = &request->memory;
-    budget_guard_init(guard, budget, BUDGET_REQUESTS, memory_level(request));
-    request->arena->guard = request->exchange->response.guard = guard;
     size_t cost = cost_of_body(request);
     if (cost == 0)
         return budget_guard_take(guard, 0) ? 0 : memory_refuse(request);
@@ -123,8 +139,25 @@ int memory_take(struct request *request, size_t bytes)
     return budget_guard_promise(&request->memory, bytes) ? 0 : memory_refuse(request);
 }
 
+/* Why the account is over. */
+static int refuse_time(struct request *request)
+{
+    switch (request->account.end) {
+    case ACCOUNT_LATE:
+        return request_refuse(request, PROBLEM_TIMEOUT,
+                              "the request took longer than [%" PRIu64 "ms], the [--request-time] of this server: ask for "
+                              "less at once, or raise it",
+                              request->api->options.request_us / TL_MS);
+    case ACCOUNT_CANCELLED: return request_refuse(request, PROBLEM_TASK_CANCELLED, "cancelled");
+    case ACCOUNT_ABANDONED: return request_refuse(request, PROBLEM_TASK_CANCELLED, "the connection is closed");
+    default: return request_refuse(request, PROBLEM_STOPPING, "the server is stopping");
+    }
+}
+
 int memory_refuse(struct request *request)
 {
+    if (account_over(&request->account))
+        return refuse_time(request);
     struct slice path = request->exchange->path;
     struct slice what = arena_printf(request->arena, "%.*s %.*s%s", SLICE_ARG(request->exchange->method_name),
                                      (int)(path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX), path.data,
@@ -134,6 +167,12 @@ int memory_refuse(struct request *request)
 }
 
 void memory_committed(struct request *request)
+{
+    budget_guard_end(&request->memory);
+    account_commit(&request->account);
+}
+
+void memory_end(struct request *request)
 {
     budget_guard_end(&request->memory);
     request->arena->guard = request->exchange->response.guard = NULL;

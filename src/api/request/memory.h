@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request's part in the budget of memory (base/budget.h).
+ * A request's account: its part in the budget of memory (base/budget.h), and its time (base/account.h).
  *
  * Admission: when its route is known a request asks for what its body will take when it has been parsed. What is kept beyond
  * the request (locks, sessions, scrolls, writes of transactions, tasks) is refused first, what gives memory back or shows how
@@ -10,6 +10,10 @@
  * (memory_refused()), and the request is answered with 429 whatever has come of it: by request_submit() before a command is
  * submitted, else by reply_finish(). A request that has changed something is answered as it is: from the submission of a command
  * that changes anything its reply is not asked for any more (memory_committed()), so its size is asked for before.
+ *
+ * Time: the account goes along with the guard, so whoever fills an arena or a buffer of the request's, or loops, finds it there
+ * (budget_account()). It ends a request whose connection broke, that was cancelled, that takes longer than --request-time or that
+ * the stopping server cannot wait for; which is looked at and answered in the same places as a refusal of memory.
  */
 #ifndef TL_API_MEMORY_H
 #define TL_API_MEMORY_H
@@ -22,17 +26,26 @@ int memory_admit(struct request *request) TL_MUST_USE;
 /* Asks for `bytes` that the reply and what it is made of are about to take, bit by bit. Returns: 0; REQUEST_REFUSED. */
 int memory_take(struct request *request, size_t bytes) TL_MUST_USE;
 
-/* Whether it takes more than it may: for loops over what a client sent or asked for, which then end. */
+/* Whether it takes more memory or time than it may: for loops over what a client sent or asked for, which then end. */
 static inline bool memory_refused(const struct request *request)
 {
-    return request->memory.refused;
+    return request->memory.refused || account_over(&request->account);
+}
+
+/* The same for a loop that may take long without asking for memory: it says how many steps it is about to take. */
+static inline bool memory_stops(struct request *request, uint64_t steps)
+{
+    return !account_take(&request->account, steps) || request->memory.refused;
 }
 
 /* Sets request->problem. Requires: memory_refused(). Returns: REQUEST_REFUSED. */
 int memory_refuse(struct request *request);
 
-/* What the request does cannot be taken back, or it is over: nothing is asked for any more, and nothing kept free. */
+/* What the request does cannot be taken back: nothing is asked for any more, and nothing kept free. */
 void memory_committed(struct request *request);
+
+/* The request is over. */
+void memory_end(struct request *request);
 
 /* What a text of JSON takes as a tree, at most: yyjson keeps 16 bytes for each value and name, and grows by halves. */
 size_t memory_of_json(struct slice text);

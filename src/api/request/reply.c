@@ -86,7 +86,7 @@ static yyjson_val *parse_response(struct request *request)
     struct json_doc doc;
     struct slice text = buf_view(&request->exchange->response);
     if (text.len > BUDGET_CHUNK && !budget_guard_take(&request->memory, memory_of_json(text)))
-        return NULL;
+        return NULL; /* refused, or over */
     struct budget_guard *guard = tl_steal(request->arena->guard); /* it has been asked */
     int r = json_parse_stored(request->arena, text, &doc);
     request->arena->guard = guard;
@@ -158,9 +158,17 @@ static void tell_refused(struct request *request)
 {
     (void)memory_refuse(request);
     memory_committed(request);
+    account_excuse(&request->account);
     buf_deinit(&request->exchange->response);
     problem_reply(request, &request->problem);
     apply_form(request);
+}
+
+bool reply_takes_long(const struct request *request)
+{
+    const struct reply_form *form = &request->form;
+    bool changed = form->filter_path.len > 0 || form->pretty || form->yaml;
+    return changed && !form->bare && request->exchange->response.len > REQUEST_INLINE_BYTES;
 }
 
 void reply_finish(struct request *request)

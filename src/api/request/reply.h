@@ -33,6 +33,8 @@ int reply_acknowledged(struct request *request);
  * The last touch, before the exchange responds: filter_path, pretty, YAML, content type. Called by request_settle()
  * alone.
  */
+/* Whether reply_finish() will take longer than a thread that others wait for should. */
+bool reply_takes_long(const struct request *request);
 void reply_finish(struct request *request);
 
 /* "_shards": {"total", "successful", "failed"} as a member of the object being written. */

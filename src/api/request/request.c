@@ -294,6 +294,14 @@ struct submission {
     bool takes_refusals;
 };
 
+void request_clock(struct request *request)
+{
+    struct account *account = &request->account;
+    uint64_t time_us = request->api->options.request_us;
+    if (account->clock_us != NULL)
+        account->deadline_us = time_us == 0 ? 0 : account->clock_us() + time_us;
+}
+
 static void request_leave_command(struct request *request)
 {
     pthread_mutex_lock(&request->api->waiting_lock);
@@ -306,6 +314,7 @@ static void command_done(struct command *command)
     struct submission *submission = command->context;
     struct request *request = submission->request;
     request_leave_command(request);
+    request_clock(request);
     request->exchange->timestamp = command->ts;
     int result;
     if (command->problem.type == PROBLEM_NONE || submission->takes_refusals) {
@@ -408,6 +417,7 @@ static int submit(struct request *request, struct command *command, struct submi
     request->waiting = command;
     pthread_mutex_unlock(&request->api->waiting_lock);
     request->exchange->on_disconnect = request_disconnected;
+    request->on_worker = false; /* the completion runs on a thread that others wait for */
     journal_submit(request->api->journal, command, request->exchange->lone);
     return REQUEST_PENDING;
 }
@@ -465,13 +475,23 @@ static void pin_view(struct request *request)
     request->pinned = journal_pin(request->api->journal, request->view.ts) == 0;
 }
 
-int request_work(struct request *request, request_handler *then)
+static int work(struct request *request, request_handler *then, enum work_kind kind)
 {
     pin_view(request);
     request->next = then;
     request->exchange->on_disconnect = request_disconnected;
-    workers_add(request->api->workers, request);
+    workers_add(request->api->workers, request, kind);
     return REQUEST_PENDING;
+}
+
+int request_work(struct request *request, request_handler *then)
+{
+    return work(request, then, WORK_LONG);
+}
+
+int request_work_short(struct request *request, request_handler *then)
+{
+    return work(request, then, WORK_SHORT);
 }
 
 /* --- Settling ----------------------------------------------------------------------------------------------------- */
@@ -485,7 +505,7 @@ static void request_release(struct request *request)
     request->pinned = false;
     if (request->query != NULL)
         journal_query_leave(request->api->journal, tl_steal(request->query));
-    memory_committed(request);
+    memory_end(request);
 }
 
 void request_end_stream(struct request *request)
@@ -496,7 +516,15 @@ void request_end_stream(struct request *request)
 
 static int request_enter_handler(struct request *request)
 {
+    request_clock(request);
     return past_handle(request);
+}
+
+/* The answer is there, and is laid out and sent. */
+static int finish_on_worker(struct request *request)
+{
+    (void)request;
+    return REQUEST_DONE;
 }
 
 void request_settle(struct request *request, int result)
@@ -508,6 +536,13 @@ void request_settle(struct request *request, int result)
         problem_from_code(&request->problem, request->arena, result);
     if (result < 0 || result == REQUEST_REFUSED)
         problem_reply(request, &request->problem);
+    if (!request->on_worker && reply_takes_long(request)) {
+        struct problem problem = request->problem; /* may be of a command that is soon gone */
+        problem_copy(&request->problem, &problem, request->arena);
+        int pending = request_work_short(request, finish_on_worker);
+        INSIST(pending == REQUEST_PENDING);
+        return;
+    }
     reply_finish(request);
     tell_request(request);
     if (request->exchange->timestamp == 0)
@@ -517,6 +552,6 @@ void request_settle(struct request *request, int result)
     exchange_respond(request->exchange);
     if (behind != NULL) { /* on a worker, so that a long queue does not nest */
         behind->next = request_enter_handler;
-        workers_add(api->workers, behind);
+        workers_add(api->workers, behind, WORK_SHORT);
     }
 }

@@ -11,6 +11,7 @@
 #include "api/request/api.h"
 #include "api/request/params.h"
 #include "api/request/route.h"
+#include "base/account.h"
 #include "base/budget.h"
 #include "base/list.h"
 #include "json/json.h"
@@ -49,10 +50,12 @@ struct request {
     struct slice transaction; /* the same */
     tl_ts fencing_token;      /* 0: none */
     struct query *query;      /* the transaction, when that is an open query transaction; journal_query_leave() */
+    bool on_worker;           /* the thread that is at it is a worker, as far as is known: it may take its time */
     bool gated;               /* it is at the gate or has passed it */
 
     struct problem problem;     /* with REQUEST_REFUSED */
     struct budget_guard memory; /* what it may take; memory.h */
+    struct account account;     /* of its time; every loop over what a client sent draws on it, or on one made like it */
     /*
      * The action that 5.6 would run on the node of the shard: errors of Java's kind from there have the transport as their
      * root cause. NULL: it runs where the request came in. Static.
@@ -68,6 +71,7 @@ struct request {
     request_handler *next;   /* where a worker or the gate goes on */
     struct list link;        /* in the queue of the workers or of the gate */
     atomic_bool abandoned;   /* the connection broke while it was worked at: nobody waits for the answer */
+    atomic_bool cancelled;   /* by another request: _tasks/_cancel */
     struct command *waiting; /* the command it waits for, for on_disconnect; guarded by the api's lock */
     void *context;           /* the handler's */
 };
@@ -153,14 +157,27 @@ int request_submit_all(struct request *request, struct command *command, request
 /* Submits a command of a thread's own and waits until it is done. Requires: a worker, or a thread of its own. */
 void request_ask(struct api *api, struct command *command);
 
-/* Runs `then` on a worker. Returns: REQUEST_PENDING. */
+/* What a polling thread reads of a body, or lays out of an answer, at most: more takes milliseconds, and is a worker's. */
+#define REQUEST_INLINE_BYTES ((size_t)128 << 10)
+
+/*
+ * Runs `then` on a worker: for what may take any time, or, with request_work_short(), some tenths of a second (worker.h).
+ * Returns: REQUEST_PENDING.
+ */
 int request_work(struct request *request, request_handler *then) TL_MUST_USE;
+int request_work_short(struct request *request, request_handler *then) TL_MUST_USE;
 
 /*
  * Ends a response that stayed open (exchange_stream_open): drops what the request holds and closes the stream.
  * The request is gone afterwards. Requires: nobody else has the request.
  */
 void request_end_stream(struct request *request);
+
+/*
+ * The work at the request begins, or goes on after a wait for somebody else: its time counts from now. Not for one that has changed
+ * something, whose answer is wanted however long it takes.
+ */
+void request_clock(struct request *request);
 
 /* Acts on what a handler returned. The request is gone afterwards. Called by handlers never. */
 void request_settle(struct request *request, int result);

@@ -9,35 +9,68 @@
 #include "base/alloc.h"
 #include "base/check.h"
 
+enum { THREADS_MAX = WORKERS_MAX + (WORKERS_MAX + 1) / 2 };
+
 struct workers {
     pthread_mutex_t lock;
-    pthread_cond_t wake;
-    struct list queue; /* of requests, by `link` */
+    struct list queues[WORK_KIND_COUNT]; /* of requests, by `link` */
+    pthread_cond_t wakes[WORK_KIND_COUNT];
+    unsigned idle[WORK_KIND_COUNT]; /* threads that wait */
+    unsigned queued_long;
     bool stopping;
     unsigned count;
-    pthread_t threads[WORKERS_MAX];
+    pthread_t threads[THREADS_MAX];
 };
 
-/* Takes the next request. Returns: NULL when there is none left and the workers end. */
-static struct request *workers_take(struct workers *workers)
+/* Requires: the lock is held. Returns: the oldest request of a kind; NULL: there is none. */
+static struct request *take(struct workers *workers, enum work_kind kind)
 {
-    struct request *request = NULL;
+    if (list_empty(&workers->queues[kind]))
+        return NULL;
+    struct request *request = list_entry(workers->queues[kind].next, struct request, link);
+    list_remove(&request->link);
+    workers->queued_long -= kind == WORK_LONG;
+    return request;
+}
+
+/* What a thread of a kind is for comes first, and short work is for all. */
+static struct request *choose(struct workers *workers, enum work_kind kind)
+{
+    struct request *request = take(workers, kind);
+    return request != NULL || kind == WORK_SHORT ? request : take(workers, WORK_SHORT);
+}
+
+/* Takes the next request. Returns: NULL when there is none left and the workers end. */
+static struct request *workers_take(struct workers *workers, enum work_kind kind)
+{
+    struct request *request;
     pthread_mutex_lock(&workers->lock);
-    while (list_empty(&workers->queue) && !workers->stopping)
-        pthread_cond_wait(&workers->wake, &workers->lock);
-    if (!list_empty(&workers->queue)) {
-        request = list_entry(workers->queue.next, struct request, link);
-        list_remove(&request->link);
-    }
+    workers->idle[kind]++;
+    while ((request = choose(workers, kind)) == NULL && !workers->stopping)
+        pthread_cond_wait(&workers->wakes[kind], &workers->lock);
+    workers->idle[kind]--;
     pthread_mutex_unlock(&workers->lock);
     return request;
 }
 
-static void *workers_main(void *context)
+static void work(struct workers *workers, enum work_kind kind)
 {
     struct request *request;
-    while ((request = workers_take(context)) != NULL)
+    while ((request = workers_take(workers, kind)) != NULL) {
+        request->on_worker = true;
         request_settle(request, request->next(request));
+    }
+}
+
+static void *long_main(void *context)
+{
+    work(context, WORK_LONG);
+    return NULL;
+}
+
+static void *short_main(void *context)
+{
+    work(context, WORK_SHORT);
     return NULL;
 }
 
@@ -46,10 +79,13 @@ int workers_open(unsigned count, struct workers **ret_workers)
     REQUIRE(count >= 1 && count <= WORKERS_MAX);
     struct workers *workers = mem_zalloc(sizeof *workers);
     pthread_mutex_init(&workers->lock, NULL);
-    pthread_cond_init(&workers->wake, NULL);
-    list_init(&workers->queue);
-    for (; workers->count < count; workers->count++)
-        if (pthread_create(&workers->threads[workers->count], NULL, workers_main, workers) != 0) {
+    for (int kind = 0; kind < WORK_KIND_COUNT; kind++) {
+        pthread_cond_init(&workers->wakes[kind], NULL);
+        list_init(&workers->queues[kind]);
+    }
+    for (; workers->count < count + (count + 1) / 2; workers->count++)
+        if (pthread_create(&workers->threads[workers->count], NULL, workers->count < count ? long_main : short_main,
+                           workers) != 0) {
             workers_close(workers);
             return TL_ERR_IO;
         }
@@ -63,19 +99,31 @@ void workers_close(struct workers *workers)
         return;
     pthread_mutex_lock(&workers->lock);
     workers->stopping = true;
-    pthread_cond_broadcast(&workers->wake);
+    for (int kind = 0; kind < WORK_KIND_COUNT; kind++)
+        pthread_cond_broadcast(&workers->wakes[kind]);
     pthread_mutex_unlock(&workers->lock);
     for (unsigned i = 0; i < workers->count; i++)
         pthread_join(workers->threads[i], NULL);
-    pthread_cond_destroy(&workers->wake);
+    for (int kind = 0; kind < WORK_KIND_COUNT; kind++)
+        pthread_cond_destroy(&workers->wakes[kind]);
     pthread_mutex_destroy(&workers->lock);
     mem_free(workers);
 }
 
-void workers_add(struct workers *workers, struct request *request)
+void workers_add(struct workers *workers, struct request *request, enum work_kind kind)
 {
     pthread_mutex_lock(&workers->lock);
-    list_append(&workers->queue, &request->link);
-    pthread_cond_signal(&workers->wake);
+    list_append(&workers->queues[kind], &request->link);
+    workers->queued_long += kind == WORK_LONG;
+    /* One for short work takes it, unless all of them are at something. */
+    pthread_cond_signal(&workers->wakes[kind == WORK_SHORT && workers->idle[WORK_SHORT] == 0 ? WORK_LONG : kind]);
     pthread_mutex_unlock(&workers->lock);
+}
+
+bool workers_busy(struct workers *workers)
+{
+    pthread_mutex_lock(&workers->lock);
+    bool busy = workers->idle[WORK_LONG] <= workers->queued_long;
+    pthread_mutex_unlock(&workers->lock);
+    return busy;
 }

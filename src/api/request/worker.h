@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers: threads for what takes longer than an answer may keep the http threads, such as searches.
+ * Workers: threads for what takes longer than an answer may keep the http threads.
+ *
+ * Work is long when nobody can say when it ends: searches, scrolls, lists of a million rows. It is short when it ends within some
+ * tenths of a second, by the bytes that it reads: a large body to be parsed, a large answer to be laid out. There are threads for either;
+ * those for short work are never at long work, so that no number of searches keeps a bulk request waiting, and those for long work help
+ * them out when they are free.
  */
 #ifndef TL_API_WORKER_H
 #define TL_API_WORKER_H
@@ -9,14 +14,19 @@
 
 #define WORKERS_MAX API_WORKERS_MAX
 
+enum work_kind { WORK_SHORT, WORK_LONG, WORK_KIND_COUNT };
+
 struct workers;
 
-/* Starts `count` threads. Returns: 0, TL_ERR_IO. Owns: the caller; workers_close. */
+/* Starts `count` threads for long work, and half as many for short. Returns: 0, TL_ERR_IO. Owns: the caller; workers_close. */
 int workers_open(unsigned count, struct workers **ret_workers) TL_MUST_USE;
 /* Lets what is queued run, then ends the threads. NULL is fine. */
 void workers_close(struct workers *workers);
 
 /* Has a worker call request->next and settle the request. */
-void workers_add(struct workers *workers, struct request *request);
+void workers_add(struct workers *workers, struct request *request, enum work_kind kind);
+
+/* Whether long work that is added now would have to wait. */
+bool workers_busy(struct workers *workers);
 
 #endif

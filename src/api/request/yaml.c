@@ -4,6 +4,8 @@
  */
 #include "api/request/yaml.h"
 
+#include "base/account.h"
+#include "base/budget.h"
 #include "json/write.h"
 
 /* Keys that need no quotes: letters, digits and a few signs. */
@@ -23,6 +25,12 @@ static void yaml_indent(struct buf *buf, unsigned depth)
         buf_lit(buf, "  ");
 }
 
+/* As of what json_write() writes. */
+static bool is_wanted(const struct buf *buf, unsigned depth)
+{
+    return !buf->overflow && account_take(budget_account(buf->guard), 8 + (uint64_t)depth);
+}
+
 static void yaml_value(struct buf *buf, yyjson_val *value, unsigned depth, bool after_dash, enum dialect dialect);
 
 static void yaml_object(struct buf *buf, yyjson_val *object, unsigned depth, bool after_dash, enum dialect dialect)
@@ -30,6 +38,8 @@ static void yaml_object(struct buf *buf, yyjson_val *object, unsigned depth, boo
     size_t i, count;
     yyjson_val *key, *member;
     yyjson_obj_foreach (object, i, count, key, member) {
+        if (!is_wanted(buf, depth))
+            return;
         if (i > 0 || !after_dash)
             yaml_indent(buf, depth);
         struct slice name = json_slice(key);
@@ -50,6 +60,8 @@ static void yaml_list(struct buf *buf, yyjson_val *list, unsigned depth, bool af
     size_t i, count;
     yyjson_val *item;
     yyjson_arr_foreach (list, i, count, item) {
+        if (!is_wanted(buf, depth))
+            return;
         if (i > 0 || !after_dash)
             yaml_indent(buf, depth);
         buf_lit(buf, "- ");

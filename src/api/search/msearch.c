@@ -9,6 +9,7 @@
 #include "api/request/names.h"
 #include "api/request/problem_reply.h"
 #include "api/search/searches.h"
+#include "api/search/task.h"
 
 #define MSEARCH_ITEMS_MAX 10000
 
@@ -20,6 +21,7 @@ struct msearch {
     struct search_call defaults;
     struct msearch_item **items;
     size_t count, capacity;
+    struct task_work work;
 };
 
 /* --- Reading ------------------------------------------------------------------------------------------------------ */
@@ -59,9 +61,11 @@ static int read_header(struct request *request, struct slice line, struct search
             call->options.ignore_unavailable = flag;
         else if (slice_is(name, "allow_no_indices") || slice_is(name, "allowNoIndices"))
             call->options.allow_no_indices = flag;
+        else if (slice_is(name, "allow_partial_search_results"))
+            call->whole = !flag;
         else if (slice_is(name, "search_type") || slice_is(name, "searchType") || slice_is(name, "preference") ||
                  slice_is(name, "request_cache") || slice_is(name, "requestCache") ||
-                 slice_is(name, "expand_wildcards") || slice_is(name, "allow_partial_search_results") ||
+                 slice_is(name, "expand_wildcards") ||
                  slice_is(name, "ccs_minimize_roundtrips") || slice_is(name, "ignore_throttled"))
             continue;
         else
@@ -124,12 +128,17 @@ static int run_item(struct request *request, struct msearch_item *item, int64_t 
     item->call.catalog = request->catalog;
     int r = search_call_open(&item->call, &request->problem);
     item->call.context.no_types = request->form.compatible_8;
-    item->call.context.abandoned = &request->abandoned;
+    if (r == 0)
+        r = search_default_timeout(request, &item->call);
     if (r == 0)
         r = search_run(&item->call.context, &item->call.search, result, &request->problem);
     if (r == 0)
+        r = search_call_check(&item->call, result, &request->problem);
+    if (r == 0)
         search_call_note(&item->call, begun_us);
-    return r == 0 ? 0 : search_outcome(request, r);
+    if (r == SEARCH_CANCELLED) /* and so is the whole */
+        (void)account_look(&request->account);
+    return r == 0 ? 0 : r == SEARCH_CANCELLED ? memory_refuse(request) : search_outcome(request, &item->call, r);
 }
 
 static void write_failure(struct request *request, struct json_writer *writer)
@@ -169,7 +178,7 @@ static int write_item(struct request *request, struct json_writer *writer, struc
     return r;
 }
 
-static int run_all(struct request *request)
+static int answer_all(struct request *request)
 {
     struct msearch *all = request->context;
     struct json_writer writer;
@@ -198,8 +207,19 @@ static int run_all(struct request *request)
     return r;
 }
 
+static int run_all(struct request *request)
+{
+    struct msearch *all = request->context;
+    int r = answer_all(request);
+    task_work_end(&all->work);
+    return r;
+}
+
 static int msearch_ready(struct request *request)
 {
+    struct msearch *all = request->context;
+    task_work_begin(request, &all->work, "indices:data/read/msearch",
+                    arena_printf(request->arena, "requests[%zu]", all->count));
     return request_work(request, run_all);
 }
 

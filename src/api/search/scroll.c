@@ -10,6 +10,7 @@
 #include "api/request/handlers.h"
 #include "api/request/place.h"
 #include "api/search/searches.h"
+#include "api/search/task.h"
 #include "query/failure.h"
 
 struct scroll_job {
@@ -21,6 +22,7 @@ struct scroll_job {
     bool total_as_int;
     bool last; /* the request names no time to keep the context for: it ends with this page */
     int64_t begun_us;
+    struct task_work work;
 };
 
 static int reply_page(struct request *request, struct scroll_job *job, struct search_result *result)
@@ -46,6 +48,7 @@ static int read_page(struct request *request, struct scroll_job *job)
     struct search_result result;
     struct arena arena = ARENA_INIT;
     keep->call.context.memory = arena.guard = request->arena->guard;
+    keep->call.context.account = &request->account;
     keep->call.context.arena = &arena; /* what binding makes is needed for this page only */
     request->exchange->timestamp = keep->call.view.ts;
     int64_t begun_us = search_clock_us();
@@ -58,6 +61,7 @@ static int read_page(struct request *request, struct scroll_job *job)
     search_result_deinit(&result);
     arena_deinit(&arena);
     keep->call.context.memory = NULL;
+    keep->call.context.account = NULL;
     keep->call.context.arena = keep->call.arena;
     return r;
 }
@@ -119,9 +123,10 @@ static int first_page(struct request *request)
     if (r == 0 && !added)
         r = refuse_too_many(request);
     else if (r != 0)
-        r = search_outcome(request, r);
+        r = search_outcome(request, &job->keep->call, r);
     if (r == REQUEST_REFUSED)
         search_keep_problem(request);
+    task_work_end(&job->work);
     search_keep_unref(searches, job->keep);
     return r;
 }
@@ -132,10 +137,13 @@ static int scroll_ready(struct request *request)
     struct scroll_job *job = request->context;
     struct search_keep *keep = job->keep;
     int r = search_keep_view(request, keep);
-    if (r == 0)
+    if (r == 0) {
+        task_work_begin(request, &job->work, "indices:data/read/search",
+                        arena_printf(request->arena, "indices[%.*s], scroll", SLICE_ARG(keep->call.index)));
         return request_work(request, first_page);
+    }
     search_keep_unref(request->api->searches, keep);
-    return search_outcome(request, r);
+    return search_outcome(request, NULL, r);
 }
 
 static int read_begin(struct request *request, struct scroll_job *job)
@@ -262,7 +270,7 @@ static int refuse_id(struct request *request, struct slice id)
     return r;
 }
 
-static int next_page(struct request *request)
+static int read_next(struct request *request)
 {
     struct scroll_job *job = request->context;
     struct searches *searches = request->api->searches;
@@ -275,14 +283,27 @@ static int next_page(struct request *request)
         return REQUEST_REFUSED;
     }
     r = read_page(request, job);
+    if (r != 0)
+        r = search_outcome(request, &job->keep->call, r);
     search_keep_leave(searches, job->keep);
     if (job->last)
         (void)search_keep_clear(searches, CONTEXT_SCROLL, job->id);
-    return r == 0 ? REQUEST_DONE : search_outcome(request, r);
+    return r;
+}
+
+static int next_page(struct request *request)
+{
+    struct scroll_job *job = request->context;
+    int r = read_next(request);
+    task_work_end(&job->work);
+    return r;
 }
 
 static int work_on(struct request *request)
 {
+    struct scroll_job *job = request->context;
+    task_work_begin(request, &job->work, "indices:data/read/scroll",
+                    arena_printf(request->arena, "scrollId[%.*s]", SLICE_ARG(job->id)));
     return request_work(request, next_page);
 }
 
@@ -364,7 +385,7 @@ static int pit_ready(struct request *request)
     if (r == 0)
         r = search_call_open(&keep->call, &request->problem);
     if (r != 0)
-        r = search_outcome(request, r);
+        r = search_outcome(request, NULL, r);
     else if (search_keep_add(request->api->searches, keep, job->keep_alive_us) != 0)
         r = refuse_too_many(request);
     if (r == 0) {

@@ -11,7 +11,14 @@
 #include "api/request/handlers.h"
 #include "api/request/preference.h"
 #include "api/request/problem_reply.h"
+#include "api/request/worker.h"
 #include "api/search/searches.h"
+#include "api/search/task.h"
+
+enum {
+    SOURCE_SHOWN_MAX = 1000,
+    ATTEMPT_STEPS = 64 << 20, /* of an account: some tenths of a second */
+};
 
 struct search_job {
     struct search_call call;
@@ -19,7 +26,18 @@ struct search_job {
     struct search_keep *pit;    /* reads in one, entered; NULL: not */
     uint64_t keep_alive_us;
     int64_t begun_us;
+    struct task_work work; /* while it is long */
 };
+
+/* What GET _tasks says that it is, as Elasticsearch does. */
+static struct slice search_description(struct request *request, const struct search_call *call)
+{
+    struct slice body = request_body(request);
+    return arena_printf(request->arena, "indices[%.*s], types[%.*s], search_type[QUERY_THEN_FETCH], source[%.*s%s]",
+                        SLICE_ARG(call->index), SLICE_ARG(call->types),
+                        (int)(body.len < SOURCE_SHOWN_MAX ? body.len : SOURCE_SHOWN_MAX), body.data,
+                        body.len > SOURCE_SHOWN_MAX ? "..." : "");
+}
 
 static int reply_search(struct request *request, struct search_job *job, const struct search_result *result)
 {
@@ -41,8 +59,9 @@ static int run(struct request *request, bool short_only)
     struct search_job *job = request->context;
     struct search_result result;
     job->call.context.short_only = short_only;
-    job->call.context.abandoned = &request->abandoned;
     int r = search_run(&job->call.context, &job->call.search, &result, &request->problem);
+    if (r == 0)
+        r = search_call_check(&job->call, &result, &request->problem);
     if (r == 0) {
         search_call_note(&job->call, job->begun_us);
         reply_search(request, job, &result);
@@ -51,13 +70,32 @@ static int run(struct request *request, bool short_only)
     return r;
 }
 
+static int search_over(struct request *request, int r)
+{
+    struct search_job *job = request->context;
+    task_work_end(&job->work);
+    if (r != 0)
+        r = search_outcome(request, &job->call, r);
+    leave_pit(request, job);
+    return r;
+}
+
 static int search_long(struct request *request)
 {
+    return search_over(request, run(request, false));
+}
+
+/*
+ * While all who are there for long searches are at some, this one is tried by one who is there for short work, so that it does not have
+ * to wait for them if it is not as long.
+ */
+static int search_attempt(struct request *request)
+{
+    struct search_job *job = request->context;
+    job->call.context.steps_max = ATTEMPT_STEPS;
     int r = run(request, false);
-    if (r != 0)
-        r = search_outcome(request, r);
-    leave_pit(request, request->context);
-    return r;
+    job->call.context.steps_max = 0;
+    return r == SEARCH_LONG ? request_work(request, search_long) : search_over(request, r);
 }
 
 /* The view is there. */
@@ -72,11 +110,16 @@ static int search_ready(struct request *request)
     int r = search_call_open(&job->call, &request->problem);
     job->call.context.no_types = request->form.compatible_8;
     if (r == 0)
+        r = search_default_timeout(request, &job->call);
+    if (r == 0)
         r = run(request, true);
-    if (r == SEARCH_LONG)
-        return request_work(request, search_long);
+    if (r == SEARCH_LONG) {
+        task_work_begin(request, &job->work, "indices:data/read/search", search_description(request, &job->call));
+        return workers_busy(request->api->workers) ? request_work_short(request, search_attempt)
+                                                   : request_work(request, search_long);
+    }
     leave_pit(request, job);
-    return r == 0 ? REQUEST_DONE : search_outcome(request, r);
+    return r == 0 ? REQUEST_DONE : search_outcome(request, &job->call, r);
 }
 
 /* --- Points in time ----------------------------------------------------------------------------------------------- */
@@ -163,7 +206,7 @@ struct count_job {
     struct search_call call;
     int32_t terminate_after;
     double min_score;
-    int64_t begun_us;
+    struct task_work work; /* while it is long */
 };
 
 static int reply_count(struct request *request, const struct count_job *job, uint64_t count, bool early)
@@ -188,7 +231,6 @@ static int run_count(struct request *request, bool short_only)
     uint64_t count = 0;
     bool early = false;
     job->call.context.short_only = short_only;
-    job->call.context.abandoned = &request->abandoned;
     int r = search_count(&job->call.context, job->call.search.query, (uint64_t)job->terminate_after, job->min_score,
                          &count, &early, &request->problem);
     return r == 0 ? reply_count(request, job, count, early) : r;
@@ -196,8 +238,10 @@ static int run_count(struct request *request, bool short_only)
 
 static int count_long(struct request *request)
 {
+    struct count_job *job = request->context;
     int r = run_count(request, false);
-    return r == 0 ? REQUEST_DONE : search_outcome(request, r);
+    task_work_end(&job->work);
+    return r == 0 ? REQUEST_DONE : search_outcome(request, &job->call, r);
 }
 
 static int count_ready(struct request *request)
@@ -208,9 +252,11 @@ static int count_ready(struct request *request)
     int r = search_call_open(&job->call, &request->problem);
     if (r == 0)
         r = run_count(request, true);
-    if (r == SEARCH_LONG)
+    if (r == SEARCH_LONG) {
+        task_work_begin(request, &job->work, "indices:data/read/search", search_description(request, &job->call));
         return request_work(request, count_long);
-    return r == 0 ? REQUEST_DONE : search_outcome(request, r);
+    }
+    return r == 0 ? REQUEST_DONE : search_outcome(request, &job->call, r);
 }
 
 static int read_min_score(struct request *request, double *ret_score)

@@ -7,6 +7,7 @@
 
 #include "api/request/api_internal.h"
 #include "api/request/index_set.h"
+#include "api/request/memory.h"
 #include "api/request/place.h"
 #include "api/search/searches.h"
 #include "api/request/source_filter.h"
@@ -16,6 +17,7 @@
 #include "mapping/mapping.h"
 #include "mapping/shard.h"
 #include "query/aggregate.h"
+#include "query/failure.h"
 #include "script/script.h"
 
 int64_t search_clock_us(void)
@@ -198,25 +200,26 @@ static int read_page(struct request *request, struct search_call *call)
                               search->size);
     if (search->terminate_after < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
-    if (timeout > 0)
-        search->timeout_us = timeout;
+    if (request_param(request, "timeout").data != NULL)
+        search->timeout_us = timeout > 0 ? timeout : 0;
     return 0;
 }
 
 static int read_flags(struct request *request, struct search_call *call)
 {
     struct search_request *search = &call->search;
-    bool ignored = false;
+    bool ignored = false, partial = true;
     int r;
     if ((r = request_bool(request, "version", &search->version)) != 0 ||
         (r = request_bool(request, "seq_no_primary_term", &search->seq_no_primary_term)) != 0 ||
         (r = request_bool(request, "track_scores", &search->track_scores)) != 0 ||
         (r = request_bool(request, "explain", &search->explain)) != 0 ||
         (r = request_bool(request, "rest_total_hits_as_int", &call->total_as_int)) != 0 ||
-        (r = request_bool(request, "allow_partial_search_results", &ignored)) != 0 ||
+        (r = request_bool(request, "allow_partial_search_results", &partial)) != 0 ||
         (r = request_bool(request, "typed_keys", &call->typed_keys)) != 0 ||
         (r = request_bool(request, "ccs_minimize_roundtrips", &ignored)) != 0)
         return r;
+    call->whole = !partial;
     if (search->explain)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
                               "[explain] is not supported: scores are not explained");
@@ -572,8 +575,7 @@ int search_call_open(struct search_call *call, struct problem *ret_problem)
                                             .memory = call->arena->guard,
                                             .now_ms = (int64_t)(clock_wall_us() / TL_MS),
                                             .node = SLICE_LIT(API_NODE_ID),
-                                            .clock_us = search_clock_us,
-                                            .cancelled = searches_cancelled(call->api->searches),
+                                            .account = budget_account(call->arena->guard),
                                             .typed_keys = call->typed_keys,
                                             .compile = compile,
                                             .compile_user = call};
@@ -628,11 +630,43 @@ void search_call_targets(struct request *request, const struct search_call *call
         *ret_targets = search_call_locks(call, request->arena, ret_count);
 }
 
-int search_outcome(struct request *request, int outcome)
+/* As the shards would say it. */
+static void wrap_for_shards(const struct search_call *call, const struct problem *cause, struct problem *ret_problem)
+{
+    if (call != NULL && call->context.index_count > 0)
+        failure_wrap(&call->context, &call->context.indices[0], false, cause, ret_problem);
+    else
+        *ret_problem = *cause;
+}
+
+/* The account is over. That it was cancelled is said as by Elasticsearch, whatever else is found out on the way. */
+static int cancelled(struct request *request, const struct search_call *call)
+{
+    (void)account_look(&request->account);
+    int r = memory_refuse(request);
+    if (request->account.end == ACCOUNT_CANCELLED) {
+        struct problem cause = request->problem;
+        wrap_for_shards(call, &cause, &request->problem);
+        account_excuse(&request->account);
+    }
+    return r;
+}
+
+int search_outcome(struct request *request, const struct search_call *call, int outcome)
 {
     if (outcome == SEARCH_TOO_OLD)
         return request_refuse(request, PROBLEM_TIMESTAMP_TOO_OLD, "the history that this search reads is gone");
     if (outcome == SEARCH_CANCELLED)
-        return request_refuse(request, PROBLEM_ILLEGAL_STATE, "the search was cancelled");
+        return cancelled(request, call);
     return outcome > 0 ? REQUEST_REFUSED : outcome;
+}
+
+int search_call_check(const struct search_call *call, const struct search_result *result, struct problem *ret_problem)
+{
+    struct problem cause;
+    if (!result->timed_out || !call->whole)
+        return 0;
+    problem_set(&cause, call->arena, PROBLEM_QUERY_PHASE_EXECUTION, "Time exceeded");
+    wrap_for_shards(call, &cause, ret_problem);
+    return SEARCH_REFUSED;
 }

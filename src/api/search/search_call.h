@@ -30,6 +30,7 @@ struct search_call {
     struct json_refers refers;     /* what its body refers to by name, for the locks of a transaction */
     bool total_as_int;             /* rest_total_hits_as_int */
     bool typed_keys;
+    bool whole;                    /* allow_partial_search_results=false: a search that times out fails */
     bool old;                      /* search_type=scan */
 };
 
@@ -66,8 +67,21 @@ struct lock_target *search_call_locks(const struct search_call *call, struct are
 void search_call_targets(struct request *request, const struct search_call *call, struct lock_target **ret_targets,
                          size_t *ret_count);
 
-/* Turns an outcome of src/query into one of a handler. */
-int search_outcome(struct request *request, int outcome);
+/*
+ * Turns an outcome of src/query into one of a handler. `call` is the opened one, for the words of what was cancelled; NULL: none was
+ * opened.
+ */
+int search_outcome(struct request *request, const struct search_call *call, int outcome);
+
+/*
+ * What the indices have against a result: that it is partial, where the request takes none that is. Returns: 0, SEARCH_REFUSED with
+ * *ret_problem.
+ */
+int search_call_check(const struct search_call *call, const struct search_result *result,
+                      struct problem *ret_problem) TL_MUST_USE;
+
+/* The timeout of searches that name none: search.default_search_timeout. Not for pages of scrolls. Returns: 0, REQUEST_REFUSED. */
+int search_default_timeout(struct request *request, struct search_call *call) TL_MUST_USE;
 
 /* "_shards": {…} of a search. */
 void search_write_shards(struct json_writer *writer, const struct search_call *call);

@@ -414,6 +414,34 @@ static int setting_time(struct request *request, const char *name, uint64_t *ret
     return 0;
 }
 
+int searches_check_settings(struct request *request, yyjson_val *section)
+{
+    static const char *const names[] = {"default_search_timeout", "default_keep_alive", "max_keep_alive"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct slice name = arena_printf(request->arena, "search.%s", names[i]);
+        yyjson_val *flat = json_get(section, name), *nested = json_get(json_get_lit(section, "search"), slice_from(names[i]));
+        yyjson_val *value = flat != NULL ? flat : nested;
+        int64_t us;
+        if (value == NULL || yyjson_is_null(value))
+            continue;
+        struct slice text = yyjson_is_int(value) ? arena_printf(request->arena, "%" PRId64, yyjson_get_sint(value))
+                                                 : json_slice(value);
+        if (params_time_parse(text, name, request->dialect, request->arena, &us, &request->problem) != 0)
+            return REQUEST_REFUSED;
+    }
+    return 0;
+}
+
+int search_default_timeout(struct request *request, struct search_call *call)
+{
+    uint64_t timeout_us = 0;
+    if (call->search.timeout_us != SEARCH_TIMEOUT_UNSET)
+        return 0;
+    int r = setting_time(request, "default_search_timeout", &timeout_us);
+    call->search.timeout_us = (int64_t)timeout_us;
+    return r;
+}
+
 /* A time as TimeValue prints it: one digit behind the point, cut, of the largest unit that it fills. */
 static const char *java_time(struct arena *arena, uint64_t us)
 {

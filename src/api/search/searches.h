@@ -107,6 +107,12 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
 /* Moves the request's problem, made in another arena, into its own. */
 void search_keep_problem(struct request *request);
 
+/*
+ * Refuses a setting of searches that is no time: [search.default_search_timeout] in a section ("transient") of a request for settings.
+ * Returns: 0, REQUEST_REFUSED.
+ */
+int searches_check_settings(struct request *request, yyjson_val *section) TL_MUST_USE;
+
 /* _search with ?scroll=. */
 int scroll_begin(struct request *request);
 

@@ -19,6 +19,9 @@ struct tasks {
     pthread_mutex_t lock;
     pthread_cond_t quiet; /* nothing runs any more */
     struct list items;    /* running and done, in order of their beginning */
+    struct list works;    /* of requests, which run */
+    size_t work_count;
+    pthread_cond_t work_ended;
     uint64_t last_number;
     size_t running;
     size_t kept; /* done ones */
@@ -32,6 +35,8 @@ struct tasks *tasks_new(struct api *api)
     struct tasks *tasks = mem_zalloc(sizeof *tasks);
     tasks->api = api;
     list_init(&tasks->items);
+    list_init(&tasks->works);
+    pthread_cond_init(&tasks->work_ended, NULL);
     pthread_mutex_init(&tasks->lock, NULL);
     pthread_cond_init(&tasks->quiet, NULL);
     return tasks;
@@ -97,6 +102,7 @@ void tasks_free(struct tasks *tasks)
         task_free(list_entry(link, struct task, link));
     }
     pthread_cond_destroy(&tasks->quiet);
+    pthread_cond_destroy(&tasks->work_ended);
     pthread_mutex_destroy(&tasks->lock);
     mem_free(tasks);
 }
@@ -192,6 +198,37 @@ int task_start(struct task *task, struct arena *arena, struct problem *ret_probl
     pthread_mutex_unlock(&tasks->lock);
     task_free(task);
     return TL_ERR_IO;
+}
+
+/* --- Searches of requests ----------------------------------------------------------------------------------------- */
+
+void task_work_begin(struct request *request, struct task_work *work, const char *action, struct slice description)
+{
+    struct tasks *tasks = searches_tasks(request->api->searches);
+    *work = (struct task_work){.request = request,
+                               .action = action,
+                               .description = description,
+                               .opaque_id = exchange_header(request->exchange, "X-Opaque-Id"),
+                               .start_ms = clock_wall_us() / TL_MS,
+                               .begun_us = search_clock_us()};
+    pthread_mutex_lock(&tasks->lock);
+    work->number = ++tasks->last_number;
+    tasks->work_count++;
+    list_append(&tasks->works, &work->link);
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void task_work_end(struct task_work *work)
+{
+    if (work->request == NULL)
+        return;
+    struct tasks *tasks = searches_tasks(work->request->api->searches);
+    pthread_mutex_lock(&tasks->lock);
+    list_remove(&work->link);
+    tasks->work_count--;
+    pthread_cond_broadcast(&tasks->work_ended);
+    pthread_mutex_unlock(&tasks->lock);
+    work->request = NULL;
 }
 
 /* --- For the task's thread ---------------------------------------------------------------------------------------- */
@@ -311,6 +348,20 @@ static struct task_shown shown_of(struct task *task, struct arena *arena)
         .opaque_id = task->opaque_id.data != NULL ? arena_copy(arena, task->opaque_id) : SLICE_NONE};
 }
 
+/* The same. */
+static struct task_shown shown_of_work(const struct task_work *work, struct arena *arena)
+{
+    return (struct task_shown){
+        .number = work->number,
+        .action = slice_from(work->action),
+        .description = arena_copy(arena, work->description),
+        .start_ms = work->start_ms,
+        .running_us = (uint64_t)(search_clock_us() - work->begun_us),
+        .cancellable = true,
+        .cancelled = atomic_load(&work->request->cancelled),
+        .opaque_id = work->opaque_id.data != NULL ? arena_copy(arena, work->opaque_id) : SLICE_NONE};
+}
+
 void task_write_record(struct json_writer *writer, struct task *task, const char *member, struct slice json)
 {
     struct arena arena = ARENA_INIT;
@@ -343,12 +394,18 @@ static size_t collect(struct request *request, const char *self, struct task_sho
                  opaque = exchange_header(request->exchange, "X-Opaque-Id");
     size_t count = 0;
     pthread_mutex_lock(&tasks->lock);
-    struct task_shown *items = arena_alloc(request->arena, (tasks->running + 2) * sizeof *items);
+    struct task_shown *items = arena_alloc(request->arena, (tasks->running + tasks->work_count + 2) * sizeof *items);
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
         if (!task->done && wanted_action(actions, slice_from(task->action)))
             items[count++] = shown_of(task, request->arena);
+    }
+    list_for_each(link, &tasks->works)
+    {
+        struct task_work *work = list_entry(link, struct task_work, link);
+        if (wanted_action(actions, slice_from(work->action)))
+            items[count++] = shown_of_work(work, request->arena);
     }
     uint64_t number = ++tasks->last_number;
     pthread_mutex_unlock(&tasks->lock);
@@ -466,6 +523,18 @@ static struct task *find(struct tasks *tasks, uint64_t number)
     return NULL;
 }
 
+/* Requires: the lock is held. */
+static struct task_work *find_work(struct tasks *tasks, uint64_t number)
+{
+    list_for_each(link, &tasks->works)
+    {
+        struct task_work *work = list_entry(link, struct task_work, link);
+        if (work->number == number)
+            return work;
+    }
+    return NULL;
+}
+
 struct task_get {
     uint64_t number;
     struct slice node;
@@ -523,6 +592,16 @@ static void wait_for_end(struct tasks *tasks, struct task *task, int64_t timeout
     task->watchers--;
 }
 
+/* The same for a search. Returns: whether it is over. */
+static bool wait_for_work(struct tasks *tasks, uint64_t number, int64_t timeout_us)
+{
+    uint64_t until = clock_boot_us() + (uint64_t)timeout_us;
+    bool there;
+    while ((there = find_work(tasks, number) != NULL) && clock_wait(&tasks->work_ended, &tasks->lock, until))
+        continue;
+    return !there;
+}
+
 static int get_task(struct request *request)
 {
     struct task_get *get = request->context;
@@ -536,8 +615,14 @@ static int get_task(struct request *request)
         struct task_shown shown = shown_of(task, request->arena);
         write_found(request, &shown, task->done, task->result, task->error);
     }
+    struct task_work *work = ours && task == NULL ? find_work(tasks, get->number) : NULL;
+    if (work != NULL) {
+        struct task_shown shown = shown_of_work(work, request->arena);
+        bool done = get->wait && wait_for_work(tasks, get->number, get->timeout_us);
+        write_found(request, &shown, done, SLICE_NONE, SLICE_NONE);
+    }
     pthread_mutex_unlock(&tasks->lock);
-    return task != NULL ? REQUEST_DONE : request_read(request, NULL, 0, reply_stored);
+    return task != NULL || work != NULL ? REQUEST_DONE : request_read(request, NULL, 0, reply_stored);
 }
 
 int handle_task_get(struct request *request)
@@ -618,7 +703,7 @@ int handle_task_cancel(struct request *request)
     if (id.data != NULL && !parse_task_id(id, &node, &number))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
     pthread_mutex_lock(&tasks->lock);
-    items = arena_alloc(request->arena, (tasks->running + 1) * sizeof *items);
+    items = arena_alloc(request->arena, (tasks->running + tasks->work_count + 1) * sizeof *items);
     list_for_each(link, &tasks->items)
     {
         struct task *task = list_entry(link, struct task, link);
@@ -628,6 +713,15 @@ int handle_task_cancel(struct request *request)
         atomic_store(&task->cancelled, true);
         pthread_cond_broadcast(&task->wake);
         items[count++] = shown_of(task, request->arena);
+    }
+    list_for_each(link, &tasks->works)
+    {
+        struct task_work *work = list_entry(link, struct task_work, link);
+        if ((id.data != NULL && (work->number != number || !slice_is(node, API_NODE_ID))) ||
+            !wanted_action(actions, slice_from(work->action)))
+            continue;
+        atomic_store(&work->request->cancelled, true);
+        items[count++] = shown_of_work(work, request->arena);
     }
     pthread_mutex_unlock(&tasks->lock);
     if (id.data != NULL && count == 0)

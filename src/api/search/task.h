@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks: the by-query calls at work, each with a thread of its own, and what became of those nobody waited
- * for.
+ * for; and the searches that workers are at.
  *
  * A task is begun by a request and outlives it where the request does not wait. Its thread sleeps while it is
  * throttled; cancelling and rethrottling wake it. Results that nobody waited for are kept as documents of the
@@ -60,6 +60,25 @@ struct task {
     unsigned watchers;   /* requests that wait for its end */
     pthread_cond_t ended;
 };
+
+/*
+ * A search at work on a worker, which is shown among the tasks and can be cancelled there. In the request's arena; all zero: not
+ * begun.
+ */
+struct task_work {
+    struct request *request; /* request->cancelled is set to cancel it */
+    uint64_t number;
+    const char *action; /* static */
+    struct slice description;
+    struct slice opaque_id; /* data NULL: none */
+    uint64_t start_ms;
+    int64_t begun_us; /* monotonic */
+    struct list link; /* guarded by the tasks' lock */
+};
+
+/* `description` is the request's. Ensures: task_work_end() must follow before the request is settled. */
+void task_work_begin(struct request *request, struct task_work *work, const char *action, struct slice description);
+void task_work_end(struct task_work *work);
 
 /* Makes a task; the caller fills it in and starts it. */
 struct task *task_new(struct tasks *tasks, struct request *request, const char *action);

@@ -158,6 +158,7 @@ static int run_script(struct update *update, struct slice source, struct problem
         .now_ms = (int64_t)(update->ts / TL_MS),
         .source = source,
         .params = asked->script_params,
+        .account = update->account,
     };
     r = script_run_update(script, &limits, update->arena, &run, &cause);
     account(update, &limits, &run);

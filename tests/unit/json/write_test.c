@@ -2,6 +2,8 @@
 /* Writing, looking up, merging and filtering, as three-column tables. */
 #include "../../lib/unit.h"
 
+#include "base/account.h"
+#include "base/budget.h"
 #include "json/filter.h"
 #include "json/merge.h"
 #include "json/path.h"
@@ -308,6 +310,72 @@ static void wildcards_match(void **state)
     assert_false(json_wildcard(SLICE_LIT("a"), SLICE_LIT("ab")));
 }
 
+/* As one would say it, in time that grows without bound. */
+static bool matches(const char *pattern, const char *text)
+{
+    if (*pattern == '\0')
+        return *text == '\0';
+    if (*pattern == '*')
+        return matches(pattern + 1, text) || (*text != '\0' && matches(pattern, text + 1));
+    return *text == *pattern && matches(pattern + 1, text + 1);
+}
+
+/* All patterns of six signs against all texts of five. */
+static void wildcards_match_as_said(void **state)
+{
+    static const char signs[] = {'a', 'b', '*', '\0'};
+    (void)state;
+    for (unsigned i = 0; i < 1u << 12; i++) {
+        char pattern[7] = "";
+        for (unsigned at = 0; at < 6; at++)
+            pattern[at] = signs[i >> (2 * at) & 3];
+        for (unsigned j = 0; j < 1u << 10; j++) {
+            char text[6] = "";
+            for (unsigned at = 0; at < 5; at++)
+                text[at] = "ab\0\0"[j >> (2 * at) & 3];
+            if (json_wildcard(slice_from(pattern), slice_from(text)) != matches(pattern, text))
+                fail_msg("'%s' on '%s'", pattern, text);
+        }
+    }
+}
+
+/* Nobody wants the rest: what writes it ends, whatever it is at. */
+static void writing_ends_with_its_account(void **state)
+{
+    atomic_bool left = false;
+    struct arena arena = ARENA_INIT;
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+    buf_byte(&text, '[');
+    for (int i = 0; i < 200000; i++)
+        buf_lit(&text, "{\"a\":1},");
+    buf_lit(&text, "1]");
+    struct json_doc doc;
+    assert_int_equal(json_parse_stored(&arena, buf_view(&text), &doc), 0);
+    struct slice pattern = SLICE_LIT("**.a");
+    for (int way = 0; way < 3; way++) {
+        for (int leaves = 0; leaves < 2; leaves++) {
+            struct account account = {.flags[ACCOUNT_FLAG_ABANDONED] = &left};
+            struct budget_guard guard = {.account = &account};
+            struct buf out = BUF_INIT(BUF_UNLIMITED);
+            out.guard = &guard;
+            left = leaves != 0;
+            if (way == 0)
+                json_write(&out, doc.root, DIALECT_7);
+            else if (way == 1)
+                json_write_pretty(&out, doc.root, DIALECT_7);
+            else
+                json_filter_path(&out, doc.root, &pattern, 1, DIALECT_7);
+            assert_int_equal(account_over(&account), leaves);
+            if (leaves)
+                assert_true(account.steps <= 2 * ACCOUNT_LOOK_EVERY);
+            buf_deinit(&out);
+        }
+    }
+    buf_deinit(&text);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +389,8 @@ int main(void)
         cmocka_unit_test(sources_are_filtered),
         cmocka_unit_test(responses_are_filtered),
         cmocka_unit_test(wildcards_match),
+        cmocka_unit_test(wildcards_match_as_said),
+        cmocka_unit_test(writing_ends_with_its_account),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ends a request before it is done: its timeout, the server's, another request, a broken connection, the end of the server.
+
+Method: scripts of a billion steps, which take a server half a minute and more, within one document, so that only what looks at the
+account inside of a run ends them. Times are judged far below that and far above what they are: a loaded machine keeps them.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from server import PROGRAM, Server  # noqa: E402
+
+SOON = 10  # seconds; it is a hundredth of one
+STEPS = 1000000000
+# Painless allows a call a million turns.
+ENDLESS = "def f(int d) { int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n } int s = 0; " + "s += f(1); " * 900
+SLOW = {"query": {"bool": {"filter": {"script": {"script": {"source": ENDLESS + "return s > 0"}}}}}}
+
+
+class Bounds(unittest.TestCase):
+    OPTIONS = ("--script-steps", str(STEPS))
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--grace=1s", *cls.OPTIONS).start()
+        cls.server.must("PUT", "/few", {"settings": {"number_of_shards": 1}})
+        cls.server.must("PUT", "/few/_doc/1", {"n": 1})
+        cls.server.must("PUT", "/few/_doc/2", {"n": 2})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.begin = time.monotonic()
+
+    def soon(self):
+        self.assertLess(time.monotonic() - self.begin, SOON)
+
+    def aside(self, method, path, body):
+        """Asks on a connection of its own. Returns: what gives the reply, when it is there."""
+        found = []
+        connection = self.server.connect()
+
+        def ask():
+            response = self.server.request(method, path, body, connection=connection)
+            found.append((response.status, json.loads(response.body)))
+            connection.close()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+
+        def reply():
+            thread.join()
+            return found[0]
+        return reply
+
+    def tasks(self, actions):
+        nodes = self.server.must("GET", "/_tasks?actions=" + actions)["nodes"]
+        return [dict(task, name=name) for node in nodes.values() for name, task in node["tasks"].items()]
+
+    def task(self, actions):
+        """The one that is at work, once it is."""
+        while not self.tasks(actions):
+            self.soon()
+            time.sleep(0.01)
+        return self.tasks(actions)[0]
+
+    def until_none(self, actions):
+        begin = time.monotonic()
+        while self.tasks(actions):
+            self.soon()
+            time.sleep(0.005)
+        return time.monotonic() - begin
+
+
+class Timeouts(Bounds):
+    def test_of_the_request(self):
+        """Within one document: what was found by then, and that it is not all."""
+        for path, body in (("/few/_search", dict(SLOW, timeout="50ms")), ("/few/_search?timeout=50ms", SLOW)):
+            reply = self.server.must("POST", path, body)
+            self.assertTrue(reply["timed_out"])
+            self.assertEqual(reply["hits"]["total"]["value"], 0)
+            self.assertEqual(reply["_shards"]["failed"], 0)
+        self.soon()
+
+    def test_of_an_aggregation(self):
+        body = {"size": 0, "timeout": "50ms", "aggs": {"a": {"terms": {"script": {"source": ENDLESS + "return s"}}}}}
+        status, reply = self.server.ask("POST", "/few/_search", body)
+        self.assertTrue(status == 400 or reply["timed_out"], reply)
+        self.soon()
+
+    def test_finding_only(self):
+        """The timeout has passed, and the hits that were found by then are shown whole."""
+        body = {"timeout": "20ms", "script_fields": {"f": {"script": {"source":
+                "int n = 0; for (int i = 0; i < 900000; i++) { n += 1 } return n"}}}}
+        reply = self.server.must("POST", "/few/_search", body)
+        for hit in reply["hits"]["hits"]:
+            self.assertEqual(hit["fields"]["f"], [900000])
+
+    def test_no_part_is_wanted(self):
+        for body in (dict(SLOW, timeout="50ms"), ):
+            status, reply = self.server.ask("POST", "/few/_search?allow_partial_search_results=false", body)
+            self.assertEqual((status, reply["error"]["type"]), (500, "search_phase_execution_exception"))
+            self.assertEqual(reply["error"]["root_cause"], [{"type": "query_phase_execution_exception", "reason": "Time exceeded"}])
+        lines = '{"index":"few","allow_partial_search_results":false}\n%s\n' % json.dumps(dict(SLOW, timeout="50ms"))
+        reply = self.server.must("POST", "/_msearch", lines, {"Content-Type": "application/x-ndjson"})
+        self.assertEqual(reply["responses"][0]["status"], 500)
+        self.soon()
+
+    def test_by_default(self):
+        setting = {"transient": {"search.default_search_timeout": "40ms"}}
+        self.server.must("PUT", "/_cluster/settings", setting)
+        self.addCleanup(self.server.must, "PUT", "/_cluster/settings", {"transient": {"search.default_search_timeout": None}})
+        self.assertTrue(self.server.must("POST", "/few/_search", SLOW)["timed_out"])
+        lines = '{"index":"few"}\n%s\n' % json.dumps(SLOW)
+        reply = self.server.must("POST", "/_msearch", lines, {"Content-Type": "application/x-ndjson"})
+        self.assertTrue(reply["responses"][0]["timed_out"])
+        self.soon()
+        some = {"query": {"script": {"script": {"source": "int n = 0; for (int i = 0; i < 900000; i++) { n += i } return n != 1"}}}}
+        self.assertFalse(self.server.must("POST", "/few/_search?timeout=-1", some)["timed_out"])
+        self.assertFalse(self.server.must("POST", "/few/_search?scroll=1m", some)["timed_out"], "as in Elasticsearch")
+        self.assertEqual(self.server.must("POST", "/few/_count", some)["count"], 2, "never less than there are")
+
+    def test_values_of_the_setting(self):
+        for value in ("x", "10", 10):
+            for body in ({"search.default_search_timeout": value}, {"search": {"default_search_timeout": value}}):
+                status, reply = self.server.ask("PUT", "/_cluster/settings", {"transient": body})
+                self.assertEqual(status, 400, (value, reply))
+                self.assertEqual(reply["error"]["reason"], "failed to parse setting [search.default_search_timeout] with value [%s] "
+                                 "as a time value: unit is missing or unrecognized" % value)
+        for value in ("-1", "0", -1, "5s", None):
+            self.server.must("PUT", "/_cluster/settings", {"transient": {"search.default_search_timeout": value}})
+        self.server.must("PUT", "/_cluster/settings", {"transient": {"search.default_search_timeout": None}})
+
+    def test_of_a_batch(self):
+        reply = self.server.must("POST", "/few/_delete_by_query?search_timeout=50ms", SLOW)
+        self.assertEqual((reply["timed_out"], reply["deleted"]), (True, 0))
+        reply = self.server.ask("POST", "/few/_delete_by_query?search_timeout=50ms&atomic=true", SLOW)[1]
+        self.assertEqual((reply["timed_out"], reply["rolled_back"]), (True, True))
+        self.assertEqual(self.server.must("GET", "/few/_count")["count"], 2)
+        self.soon()
+
+
+class Cancelling(Bounds):
+    CALLS = (
+        ("indices:data/read/search", "POST", "/few/_search", SLOW),
+        ("indices:data/read/search", "POST", "/few/_count", SLOW),
+        ("indices:data/read/search", "POST", "/few/_search?scroll=1m", SLOW),
+        ("indices:data/read/msearch", "POST", "/_msearch", '{"index":"few"}\n%s\n' % json.dumps(SLOW)),
+        ("indices:data/read/search", "POST", "/few/_search", {"script_fields": {"f": {"script": {"source": ENDLESS + "return s"}}}}),
+        ("indices:data/read/search", "POST", "/few/_search",
+         {"sort": {"_script": {"type": "number", "script": {"source": ENDLESS + "return s"}}}}),
+    )
+
+    def test_searches(self):
+        for action, method, path, body in self.CALLS:
+            with self.subTest(path=path):
+                self.begin = time.monotonic()
+                self.until_none("*search*")
+                reply = self.aside(method, path, body)
+                task = self.task(action)
+                self.assertTrue(task["cancellable"])
+                self.assertEqual(task["action"], action)
+                self.assertIn(task["name"], self.server.must("GET", "/_tasks/" + task["name"])["task"]["node"] + ":%d" % task["id"])
+                self.server.must("POST", "/_tasks/%s/_cancel" % task["name"])
+                status, said = reply()
+                self.soon()
+                self.assertEqual(status, 500, said)
+                self.assertEqual(said["error"]["root_cause"], [{"type": "task_cancelled_exception", "reason": "cancelled"}])
+                if "msearch" not in action:
+                    self.assertEqual(said["error"]["type"], "search_phase_execution_exception")
+                self.assertEqual(self.server.ask("GET", "/_tasks/" + task["name"])[0], 404)
+
+    def test_all_of_a_kind(self):
+        self.begin = time.monotonic()
+        replies = [self.aside("POST", "/few/_search", SLOW) for _ in range(3)]
+        while len(self.tasks("*search*")) < 3:
+            self.soon()
+            time.sleep(0.01)
+        self.server.must("POST", "/_tasks/_cancel?actions=*search")
+        self.assertEqual([reply()[0] for reply in replies], [500] * 3)
+        self.soon()
+
+    def test_by_query(self):
+        for path, body in (("/few/_update_by_query", dict(SLOW, script={"source": "ctx._source.n += 1"})),
+                           ("/few/_update_by_query", {"script": {"source": ENDLESS + "ctx._source.n = s"}}),
+                           ("/few/_delete_by_query?atomic=true", SLOW)):
+            self.begin = time.monotonic()
+            self.until_none("*byquery")  # the one before is shown for a moment after its answer
+            reply = self.aside("POST", path, body)
+            self.server.must("POST", "/_tasks/%s/_cancel" % self.task("*byquery")["name"])
+            _, said = reply()
+            self.soon()
+            self.assertEqual((said["canceled"], said["updated"] if "updated" in said else 0, said["deleted"]), ("by user request", 0, 0))
+        self.assertEqual([hit["_source"] for hit in self.server.must("GET", "/few/_search")["hits"]["hits"]], [{"n": 1}, {"n": 2}])
+
+
+class Leaving(Bounds):
+    def leave(self, method, path, body, actions):
+        """Asks, waits until it is at work, hangs up. Returns: how long it goes on."""
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        with socket.create_connection(("127.0.0.1", self.server.port), 10) as s:
+            s.sendall(b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
+                      (method.encode(), path.encode(), len(body), body))
+            self.task(actions)
+        return self.until_none(actions)
+
+    def test_searches(self):
+        for path, body in (("/few/_search", SLOW), ("/few/_count", SLOW), ("/few/_search?scroll=1m", SLOW)):
+            self.begin = time.monotonic()
+            took = self.leave("POST", path, body, "*search*")
+            print("%s: %.0f ms after the client left" % (path, 1e3 * took), flush=True)
+
+    def test_scripts(self):
+        """Without a search: the workers are free for others."""
+        body = json.dumps({"script": {"source": ENDLESS + "return s"}}).encode()
+        for _ in range(6):
+            with socket.create_connection(("127.0.0.1", self.server.port), 10) as s:
+                s.sendall(b"POST /_scripts/painless/_execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                          b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+                time.sleep(0.1)
+        self.begin = time.monotonic()
+        self.assertEqual(self.server.must("POST", "/_scripts/painless/_execute", {"script": {"source": "1 + 1"}})["result"], "2")
+        self.soon()
+
+
+class Late(Bounds):
+    OPTIONS = ("--script-steps", str(STEPS), "--request-time", "300ms")
+
+    def test_reads(self):
+        for path, body in (("/few/_search", SLOW), ("/few/_count", SLOW), ("/few/_search?scroll=1m", SLOW),
+                           ("/_scripts/painless/_execute", {"script": {"source": ENDLESS + "return s"}}),
+                           ("/few/_delete_by_query", SLOW)):
+            self.begin = time.monotonic()
+            status, reply = self.server.ask("POST", path, body)
+            self.soon()
+            self.assertEqual((status, reply["error"]["type"]), (500, "timeout_exception"), (path, reply))
+            self.assertIn("--request-time", reply["error"]["reason"])
+        self.assertEqual(self.server.must("GET", "/few/_count")["count"], 2)
+
+    def test_partly(self):
+        """A timeout of the request's own is shorter."""
+        self.assertTrue(self.server.must("POST", "/few/_search?timeout=30ms", SLOW)["timed_out"])
+
+    def test_waits_do_not_count(self):
+        holder = self.server.must("POST", "/_session")["session"]
+        self.server.must("POST", "/_lock", {"session": holder, "locks": [{"index": "few", "mode": "exclusive"}]})
+        transaction = self.server.must("POST", "/_transaction")["transaction"]
+        reply = self.aside("GET", "/few/_search?timeout=60s&transaction=" + transaction, None)
+        time.sleep(1)
+        self.server.must("DELETE", "/_session/" + holder)
+        self.assertEqual(reply()[0], 200)
+        self.server.must("POST", "/_transaction/%s/_commit" % transaction)
+
+
+class Stopping(unittest.TestCase):
+    def serve(self, *options):
+        server = Server("--script-steps", str(STEPS), *options).start()
+        self.addCleanup(server.close)
+        server.must("PUT", "/few/_doc/1", {"n": 1})
+        return server
+
+    def begin(self, server, path, body):
+        body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        s = socket.create_connection(("127.0.0.1", server.port), 10)
+        self.addCleanup(s.close)
+        s.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
+                  (path.encode(), len(body), body))
+
+    def test_reads_at_work(self):
+        server = self.serve("--grace=300ms")
+        for path, body in (("/few/_search", SLOW), ("/few/_update_by_query", {"script": {"source": ENDLESS + "ctx._source.n = s"}}),
+                           ("/_scripts/painless/_execute", {"script": {"source": ENDLESS + "return s"}})):
+            self.begin(server, path, body)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        self.assertEqual(server.stop(), 0, "in order")
+        self.assertLess(time.monotonic() - begin, SOON)
+
+    def test_a_script_of_the_writer(self):
+        """It is bounded by steps alone, so the end is made without it; what was acknowledged is there."""
+        server = self.serve("--grace=300ms", "--stop-time=2s")
+        lines = '{"update":{"_index":"few","_id":"1"}}\n%s\n' % json.dumps({"script": {"source": ENDLESS + "ctx._source.n = s"}})
+        for _ in range(20):  # a second or so each
+            self.begin(server, "/_bulk", lines)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        status = server.stop()
+        self.assertLess(time.monotonic() - begin, SOON)
+        self.assertEqual(status, 1)
+        self.assertIn("--stop-time", server.errors())
+        server.start()
+        self.assertEqual(server.must("GET", "/few/_doc/1")["_source"], {"n": 1})
+
+    def test_values(self):
+        for value in ("0", "100ms", "x"):
+            run = subprocess.run([PROGRAM, "serve", "--data", tempfile.gettempdir() + "/none", "--stop-time", value], capture_output=True,
+                                 text=True, timeout=60, check=False)
+            self.assertEqual(run.returncode, 64, run.stderr)
+            self.assertIn("--stop-time", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

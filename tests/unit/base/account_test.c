@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accounts: what ends them, and when that is looked at. The clock is a number of the test's own.
+ */
+#include "../../lib/unit.h"
+
+#include "base/account.h"
+
+static uint64_t now_us;
+
+static uint64_t clock_us(void)
+{
+    return now_us;
+}
+
+static void test_nothing_ends_it(void **state)
+{
+    struct account account = {0};
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        assert_true(account_take(&account, ACCOUNT_LOOK_EVERY));
+    assert_true(account_take(NULL, UINT64_MAX));
+    assert_true(account_look(&account));
+}
+
+static void test_flags_are_looked_at(void **state)
+{
+    (void)state;
+    for (int flag = 0; flag < ACCOUNT_FLAG_COUNT; flag++) {
+        atomic_bool set = false;
+        struct account account = {0};
+        account.flags[flag] = &set;
+        assert_true(account_take(&account, 1));
+        set = true;
+        uint64_t taken = 0;
+        while (account_take(&account, 1000))
+            taken += 1000;
+        assert_true(taken <= ACCOUNT_LOOK_EVERY);
+        assert_int_equal(account.end, ACCOUNT_ABANDONED + flag);
+        set = false; /* it stays over, for the reason that was met first */
+        assert_false(account_take(&account, 1));
+        assert_false(account_look(&account));
+        assert_int_equal(account.end, ACCOUNT_ABANDONED + flag);
+    }
+}
+
+static void test_steps(void **state)
+{
+    struct account account = {.steps_max = 10000};
+    (void)state;
+    assert_true(account_take(&account, 10000));
+    assert_false(account_take(&account, 1));
+    assert_int_equal(account.end, ACCOUNT_SPENT);
+}
+
+static void test_deadline(void **state)
+{
+    struct account account = {.clock_us = clock_us, .deadline_us = 500};
+    (void)state;
+    now_us = 500;
+    assert_true(account_look(&account));
+    now_us = 501;
+    assert_true(account_take(&account, 1));
+    assert_false(account_take(&account, ACCOUNT_LOOK_EVERY));
+    assert_int_equal(account.end, ACCOUNT_LATE);
+}
+
+static void test_what_is_committed(void **state)
+{
+    atomic_bool left = false, cancelled = true, stopped = true;
+    struct account account = {
+        .flags = {&left, &cancelled, &stopped}, .clock_us = clock_us, .deadline_us = 1, .steps_max = 1};
+    (void)state;
+    now_us = 2;
+    account_commit(&account);
+    assert_true(account_take(&account, 10 * ACCOUNT_LOOK_EVERY));
+    left = true;
+    assert_false(account_take(&account, ACCOUNT_LOOK_EVERY));
+    account_excuse(&account);
+    assert_true(account_take(&account, ACCOUNT_LOOK_EVERY));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_ends_it), cmocka_unit_test(test_flags_are_looked_at), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_deadline),        cmocka_unit_test(test_what_is_committed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
