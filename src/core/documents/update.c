@@ -189,13 +189,16 @@ static int merge(struct update *update, struct problem *ret_problem)
     const struct write_update *asked = update->item->update;
     struct buf merged = BUF_INIT(BUF_UNLIMITED);
     struct json_doc base, patch;
+    struct problem problem;
     int r = json_parse_stored(update->scratch, update->shown, &base);
 
     if (r < 0)
         return tl_trace(r);
-    if (json_parse(update->scratch, asked->doc, update->dialect, JSON_DUPLICATES | JSON_DOCUMENT, &patch,
-                   ret_problem) != 0)
+    if (json_parse(update->scratch, asked->doc, update->dialect, JSON_DUPLICATES | JSON_DOCUMENT, &patch, &problem) !=
+        0) {
+        problem_copy(ret_problem, &problem, update->arena);
         return UPDATE_REFUSED;
+    }
     bool changed = json_merge(&merged, base.root, patch.root, update->dialect);
     update->op = changed || !asked->detect_noop ? UPDATE_INDEX : UPDATE_NOOP;
     update->source = update->op == UPDATE_NOOP ? update->shown : arena_copy(update->arena, buf_view(&merged));
