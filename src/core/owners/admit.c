@@ -668,6 +668,12 @@ int admit__resume_kept(struct core *core, struct wait *wait, struct command *com
 {
     struct admission at = {.core = core, .command = command, .wait = wait};
     make_result(command);
-    int r = ask_kept(&at);
-    return r == 0 ? run_left(&at) : r;
+    int r = find_targets(&at);
+    if (r < 0)
+        return tl_trace(r);
+    collect_wants(&at, NULL);
+    if (at.targets.count > 0 &&
+        wait__ask(core, wait, at.wants.items, at.wants.count, false) != LOCK_GRANTED)
+        return 1;
+    return run_left(&at);
 }

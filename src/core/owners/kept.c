@@ -31,7 +31,7 @@ static struct slice duplicate(struct slice text)
     return slice_make(mem_strdup(text.data, text.len), text.len);
 }
 
-static struct kept *make(struct core *core, const struct kept *like)
+struct kept *kept__make(struct core *core, const struct kept *like)
 {
     struct kept *kept = mem_zalloc(sizeof *kept);
     kept->number = like->number;
@@ -81,7 +81,7 @@ static int load(void *context, struct slice key, struct slice value)
         !action_take_slice(&value, &kept.name) || !action_take_slice(&value, &kept.action))
         return tl_trace(TL_ERR_CORRUPT);
     kept.removal = what.data[0] == 'r';
-    make(core, &kept);
+    kept__make(core, &kept);
     return 0;
 }
 
@@ -152,7 +152,7 @@ int kept__keep(struct core *core, const struct session *session, const struct wr
                         .session = session->id,
                         .name = session->name,
                         .action = buf_view(&action)};
-    struct kept *kept = make(core, &like);
+    struct kept *kept = kept__make(core, &like);
     encode(&value, kept);
     store_batch_put(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number), buf_view(&value));
     buf_deinit(&action);
@@ -181,6 +181,17 @@ static void tell_run(struct core *core, const struct kept *kept, const struct wr
     buf_deinit(&story);
 }
 
+/*
+ * What was granted is not all that it needs by now. Who gives way to nobody must hold nothing while he waits, or two such could wait for
+ * each other. So it asks anew, and then lets go: behind its own request stands whoever waits for that.
+ */
+static int await_more(struct core *core, struct wait *wait)
+{
+    int r = await(core, wait->kept);
+    wait__free(core, wait);
+    return r < 0 ? tl_trace(r) : CORE_WAITS;
+}
+
 static int resume(struct core *core, struct wait *wait)
 {
     struct kept *kept = wait->kept;
@@ -190,7 +201,7 @@ static int resume(struct core *core, struct wait *wait)
     if (r == 0)
         r = admit__resume_kept(core, wait, command);
     if (r != 0)
-        return r < 0 ? tl_trace(r) : CORE_WAITS;
+        return r < 0 ? tl_trace(r) : await_more(core, wait);
     tell_run(core, kept, &command->write);
     store_batch_delete(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number));
     buf_deinit(&key);

@@ -30,6 +30,8 @@ struct command *kept__command(void);
 /* Keeps what a session left, in the open unit. */
 int kept__keep(struct core *core, const struct session *session, const struct write_item *item,
                bool removal) TL_MUST_USE;
+/* Makes one like another, at the end of those there are. */
+struct kept *kept__make(struct core *core, const struct kept *like);
 void kept__free(struct core *core, struct kept *kept);
 int kept__load_all(struct core *core) TL_MUST_USE;
 /* After a restart: asks for the locks of all. */
