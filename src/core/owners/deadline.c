@@ -30,6 +30,14 @@ void deadline_set(struct deadlines *deadlines, struct deadline *deadline, uint64
         heap_push(&deadlines->heap, &deadline->node);
 }
 
+void deadline_restore(struct deadlines *deadlines, struct deadline *deadline, uint64_t at, uint64_t number)
+{
+    deadline->at = at;
+    deadline->number = number;
+    if (at < TL_TS_MAX)
+        heap_push(&deadlines->heap, &deadline->node);
+}
+
 struct deadline *deadlines_due(const struct deadlines *deadlines, uint64_t now)
 {
     struct heap_node *first = heap_first(&deadlines->heap);

@@ -21,6 +21,8 @@ void deadlines_init(struct deadlines *deadlines);
 void deadlines_deinit(struct deadlines *deadlines);
 /* Sets or moves a deadline; TL_TS_MAX: none. */
 void deadline_set(struct deadlines *deadlines, struct deadline *deadline, uint64_t at);
+/* Sets one as it was. Requires: it is not set; `number` is not above deadlines->last_number. */
+void deadline_restore(struct deadlines *deadlines, struct deadline *deadline, uint64_t at, uint64_t number);
 /* Returns: when `us` from now will be; TL_TS_MAX when that is beyond all time. */
 static inline uint64_t deadline_after(const struct core *core, uint64_t us)
 {

@@ -63,7 +63,7 @@ void owners__tally(struct core *core)
     tally(BUDGET_ACTIONS, owners->action_bytes, &owners->told_actions);
 }
 
-int owners__open(struct core *core)
+void owners__open(struct core *core)
 {
     struct owners *owners = mem_zalloc(sizeof *owners);
     const struct lock_hooks hooks = {on_deadlock, session__lock_changed, owners};
@@ -80,6 +80,10 @@ int owners__open(struct core *core)
     list_init(&owners->leaving);
     list_init(&owners->kept);
     owners->ended_slow = BUF_INIT(BUF_UNLIMITED);
+}
+
+int owners__load_stored(struct core *core)
+{
     return session__load_all(core);
 }
 
@@ -376,15 +380,12 @@ static void cancel_all(struct core *core, uint64_t host)
 
 int core__do_cancel(struct core *core, struct command *command)
 {
-    char key[8];
     uint64_t host = host_of_number(command->cancel.request);
     if (command->cancel.request == host << HOST_SHIFT) {
         cancel_all(core, host);
         return 0;
     }
-    for (int i = 0; i < 8; i++)
-        key[i] = (char)(command->cancel.request >> (56 - 8 * i));
-    struct wait *wait = map_get(&core->owners->requests, slice_make(key, sizeof key));
+    struct wait *wait = wait__requested(core, command->cancel.request);
     if (wait != NULL)
         wait__fail(core, wait, PROBLEM_LOCK_WAIT_TIMEOUT, "the connection of the request was closed while it waited");
     return 0;

@@ -3,7 +3,9 @@
 #include "core/owners/story.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/check.h"
 #include "core/locks/resource.h"
 #include "core/owners/kept.h"
 #include "core/owners/party.h"
@@ -12,6 +14,16 @@
 #include "core/step/command.h"
 
 /* --- Stories kept ------------------------------------------------------------------------------------------------- */
+
+const char *const story_kinds[STORY_KINDS] = {"deadlock", "expiry"};
+
+unsigned story_kind(const char *kind)
+{
+    for (unsigned i = 0; i < STORY_KINDS; i++)
+        if (strcmp(kind, story_kinds[i]) == 0)
+            return i;
+    UNREACHABLE();
+}
 
 void stories_deinit(struct stories *stories)
 {

@@ -23,6 +23,12 @@ struct stories {
     size_t count;                    /* ever told */
 };
 
+/* What stories are about; checkpoints have their numbers. */
+enum { STORY_KINDS = 2 };
+extern const char *const story_kinds[STORY_KINDS];
+/* Returns: the number of a kind. */
+unsigned story_kind(const char *kind);
+
 void stories_deinit(struct stories *stories);
 /* Keeps a story, in place of the oldest when there are too many. */
 void stories_tell(struct stories *stories, tl_ts ts, const char *kind, struct slice lines);

@@ -37,16 +37,13 @@
 
 /* --- Open ones ---------------------------------------------------------------------------------------------------- */
 
-static struct txn *make(struct core *core, const struct txn_command *wanted, struct session *session)
+struct txn *txn__make(struct core *core, struct slice id, struct session *session)
 {
     struct owners *owners = core->owners;
     struct txn *txn = mem_zalloc(sizeof *txn);
     txn->party = (struct party){.kind = PARTY_TXN, .session = session};
     lock_owner_init(&owners->locks, &txn->party.owner, session == NULL ? NULL : &session->party.owner, &txn->party);
-    txn->id = slice_make(mem_strdup(wanted->id.data, wanted->id.len), wanted->id.len);
-    txn->mode = wanted->mode;
-    txn->created = core->ts;
-    txn->timeout_us = wanted->idle_us;
+    txn->id = slice_make(mem_strdup(id.data, id.len), id.len);
     list_append(&owners->open_txns, &txn->of_all);
     if (session != NULL)
         list_append(&session->transactions, &txn->of_session);
@@ -205,7 +202,10 @@ int core__do_txn_begin(struct core *core, struct command *command)
     if (!terms__session(core, command, &session) || !check_begin(core, command) ||
         !find_first_try(core, command, &first))
         return 0;
-    struct txn *txn = make(core, wanted, session);
+    struct txn *txn = txn__make(core, wanted->id, session);
+    txn->mode = wanted->mode;
+    txn->created = core->ts;
+    txn->timeout_us = wanted->idle_us;
     txn->again = wanted->retry_of.len > 0;
     if (txn->again)
         txn->party.owner.age = first.age;

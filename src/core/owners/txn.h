@@ -47,6 +47,8 @@ void txn__touch(struct core *core, struct txn *txn);
 /* Rolls back in the open unit, with a cause that is kept. A command that waits ends. It is freed. */
 void txn__abort(struct core *core, struct txn *txn, const char *format, ...) TL_PRINTF(3, 4);
 void txn__free(struct core *core, struct txn *txn);
+/* Makes an open one, of which nothing else is known yet. */
+struct txn *txn__make(struct core *core, struct slice id, struct session *session);
 /* Goes on with a TXN_LOCK. */
 void txn__locked(struct core *core, struct wait *wait);
 int txn__restart(struct core *core) TL_MUST_USE;

@@ -48,26 +48,38 @@ int wait__ask(struct core *core, struct wait *wait, const struct lock_want *want
     return lock_request_start(wait->request, may_wait);
 }
 
-void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
+struct wait *wait__requested(const struct core *core, uint64_t number)
+{
+    char key[8];
+    return map_get(&core->owners->requests, request_key(number, key));
+}
+
+void wait__restore(struct core *core, struct wait *wait, bool named)
 {
     struct owners *owners = core->owners;
     char key[8];
-    wait->until = deadline;
-    deadline_set(&owners->wait_ends, &wait->deadline, deadline);
-    if (list_linked(&wait->of_all)) /* again, with more to wait for than at first */
-        return;
-    wait->place = lock_request_ahead(wait->request);
     wait->bytes = sizeof(struct write_wait) + (wait->command == NULL ? 0 : arena_held(&wait->command->arena));
     owners->wait_bytes += wait->bytes;
     list_append(&owners->waits, &wait->of_all);
     if (wait->session != NULL)
         list_append(&wait->session->waits, &wait->of_session);
-    if (wait->txn != NULL) {
+    if (wait->txn != NULL)
         wait->txn->wait = wait;
-        deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
-    }
-    if (wait->command != NULL && wait->command->request != 0)
+    if (named)
         map_put(&owners->requests, request_key(wait->command->request, key), wait);
+}
+
+void wait__park(struct core *core, struct wait *wait, uint64_t deadline)
+{
+    struct owners *owners = core->owners;
+    wait->until = deadline;
+    deadline_set(&owners->wait_ends, &wait->deadline, deadline);
+    if (list_linked(&wait->of_all)) /* again, with more to wait for than at first */
+        return;
+    wait->place = lock_request_ahead(wait->request);
+    wait__restore(core, wait, wait->command != NULL && wait->command->request != 0);
+    if (wait->txn != NULL)
+        deadline_set(&owners->idles, &wait->txn->idle, TL_TS_MAX);
 }
 
 static void unpark(struct owners *owners, struct wait *wait)

@@ -78,6 +78,10 @@ int wait__ask(struct core *core, struct wait *wait, const struct lock_want *want
               bool may_wait) TL_MUST_USE;
 /* Begins to wait until `deadline`. */
 void wait__park(struct core *core, struct wait *wait, uint64_t deadline);
+/* Puts one that was saved where it stood, with all it has of before but its request; `named`: CANCEL finds it. */
+void wait__restore(struct core *core, struct wait *wait, bool named);
+/* Returns: the wait that CANCEL finds by the number of a command; NULL: none. */
+struct wait *wait__requested(const struct core *core, uint64_t number);
 /* Takes it out of everything and frees it; a write's own locks are released. */
 void wait__free(struct core *core, struct wait *wait);
 /* Completes the command of a wait with a problem, and frees the wait. */

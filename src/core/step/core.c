@@ -134,12 +134,11 @@ static int open_state(struct core *core)
     if (r != 0)
         return r > 0 ? tl_trace(TL_ERR_CORRUPT) : tl_trace(r);
     catalog__attach_counters(core->catalog, shared_counters, &core->counters);
-    r = owners__open(core);
-    core->written_ts = core->binding_ts = core->last_ts;
-    return r;
+    owners__open(core);
+    return 0;
 }
 
-int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core)
+int core__open_bare(struct store *store, const struct core_limits *limits, struct core **ret_core)
 {
     struct core *core = mem_zalloc(sizeof(*core));
     int r;
@@ -154,11 +153,35 @@ int core_open(struct store *store, const struct core_limits *limits, struct core
     sweep_init(&core->sweep);
     core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
     r = open_state(core);
-    seen_changes_init(&core->changes, core->last_ts);
     if (r != 0) {
         core_close(core);
         return tl_trace(r);
     }
+    *ret_core = core;
+    return 0;
+}
+
+void core__loaded(struct core *core)
+{
+    if (core->chained)
+        store_batch_watch(core->batch);
+    seen_changes_init(&core->changes, core->last_ts);
+}
+
+int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core)
+{
+    struct core *core;
+    int r = core__open_bare(store, limits, &core);
+
+    if (r < 0)
+        return tl_trace(r);
+    r = owners__load_stored(core);
+    if (r < 0) {
+        core_close(core);
+        return tl_trace(r);
+    }
+    core->written_ts = core->binding_ts = core->last_ts;
+    core__loaded(core);
     *ret_core = core;
     return 0;
 }

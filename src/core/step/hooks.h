@@ -10,10 +10,16 @@
 #include "core/step/command.h"
 
 struct core;
+struct sections;
 
-/* Rebuilds and frees what the owners hold. core_open() and core_close() call them. */
-int owners__open(struct core *core) TL_MUST_USE;
+/* Begins with no owners; rebuilds from the store what it has of them; frees all. core_open() and core_close() call them. */
+void owners__open(struct core *core);
+int owners__load_stored(struct core *core) TL_MUST_USE;
 void owners__close(struct core *core);
+/* Writes the owners and all they have, or reads them where there are none. When that is bad, owners__abandon() is to follow. */
+void owners__code(struct core *core, struct sections *sections);
+/* Takes back what was read of the owners so far, so that they can be closed. */
+void owners__abandon(struct core *core);
 /* A unit was opened: what is granted in it is granted at its timestamp. */
 void owners__begin(struct core *core);
 /* Returns: the newest timestamp that the open unit has used: its own, or the last token given in it. */

@@ -81,6 +81,16 @@ struct core {
     struct owners *owners;
 };
 
+/* --- Opening ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Makes a core of what the store has, but for its owners, who are none: core_open() and core_load() add them, and call core__loaded().
+ * Returns: 0; fatal codes. Owns: the caller; core_close().
+ */
+int core__open_bare(struct store *store, const struct core_limits *limits, struct core **ret_core) TL_MUST_USE;
+/* All that the core is, is there. */
+void core__loaded(struct core *core);
+
 /* --- Units -------------------------------------------------------------------------------------------------------- */
 
 /*

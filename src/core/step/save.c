@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checkpoints; see save.h. The numbers of the core itself stand here, all else is the owners'. */
+#include "core/step/save.h"
+
+#include "base/check.h"
+#include "core/locks/lock_log.h"
+#include "core/step/coder.h"
+#include "core/step/hooks.h"
+#include "core/step/section.h"
+#include "core/step/unit.h"
+
+static void code_numbers(struct sections *sections, struct core *core)
+{
+    struct coder coder = section_begin(sections, SECTION_NUMBERS);
+
+    code_bool(&coder, &core->chained);
+    code_number(&coder, &core->chain);
+    code_number(&coder, &core->last_ts);
+    code_number(&coder, &core->written_ts);
+    code_number(&coder, &core->binding_ts);
+    code_number(&coder, &core->clock);
+    code_number(&coder, &core->names_epoch);
+    code_number(&coder, &core->forgotten.tombstones); /* which may be ahead of the store */
+    code_number(&coder, &core->forgotten.outcomes);
+    if (coder_reads(&coder))
+        coder_demand(&coder, core->last_ts < TL_TS_MAX && core->written_ts <= core->last_ts &&
+                                 core->binding_ts <= core->last_ts && (core->chained || core->chain == 0));
+    section_end(sections, &coder);
+}
+
+void core_save(struct core *core, struct buf *buf)
+{
+    struct sections sections = sections_to(buf);
+
+    REQUIRE(!core->open && !core->grouping && !lock_log_keeps(&core->log));
+    code_numbers(&sections, core);
+    owners__code(core, &sections);
+    sections_finish(&sections);
+}
+
+/* What the store has was read; the owners are none yet. */
+static int load(struct core *core, struct sections *sections)
+{
+    code_numbers(sections, core);
+    owners__code(core, sections);
+    sections_finish(sections);
+    if (!sections->bad)
+        return 0;
+    owners__abandon(core);
+    return sections->newer ? CORE_SAVE_NEWER : tl_trace(TL_ERR_CORRUPT);
+}
+
+int core_load(struct store *store, const struct core_limits *limits, struct slice saved, struct buf *reason,
+              struct core **ret_core)
+{
+    struct arena arena = ARENA_INIT;
+    struct sections sections = sections_from(saved, &arena);
+    struct core *core;
+    int r = core__open_bare(store, limits, &core);
+
+    if (r == 0) {
+        r = load(core, &sections);
+        if (r != 0)
+            core_close(core);
+        if (r != 0 && reason != NULL)
+            sections_explain(&sections, reason);
+    } else if (reason != NULL) {
+        buf_lit(reason, "the store beside it cannot be read");
+    }
+    arena_deinit(&arena);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : r;
+    core__loaded(core);
+    *ret_core = core;
+    return 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sections of a saved core; see section.h. */
+#include "core/step/section.h"
+
+#include "base/check.h"
+#include "base/crc32c.h"
+
+static const char magic[8] = {'t', 'i', 'd', 'e', 'c', 'o', 'r', 'e'};
+
+/* The head: magic, version. Of a section: kind, length (u64, low byte first), the bytes, checksum (u32, the same). */
+enum { HEAD_BYTES = sizeof(magic) + 1, LENGTH_BYTES = 8, FRAME_BYTES = 1 + LENGTH_BYTES, CRC_BYTES = 4 };
+
+static void put_number(char *bytes, size_t len, uint64_t number)
+{
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = (char)(number >> (8 * i));
+}
+
+static uint64_t get_number(const char *bytes, size_t len)
+{
+    uint64_t number = 0;
+
+    for (size_t i = len; i-- > 0;)
+        number = number << 8 | (unsigned char)bytes[i];
+    return number;
+}
+
+struct sections sections_to(struct buf *out)
+{
+    struct sections sections = {.out = out, .version = SECTIONS_VERSION, .at = out->len};
+
+    buf_append(out, magic, sizeof(magic));
+    buf_byte(out, SECTIONS_VERSION);
+    sections.crc = crc32c(0, out->data + sections.at, HEAD_BYTES);
+    return sections;
+}
+
+struct sections sections_from(struct slice in, struct arena *arena)
+{
+    struct sections sections = {.in = in, .all = in, .arena = arena};
+    struct slice head = SLICE_NONE;
+
+    if (!slice_take(&sections.in, HEAD_BYTES, &head) || memcmp(head.data, magic, sizeof(magic)) != 0) {
+        sections.bad = true;
+        return sections;
+    }
+    sections.version = (unsigned char)head.data[sizeof(magic)];
+    sections.newer = sections.version > SECTIONS_VERSION;
+    sections.bad = sections.newer || sections.version == 0;
+    sections.crc = crc32c(0, head.data, HEAD_BYTES);
+    return sections;
+}
+
+/* Takes the next section's bytes. Returns: false where they are not what was written. */
+static bool take(struct sections *sections, enum section_kind kind, struct slice *ret_bytes)
+{
+    struct slice frame, crc;
+
+    sections->kind = kind;
+    sections->at = sections->all.len - sections->in.len;
+    if (!slice_take(&sections->in, FRAME_BYTES, &frame) || frame.data[0] != (char)kind)
+        return false;
+    uint64_t length = get_number(frame.data + 1, LENGTH_BYTES);
+    if (length > sections->in.len || !slice_take(&sections->in, (size_t)length, ret_bytes) ||
+        !slice_take(&sections->in, CRC_BYTES, &crc))
+        return false;
+    sections->crc = crc32c(sections->crc, frame.data, FRAME_BYTES + (size_t)length);
+    return get_number(crc.data, CRC_BYTES) == sections->crc;
+}
+
+struct coder section_begin(struct sections *sections, enum section_kind kind)
+{
+    struct slice bytes = SLICE_NONE;
+    struct coder coder;
+
+    if (!sections_read(sections)) {
+        char frame[FRAME_BYTES] = {(char)kind};
+        sections->kind = kind;
+        sections->at = sections->out->len;
+        buf_append(sections->out, frame, FRAME_BYTES);
+        return coder_to(sections->out, sections->version);
+    }
+    if (!sections->bad)
+        sections->bad = !take(sections, kind, &bytes);
+    coder = coder_from(sections->bad ? SLICE_NONE : bytes, sections->arena);
+    coder.version = sections->version;
+    coder.bad = sections->bad;
+    return coder;
+}
+
+void section_end(struct sections *sections, struct coder *coder)
+{
+    if (sections_read(sections)) {
+        sections_demand(sections, coder_done(coder));
+        return;
+    }
+    struct buf *out = sections->out;
+    char crc[CRC_BYTES];
+    size_t length = out->len - sections->at;
+
+    put_number(out->data + sections->at + 1, LENGTH_BYTES, length - FRAME_BYTES);
+    sections->crc = crc32c(sections->crc, out->data + sections->at, length);
+    put_number(crc, CRC_BYTES, sections->crc);
+    buf_append(out, crc, CRC_BYTES);
+}
+
+void sections_demand(struct sections *sections, bool so)
+{
+    if (so || sections->bad)
+        return;
+    REQUIRE(sections_read(sections));
+    sections->bad = sections->unsound = true;
+}
+
+void sections_finish(struct sections *sections)
+{
+    struct coder coder = section_begin(sections, SECTION_END);
+
+    section_end(sections, &coder);
+    sections_demand(sections, !sections_read(sections) || sections->in.len == 0);
+}
+
+void sections_explain(const struct sections *sections, struct buf *buf)
+{
+    static const char *const names[SECTION_KIND_COUNT] = {
+        [SECTION_END] = "end",
+        [SECTION_NUMBERS] = "numbers",
+        [SECTION_OWNERS] = "owners",
+        [SECTION_SESSION] = "sessions",
+        [SECTION_TRANSACTION] = "transactions",
+        [SECTION_KEPT] = "kept actions",
+        [SECTION_WAIT] = "waiting requests",
+        [SECTION_LOCKS] = "locks",
+        [SECTION_STORIES] = "stories",
+        [SECTION_LEAVING] = "ends of sessions",
+    };
+
+    if (sections->newer)
+        buf_printf(buf, "it has version %u, and up to %d are known here", sections->version, SECTIONS_VERSION);
+    else if (sections->at == 0)
+        buf_lit(buf, "its head, at byte 0, is damaged");
+    else
+        buf_printf(buf, "its part [%s], at byte %zu, %s", names[sections->kind], sections->at,
+                   sections->unsound ? "says what cannot be" : "is damaged");
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: what of a core lies in no store is saved and loaded, and what is damaged is refused with its place.
+ * Method: a core with something of each kind: sessions with ends and attachments, one that leaves in pieces, transactions that have
+ * written, requests that wait, one of them done in part, what an ended session left, stories. That two cores go on alike after any
+ * step is the simulator's (tests/sim/twins). The file of the first version is read for ever.
+ *
+ * usage: save_test DIRECTORY [--write]
+ */
+#include "../../lib/core_box.h"
+#include "../../lib/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/owners/kept.h"
+#include "core/owners/owners.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+#include "core/step/save.h"
+
+static const char *directory;
+static bool writes;
+
+/* Steps a command, which may wait. */
+static void give(struct core_box *box, struct command *command)
+{
+    static uint64_t requests = 0;
+
+    if (box->now <= core_last_ts(box->core))
+        box->now = core_last_ts(box->core);
+    command->request = ++requests;
+    command->ts = ++box->now;
+    command->clock = box->clock += 10;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+}
+
+static struct command *completed(struct core_box *box)
+{
+    if (list_empty(&box->effects.completed))
+        return NULL;
+    struct command *command = list_entry(box->effects.completed.next, struct command, link);
+    list_remove(&command->link);
+    return command;
+}
+
+static void free_completed(struct core_box *box)
+{
+    for (struct command *command; (command = completed(box)) != NULL; command_free(command))
+        if (command->type == COMMAND_TXN_LOCK)
+            core_overlay_unref(command->txn_lock.overlay);
+}
+
+static void open_session(struct core_box *box, const char *id, bool acts)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.name = slice_from("the holder");
+    command->session.ttl_us = 60 * TL_SECOND;
+    if (acts) {
+        command->session.on_expire = arena_zalloc(&command->arena, sizeof(struct write_item));
+        command->session.on_expire[0] = box_item(WRITE_INDEX, "fs", "", "1", "{\"left\":1}");
+        command->session.on_expire_count = 1;
+    }
+    give(box, command);
+}
+
+static void session(struct core_box *box, enum command_type type, const char *id, bool force)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->session.id = slice_from(id);
+    command->session.attachment = 77;
+    command->session.force = force;
+    give(box, command);
+}
+
+static void lock(struct core_box *box, const char *session, const char *id, enum lock_mode mode)
+{
+    struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+
+    command->terms.session = slice_from(session);
+    command->terms.timeout_us = 30 * TL_SECOND;
+    command->lock.targets = arena_zalloc(&command->arena, sizeof(struct lock_target));
+    command->lock.targets[0] = (struct lock_target){.mode = mode, .index = SLICE_LIT("fs"), .id = slice_from(id)};
+    command->lock.target_count = 1;
+    give(box, command);
+}
+
+static void begin(struct core_box *box, const char *id, const char *session, enum txn_mode mode)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+
+    command->txn.id = slice_from(id);
+    command->txn.mode = mode;
+    command->txn.idle_us = 60 * TL_SECOND;
+    command->terms.session = slice_from(session);
+    give(box, command);
+}
+
+/* Documents `first` to `last` in one request; `lease` and `transaction` may be "". */
+static void put(struct core_box *box, int first, int last, const char *transaction, const char *lease)
+{
+    struct command *command = box_write(box, (size_t)(last - first + 1));
+
+    for (int i = first; i <= last; i++) {
+        struct write_item *item = &command->write.items[i - first];
+        *item = box_item(WRITE_INDEX, "fs", "", "", "{\"v\":1}");
+        item->id = arena_printf(&command->arena, "%d", i);
+        item->lease = slice_from(lease);
+    }
+    command->terms.transaction = slice_from(transaction);
+    command->terms.timeout_us = 30 * TL_SECOND;
+    give(box, command);
+}
+
+/* Something of each kind. */
+static void fill(struct core_box *box)
+{
+    box_open(box);
+    core_close(box->core);
+    box->limits.ephemeral_piece = 2;
+    assert_int_equal(core_open(box->store, &box->limits, &box->core), 0);
+    core_begin_chain(box->core, 9);
+    put(box, 1, 4, "", "");
+    open_session(box, "a", false);
+    open_session(box, "b", false);
+    open_session(box, "gone", true);
+    open_session(box, "leaves", true);
+    open_session(box, "waits", false);
+    session(box, COMMAND_SESSION_ATTACH, "a", false);
+    lock(box, "a", "1", LOCK_X);
+    lock(box, "b", "2", LOCK_S);
+    lock(box, "b", "3", LOCK_S);
+    session(box, COMMAND_SESSION_CLOSE, "gone", true); /* its action is kept */
+    lock(box, "b", "1", LOCK_X);                       /* waits */
+    begin(box, "t1", "waits", TXN_UPDATE);
+    put(box, 20, 22, "t1", "");
+    begin(box, "t2", "", TXN_UPDATE);
+    put(box, 2, 2, "t2", ""); /* waits */
+    begin(box, "q", "", TXN_QUERY);
+    put(box, 1, 6, "", ""); /* some of it waits */
+    put(box, 30, 37, "", "leaves");
+    session(box, COMMAND_SESSION_CLOSE, "leaves", true);
+    free_completed(box);
+}
+
+static void empty(struct core_box *box)
+{
+    core_stop(box->core, &box->effects);
+    free_completed(box);
+    box_close(box);
+}
+
+static void save(struct core_box *box, struct buf *saved)
+{
+    buf_clear(saved);
+    core_save(box->core, saved);
+}
+
+static int load(struct core_box *box, struct slice saved, struct buf *reason, struct core **ret_core)
+{
+    if (reason != NULL)
+        buf_clear(reason);
+    return core_load(box->store, &box->limits, saved, reason, ret_core);
+}
+
+static void test_there_is_something_of_each_kind(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    fill(&box);
+    struct owners *owners = box.core->owners;
+    size_t parts = 0, waits = 0;
+    list_for_each(link, &owners->waits)
+    {
+        parts += list_entry(link, struct wait, of_all)->left != NULL;
+        waits++;
+    }
+    assert_int_equal(waits, 5); /* a lock, a write in a transaction, a bulk, two that are kept */
+    assert_int_equal(parts, 1);
+    assert_int_equal(owners->kept_count, 2);
+    assert_int_equal(owners->leaving_count, 1);
+    assert_int_equal(owners->txns.count, 3);
+    assert_true(owners->stories.count > 0);
+    assert_int_equal(owners_session(owners, SLICE_LIT("a"))->attachment, 77);
+    empty(&box);
+}
+
+static void test_what_was_loaded_saves_the_same_bytes(void **state)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+    (void)state;
+
+    fill(&box);
+    save(&box, &saved);
+    uint64_t digest = box_digest(&box);
+    core_stop(box.core, &box.effects);
+    free_completed(&box);
+    core_close(box.core);
+    assert_int_equal(load(&box, buf_view(&saved), NULL, &box.core), 0);
+    save(&box, &again);
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    assert_true(box_digest(&box) == digest);
+    lock_table_check(&box.core->owners->locks);
+    empty(&box);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+}
+
+/* The holder gives back: the lock that waits is granted, and the bulk that waited has all its results, old and new. */
+static void test_waiting_requests_go_on(void **state)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED);
+    bool locked = false, wrote = false;
+    (void)state;
+
+    fill(&box);
+    save(&box, &saved);
+    core_stop(box.core, &box.effects);
+    free_completed(&box);
+    core_close(box.core);
+    assert_int_equal(load(&box, buf_view(&saved), NULL, &box.core), 0);
+    session(&box, COMMAND_SESSION_CLOSE, "a", false);
+    session(&box, COMMAND_SESSION_CLOSE, "b", false);
+    for (struct command *command; (command = completed(&box)) != NULL; command_free(command)) {
+        locked |= command->type == COMMAND_LOCK && command->lock.fencing_token > 0;
+        if (command->type != COMMAND_WRITE || command->write.item_count != 6)
+            continue;
+        wrote = true;
+        for (int i = 0; i < 6; i++)
+            assert_true(command->write.results[i].outcome != WRITE_FAILED && command->write.results[i].version > 0);
+    }
+    assert_true(locked && !wrote); /* the transaction has got the document before it */
+    struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = SLICE_LIT("t2");
+    give(&box, command);
+    for (; (command = completed(&box)) != NULL; command_free(command)) {
+        if (command->type != COMMAND_WRITE || command->write.item_count != 6)
+            continue;
+        wrote = true;
+        for (int i = 0; i < 6; i++)
+            assert_true(command->write.results[i].problem.type == PROBLEM_NONE &&
+                        command->write.results[i].version > 0);
+    }
+    assert_true(wrote);
+    empty(&box);
+    buf_deinit(&saved);
+}
+
+static void test_damage_is_refused_with_its_place(void **state)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
+    struct core *core;
+    (void)state;
+
+    fill(&box);
+    save(&box, &saved);
+    for (size_t len = 0; len < saved.len; len++) {
+        assert_int_equal(load(&box, slice_make(saved.data, len), &reason, &core), TL_ERR_CORRUPT);
+        buf_byte(&reason, '\0');
+        assert_non_null(strstr(reason.data, ", at byte "));
+    }
+    for (size_t bit = 0; bit < 8 * saved.len; bit++) {
+        saved.data[bit / 8] = (char)(saved.data[bit / 8] ^ 1 << bit % 8);
+        int r = load(&box, buf_view(&saved), &reason, &core);
+        assert_true(r == TL_ERR_CORRUPT || (r == CORE_SAVE_NEWER && bit / 8 == 8));
+        assert_true(reason.len > 0);
+        saved.data[bit / 8] = (char)(saved.data[bit / 8] ^ 1 << bit % 8);
+    }
+    buf_byte(&saved, 0);
+    assert_int_equal(load(&box, buf_view(&saved), &reason, &core), TL_ERR_CORRUPT);
+    empty(&box);
+    buf_deinit(&saved);
+    buf_deinit(&reason);
+}
+
+static void test_a_newer_version_is_told(void **state)
+{
+    struct core_box box;
+    struct buf reason = BUF_INIT(BUF_UNLIMITED);
+    struct core *core;
+    (void)state;
+
+    box_open(&box);
+    assert_int_equal(load(&box, SLICE_LIT("tidecore\x02"), &reason, &core), CORE_SAVE_NEWER);
+    assert_true(slice_is(buf_view(&reason), "it has version 2, and up to 1 are known here"));
+    box_close(&box);
+    buf_deinit(&reason);
+}
+
+static struct slice read_file(const char *path, struct buf *buf)
+{
+    char bytes[4096];
+    size_t count;
+    FILE *file = fopen(path, "rb");
+
+    assert_non_null(file);
+    while ((count = fread(bytes, 1, sizeof(bytes), file)) > 0)
+        buf_append(buf, bytes, count);
+    fclose(file);
+    return buf_view(buf);
+}
+
+/* Over a store of that time, or an empty one, for what is in the bytes needs none. */
+static void test_the_first_version_is_read_for_ever(void **state)
+{
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+    char path[4096];
+    (void)state;
+
+    snprintf(path, sizeof(path), "%s/1", directory);
+    if (writes) {
+        fill(&box);
+        save(&box, &saved);
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(saved.data, 1, saved.len, file), saved.len);
+        fclose(file);
+        empty(&box);
+        buf_clear(&saved);
+    }
+    box_open(&box);
+    core_close(box.core);
+    assert_int_equal(load(&box, read_file(path, &saved), NULL, &box.core), 0);
+    save(&box, &again);
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    empty(&box);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_there_is_something_of_each_kind),
+        cmocka_unit_test(test_what_was_loaded_saves_the_same_bytes),
+        cmocka_unit_test(test_waiting_requests_go_on),
+        cmocka_unit_test(test_damage_is_refused_with_its_place),
+        cmocka_unit_test(test_a_newer_version_is_told),
+        cmocka_unit_test(test_the_first_version_is_read_for_ever),
+    };
+
+    assert_true(argc > 1);
+    directory = argv[1];
+    writes = argc > 2 && strcmp(argv[2], "--write") == 0;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
