@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gen.h"
+
+#include "core/catalog/catalog.h"
+#include "core/owners/owners.h"
+#include "core/step/unit.h"
+
+static const char *const indices[] = {"fs", "ix", "nx", "ny"};
+static const char *const names[] = {"fs", "fs", "ix", "ix", "nx", "ny", "al", "be"};
+static const char *const dirs[] = {"/", "/a", "/a/x", "/b", "/a/x/deep"};
+static const char *const patterns[] = {"fs", "n*", "_all", "al", "ix,ny", "*"};
+static const struct catalog_options lenient = {
+    .ignore_unavailable = true, .allow_no_indices = true, .expand_open = true};
+
+#define SOME(gen, array) ((array)[below((gen), sizeof(array) / sizeof(*(array)))])
+
+static unsigned below(struct gen *gen, size_t bound)
+{
+    return (unsigned)rng_below(gen->rng, bound);
+}
+
+static bool one_in(struct gen *gen, unsigned n)
+{
+    return below(gen, n) == 0;
+}
+
+/* One that is open, mostly; else one that has ended or never was. */
+static struct slice some_of(struct gen *gen, struct arena *arena, const struct map *open, char letter, unsigned count)
+{
+    size_t position = 0;
+    struct slice id;
+    void *value;
+
+    if (open->count == 0 || one_in(gen, 20))
+        return arena_printf(arena, "%c%u", letter, 1 + below(gen, count + 1));
+    for (unsigned i = below(gen, open->count) + 1; i > 0; i--)
+        (void)map_next(open, &position, &id, &value);
+    return arena_copy(arena, id);
+}
+
+static struct slice some_session(struct gen *gen, struct arena *arena)
+{
+    return some_of(gen, arena, &gen->core->owners->sessions, 's', gen->sessions);
+}
+
+static struct slice some_txn(struct gen *gen, struct arena *arena)
+{
+    return some_of(gen, arena, &gen->core->owners->txns, 't', gen->txns);
+}
+
+/* The id of one that was rolled back lately, perhaps. */
+static struct slice some_first_try(struct gen *gen, struct arena *arena)
+{
+    return arena_printf(arena, "t%u", gen->txns > 8 ? gen->txns - below(gen, 8) : 1);
+}
+
+static uint64_t some_wait(struct gen *gen)
+{
+    switch (below(gen, 6)) {
+    case 0: return 0;
+    case 1: return 1 + below(gen, 1000);
+    case 2: return 20 * TL_SECOND;
+    default: return below(gen, 2000000);
+    }
+}
+
+/* --- Documents ---------------------------------------------------------------------------------------------------- */
+
+static struct slice some_source(struct gen *gen, struct arena *arena)
+{
+    static const char *const fields[] = {"v", "v", "w", "text", "late", "later"};
+
+    if (one_in(gen, 60))
+        return SLICE_LIT("{\"v\":");
+    if (one_in(gen, 3))
+        return arena_printf(arena, "{\"%s\":%u}", SOME(gen, fields), below(gen, 8));
+    return arena_printf(arena, "{\"v\":%u,\"path\":\"%s\"}", below(gen, 8), SOME(gen, dirs));
+}
+
+static const struct write_update *some_update(struct gen *gen, struct arena *arena)
+{
+    static const char *const scripts[] = {
+        "if (ctx._source.v == null) { ctx._source.v = 0 } ctx._source.v += params.by",
+        "ctx.op = 'delete'",
+        "ctx.op = 'none'",
+        "ctx._source.path = '/b'",
+        "ctx._source.missing.field = 1",
+    };
+    struct write_update *update = arena_zalloc(arena, sizeof(*update));
+
+    update->detect_noop = !one_in(gen, 4);
+    update->want_source = one_in(gen, 2);
+    if (one_in(gen, 2)) {
+        update->doc = some_source(gen, arena);
+        update->doc_as_upsert = one_in(gen, 2);
+        return update;
+    }
+    update->script_lang = SLICE_LIT("painless");
+    if (one_in(gen, 4))
+        update->script_id = SLICE_LIT("sc");
+    else if (one_in(gen, 4))
+        update->script_file = SLICE_LIT("file");
+    else
+        update->script_source = slice_from(SOME(gen, scripts));
+    update->script_params = arena_printf(arena, "{\"by\":%u}", below(gen, 4));
+    if (one_in(gen, 2))
+        update->upsert = some_source(gen, arena);
+    update->scripted_upsert = one_in(gen, 5);
+    return update;
+}
+
+static void fill_item(struct gen *gen, struct arena *arena, bool five, struct write_item *item)
+{
+    static const enum write_op ops[] = {WRITE_INDEX,  WRITE_INDEX,  WRITE_INDEX,  WRITE_CREATE,
+                                        WRITE_UPDATE, WRITE_UPDATE, WRITE_DELETE, WRITE_DELETE};
+
+    *item = (struct write_item){.op = SOME(gen, ops),
+                                .index = slice_from(SOME(gen, names)),
+                                .type = five ? SLICE_LIT("t") : SLICE_NONE,
+                                .id = arena_printf(arena, "%u", below(gen, 8)),
+                                .version = VERSION_ANY,
+                                .if_seq_no = SEQ_NO_ANY};
+    if (one_in(gen, 10))
+        item->routing = SLICE_LIT("r");
+    if (one_in(gen, 12)) {
+        item->if_seq_no = below(gen, 40);
+        item->if_primary_term = 1;
+    }
+    if (item->op == WRITE_INDEX && one_in(gen, 12)) {
+        item->version_type = VERSION_EXTERNAL_GTE;
+        item->version = below(gen, 20);
+    }
+    if (item->op == WRITE_UPDATE)
+        item->update = some_update(gen, arena);
+    else if (item->op != WRITE_DELETE)
+        item->source = some_source(gen, arena);
+    if (item->op != WRITE_DELETE && one_in(gen, 5))
+        item->lease = some_session(gen, arena);
+}
+
+static struct write_item *some_items(struct gen *gen, struct arena *arena, bool five, size_t count)
+{
+    struct write_item *items = arena_zalloc(arena, (count + 1) * sizeof(*items));
+
+    for (size_t i = 0; i < count; i++)
+        fill_item(gen, arena, five, &items[i]);
+    return items;
+}
+
+static void gen_write(struct gen *gen, struct command *command)
+{
+    struct arena *arena = &command->arena;
+    unsigned size = below(gen, 12);
+
+    if (one_in(gen, 10))
+        command->dialect = DIALECT_5;
+    command->write.item_count = size < 7 ? 1 : size < 11 ? 1 + below(gen, 6) : 20 + below(gen, 30);
+    command->write.items = some_items(gen, arena, command->dialect == DIALECT_5, command->write.item_count);
+    command->write.atomic = command->write.item_count > 1 && one_in(gen, 3);
+    command->terms.timeout_us = some_wait(gen);
+    if (one_in(gen, 3))
+        command->terms.transaction = some_txn(gen, arena);
+    else if (one_in(gen, 3))
+        command->terms.session = some_session(gen, arena);
+    if (one_in(gen, 15))
+        command->terms.fencing_token = SOME(gen, gen->tokens);
+}
+
+/* --- Sessions, locks, transactions -------------------------------------------------------------------------------- */
+
+static void gen_open(struct gen *gen, struct command *command)
+{
+    struct arena *arena = &command->arena;
+    struct session_command *session = &command->session;
+
+    session->id = arena_printf(arena, "s%u", one_in(gen, 40) ? gen->sessions : ++gen->sessions);
+    session->ttl_us = TL_SECOND + below(gen, 30000000);
+    if (one_in(gen, 3))
+        session->name = arena_printf(arena, "holder %u", gen->sessions);
+    session->on_expire_count = one_in(gen, 2) ? below(gen, 4) : 0;
+    session->on_expire = some_items(gen, arena, false, session->on_expire_count);
+}
+
+static void gen_session(struct gen *gen, struct command *command)
+{
+    command->session.id = some_session(gen, &command->arena);
+    command->session.attachment =
+        (uint64_t)gen->host << HOST_SHIFT |
+        (command->type == COMMAND_SESSION_ATTACH ? ++gen->attachments : 1 + below(gen, gen->attachments + 1));
+    command->session.force = one_in(gen, 3);
+    if (command->type == COMMAND_SESSION_CLOSE && one_in(gen, 8))
+        command->session.id = arena_printf(&command->arena, "%u", below(gen, gen->sessions + gen->txns + 1));
+}
+
+static void fill_target(struct gen *gen, struct arena *arena, struct lock_target *target)
+{
+    static const enum lock_mode modes[] = {LOCK_S, LOCK_U, LOCK_X};
+    unsigned what = below(gen, 20);
+
+    *target = (struct lock_target){.mode = SOME(gen, modes), .index = slice_from(SOME(gen, names))};
+    if (what == 0)
+        target->index = SLICE_NONE;
+    else if (what > 2 && what < 8)
+        target->path = slice_from(SOME(gen, dirs));
+    else if (what >= 8)
+        target->id = arena_printf(arena, "%u", below(gen, 8));
+}
+
+static struct lock_target *some_targets(struct gen *gen, struct arena *arena, size_t *ret_count)
+{
+    *ret_count = one_in(gen, 3) ? 1 + below(gen, 3) : 1;
+    struct lock_target *targets = arena_zalloc(arena, *ret_count * sizeof(*targets));
+
+    for (size_t i = 0; i < *ret_count; i++)
+        fill_target(gen, arena, &targets[i]);
+    return targets;
+}
+
+static void gen_lock(struct gen *gen, struct command *command)
+{
+    struct arena *arena = &command->arena;
+
+    if (command->type == COMMAND_LOCK && one_in(gen, 6))
+        command->terms.transaction = some_txn(gen, arena);
+    else
+        command->terms.session = some_session(gen, arena);
+    command->terms.timeout_us = some_wait(gen);
+    if (command->type == COMMAND_LOCK || one_in(gen, 2))
+        command->lock.targets = some_targets(gen, arena, &command->lock.target_count);
+}
+
+static void gen_begin(struct gen *gen, struct command *command)
+{
+    struct arena *arena = &command->arena;
+
+    command->txn.id = arena_printf(arena, "t%u", ++gen->txns);
+    command->txn.mode = one_in(gen, 6) ? TXN_QUERY : TXN_UPDATE;
+    command->txn.idle_us = TL_SECOND / 2 + below(gen, 12000000);
+    if (one_in(gen, 4))
+        command->txn.retry_of = some_first_try(gen, arena);
+    if (one_in(gen, 2))
+        command->terms.session = some_session(gen, arena);
+}
+
+static void gen_read(struct gen *gen, struct command *command)
+{
+    struct arena *arena = &command->arena;
+    struct txn_lock_command *lock = &command->txn_lock;
+
+    command->terms.transaction = some_txn(gen, arena);
+    command->terms.timeout_us = some_wait(gen);
+    lock->targets = some_targets(gen, arena, &lock->target_count);
+    for (size_t i = 0; i < lock->target_count; i++) {
+        struct lock_target *target = &lock->targets[i];
+        target->mode = one_in(gen, 4) ? LOCK_U : LOCK_S;
+        if (target->id.data != NULL || target->path.data != NULL)
+            continue;
+        target->script = one_in(gen, 4);
+        target->expression = target->script ? NULL : &lenient;
+        target->index = target->script ? SLICE_LIT("sc") : slice_from(SOME(gen, patterns));
+    }
+}
+
+static void gen_end(struct gen *gen, struct command *command)
+{
+    command->txn.id = some_txn(gen, &command->arena);
+    if (command->type == COMMAND_TXN_COMMIT && one_in(gen, 20))
+        command->terms.fencing_token = SOME(gen, gen->tokens);
+}
+
+static void gen_cancel(struct gen *gen, struct command *command)
+{
+    uint64_t host = (uint64_t)gen->host << HOST_SHIFT;
+    unsigned back = below(gen, 30);
+
+    command->cancel.request = one_in(gen, 20) || gen->requests <= back ? host : host | (gen->requests - back);
+}
+
+static void gen_tick(struct gen *gen, struct command *command)
+{
+    command->tick.heard = one_in(gen, 3) ? gen->clock : gen->clock - below(gen, 2000000);
+}
+
+static void gen_nothing(struct gen *gen, struct command *command)
+{
+    (void)gen;
+    (void)command;
+}
+
+/* --- The catalog -------------------------------------------------------------------------------------------------- */
+
+static void fill_terms(struct gen *gen, struct command *command)
+{
+    command->terms.timeout_us = some_wait(gen);
+    if (one_in(gen, 2))
+        command->terms.session = some_session(gen, &command->arena);
+}
+
+static void gen_index(struct gen *gen, struct command *command)
+{
+    static const char *const settings[] = {"{\"index.blocks.write\":true}", "{\"index.blocks.write\":false}",
+                                           "{\"number_of_replicas\":0}"};
+    static const char *const mappings[] = {"{\"properties\":{\"w\":{\"type\":\"long\"}}}",
+                                           "{\"properties\":{\"path\":{\"type\":\"path\"}}}",
+                                           "{\"properties\":{\"v\":{\"type\":\"keyword\"}}}"};
+    static const char *const passing[] = {"nx", "ny", "nx", "ny", "al", "be"};
+    bool whole = command->type == COMMAND_INDEX_DELETE || command->type == COMMAND_INDEX_CREATE;
+
+    fill_terms(gen, command);
+    command->index.name = slice_from(whole ? SOME(gen, passing) : SOME(gen, indices));
+    if (command->type == COMMAND_MAPPING_PUT)
+        command->index.body = slice_from(SOME(gen, mappings));
+    if (command->type == COMMAND_SETTINGS_PUT)
+        command->index.body = slice_from(SOME(gen, settings));
+    command->index.close = one_in(gen, 3);
+}
+
+static void gen_aliases(struct gen *gen, struct command *command)
+{
+    struct aliases_command *aliases = &command->aliases;
+
+    fill_terms(gen, command);
+    aliases->action_count = 1 + below(gen, 2);
+    aliases->actions = arena_zalloc(&command->arena, aliases->action_count * sizeof(*aliases->actions));
+    for (size_t i = 0; i < aliases->action_count; i++)
+        aliases->actions[i] =
+            (struct alias_action){.op = one_in(gen, 3) ? ALIAS_REMOVE : ALIAS_ADD,
+                                  .index = slice_from(SOME(gen, indices)),
+                                  .alias = slice_from(one_in(gen, 2) ? "al" : "be"),
+                                  .body = one_in(gen, 3) ? SLICE_LIT("{\"is_write_index\":true}") : SLICE_NONE};
+}
+
+static void gen_object(struct gen *gen, struct command *command)
+{
+    struct object_command *object = &command->object;
+    struct arena *arena = &command->arena;
+
+    switch (command->type) {
+    case COMMAND_SCRIPT_PUT:
+    case COMMAND_SCRIPT_DELETE:
+        fill_terms(gen, command);
+        object->name = SLICE_LIT("sc");
+        object->body = arena_printf(arena, "{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.v = %u\"}}",
+                                    below(gen, 9));
+        break;
+    case COMMAND_CLUSTER_SETTINGS_PUT:
+        object->body = arena_printf(arena, "{\"persistent\":{\"cluster.name\":\"c%u\"}}", below(gen, 3));
+        break;
+    default:
+        object->name = arena_printf(arena, "te%u", below(gen, 2));
+        object->body =
+            arena_printf(arena,
+                         "{\"index_patterns\":[\"n%s\"],\"order\":%u,\"mappings\":{\"properties\":{\"path\":{"
+                         "\"type\":\"%s\"},\"v\":{\"type\":\"long\"}}}}",
+                         one_in(gen, 2) ? "*" : "x", below(gen, 3), one_in(gen, 2) ? "path" : "keyword");
+    }
+    if (command->type == COMMAND_TEMPLATE_DELETE || command->type == COMMAND_SCRIPT_DELETE)
+        object->body = SLICE_NONE;
+}
+
+static void gen_files(struct gen *gen, struct command *command)
+{
+    struct file_scripts_command *files = &command->file_scripts;
+
+    files->script_count = below(gen, 2);
+    files->scripts = arena_zalloc(&command->arena, sizeof(*files->scripts));
+    files->scripts[0] = (struct file_script){SLICE_LIT("file"), SLICE_LIT("painless"),
+                                             arena_printf(&command->arena, "ctx._source.v = %u", 10 + below(gen, 9))};
+}
+
+/* --- All of them -------------------------------------------------------------------------------------------------- */
+
+typedef void generator(struct gen *gen, struct command *command);
+
+/* How often each row is drawn. */
+static const struct {
+    enum command_type type;
+    unsigned weight;
+    generator *generate;
+} generators[] = {
+    {COMMAND_WRITE, 70, gen_write},
+    {COMMAND_SESSION_OPEN, 12, gen_open},
+    {COMMAND_SESSION_KEEPALIVE, 8, gen_session},
+    {COMMAND_SESSION_ATTACH, 3, gen_session},
+    {COMMAND_SESSION_DETACH, 2, gen_session},
+    {COMMAND_SESSION_CLOSE, 4, gen_session},
+    {COMMAND_LOCK, 35, gen_lock},
+    {COMMAND_UNLOCK, 12, gen_lock},
+    {COMMAND_TXN_BEGIN, 18, gen_begin},
+    {COMMAND_TXN_LOCK, 24, gen_read},
+    {COMMAND_TXN_COMMIT, 14, gen_end},
+    {COMMAND_TXN_ROLLBACK, 4, gen_end},
+    {COMMAND_CANCEL, 5, gen_cancel},
+    {COMMAND_TICK, 14, gen_tick},
+    {COMMAND_RESTART, 1, gen_nothing},
+    {COMMAND_INDEX_CREATE, 3, gen_index},
+    {COMMAND_INDEX_DELETE, 3, gen_index},
+    {COMMAND_INDEX_STATE, 4, gen_index},
+    {COMMAND_MAPPING_PUT, 2, gen_index},
+    {COMMAND_SETTINGS_PUT, 3, gen_index},
+    {COMMAND_ALIASES_UPDATE, 5, gen_aliases},
+    {COMMAND_TEMPLATE_PUT, 2, gen_object},
+    {COMMAND_TEMPLATE_DELETE, 1, gen_object},
+    {COMMAND_SCRIPT_PUT, 2, gen_object},
+    {COMMAND_SCRIPT_DELETE, 1, gen_object},
+    {COMMAND_FILE_SCRIPTS, 2, gen_files},
+    {COMMAND_CLUSTER_SETTINGS_PUT, 1, gen_object},
+};
+
+enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
+
+static struct command *make(struct gen *gen, enum command_type type)
+{
+    struct command *command = command_new(type, DIALECT_7);
+
+    command->request = (uint64_t)gen->host << HOST_SHIFT | ++gen->requests;
+    return command;
+}
+
+struct command *gen_command(struct gen *gen)
+{
+    unsigned total = 0, i = 0;
+
+    for (int j = 0; j < GENERATOR_COUNT; j++)
+        total += generators[j].weight;
+    unsigned drawn = below(gen, total);
+    for (; drawn >= generators[i].weight; i++)
+        drawn -= generators[i].weight;
+    struct command *command = make(gen, generators[i].type);
+    generators[i].generate(gen, command);
+    return command;
+}
+
+struct command *gen_stage(struct gen *gen, unsigned n)
+{
+    static const char *const bodies[] = {
+        "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"path\"},\"v\":{\"type\":\"long\"}}}}",
+        "{\"mappings\":{\"properties\":{\"path\":{\"type\":\"keyword\"},\"v\":{\"type\":\"long\"}}}}",
+    };
+
+    if (n >= sizeof(bodies) / sizeof(*bodies))
+        return NULL;
+    struct command *command = make(gen, COMMAND_INDEX_CREATE);
+    command->index.name = slice_from(indices[n]);
+    command->index.body = slice_from(bodies[n]);
+    return command;
+}

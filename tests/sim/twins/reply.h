@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What came of a command, as text: all that its submitter is told. */
+#ifndef TL_TESTS_SIM_TWINS_REPLY_H
+#define TL_TESTS_SIM_TWINS_REPLY_H
+
+#include "base/buf.h"
+#include "core/step/command.h"
+
+void reply_print(const struct command *command, struct buf *text);
+
+#endif

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: the core is what its log says (core/README.md, "Entries" and "Checkpoints"). Cores that applied the same entries have the same
+ * chain, have given the same replies, and save the same bytes, whatever happened to one of them between two entries.
+ * Method: one seed writes entries of random commands into a log in memory (gen.h). Three cores follow it, each over a store of its own:
+ *
+ * - The *first* proposes, and is told what its submitter read and parsed ahead. Now and then it is saved and loaded.
+ * - The *second* follows as it likes. It is saved and loaded over its store between any two entries; it is checkpointed, killed,
+ *   loaded from its last checkpoint over the store as it was then, and given again what the log has since.
+ * - The *third* applies each command as an entry by itself, so that its groups are cut otherwise: its replies and digests are the
+ *   same; not its chain, since that is over batches.
+ *
+ * Of what was saved a random bit is flipped, or its end cut off: that is refused.
+ *
+ * usage: twins [--seeds N] [--from N] [--steps N] [--tell] [SEED ...]
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/siphash.h"
+#include "core/catalog/catalog.h"
+#include "core/documents/seen.h"
+#include "core/step/command_code.h"
+#include "core/step/entry.h"
+#include "core/step/save.h"
+#include "gen.h"
+#include "json/json.h"
+#include "log/log_memory.h"
+#include "mapping/mapping.h"
+#include "reply.h"
+
+enum { FIRST, SECOND, THIRD, SIDES };
+enum { COMMANDS_MAX = 6, BEHIND_MAX = 12 };
+
+struct side {
+    const char *name;
+    bool ahead;  /* told what its submitter has read and parsed */
+    bool splits; /* an entry is as many groups as it has commands */
+    struct store *store;
+    struct core *core;
+    struct effects effects;
+    struct log *log;
+    log_position applied;
+    log_position saved_at; /* the last checkpoint */
+    struct buf saved;
+    struct buf replies; /* to the entry at hand */
+};
+
+/* What the first core was after an entry. */
+struct past {
+    uint64_t chain;
+    tl_ts last_ts;
+    char *replies;
+};
+
+struct world {
+    uint64_t seed;
+    int step;
+    bool tells;
+    struct rng rng;
+    struct gen gen;
+    struct log_medium *medium;
+    struct side sides[SIDES];
+    struct past *past; /* by position */
+    struct core_limits limits;
+    uint64_t commands, loads, replays;
+};
+
+static _Noreturn void fail(const struct world *world, const char *format, ...) TL_PRINTF(2, 3);
+static _Noreturn void fail(const struct world *world, const char *format, ...)
+{
+    va_list arguments;
+
+    fflush(stdout);
+    fprintf(stderr, "twins: seed %" PRIu64 ", step %d: ", world->seed, world->step);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\n  again: twins --tell %" PRIu64 "\n", world->seed);
+    exit(1);
+}
+
+static unsigned below(struct world *world, size_t bound)
+{
+    return (unsigned)rng_below(&world->rng, bound);
+}
+
+static bool one_in(struct world *world, unsigned n)
+{
+    return below(world, n) == 0;
+}
+
+/* --- Cores -------------------------------------------------------------------------------------------------------- */
+
+static void take_completed(struct world *world, struct side *side, bool told)
+{
+    while (!list_empty(&side->effects.completed)) {
+        struct command *command = list_entry(side->effects.completed.next, struct command, link);
+        list_remove(&command->link);
+        if (told)
+            reply_print(command, &side->replies);
+        if (told && side == &world->sides[FIRST] && command->type == COMMAND_LOCK && command->lock.fencing_token != 0)
+            world->gen.tokens[below(world, 4)] = command->lock.fencing_token;
+        if (command->type == COMMAND_TXN_LOCK)
+            core_overlay_unref(command->txn_lock.overlay);
+        command_free(command);
+    }
+}
+
+/* The process dies: whoever waits hears nothing. */
+static void lose_core(struct world *world, struct side *side)
+{
+    core_stop(side->core, &side->effects);
+    take_completed(world, side, false);
+    core_close(side->core);
+    side->core = NULL;
+}
+
+static void save(struct side *side, struct buf *saved)
+{
+    buf_clear(saved);
+    core_save(side->core, saved);
+}
+
+static void load(struct world *world, struct side *side, struct slice saved)
+{
+    struct buf reason = BUF_INIT(BUF_UNLIMITED);
+
+    if (core_load(side->store, &world->limits, saved, &reason, &side->core) != 0)
+        fail(world, "%s: what was saved cannot be loaded: %.*s", side->name, SLICE_ARG(buf_view(&reason)));
+    buf_deinit(&reason);
+    world->loads++;
+}
+
+/* A core that was damaged is refused, with a reason. */
+static void load_damaged(struct world *world, struct side *side, struct slice saved)
+{
+    struct buf copy = BUF_INIT(BUF_UNLIMITED), reason = BUF_INIT(BUF_UNLIMITED);
+    struct core *core;
+    bool cut = one_in(world, 3);
+    size_t at = rng_below(&world->rng, saved.len);
+
+    buf_append(&copy, saved.data, cut ? at : saved.len);
+    if (!cut)
+        copy.data[at] = (char)(copy.data[at] ^ 1 << below(world, 8));
+    int r = core_load(side->store, &world->limits, buf_view(&copy), &reason, &core);
+    if ((r != TL_ERR_CORRUPT && r != CORE_SAVE_NEWER) || reason.len == 0)
+        fail(world, "%s: damage at byte %zu is not refused", side->name, at);
+    buf_deinit(&copy);
+    buf_deinit(&reason);
+}
+
+/* Is saved, lost and loaded, and is the same. */
+static void reload(struct world *world, struct side *side)
+{
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED);
+
+    save(side, &saved);
+    lose_core(world, side);
+    if (one_in(world, 4))
+        load_damaged(world, side, buf_view(&saved));
+    load(world, side, buf_view(&saved));
+    save(side, &again);
+    if (!slice_equal(buf_view(&saved), buf_view(&again)))
+        fail(world, "%s: what was loaded saves other bytes", side->name);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+}
+
+static void checkpoint(struct world *world, struct side *side)
+{
+    save(side, &side->saved);
+    if (store_sync(side->store) != 0)
+        fail(world, "%s: the sync failed", side->name);
+    side->saved_at = side->applied;
+}
+
+static void open_side(struct world *world, struct side *side)
+{
+    side->store = store_open_mem();
+    side->log = log_memory_open(world->medium);
+    side->saved = side->replies = BUF_INIT(BUF_UNLIMITED);
+    effects_init(&side->effects);
+    if (core_open(side->store, &world->limits, &side->core) != 0)
+        fail(world, "%s: the core does not open", side->name);
+    if (!side->splits)
+        core_begin_chain(side->core, world->seed);
+    checkpoint(world, side);
+}
+
+static void close_side(struct world *world, struct side *side)
+{
+    lose_core(world, side);
+    store_close(side->store);
+    log_close(side->log);
+    buf_deinit(&side->saved);
+    buf_deinit(&side->replies);
+}
+
+/* --- Applying ----------------------------------------------------------------------------------------------------- */
+
+/* Reads and parses ahead what a write will find, as the thread of its submitter does. */
+static void look_ahead(const struct side *side, struct command *command)
+{
+    struct arena *arena = &command->arena;
+    struct view view = {side->store, core_last_ts(side->core), NULL};
+    struct catalog *catalog = core_catalog(side->core);
+
+    for (size_t i = 0; i < command->write.item_count; i++) {
+        struct write_item *item = &command->write.items[i];
+        const struct catalog_index *index = catalog_index(catalog, item->index);
+        const struct mapping_type *type =
+            index == NULL ? NULL : mapping_type(index->mapping, item->type.len > 0 ? item->type : SLICE_LIT("_doc"));
+        struct json_doc *parsed = arena_alloc(arena, sizeof(*parsed));
+        unsigned flags = JSON_DOCUMENT | (command->dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0);
+        struct problem ignored;
+        if (item->source.data != NULL &&
+            json_parse(arena, item->source, command->dialect, flags, parsed, &ignored) == 0)
+            item->parsed = parsed;
+        if (type != NULL)
+            item->seen = seen_read(&view, index->number, type->number, item->id, arena);
+    }
+    catalog_unref(catalog);
+}
+
+static void apply_whole(struct world *world, struct side *side, const struct entry_head *head, struct list *commands)
+{
+    if (side->ahead)
+        list_for_each(link, commands)
+        {
+            struct command *command = list_entry(link, struct command, link);
+            if (command->type == COMMAND_WRITE)
+                look_ahead(side, command);
+        }
+    if (entry_apply(side->core, head, commands, &side->effects) != 0)
+        fail(world, "%s: the entry cannot be applied", side->name);
+}
+
+static void apply_split(struct world *world, struct side *side, const struct entry_head *head, struct list *commands)
+{
+    while (!list_empty(commands)) {
+        struct list one = LIST_INIT(one), *link = commands->next;
+        list_remove(link);
+        list_append(&one, link);
+        if (entry_apply(side->core, head, &one, &side->effects) != 0)
+            fail(world, "%s: a command cannot be applied", side->name);
+    }
+}
+
+/* Where two differ first. */
+static size_t common(struct slice a, struct slice b)
+{
+    size_t len = 0;
+
+    while (len < a.len && len < b.len && a.data[len] == b.data[len])
+        len++;
+    return len;
+}
+
+static struct slice line_at(struct slice text, size_t at)
+{
+    while (at > 0 && text.data[at - 1] != '\n')
+        at--;
+    text = slice_from_offset(text, at);
+    return slice_make(text.data, slice_find_byte(text, '\n'));
+}
+
+static _Noreturn void fail_replies(struct world *world, const struct side *side, struct slice got, struct slice wanted)
+{
+    size_t at = common(got, wanted);
+
+    fail(world, "%s: entry %" PRIu64 " has other replies:\n%.*s\nand not\n%.*s", side->name, side->applied,
+         SLICE_ARG(line_at(got, at)), SLICE_ARG(line_at(wanted, at)));
+}
+
+/* What came of an entry must be what came of it at the first core. */
+static void compare(struct world *world, const struct side *side)
+{
+    const struct past *past = &world->past[side->applied];
+
+    if (core_last_ts(side->core) != past->last_ts)
+        fail(world, "%s: after entry %" PRIu64 " it is at another timestamp", side->name, side->applied);
+    if (!slice_is(buf_view(&side->replies), past->replies))
+        fail_replies(world, side, buf_view(&side->replies), slice_from(past->replies));
+    if (!side->splits && core_chain(side->core) != past->chain)
+        fail(world, "%s: entry %" PRIu64 " wrote something else; replies\n%s", side->name, side->applied,
+             past->replies);
+}
+
+static void remember(struct world *world, struct side *side)
+{
+    struct past *past = &world->past[side->applied];
+    size_t len;
+
+    buf_byte(&side->replies, '\0');
+    *past = (struct past){core_chain(side->core), core_last_ts(side->core), NULL};
+    past->replies = buf_detach(&side->replies, &len);
+    side->replies = BUF_INIT(BUF_UNLIMITED);
+    if (world->tells)
+        printf("[%d] entry %" PRIu64 "\n%s", world->step, side->applied, past->replies);
+}
+
+static void apply(struct world *world, struct side *side, const struct log_entry *entry)
+{
+    struct list commands = LIST_INIT(commands);
+    struct entry_head head;
+
+    if (entry_decode(entry->bytes, &head, &commands) != 0 || entry->position != side->applied + 1)
+        fail(world, "%s: the log has no such entry", side->name);
+    if (side->splits)
+        apply_split(world, side, &head, &commands);
+    else
+        apply_whole(world, side, &head, &commands);
+    buf_clear(&side->replies);
+    take_completed(world, side, true);
+    side->applied++;
+    if (world->past[side->applied].replies == NULL)
+        remember(world, side);
+    else
+        compare(world, side);
+}
+
+/* Follows the log for so many entries at most. */
+static void follow(struct world *world, struct side *side, size_t most)
+{
+    struct log_cursor *cursor;
+    struct log_entry entry;
+
+    if (log_follow(side->log, side->applied + 1, &cursor) != 0)
+        fail(world, "%s: the log cannot be followed", side->name);
+    for (size_t i = 0; i < most && log_next(cursor, &entry) == 0; i++) {
+        apply(world, side, &entry);
+        if (side == &world->sides[SECOND] && one_in(world, 12))
+            reload(world, side);
+    }
+    log_unfollow(cursor);
+}
+
+/* The process dies, or the machine: what the store got since the last checkpoint is gone, and done again. */
+static void replay(struct world *world, struct side *side)
+{
+    log_position until = side->applied;
+
+    lose_core(world, side);
+    (void)store_mem_crash(side->store, 0);
+    side->applied = side->saved_at;
+    load(world, side, buf_view(&side->saved));
+    follow(world, side, until - side->applied);
+    world->replays++;
+}
+
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
+
+static void advance_time(struct world *world)
+{
+    struct gen *gen = &world->gen;
+
+    gen->clock += one_in(world, 15) ? below(world, 6000000) : below(world, 200000);
+    gen->ts += one_in(world, 30) ? below(world, 70000000) : below(world, 100000);
+    if (one_in(world, 20) && gen->ts > TL_SECOND)
+        gen->ts -= below(world, TL_SECOND); /* another host's clock */
+    gen->host = (uint16_t)(1 + below(world, 2));
+}
+
+static struct command *next_command(struct world *world, unsigned stage)
+{
+    struct command *command = gen_stage(&world->gen, stage);
+
+    if (command != NULL || !one_in(world, 40))
+        return command != NULL ? command : gen_command(&world->gen);
+    struct core *proposer = world->sides[below(world, 2)].core;
+    tl_ts now = core_last_ts(proposer);
+    struct core_past past = {now - rng_below(&world->rng, 200 * TL_SECOND),
+                             now - rng_below(&world->rng, 200 * TL_SECOND),
+                             now - rng_below(&world->rng, 400 * TL_SECOND)};
+    if (core_propose_upkeep(proposer, &past, one_in(world, 2) ? 3 : 1000, &command) != 0)
+        fail(world, "no upkeep is proposed");
+    return command;
+}
+
+static void append(struct world *world)
+{
+    struct gen *gen = &world->gen;
+    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    struct log *log = world->sides[FIRST].log;
+    log_position position;
+    unsigned count = one_in(world, 2) ? 1 : 1 + below(world, COMMANDS_MAX);
+    bool stage = world->step == 1;
+
+    entry_begin(&(struct entry_head){.host = gen->host, .ts = gen->ts, .clock = gen->clock}, &bytes);
+    for (unsigned i = 0; i < (stage ? 2 : count); i++) {
+        struct command *command = next_command(world, stage ? i : UINT32_MAX);
+        entry_add(command, &bytes);
+        command_free(command);
+        world->commands++;
+    }
+    struct slice part = buf_view(&bytes);
+    if (log_append(log, &part, 1, &position) != 0 || log_sync(log, position) != 0)
+        fail(world, "the log cannot be appended to");
+    buf_deinit(&bytes);
+}
+
+/* --- What is compared beside ---------------------------------------------------------------------------------------- */
+
+static void print_around(const char *name, struct slice saved, size_t at)
+{
+    size_t from = at < 40 ? 0 : at - 40;
+
+    fprintf(stderr, "%s:", name);
+    for (size_t i = from; i < saved.len && i < at + 20; i++)
+        fprintf(stderr, "%s%02x", i == at ? " | " : " ", (unsigned char)saved.data[i]);
+    fprintf(stderr, "\n");
+}
+
+static void compare_saved(struct world *world)
+{
+    struct buf first = BUF_INIT(BUF_UNLIMITED), second = BUF_INIT(BUF_UNLIMITED);
+
+    save(&world->sides[FIRST], &first);
+    save(&world->sides[SECOND], &second);
+    if (!slice_equal(buf_view(&first), buf_view(&second))) {
+        size_t at = common(buf_view(&first), buf_view(&second));
+        print_around("first", buf_view(&first), at);
+        print_around("second", buf_view(&second), at);
+        fail(world, "two cores at one position save other bytes, at %zu of %zu and %zu", at, first.len, second.len);
+    }
+    buf_deinit(&first);
+    buf_deinit(&second);
+}
+
+static void compare_digests(struct world *world, const struct side *a, const struct side *b)
+{
+    uint64_t x, y;
+
+    if (core_digest(a->core, &x) != 0 || core_digest(b->core, &y) != 0 || x != y)
+        fail(world, "the digests of the %s and the %s differ", a->name, b->name);
+}
+
+/* --- A life ------------------------------------------------------------------------------------------------------- */
+
+static void step(struct world *world)
+{
+    struct side *first = &world->sides[FIRST], *second = &world->sides[SECOND], *third = &world->sides[THIRD];
+
+    advance_time(world);
+    world->gen.core = first->core;
+    append(world);
+    follow(world, first, SIZE_MAX);
+    if (one_in(world, 3) || first->applied - second->applied > BEHIND_MAX)
+        follow(world, second, 1 + below(world, BEHIND_MAX + 4));
+    if (one_in(world, 10))
+        follow(world, third, SIZE_MAX);
+    if (one_in(world, 20))
+        reload(world, first);
+    if (one_in(world, 12))
+        checkpoint(world, second);
+    if (one_in(world, 25))
+        replay(world, second);
+    if (one_in(world, 10)) {
+        follow(world, second, SIZE_MAX);
+        compare_saved(world);
+    }
+    if (one_in(world, 100) && second->applied == first->applied)
+        compare_digests(world, first, second);
+    if (one_in(world, 100) && third->applied == first->applied)
+        compare_digests(world, first, third);
+}
+
+static struct core_limits small_limits(void)
+{
+    struct core_limits limits = core_limits_default();
+
+    limits.sessions_max = 12;
+    limits.transactions_max = 12;
+    limits.waiters_max = 20;
+    limits.transaction_changes_max = 60;
+    limits.ephemeral_max = 20;
+    limits.ephemeral_piece = 3;
+    limits.sweep_piece = 1;
+    limits.stale_documents_min = 10;
+    return limits;
+}
+
+static uint64_t live(uint64_t seed, int steps, bool tells)
+{
+    struct world world = {.seed = seed, .tells = tells, .limits = small_limits(), .medium = log_medium_new()};
+
+    rng_init(&world.rng, seed);
+    siphash_set_key(&(struct siphash_key){seed, 1});
+    world.gen = (struct gen){.rng = &world.rng, .clock = 10 * TL_SECOND, .ts = 1000 * TL_SECOND};
+    world.past = calloc((size_t)steps + 2, sizeof(*world.past));
+    world.sides[FIRST] = (struct side){.name = "first", .ahead = true};
+    world.sides[SECOND] = (struct side){.name = "second"};
+    world.sides[THIRD] = (struct side){.name = "third", .splits = true};
+    for (int i = 0; i < SIDES; i++)
+        open_side(&world, &world.sides[i]);
+    for (world.step = 1; world.step <= steps; world.step++)
+        step(&world);
+    for (int i = 0; i < SIDES; i++)
+        follow(&world, &world.sides[i], SIZE_MAX);
+    compare_saved(&world);
+    compare_digests(&world, &world.sides[FIRST], &world.sides[THIRD]);
+    for (int i = 0; i < SIDES; i++)
+        close_side(&world, &world.sides[i]);
+    for (int i = 0; i <= steps + 1; i++)
+        free(world.past[i].replies);
+    free(world.past);
+    log_medium_free(world.medium);
+    return world.commands;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seeds = 0, from = 1, lived = 0, commands = 0;
+    int steps = 400;
+    bool tells = false;
+
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "0";
+        if (strcmp(argv[i], "--tell") == 0)
+            tells = true;
+        else if (strcmp(argv[i], "--seeds") == 0)
+            seeds = strtoull(value, NULL, 10), i++;
+        else if (strcmp(argv[i], "--from") == 0)
+            from = strtoull(value, NULL, 10), i++;
+        else if (strcmp(argv[i], "--steps") == 0)
+            steps = atoi(value), i++;
+        else
+            commands += live(strtoull(argv[i], NULL, 10), steps, tells), lived++;
+    }
+    for (uint64_t seed = from; seed < from + seeds; seed++, lived++)
+        commands += live(seed, steps, tells);
+    printf("twins: %" PRIu64 " seeds, %" PRIu64 " commands, no difference\n", lived, commands);
+    return 0;
+}
