@@ -372,6 +372,8 @@ static struct slice take_field(struct lucene *p)
 {
     size_t start = p->at;
     struct lucene_term name;
+    if (p->at < p->text.len && p->text.data[p->at] == '/') /* begins an expression, however far it goes */
+        return SLICE_NONE;
     if (take_term(p, &name) && take_char(p, ':'))
         return name.text;
     p->at = start;

@@ -128,7 +128,7 @@ struct alias_batch {
     struct alias_action *actions;
     size_t count;
     size_t capacity;
-    struct slice missing; /* names of aliases that were to be removed and are not there, apart by commas */
+    struct buf missing; /* names of aliases that were to be removed and are not there, apart by commas */
 };
 
 static int add_action(struct request *request, struct alias_batch *batch, const struct alias_action *action)
@@ -230,19 +230,31 @@ int handle_alias_put(struct request *request)
     return submit_batch(request, &batch);
 }
 
-/* Adds the removal of every alias of an index that a list names. Returns: how many; negative never. */
+/* Whether a list names one alias as it is. */
+static bool is_single_name(struct slice names)
+{
+    return names.len > 0 && slice_find_byte(names, ',') == names.len && slice_find_byte(names, '*') == names.len &&
+           !slice_is(names, "_all");
+}
+
+static int remove_one(struct request *request, const struct catalog_index *index, struct slice name,
+                      struct alias_batch *batch)
+{
+    struct alias_action action = {.op = ALIAS_REMOVE, .index = index->name, .alias = name};
+    return add_action(request, batch, &action);
+}
+
+/* Adds the removal of every alias of an index that a list names. A single one is looked up: a request names thousands of them. */
 static int remove_from_index(struct request *request, const struct catalog_index *index, struct slice names,
                              struct alias_batch *batch)
 {
-    for (size_t i = 0; i < index->alias_count; i++) {
-        struct alias_action action = {.op = ALIAS_REMOVE, .index = index->name, .alias = index->aliases[i].name};
-        if (!list_matches(names, index->aliases[i].name))
-            continue;
-        int r = add_action(request, batch, &action);
-        if (r != 0)
-            return r;
-    }
-    return 0;
+    int r = 0;
+    if (is_single_name(names))
+        return catalog_index_alias(index, names) == NULL ? 0 : remove_one(request, index, names, batch);
+    for (size_t i = 0; i < index->alias_count && r == 0; i++)
+        if (list_matches(names, index->aliases[i].name))
+            r = remove_one(request, index, index->aliases[i].name, batch);
+    return r;
 }
 
 static int no_such_alias(struct request *request, struct slice names)
@@ -376,20 +388,35 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
             r = add_action(request, batch, &removal);
     }
     if (r == 0 && slice_is(op, "remove") && batch->count == before) {
-        batch->missing = arena_printf(request->arena, "%.*s%s%.*s", SLICE_ARG(batch->missing),
-                                      batch->missing.len > 0 ? "," : "", SLICE_ARG(aliases));
+        if (batch->missing.len > 0)
+            buf_byte(&batch->missing, ',');
+        buf_slice(&batch->missing, aliases);
         if (yyjson_get_bool(json_get_lit(object, "must_exist")))
             return no_such_alias(request, aliases);
     }
     return r > 0 ? REQUEST_REFUSED : r;
 }
 
-int handle_aliases_post(struct request *request)
+static int read_actions(struct request *request, yyjson_val *actions, struct alias_batch *batch)
 {
-    struct alias_batch batch = {NULL};
-    struct json_doc doc;
     size_t i, count;
     yyjson_val *item;
+    int r;
+    yyjson_arr_foreach (actions, i, count, item) {
+        yyjson_val *key = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
+        if (key == NULL || !yyjson_is_obj(yyjson_obj_iter_get_val(key)))
+            return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[aliases] failed to parse field [actions]");
+        if ((r = read_action(request, json_slice(key), yyjson_obj_iter_get_val(key), batch)) != 0)
+            return r;
+    }
+    /* What is not there to be removed does not matter where anything else is done. */
+    return batch->count == 0 ? no_such_alias(request, buf_view(&batch->missing)) : submit_batch(request, batch);
+}
+
+int handle_aliases_post(struct request *request)
+{
+    struct alias_batch batch = {.missing = BUF_INIT(BUF_UNLIMITED)};
+    struct json_doc doc;
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
     if (r != 0 || (r = request_accept(request)) != 0 || (r = request_json(request, 0, &doc)) != 0)
@@ -399,13 +426,7 @@ int handle_aliases_post(struct request *request)
     yyjson_val *actions = json_get_lit(doc.root, "actions");
     if (yyjson_arr_size(actions) == 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No action specified");
-    yyjson_arr_foreach (actions, i, count, item) {
-        yyjson_val *key = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
-        if (key == NULL || !yyjson_is_obj(yyjson_obj_iter_get_val(key)))
-            return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[aliases] failed to parse field [actions]");
-        if ((r = read_action(request, json_slice(key), yyjson_obj_iter_get_val(key), &batch)) != 0)
-            return r;
-    }
-    /* What is not there to be removed does not matter where anything else is done. */
-    return batch.count == 0 ? no_such_alias(request, batch.missing) : submit_batch(request, &batch);
+    r = read_actions(request, actions, &batch);
+    buf_deinit(&batch.missing);
+    return r;
 }

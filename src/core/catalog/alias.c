@@ -91,41 +91,60 @@ static int parse_alias(struct slice name, yyjson_val *body, struct arena *arena,
     return 0;
 }
 
-static void put_alias(struct alias_set *set, struct arena *arena, const struct catalog_alias *alias)
+/* `places` has for each name where it stands in the set, counted from one. */
+static void put_alias(struct alias_set *set, struct map *places, struct arena *arena, const struct catalog_alias *alias)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (slice_equal(set->items[i].name, alias->name)) {
-            set->items[i] = *alias;
-            return;
-        }
+    uintptr_t place = (uintptr_t)map_get(places, alias->name);
+
+    if (place != 0) {
+        set->items[place - 1] = *alias;
+        return;
+    }
     set->items = arena_grow(arena, set->items, set->count, &set->capacity, sizeof(*set->items));
     set->items[set->count++] = *alias;
+    map_put(places, alias->name, (void *)set->count);
 }
 
-/* Returns: whether it was there. */
-static bool remove_alias(struct alias_set *set, struct slice name)
+/* Returns: whether it was there. The last one takes its place. */
+static bool remove_alias(struct alias_set *set, struct map *places, struct slice name)
 {
-    for (size_t i = 0; i < set->count; i++)
-        if (slice_equal(set->items[i].name, name)) {
-            set->items[i] = set->items[--set->count];
-            return true;
-        }
-    return false;
+    uintptr_t place = (uintptr_t)map_remove(places, name);
+
+    if (place == 0)
+        return false;
+    set->items[place - 1] = set->items[--set->count];
+    if (place - 1 < set->count)
+        map_put(places, set->items[place - 1].name, (void *)place);
+    return true;
 }
 
-int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
-                     struct alias_set *set, struct problem *ret_problem)
+static int parse_members(const struct catalog *catalog, yyjson_val *members, enum dialect dialect, struct arena *arena,
+                         struct alias_set *set, struct map *places, struct problem *ret_problem)
 {
     size_t i, max;
-    yyjson_val *key, *body, *members = json_object_or_empty(json);
+    yyjson_val *key, *body;
 
     yyjson_obj_foreach (members, i, max, key, body) {
         struct catalog_alias alias;
         if (catalog_check_alias_name(catalog, json_slice(key), dialect, arena, ret_problem) != 0 ||
             parse_alias(json_slice(key), body, arena, &alias, ret_problem) != 0)
             return ALIAS_REFUSED;
-        put_alias(set, arena, &alias);
+        put_alias(set, places, arena, &alias);
     }
+    return 0;
+}
+
+int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
+                     struct alias_set *set, struct problem *ret_problem)
+{
+    struct map places = MAP_INIT;
+
+    for (size_t i = 0; i < set->count; i++)
+        map_put(&places, set->items[i].name, (void *)(i + 1));
+    int r = parse_members(catalog, json_object_or_empty(json), dialect, arena, set, &places, ret_problem);
+    map_deinit(&places);
+    if (r != 0)
+        return r;
     if (set->count > CATALOG_ALIASES_MAX) {
         problem_set(ret_problem, arena, PROBLEM_LIMIT_EXCEEDED, "an index has at most %d aliases", CATALOG_ALIASES_MAX);
         return ALIAS_REFUSED;
@@ -133,25 +152,37 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
     return 0;
 }
 
-int alias__check_write_index(const struct catalog *catalog, const struct catalog_index *index, struct arena *arena,
-                             struct problem *ret_problem)
+static int check_write_index_of(const struct catalog *catalog, struct slice alias, struct arena *arena,
+                                struct problem *ret_problem)
+{
+    const struct alias_use *uses;
+    struct slice first = SLICE_NONE;
+    size_t count = catalog__alias_uses(catalog, alias, &uses);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct catalog_index *other = catalog_index(catalog, uses[i].index);
+        if (catalog_index_alias(other, uses[i].alias)->write_index != CATALOG_FLAG_TRUE)
+            continue;
+        if (first.data != NULL) {
+            problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
+                        "alias [%.*s] has more than one write index [%.*s,%.*s]", SLICE_ARG(uses[i].alias),
+                        SLICE_ARG(first), SLICE_ARG(other->name));
+            return ALIAS_REFUSED;
+        }
+        first = other->name;
+    }
+    return 0;
+}
+
+int alias__check_write_index(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
+                             struct arena *arena, struct problem *ret_problem)
 {
     for (size_t i = 0; i < index->alias_count; i++) {
-        const struct alias_use *uses;
-        struct slice first = SLICE_NONE;
-        size_t count = catalog__alias_uses(catalog, index->aliases[i].name, &uses);
-        for (size_t j = 0; j < count; j++) {
-            const struct catalog_index *other = catalog_index(catalog, uses[j].index);
-            if (catalog_index_alias(other, uses[j].alias)->write_index != CATALOG_FLAG_TRUE)
-                continue;
-            if (first.data != NULL) {
-                problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
-                            "alias [%.*s] has more than one write index [%.*s,%.*s]", SLICE_ARG(uses[j].alias),
-                            SLICE_ARG(first), SLICE_ARG(other->name));
-                return ALIAS_REFUSED;
-            }
-            first = other->name;
-        }
+        struct slice name = index->aliases[i].name;
+        if (checked != NULL && map_put(checked, name, checked) != NULL)
+            continue;
+        if (check_write_index_of(catalog, name, arena, ret_problem) != 0)
+            return ALIAS_REFUSED;
     }
     return 0;
 }
@@ -211,43 +242,45 @@ void catalog_render_aliases(const struct catalog_index *index, struct slice patt
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
-/* Replaces the aliases of an index. */
-static int set_aliases(struct core *core, const struct catalog_index *index, const struct alias_set *set,
-                       struct command *command)
-{
-    struct catalog_index_spec spec = catalog__spec(index);
+/*
+ * What a command makes of the aliases of an index. An index is written once, when all actions are done, so that a command costs
+ * what it says and what its indices have, not their product.
+ */
+struct change {
+    struct slice index;
+    struct alias_set set;
+    struct map places;
+    bool changed;
+};
 
-    if (set->count > CATALOG_ALIASES_MAX) {
-        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "an index has at most %d aliases",
-                    CATALOG_ALIASES_MAX);
-        return ALIAS_REFUSED;
-    }
-    spec.aliases = set->items;
-    spec.alias_count = set->count;
-    core__put_index(core, &spec);
-    return 0;
+struct changes {
+    struct map by_index; /* to struct change, in the order in which they were met */
+};
+
+static void changes_deinit(struct changes *changes)
+{
+    size_t position = 0;
+    struct slice name;
+    void *change;
+
+    while (map_next(&changes->by_index, &position, &name, &change))
+        map_deinit(&((struct change *)change)->places);
+    map_deinit(&changes->by_index);
 }
 
-/* The aliases of an index, in a set that may be changed. */
-static struct alias_set aliases_of(const struct catalog_index *index, struct arena *arena)
+static struct change *change_new(struct changes *changes, const struct catalog_index *index, struct arena *arena)
 {
-    struct alias_set set = {0};
+    struct change *change = arena_zalloc(arena, sizeof(*change));
 
-    for (size_t i = 0; i < index->alias_count; i++) {
-        struct catalog_alias copy = index->aliases[i];
-        copy.name = arena_copy(arena, copy.name);
-        copy.filter = copy.filter.data == NULL ? SLICE_NONE : arena_copy(arena, copy.filter);
-        copy.index_routing = copy.index_routing.data == NULL ? SLICE_NONE : arena_copy(arena, copy.index_routing);
-        copy.search_routing = copy.search_routing.data == NULL ? SLICE_NONE : arena_copy(arena, copy.search_routing);
-        put_alias(&set, arena, &copy);
-    }
-    return set;
+    change->index = arena_copy(arena, index->name);
+    for (size_t i = 0; i < index->alias_count; i++)
+        put_alias(&change->set, &change->places, arena, &index->aliases[i]);
+    map_put(&changes->by_index, change->index, change);
+    return change;
 }
 
-static int add(struct core *core, const struct alias_action *action, const struct catalog_index *index,
-               struct command *command)
+static int add(struct core *core, const struct alias_action *action, struct change *change, struct command *command)
 {
-    struct alias_set set = aliases_of(index, &core->arena);
     struct json_doc body = {0};
     struct catalog_alias alias;
 
@@ -257,20 +290,12 @@ static int add(struct core *core, const struct alias_action *action, const struc
          json_parse(&core->arena, action->body, command->dialect, JSON_DUPLICATES, &body, &command->problem) != 0) ||
         parse_alias(action->alias, body.root, &core->arena, &alias, &command->problem) != 0)
         return ALIAS_REFUSED;
-    put_alias(&set, &core->arena, &alias);
-    return set_aliases(core, index, &set, command);
+    put_alias(&change->set, &change->places, &core->arena, &alias);
+    change->changed = true;
+    return 0;
 }
 
-/* One that an action before it in the same request has taken away already is gone, as was wanted. */
-static int take_away(struct core *core, const struct alias_action *action, const struct catalog_index *index,
-                     struct command *command)
-{
-    struct alias_set set = aliases_of(index, &core->arena);
-
-    return remove_alias(&set, action->alias) ? set_aliases(core, index, &set, command) : 0;
-}
-
-static int act(struct core *core, const struct alias_action *action, struct command *command)
+static int act(struct core *core, struct changes *changes, const struct alias_action *action, struct command *command)
 {
     const struct catalog_index *index = catalog_index(core->catalog, action->index);
 
@@ -278,17 +303,52 @@ static int act(struct core *core, const struct alias_action *action, struct comm
         catalog_problem_missing(&command->arena, action->index, true, command->dialect, &command->problem);
         return ALIAS_REFUSED;
     }
-    switch (action->op) {
-    case ALIAS_ADD: return add(core, action, index, command);
-    case ALIAS_REMOVE: return take_away(core, action, index, command);
-    case ALIAS_REMOVE_INDEX: return index__delete(core, index);
-    case ALIAS_OP_COUNT: break;
-    }
+    if (action->op == ALIAS_REMOVE_INDEX)
+        return index__delete(core, index);
+    struct change *change = map_get(&changes->by_index, action->index);
+    if (change == NULL)
+        change = change_new(changes, index, &core->arena);
+    if (action->op == ALIAS_ADD)
+        return add(core, action, change, command);
+    /* One that an action before it in the same request has taken away already is gone, as was wanted. */
+    change->changed |= remove_alias(&change->set, &change->places, action->alias);
     return 0;
 }
 
+static int write_change(struct core *core, const struct change *change, struct command *command)
+{
+    struct catalog_index_spec spec = catalog__spec(catalog_index(core->catalog, change->index));
+
+    if (change->set.count > CATALOG_ALIASES_MAX) {
+        problem_set(&command->problem, &command->arena, PROBLEM_LIMIT_EXCEEDED, "an index has at most %d aliases",
+                    CATALOG_ALIASES_MAX);
+        return ALIAS_REFUSED;
+    }
+    spec.aliases = change->set.items;
+    spec.alias_count = change->set.count;
+    if (change->changed)
+        core__put_index(core, &spec);
+    return 0;
+}
+
+static int write_changes(struct core *core, const struct changes *changes, struct command *command)
+{
+    struct map checked = MAP_INIT;
+    struct slice name;
+    void *change;
+    int r = 0;
+
+    for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
+        r = write_change(core, change, command);
+    for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
+        r = alias__check_write_index(core->catalog, catalog_index(core->catalog, ((struct change *)change)->index),
+                                     &checked, &command->arena, &command->problem);
+    map_deinit(&checked);
+    return r;
+}
+
 /* Indices are removed first, so that an alias may take the name of one that goes in the same request. */
-static int act_all(struct core *core, struct command *command)
+static int act_all(struct core *core, struct changes *changes, struct command *command)
 {
     const struct aliases_command *aliases = &command->aliases;
     int r;
@@ -296,20 +356,17 @@ static int act_all(struct core *core, struct command *command)
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < aliases->action_count; i++)
             if ((aliases->actions[i].op == ALIAS_REMOVE_INDEX) == (pass == 0) &&
-                (r = act(core, &aliases->actions[i], command)) != 0)
+                (r = act(core, changes, &aliases->actions[i], command)) != 0)
                 return r;
-    for (size_t i = 0; i < aliases->action_count; i++) {
-        const struct catalog_index *index = catalog_index(core->catalog, aliases->actions[i].index);
-        if (index != NULL && alias__check_write_index(core->catalog, index, &command->arena, &command->problem) != 0)
-            return ALIAS_REFUSED;
-    }
-    return 0;
+    return write_changes(core, changes, command);
 }
 
 int core__do_aliases_update(struct core *core, struct command *command)
 {
-    int r = act_all(core, command);
+    struct changes changes = {MAP_INIT};
+    int r = act_all(core, &changes, command);
 
+    changes_deinit(&changes);
     if (r < 0)
         return tl_trace(r);
     if (r != 0)

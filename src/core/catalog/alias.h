@@ -3,6 +3,7 @@
 #ifndef TL_CORE_ALIAS_H
 #define TL_CORE_ALIAS_H
 
+#include "base/map.h"
 #include "core/catalog/catalog_internal.h"
 #include "json/json.h"
 
@@ -19,8 +20,11 @@ struct alias_set {
 int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum dialect dialect, struct arena *arena,
                      struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
 
-/* Checks that no alias of an index has a second write index. */
-int alias__check_write_index(const struct catalog *catalog, const struct catalog_index *index, struct arena *arena,
-                             struct problem *ret_problem) TL_MUST_USE;
+/*
+ * Checks that no alias of an index has a second write index. `checked` has the names that need no look any more, and gets those of
+ * the index; NULL: all need one.
+ */
+int alias__check_write_index(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
+                             struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
 
 #endif

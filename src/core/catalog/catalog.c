@@ -264,8 +264,24 @@ static struct alias_table *alias_table_new(const struct catalog *catalog)
     return table;
 }
 
+/*
+ * The table of aliases is made when it is asked for, not at each of many changes; at the latest when a second reference is taken,
+ * since readers of other threads come by one.
+ */
+static void renew_aliases(const struct catalog *catalog)
+{
+    struct catalog *own_catalog = (struct catalog *)(uintptr_t)catalog;
+
+    if (!catalog->aliases_stale)
+        return;
+    alias_table_unref(own_catalog->aliases);
+    own_catalog->aliases = alias_table_new(catalog);
+    own_catalog->aliases_stale = false;
+}
+
 size_t catalog__alias_uses(const struct catalog *catalog, struct slice alias, const struct alias_use **ret_uses)
 {
+    renew_aliases(catalog);
     const struct alias_table *table = catalog->aliases;
     size_t low = 0, high = table->count, end;
 
@@ -407,6 +423,7 @@ struct catalog *catalog__new(void)
 
 struct catalog *catalog_ref(struct catalog *catalog)
 {
+    renew_aliases(catalog);
     atomic_fetch_add_explicit(&catalog->refs, 1, memory_order_relaxed);
     return catalog;
 }
@@ -433,6 +450,7 @@ static struct catalog *share_all(const struct catalog *old)
 
     atomic_init(&catalog->refs, 1);
     catalog->count = old->count;
+    catalog->room = old->count + 1;
     catalog->by_name = mem_alloc(bytes + sizeof(struct catalog_node *));
     catalog->by_number = mem_alloc(bytes + sizeof(struct catalog_node *));
     for (size_t i = 0; i < old->count; i++) {
@@ -441,6 +459,7 @@ static struct catalog *share_all(const struct catalog *old)
     }
     atomic_fetch_add_explicit(&old->aliases->refs, 1, memory_order_relaxed);
     catalog->aliases = old->aliases;
+    catalog->aliases_stale = old->aliases_stale;
     for (int kind = 0; kind < CATALOG_KIND_COUNT; kind++) {
         catalog->objects[kind] = old->objects[kind];
         if (catalog->objects[kind] != NULL)
@@ -515,6 +534,16 @@ const struct catalog_alias *catalog_index_alias(const struct catalog_index *inde
                : bsearch(&wanted, index->aliases, index->alias_count, sizeof(wanted), compare_aliases);
 }
 
+/* The array that grows by one. */
+static void make_room(struct catalog *catalog)
+{
+    if (catalog->count < catalog->room)
+        return;
+    catalog->room = catalog->room * 2 + 1;
+    catalog->by_name = mem_realloc(catalog->by_name, catalog->room * sizeof(struct catalog_node *));
+    catalog->by_number = mem_realloc(catalog->by_number, catalog->room * sizeof(struct catalog_node *));
+}
+
 static void insert_at(struct catalog_node **nodes, size_t count, size_t place, struct catalog_node *node)
 {
     memmove(nodes + place + 1, nodes + place, (count - place) * sizeof(struct catalog_node *));
@@ -539,64 +568,66 @@ static void put_node(struct catalog *catalog, struct catalog_node *node)
         catalog->by_name[by_name] = node;
         return;
     }
+    make_room(catalog);
     insert_at(catalog->by_number, catalog->count, by_number, node);
     insert_at(catalog->by_name, catalog->count, by_name, node);
     catalog->count++;
 }
 
-static void renew_aliases(struct catalog *catalog)
+/*
+ * Makes a catalog one that may be changed: a copy where others have it too. What a step changes again and again is copied once.
+ */
+static struct catalog *own(struct catalog **catalog)
 {
-    alias_table_unref(catalog->aliases);
-    catalog->aliases = alias_table_new(catalog);
+    if (atomic_load_explicit(&(*catalog)->refs, memory_order_acquire) != 1) {
+        struct catalog *copy = share_all(*catalog);
+        catalog_unref(*catalog);
+        *catalog = copy;
+    }
+    return *catalog;
 }
 
-struct catalog *catalog__with_index(const struct catalog *old, const struct catalog_index_spec *spec)
+void catalog__set_index(struct catalog **catalog, const struct catalog_index_spec *spec)
 {
-    const struct catalog_index *before = catalog_index_by_number(old, spec->number);
-    struct catalog *catalog = share_all(old);
+    struct catalog *own_catalog = own(catalog);
+    const struct catalog_index *before = catalog_index_by_number(own_catalog, spec->number);
+    bool had_aliases = before != NULL && before->alias_count > 0;
 
-    put_node(catalog, node_new(spec));
-    if (spec->alias_count > 0 || (before != NULL && before->alias_count > 0))
-        renew_aliases(catalog);
-    return catalog;
+    put_node(own_catalog, node_new(spec));
+    own_catalog->aliases_stale |= spec->alias_count > 0 || had_aliases;
 }
 
-struct catalog *catalog__with_mapping(const struct catalog *old, uint32_t number, const struct mapping *mapping)
+void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping)
 {
-    struct catalog *catalog = share_all(old);
-    size_t place = place_by_number(catalog, number);
+    struct catalog *own_catalog = own(catalog);
+    size_t place = place_by_number(own_catalog, number);
 
-    REQUIRE(place < catalog->count && catalog->by_number[place]->index.number == number);
-    put_node(catalog, node_with_mapping(catalog->by_number[place], mapping));
-    return catalog;
+    REQUIRE(place < own_catalog->count && own_catalog->by_number[place]->index.number == number);
+    put_node(own_catalog, node_with_mapping(own_catalog->by_number[place], mapping));
 }
 
-struct catalog *catalog__without_index(const struct catalog *old, uint32_t number)
+void catalog__remove_index(struct catalog **catalog, uint32_t number)
 {
-    struct catalog *catalog = share_all(old);
-    size_t by_number = place_by_number(catalog, number);
+    struct catalog *own_catalog = own(catalog);
+    size_t by_number = place_by_number(own_catalog, number);
 
-    REQUIRE(by_number < catalog->count && catalog->by_number[by_number]->index.number == number);
-    struct catalog_node *node = catalog->by_number[by_number];
-    bool had_aliases = node->index.alias_count > 0;
-    remove_at(catalog->by_name, catalog->count, place_by_name(catalog, node->index.name));
-    remove_at(catalog->by_number, catalog->count, by_number);
-    catalog->count--;
+    REQUIRE(by_number < own_catalog->count && own_catalog->by_number[by_number]->index.number == number);
+    struct catalog_node *node = own_catalog->by_number[by_number];
+    own_catalog->aliases_stale |= node->index.alias_count > 0;
+    remove_at(own_catalog->by_name, own_catalog->count, place_by_name(own_catalog, node->index.name));
+    remove_at(own_catalog->by_number, own_catalog->count, by_number);
+    own_catalog->count--;
     node_unref(node);
-    if (had_aliases)
-        renew_aliases(catalog);
-    return catalog;
 }
 
-struct catalog *catalog__with_object(const struct catalog *old, enum catalog_kind kind, struct slice name,
-                                     const struct catalog_object *object)
+void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
+                         const struct catalog_object *object)
 {
-    struct catalog *catalog = share_all(old);
-    struct object_table *table = table_replace(catalog->objects[kind], name, object);
+    struct catalog *own_catalog = own(catalog);
+    struct object_table *table = table_replace(own_catalog->objects[kind], name, object);
 
-    table_unref(catalog->objects[kind]);
-    catalog->objects[kind] = table;
-    return catalog;
+    table_unref(own_catalog->objects[kind]);
+    own_catalog->objects[kind] = table;
 }
 
 void catalog__attach_counters(struct catalog *catalog, struct catalog_counters *(*counters_of)(void *, uint32_t),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How catalogs are built: in memory (catalog__with_…, catalog__without_…) and, with the difference written to a
+ * How catalogs are built: in memory (catalog__set_…, catalog__remove_…) and, with the difference written to a
  * batch, by the functions that the core's handlers use (catalog__put_…, catalog__drop_…).
  *
  * Keys in SPACE_CATALOG: 'i' index (u32be): what an index is, without its mapping; 'm' index: its mapping;
@@ -68,7 +68,9 @@ struct catalog {
     struct catalog_node **by_name; /* owns a reference each */
     struct catalog_node **by_number;
     size_t count;
+    size_t room; /* of both arrays */
     struct alias_table *aliases;
+    bool aliases_stale; /* the table is to be made anew: only while one has the catalog and changes it */
     struct object_table *objects[CATALOG_KIND_COUNT]; /* NULL: none of the kind */
 };
 
@@ -97,17 +99,17 @@ struct catalog_index_spec {
 struct catalog_index_spec catalog__spec(const struct catalog_index *index);
 
 /*
- * Each makes a new catalog out of `old`, which stays as it is.
- * Owns: the caller gets a reference to the new one.
+ * Each changes *catalog, or, where others have a reference too, a copy of it that takes its place: what others have stays as it
+ * is, and a step that makes many changes copies once. What was read from *catalog before must not be used after two changes.
  */
-struct catalog *catalog__with_index(const struct catalog *old, const struct catalog_index_spec *spec);
-struct catalog *catalog__with_mapping(const struct catalog *old, uint32_t number, const struct mapping *mapping);
-struct catalog *catalog__without_index(const struct catalog *old, uint32_t number);
-/* `object` NULL: without it. */
-struct catalog *catalog__with_object(const struct catalog *old, enum catalog_kind kind, struct slice name,
-                                     const struct catalog_object *object);
+void catalog__set_index(struct catalog **catalog, const struct catalog_index_spec *spec);
+void catalog__set_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping);
+void catalog__remove_index(struct catalog **catalog, uint32_t number);
+/* `object` NULL: removes it. */
+void catalog__set_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
+                         const struct catalog_object *object);
 
-/* The same, replacing *catalog, with the difference written to `batch`. */
+/* The same, with the difference written to `batch`. */
 void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch);
 void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
                           struct store_batch *batch);

@@ -157,12 +157,6 @@ static int decode_object(struct slice key, struct slice bytes, struct catalog_ob
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
 
-static void replace(struct catalog **catalog, struct catalog *next)
-{
-    catalog_unref(*catalog);
-    *catalog = next;
-}
-
 void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struct mapping *mapping,
                           struct store_batch *batch)
 {
@@ -172,7 +166,7 @@ void catalog__put_mapping(struct catalog **catalog, uint32_t number, const struc
     mapping_encode(mapping, &value);
     store_batch_put(batch, SPACE_CATALOG, index_key(key, 'm', number), buf_view(&value));
     buf_deinit(&value);
-    replace(catalog, catalog__with_mapping(*catalog, number, mapping));
+    catalog__set_mapping(catalog, number, mapping);
 }
 
 void catalog__put_index(struct catalog **catalog, const struct catalog_index_spec *spec, struct store_batch *batch)
@@ -180,7 +174,7 @@ void catalog__put_index(struct catalog **catalog, const struct catalog_index_spe
     struct buf value = BUF_INIT(BUF_UNLIMITED);
     char key[INDEX_KEY_BYTES];
 
-    replace(catalog, catalog__with_index(*catalog, spec));
+    catalog__set_index(catalog, spec);
     encode_index(&value, catalog_index_by_number(*catalog, spec->number));
     store_batch_put(batch, SPACE_CATALOG, index_key(key, 'i', spec->number), buf_view(&value));
     buf_clear(&value);
@@ -195,7 +189,7 @@ void catalog__drop_index(struct catalog **catalog, uint32_t number, struct store
 
     store_batch_delete(batch, SPACE_CATALOG, index_key(key, 'i', number));
     store_batch_delete(batch, SPACE_CATALOG, index_key(key, 'm', number));
-    replace(catalog, catalog__without_index(*catalog, number));
+    catalog__remove_index(catalog, number);
 }
 
 static struct slice object_key(struct buf *buf, enum catalog_kind kind, struct slice name)
@@ -214,7 +208,7 @@ void catalog__put_object(struct catalog **catalog, enum catalog_kind kind, const
     store_batch_put(batch, SPACE_CATALOG, object_key(&key, kind, object->name), buf_view(&value));
     buf_deinit(&key);
     buf_deinit(&value);
-    replace(catalog, catalog__with_object(*catalog, kind, object->name, object));
+    catalog__set_object(catalog, kind, object->name, object);
 }
 
 void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, struct slice name,
@@ -223,7 +217,7 @@ void catalog__drop_object(struct catalog **catalog, enum catalog_kind kind, stru
     struct buf key = BUF_INIT(OBJECT_KEY_BYTES_MAX);
 
     store_batch_delete(batch, SPACE_CATALOG, object_key(&key, kind, name));
-    replace(catalog, catalog__with_object(*catalog, kind, name, NULL));
+    catalog__set_object(catalog, kind, name, NULL);
     buf_deinit(&key);
 }
 
@@ -255,7 +249,7 @@ static int load_index(const struct view *view, struct slice key, struct slice va
     if (r == 0) {
         spec.number = number;
         spec.mapping = mapping;
-        replace(catalog, catalog__with_index(*catalog, &spec));
+        catalog__set_index(catalog, &spec);
     }
     arena_deinit(&arena);
     return r;
@@ -267,7 +261,7 @@ static int load_object(enum catalog_kind kind, struct slice key, struct slice va
     int r = decode_object(key, value, &object);
 
     if (r == 0)
-        replace(catalog, catalog__with_object(*catalog, kind, object.name, &object));
+        catalog__set_object(catalog, kind, object.name, &object);
     return r;
 }
 

@@ -1,0 +1,820 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every route, asked with n and with 2n of whatever a client can send more of: what is done for it grows in proportion.
+ *
+ * Generated from routes.def. The program is compiled once more with the compiler's coverage hook, which counts each basic block
+ * that runs; bytes that are copied, compared or searched by the C library count as work too, and what is allocated is added up,
+ * freed or not. Nothing is measured in time. Compared are
+ *
+ *  1. parts: the parts of each row's path, its parameters and headers, filled with n and 2n letters, names, patterns, escapes, …;
+ *  2. bodies: of each handler the cases of complexity_cases.def, in which lists, keys, texts and depths are n and 2n long, and
+ *     bodies that fit nothing. A handler without a line there fails the test: whoever adds a call says how its body grows;
+ *  3. holdings: servers that hold n and 2n documents, indices, aliases, locks, …, and the same small request.
+ *
+ * Work and bytes grow by GROWTH at most. Cases that multiply two things of the request by their nature are marked and say why.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/api_box.h"
+#include "../../lib/unit.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+#define GROWTH 2.5
+#define WORK_SLACK 30000
+#define BYTES_SLACK ((size_t)192 << 10)
+#define PATIENCE_MS 20000
+#ifdef COUNTED
+#define SIZE 400
+#else /* nothing is counted: only that all of it goes well */
+#define SIZE 40
+#endif
+
+/* --- What is counted ---------------------------------------------------------------------------------------------- */
+
+struct counter {
+    uint64_t work, bytes;
+    struct counter *next;
+};
+
+static struct counter *_Atomic counters;
+static _Thread_local struct counter *mine;
+
+#ifdef COUNTED
+void *__real_malloc(size_t);
+void *__real_calloc(size_t, size_t);
+void *__real_realloc(void *, size_t);
+void *__real_memcpy(void *, const void *, size_t);
+void *__real_memmove(void *, const void *, size_t);
+void *__real_memset(void *, int, size_t);
+int __real_memcmp(const void *, const void *, size_t);
+void *__real_memchr(const void *, int, size_t);
+size_t __real_strlen(const char *);
+void *__wrap_malloc(size_t);
+void *__wrap_calloc(size_t, size_t);
+void *__wrap_realloc(void *, size_t);
+void *__wrap_memcpy(void *, const void *, size_t);
+void *__wrap_memmove(void *, const void *, size_t);
+void *__wrap_memset(void *, int, size_t);
+int __wrap_memcmp(const void *, const void *, size_t);
+void *__wrap_memchr(const void *, int, size_t);
+size_t __wrap_strlen(const char *);
+void __sanitizer_cov_trace_pc(void);
+
+static struct counter *counter_new(void)
+{
+    mine = __real_calloc(1, sizeof *mine); /* stays: another thread may add it up when this one has ended */
+    mine->next = atomic_load(&counters);
+    while (!atomic_compare_exchange_weak(&counters, &mine->next, mine))
+        continue;
+    return mine;
+}
+
+static struct counter *counter(void)
+{
+    return mine != NULL ? mine : counter_new();
+}
+
+void __sanitizer_cov_trace_pc(void)
+{
+    counter()->work++;
+}
+
+/* The C library looks at so many bytes in the time of a block. */
+static void look_at(size_t bytes)
+{
+    counter()->work += bytes / 16;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    counter()->bytes += size;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    counter()->bytes += count * size;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *pointer, size_t size)
+{
+    counter()->bytes += size;
+    return __real_realloc(pointer, size);
+}
+
+void *__wrap_memcpy(void *to, const void *from, size_t size)
+{
+    look_at(size);
+    return __real_memcpy(to, from, size);
+}
+
+void *__wrap_memmove(void *to, const void *from, size_t size)
+{
+    look_at(size);
+    return __real_memmove(to, from, size);
+}
+
+void *__wrap_memset(void *to, int byte, size_t size)
+{
+    look_at(size);
+    return __real_memset(to, byte, size);
+}
+
+int __wrap_memcmp(const void *one, const void *two, size_t size)
+{
+    size_t same = 0;
+    int difference = __real_memcmp(one, two, size);
+    while (difference != 0 && same + 16 <= size && __real_memcmp(one, two, 16) == 0)
+        same += 16, one = (const char *)one + 16, two = (const char *)two + 16;
+    look_at(difference == 0 ? size : same);
+    return difference;
+}
+
+void *__wrap_memchr(const void *in, int byte, size_t size)
+{
+    void *found = __real_memchr(in, byte, size);
+    look_at(found == NULL ? size : (size_t)((char *)found - (const char *)in));
+    return found;
+}
+
+size_t __wrap_strlen(const char *text)
+{
+    size_t len = __real_strlen(text);
+    look_at(len);
+    return len;
+}
+#endif
+
+struct cost {
+    uint64_t work, bytes;
+};
+
+static struct cost counted_now(void)
+{
+    struct cost cost = {0};
+    for (const struct counter *counter = atomic_load(&counters); counter != NULL; counter = counter->next) {
+        cost.work += counter->work;
+        cost.bytes += counter->bytes;
+    }
+    return cost;
+}
+
+/* --- Texts that grow ---------------------------------------------------------------------------------------------- */
+
+/*
+ * In a text, '@…@' is repeated n times with commas between, '^…^' without, and '~…~' n/8 times with commas; '$' is the number of
+ * the repetition, n outside of one. A capital between backticks is what an earlier answer named: S a session, T a transaction,
+ * C a scroll, P a point in time.
+ */
+struct names {
+    char *of[26];
+};
+
+static const char *grow_into(struct buf *out, const char *text, char until, size_t n, size_t i,
+                             const struct names *names);
+
+static void repeat(struct buf *out, const char *text, char mark, size_t n, const struct names *names)
+{
+    size_t times = mark == '~' ? (n + 7) / 8 : n;
+    for (size_t i = 0; i < times; i++) {
+        if (i > 0 && mark != '^')
+            buf_byte(out, ',');
+        (void)grow_into(out, text, mark, n, i, names);
+    }
+}
+
+static const char *grow_into(struct buf *out, const char *text, char until, size_t n, size_t i,
+                             const struct names *names)
+{
+    for (; *text != until; text++) {
+        assert_true(*text != '\0');
+        if (*text == '$') {
+            buf_printf(out, "%zu", i);
+        } else if (*text == '@' || *text == '^' || *text == '~') {
+            repeat(out, text + 1, *text, n, names);
+            text = strchr(text + 1, *text);
+            assert_non_null(text);
+        } else if (*text == '`') {
+            buf_slice(out, slice_from(names->of[text[1] - 'A'] == NULL ? "none" : names->of[text[1] - 'A']));
+            text += 2;
+        } else {
+            buf_byte(out, *text);
+        }
+    }
+    return text;
+}
+
+static char *grow(const char *text, size_t n, const struct names *names)
+{
+    struct buf out = BUF_INIT(BUF_UNLIMITED);
+    (void)grow_into(&out, text, '\0', n, n, names);
+    buf_byte(&out, '\0');
+    return out.data;
+}
+
+/* --- Asking ------------------------------------------------------------------------------------------------------- */
+
+static void remember(struct names *names, char name, const char *reply, const char *key)
+{
+    const char *at = strstr(reply, key), *end;
+    if (at == NULL || (end = strchr(at += strlen(key), '"')) == NULL)
+        return;
+    mem_free(names->of[name - 'A']);
+    names->of[name - 'A'] = mem_strdup(at, (size_t)(end - at));
+}
+
+static void names_deinit(struct names *names)
+{
+    for (size_t i = 0; i < sizeof names->of / sizeof *names->of; i++)
+        mem_free(names->of[i]);
+}
+
+struct header {
+    const char *name, *value;
+};
+
+/* Returns: the status; 0: it was still waiting, and the client left. */
+static int ask(struct api_box *box, const char *method, const char *target, const char *body, struct header header,
+               struct names *names, bool told)
+{
+    struct box_exchange *sent = box_exchange_new(method, target, body);
+    if (header.name != NULL)
+        box_exchange_header(sent, header.name, header.value);
+    box_exchange_start(box, sent);
+    bool streams = strstr(target, "_attach") != NULL;
+    if (streams || !box_exchange_wait_ms(sent, PATIENCE_MS)) {
+        box_exchange_break(sent);
+        box_exchange_wait(sent);
+    }
+    int status = sent->exchange.status;
+    buf_byte(&sent->exchange.response, '\0');
+    const char *reply = sent->exchange.response.data;
+    remember(names, 'S', reply, "\"session\":\"");
+    remember(names, 'T', reply, "\"transaction\":\"");
+    remember(names, 'C', reply, "\"_scroll_id\":\"");
+    remember(names, 'P', reply, "{\"id\":\"");
+    if (told || (status >= 500 && status != 501 && status != 503))
+        print_message("    %s %.100s: %d %.300s\n", method, target, status, reply);
+    box_exchange_free(sent);
+    return status;
+}
+
+/* Asks "METHOD target", with a body behind the line's end, where there is one. */
+static int ask_text(struct api_box *box, const char *text, size_t n, struct names *names, bool told)
+{
+    char *grown = grow(text, n, names), *target = strchr(grown, ' '), *body = strchr(grown, '\n');
+    assert_non_null(target);
+    *target++ = '\0';
+    if (body != NULL)
+        *body++ = '\0';
+    int status = ask(box, grown, target, body, (struct header){0}, names, told);
+    mem_free(grown);
+    return status;
+}
+
+/* --- Judging ------------------------------------------------------------------------------------------------------ */
+
+static unsigned judged, failed;
+
+static bool told(void)
+{
+    return getenv("COMPLEXITY_TELL") != NULL;
+}
+
+/* Asks with n of something. Returns: false where it did not go as it should, which the caller has told. */
+typedef bool measure(void *context, size_t n, struct cost *ret_cost);
+
+static bool grows_too_much(struct cost one, struct cost two)
+{
+    return (double)two.work > GROWTH * (double)one.work + WORK_SLACK ||
+           (double)two.bytes > GROWTH * (double)one.bytes + (double)BYTES_SLACK;
+}
+
+/* What costs more from some size on takes a step there. That is no growth: it does so once. */
+static void judge(const char *what, const char *how, measure *of, void *context, size_t n)
+{
+    struct cost costs[3];
+    judged++;
+    if (!of(context, n, &costs[0]) || !of(context, 2 * n, &costs[1])) {
+        failed++;
+        return;
+    }
+    if (told())
+        print_message("%s: %llu, %llu; %llu, %llu\n", what, (unsigned long long)costs[0].work,
+                      (unsigned long long)costs[1].work, (unsigned long long)costs[0].bytes,
+                      (unsigned long long)costs[1].bytes);
+    if (!grows_too_much(costs[0], costs[1]))
+        return;
+    if (of(context, 4 * n, &costs[2]) && !grows_too_much(costs[1], costs[2]))
+        return;
+    failed++;
+    print_error("%s, %.120s: work %llu, %llu, %llu; bytes %llu, %llu, %llu\n", what, how,
+                (unsigned long long)costs[0].work, (unsigned long long)costs[1].work, (unsigned long long)costs[2].work,
+                (unsigned long long)costs[0].bytes, (unsigned long long)costs[1].bytes,
+                (unsigned long long)costs[2].bytes);
+}
+
+static struct cost since(struct cost before)
+{
+    struct cost now = counted_now();
+    return (struct cost){now.work - before.work, now.bytes - before.bytes};
+}
+
+/* --- The table ---------------------------------------------------------------------------------------------------- */
+
+struct row {
+    const char *methods, *pattern, *handler, *params;
+};
+
+static const struct row rows[] = {
+#define X(methods, pattern, form, handler, params) {#methods, pattern, #handler, params},
+#include "api/request/routes.def"
+#undef X
+};
+
+#define ROWS (sizeof rows / sizeof *rows)
+
+/* --- Bodies ------------------------------------------------------------------------------------------------------- */
+
+enum { STEPS_MAX = 8 };
+
+struct growing {
+    const char *handler;
+    const char *steps[STEPS_MAX]; /* the last is the call; the others prepare it. None: it reads no body */
+    size_t size;                  /* 0: SIZE */
+    enum { ANSWERED, REFUSED, MULTIPLIES } kind;
+    const char *why;
+};
+
+static const struct growing cases[] = {
+#define NO_BODY(handler) {#handler, {NULL}, 0, ANSWERED, NULL},
+#define GROWS(handler, ...) {#handler, {__VA_ARGS__}, 0, ANSWERED, NULL},
+#define GROWS_TO(size, handler, ...) {#handler, {__VA_ARGS__}, size, ANSWERED, NULL},
+#define GROWS_REFUSED(handler, ...) {#handler, {__VA_ARGS__}, 0, REFUSED, NULL},
+#define GROWS_BY_NATURE(why, handler, ...) {#handler, {__VA_ARGS__}, 0, MULTIPLIES, why},
+#include "complexity_cases.def"
+};
+
+#define CASES (sizeof cases / sizeof *cases)
+
+/* What stands in every server that is asked. */
+static const char *const world[] = {
+    "PUT /w\n{\"settings\":{\"number_of_shards\":1},\"aliases\":{\"wa\":{}},\"mappings\":{\"properties\":{"
+    "\"k\":{\"type\":\"keyword\"},\"t\":{\"type\":\"text\"},\"d\":{\"type\":\"date\"},\"n\":{\"type\":\"long\"}}}}",
+    "PUT /w/_doc/1\n{\"k\":\"one\",\"t\":\"some words\",\"d\":\"2020-01-01\",\"n\":1,\"o\":{\"x\":1}}",
+    "PUT /w/_doc/2\n{\"k\":\"two\",\"t\":\"other words\",\"d\":\"2020-01-02\",\"n\":2,\"l\":[1,2,3]}",
+    "PUT /v/file/1\n{\"path\":\"/a/b\",\"n\":1}",
+    "PUT /_template/tw\n{\"index_patterns\":[\"tw*\"],\"settings\":{\"number_of_replicas\":0}}",
+    "PUT /_scripts/sw\n{\"script\":{\"lang\":\"painless\",\"source\":\"ctx._source.n++\"}}",
+    "POST /_transaction\n{\"mode\":\"update\",\"timeout\":\"10m\"}",
+    "POST /_session\n{\"ttl\":\"1h\",\"name\":\"holder\"}",
+    "POST /_lock\n{\"session\":\"`S`\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\"q\",\"path\":\"/a\"}]}",
+};
+
+static void prepare(struct api_box *box, struct names *names)
+{
+    api_box_open(box);
+    for (size_t i = 0; i < sizeof world / sizeof *world; i++)
+        if (ask_text(box, world[i], 1, names, told()) / 100 != 2)
+            fail_msg("%s is not taken", world[i]);
+}
+
+static bool cost_of_case(void *context, size_t n, struct cost *ret_cost)
+{
+    const struct growing *growing = context;
+    struct api_box box = {0};
+    struct names names = {0};
+    prepare(&box, &names);
+    struct cost before = counted_now();
+    bool well = true;
+    for (size_t i = 0; i < STEPS_MAX && growing->steps[i] != NULL; i++) {
+        bool last = i + 1 == STEPS_MAX || growing->steps[i + 1] == NULL;
+        int status = ask_text(&box, growing->steps[i], n, &names, told());
+        if (status / 100 != 2 && !(last && growing->kind == REFUSED)) {
+            print_error("%s: %.200s answers %d with %zu\n", growing->handler, growing->steps[i], status, n);
+            well = false;
+        }
+    }
+    *ret_cost = since(before);
+    names_deinit(&names);
+    api_box_close(&box);
+    return well;
+}
+
+static const char *last_step(const struct growing *growing)
+{
+    const char *last = "";
+    for (size_t i = 0; i < STEPS_MAX && growing->steps[i] != NULL; i++)
+        last = growing->steps[i];
+    return last;
+}
+
+static void test_bodies(void **state)
+{
+    const char *only = getenv("COMPLEXITY_ONLY");
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        const struct growing *growing = &cases[i];
+        if (growing->steps[0] == NULL || (only != NULL && strcmp(only, growing->handler) != 0))
+            continue;
+        size_t n = growing->size == 0 || growing->size > SIZE ? SIZE : growing->size;
+        struct cost cost;
+        if (growing->kind == MULTIPLIES)
+            failed += !cost_of_case((void *)(uintptr_t)growing, n, &cost);
+        else
+            judge(growing->handler, last_step(growing), cost_of_case, (void *)(uintptr_t)growing, n);
+    }
+    print_message("%u judged\n", judged);
+    assert_int_equal(failed, 0);
+}
+
+/* Every call says how its body grows, and nothing is said of calls that are not there. */
+static void test_all_handlers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++) {
+        bool known = false;
+        for (size_t j = 0; j < CASES && !known; j++)
+            known = strcmp(rows[i].handler, cases[j].handler) == 0;
+        if (!known)
+            fail_msg("%s %s: complexity_cases.def has no line for %s", rows[i].methods, rows[i].pattern,
+                     rows[i].handler);
+    }
+    for (size_t j = 0; j < CASES; j++) {
+        bool known = false;
+        for (size_t i = 0; i < ROWS && !known; i++)
+            known = strcmp(rows[i].handler, cases[j].handler) == 0;
+        if (!known)
+            fail_msg("complexity_cases.def has a line for %s, which no row calls", cases[j].handler);
+    }
+}
+
+/* --- Parts -------------------------------------------------------------------------------------------------------- */
+
+static const char *const fillings[] = {
+    "^a^",   "^a,^", "@a$@",         "^a*^",      "^*,^",     "@-a$@",      "@a$*,-*a$@", "^%2F^",    "^%2Fa^",
+    "^9^",   "^-^",  "^<x-{now}>,^", "^**.^",     "^(a OR ^", "^a b ^",     "^\"a\" ^",   "@w,v,wa@", "^<a{{^",
+    "^%3A^", "^a.^", "^[^",          "^{\"a\":^", "@{}@",     "^\xc3\xa9^", "@0.0.0.$@",  "^$:^",     "^%252F^",
+};
+
+/* Bodies that no call wants as they are. */
+static const char *const odd_bodies[] = {
+    "{\"a\":[@[1,2]@]}",
+    "{@\"k$\":1@}",
+    "{@\"k\":1@}",
+    "{\"k\":\"^a^\"}",
+    "{\"k\":\"^\\u00e9^\"}",
+    "{\"k\":^9^}",
+    "[^[^",
+    "^{\"a\":^",
+    "^{}\n^",
+    "^\n^",
+    "{\"query\":^{\"bool\":{\"must\":[^",
+    "{\"docs\":[@$@]}",
+    "[@\"$\"@]",
+    "{\"^k.^\":1}",
+    "^ ^{}",
+    "{\"query\":{\"match_all\":{}},@\"x$\":{\"y\":1}@}",
+};
+
+static void part_value(struct buf *out, const char *part, size_t len, const struct names *names)
+{
+    static const struct {
+        const char *part, *value;
+    } values[] = {{"index", "w"},       {"type", "file"}, {"id", "1"},         {"name", "wa"},       {"metric", "_all"},
+                  {"lang", "painless"}, {"fields", "k"},  {"node_id", "_all"}, {"task_id", "none:1"}};
+    if (len == strlen("scroll_id") && strncmp(part, "scroll_id", len) == 0)
+        buf_slice(out, slice_from(names->of['C' - 'A'] == NULL ? "c" : names->of['C' - 'A']));
+    else if (len == strlen("transaction") && strncmp(part, "transaction", len) == 0)
+        buf_slice(out, slice_from(names->of['T' - 'A'] == NULL ? "t" : names->of['T' - 'A']));
+    else
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+            if (strlen(values[i].part) == len && strncmp(values[i].part, part, len) == 0)
+                buf_slice(out, slice_from(values[i].value));
+}
+
+/* The row's path with part number `filled` filled; all of them plain for SIZE_MAX. */
+static char *path_of(const struct row *row, size_t filled, const char *filling, const struct names *names)
+{
+    struct buf out = BUF_INIT(BUF_UNLIMITED);
+    size_t part = 0;
+    for (const char *at = row->pattern; *at != '\0'; at++) {
+        if (*at != '{') {
+            buf_byte(&out, *at);
+            continue;
+        }
+        const char *end = strchr(at, '}');
+        if (part++ == filled)
+            buf_printf(&out, "%s", filling);
+        else
+            part_value(&out, at + 1, (size_t)(end - at - 1), names);
+        at = end;
+    }
+    buf_byte(&out, '\0');
+    return out.data;
+}
+
+static size_t part_count(const struct row *row)
+{
+    size_t count = 0;
+    for (const char *at = row->pattern; *at != '\0'; at++)
+        count += *at == '{';
+    return count;
+}
+
+/* The first method that the row has. */
+static void method_of(const struct row *row, char *ret_method, size_t room)
+{
+    snprintf(ret_method, room, "%s", row->methods);
+    ret_method[strcspn(ret_method, " ")] = '\0';
+}
+
+static bool with_body(const char *method)
+{
+    return strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0;
+}
+
+struct asking {
+    struct api_box *box;
+    struct names *names;
+    const struct row *row;
+    char method[8];
+    /* What is filled: one of these. */
+    size_t part;       /* SIZE_MAX: none */
+    const char *param; /* NULL: none */
+    size_t param_len;
+    const char *header; /* NULL: none */
+    bool body;
+    const char *filling;
+};
+
+static bool cost_of_asking(void *context, size_t n, struct cost *ret_cost)
+{
+    struct asking *asking = context;
+    char *filled = grow(asking->filling, n, asking->names),
+         *path = path_of(asking->row, asking->part, filled, asking->names);
+    struct buf target = BUF_INIT(BUF_UNLIMITED);
+    struct header header = {0};
+    buf_printf(&target, "%s", path);
+    if (asking->param != NULL)
+        buf_printf(&target, "?%.*s=%s", (int)asking->param_len, asking->param, filled);
+    buf_byte(&target, '\0');
+    if (asking->header != NULL)
+        header = (struct header){asking->header, filled};
+    const char *body = asking->body ? filled : with_body(asking->method) ? "{}" : NULL;
+    struct cost before = counted_now();
+    (void)ask(asking->box, asking->method, target.data, body, header, asking->names, told());
+    *ret_cost = since(before);
+    buf_deinit(&target);
+    mem_free(path);
+    mem_free(filled);
+    return true;
+}
+
+static void try_filled(struct asking *asking)
+{
+    char what[256];
+    snprintf(what, sizeof what, "%s %s%s%.*s%s", asking->method, asking->row->pattern, asking->param != NULL ? "?" : "",
+             (int)asking->param_len, asking->param != NULL ? asking->param : "",
+             asking->header != NULL ? asking->header : "");
+    judge(what, asking->filling, cost_of_asking, asking, SIZE);
+}
+
+static void try_part(struct asking asking, size_t part, const char *filling)
+{
+    asking.part = part;
+    asking.filling = filling;
+    try_filled(&asking);
+}
+
+/*
+ * Many calls have the same parameters, which one place of the program reads: those of a name are filled where it comes up first,
+ * and in two more calls.
+ */
+enum { PARAM_CALLS = 3 };
+
+static bool is_tried_enough(const char *name, size_t len)
+{
+    static struct {
+        const char *name;
+        size_t len;
+        unsigned calls;
+    } seen[512];
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+        if (seen[i].name == NULL)
+            seen[i].name = name, seen[i].len = len;
+        if (seen[i].len == len && memcmp(seen[i].name, name, len) == 0)
+            return seen[i].calls++ >= PARAM_CALLS;
+    }
+    fail_msg("more parameters than were thought of");
+    return true;
+}
+
+static void try_params(struct asking asking, const char *names)
+{
+    for (asking.param = names; *asking.param != '\0'; asking.param += asking.param_len) {
+        asking.param += strspn(asking.param, " ~+-");
+        asking.param_len = strcspn(asking.param, " ");
+        if (asking.param_len > 0 && is_tried_enough(asking.param, asking.param_len))
+            continue;
+        for (size_t i = 0; i < sizeof fillings / sizeof *fillings && asking.param_len > 0; i++) {
+            asking.filling = fillings[i];
+            try_filled(&asking);
+        }
+    }
+}
+
+static void try_header(struct asking asking, const char *name, const char *filling)
+{
+    asking.header = name;
+    asking.filling = filling;
+    try_filled(&asking);
+}
+
+static void try_odd_body(struct asking asking, const char *text)
+{
+    asking.body = true;
+    asking.filling = text;
+    try_filled(&asking);
+}
+
+static bool is_first_of_handler(size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(rows[j].handler, rows[i].handler) == 0)
+            return false;
+    return true;
+}
+
+static const char common_params[] = "pretty human error_trace filter_path format session transaction timestamp as_of "
+                                    "fencing_token distribute_timestamps ^x^";
+static const char *const header_names[] = {"Accept", "Content-Type", "Tidelock-Session", "Tidelock-Transaction",
+                                           "User-Agent"};
+
+static void try_row(size_t i)
+{
+    struct api_box box = {0};
+    struct names names = {0};
+    struct asking asking = {.box = &box, .names = &names, .row = &rows[i], .part = SIZE_MAX};
+    prepare(&box, &names);
+    method_of(&rows[i], asking.method, sizeof asking.method);
+    for (size_t part = 0; part < part_count(&rows[i]); part++)
+        for (size_t j = 0; j < sizeof fillings / sizeof *fillings; j++)
+            try_part(asking, part, fillings[j]);
+    if (is_first_of_handler(i)) {
+        try_params(asking, rows[i].params);
+        for (size_t j = 0; j < sizeof odd_bodies / sizeof *odd_bodies; j++)
+            try_odd_body(asking, odd_bodies[j]);
+    }
+    if (i % 40 == 2) { /* what all calls have is looked at in one place of the program */
+        try_params(asking, common_params);
+        for (size_t j = 0; j < sizeof header_names / sizeof *header_names; j++)
+            for (size_t k = 0; k < sizeof fillings / sizeof *fillings; k++)
+                try_header(asking, header_names[j], fillings[k]);
+    }
+    names_deinit(&names);
+    api_box_close(&box);
+}
+
+static void test_parts(void **state)
+{
+    const char *only = getenv("COMPLEXITY_ONLY");
+    (void)state;
+    judged = failed = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        if (only == NULL || strcmp(only, rows[i].handler) == 0)
+            try_row(i);
+    print_message("%u judged\n", judged);
+    assert_int_equal(failed, 0);
+}
+
+/* --- Holdings ----------------------------------------------------------------------------------------------------- */
+
+/* What a server may hold more of. */
+static const struct {
+    const char *what;
+    const char *each[3]; /* asked n times */
+    const char *once;    /* or once, grown */
+} holdings[] = {
+    {"documents", {"PUT /w/_doc/d$\n{\"k\":\"k$\",\"t\":\"some words $\",\"n\":$}"}, NULL},
+    {"documents that were", {"PUT /w/_doc/d$\n{\"k\":\"k$\"}", "DELETE /w/_doc/d$"}, NULL},
+    {"versions", {"PUT /w/_doc/1\n{\"n\":$}"}, NULL},
+    {"values", {NULL}, "PUT /w/_doc/1\n{\"n\":[@$@],\"k\":[@\"k$\"@]}"},
+    {"fields", {NULL}, "PUT /w/_mapping\n{\"properties\":{@\"f$\":{\"type\":\"long\"}@}}"},
+    {"words", {NULL}, "PUT /w/_doc/1\n{\"t\":\"^word ^\",\"k\":\"^k^\"}"},
+    {"indices", {"PUT /i$"}, NULL},
+    {"aliases", {NULL}, "POST /_aliases\n{\"actions\":[@{\"add\":{\"index\":\"w\",\"alias\":\"a$\"}}@]}"},
+    {"templates", {"PUT /_template/t$\n{\"index_patterns\":[\"t$*\"]}"}, NULL},
+    {"scripts", {"PUT /_scripts/s$\n{\"script\":{\"lang\":\"painless\",\"source\":\"return $\"}}"}, NULL},
+    {"settings",
+     {NULL},
+     "PUT /_template/t\n{\"index_patterns\":[@\"x$\"@],\"mappings\":{\"properties\":{@\"f$\":{\"type\":\"long\"}@}}}"},
+    {"locks",
+     {NULL},
+     "POST /_lock\n{\"session\":\"`S`\",\"locks\":[@{\"mode\":\"exclusive\",\"index\":\"x\",\"path\":\"/p$/q\"}@]}"},
+    {"locks on documents",
+     {NULL},
+     "POST /_lock\n{\"session\":\"`S`\",\"locks\":[@{\"mode\":\"exclusive\",\"index\":\"x\",\"id\":\"p$\"}@]}"},
+    {"a deep lock",
+     {NULL},
+     "POST /_lock\n{\"session\":\"`S`\",\"locks\":[{\"mode\":\"exclusive\",\"index\":\"x\",\"path\":\"^/p^\"}]}"},
+    {"sessions", {"POST /_session\n{\"ttl\":\"1h\"}"}, NULL},
+    {"holders",
+     {"POST /_session\n{\"ttl\":\"1h\"}",
+      "POST /_lock\n{\"session\":\"`S`\",\"locks\":[{\"mode\":\"shared\",\"index\":\"x\",\"path\":\"/p\"}]}"},
+     NULL},
+    {"transactions", {"POST /_transaction\n{\"mode\":\"update\",\"timeout\":\"10m\"}"}, NULL},
+    {"queries", {"POST /_transaction\n{\"mode\":\"query\",\"timeout\":\"10m\"}"}, NULL},
+    {"changes of a transaction", {"PUT /z/_doc/d$?transaction=`T`\n{\"n\":$}"}, NULL},
+    {"points in time", {"POST /w/_pit?keep_alive=1h"}, NULL},
+};
+
+#define HOLDINGS (sizeof holdings / sizeof *holdings)
+#ifdef COUNTED
+#define HELD 250
+#else
+#define HELD 10
+#endif
+
+static void fill(struct api_box *box, size_t holding, size_t n, struct names *names)
+{
+    prepare(box, names);
+    if (holdings[holding].once != NULL && ask_text(box, holdings[holding].once, n, names, false) / 100 != 2)
+        fail_msg("%s are not taken", holdings[holding].what);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < 3 && holdings[holding].each[j] != NULL; j++) {
+            struct buf text = BUF_INIT(BUF_UNLIMITED);
+            (void)grow_into(&text, holdings[holding].each[j], '\0', i, i, names);
+            buf_byte(&text, '\0');
+            if (ask_text(box, text.data, i, names, false) / 100 != 2)
+                fail_msg("%s: %s is not taken", holdings[holding].what, text.data);
+            buf_deinit(&text);
+        }
+}
+
+/* Servers that hold HELD, 2 HELD and, once there is doubt, 4 HELD. */
+struct held {
+    size_t holding;
+    const struct row *row;
+    struct api_box boxes[3];
+    struct names names[3];
+    bool open[3];
+};
+
+static bool cost_of_row(void *context, size_t n, struct cost *ret_cost)
+{
+    struct held *held = context;
+    size_t i = n / HELD / 2;
+    if (!held->open[i])
+        fill(&held->boxes[i], held->holding, n, &held->names[i]);
+    held->open[i] = true;
+    struct asking asking = {
+        .box = &held->boxes[i], .names = &held->names[i], .row = held->row, .part = SIZE_MAX, .filling = ""};
+    method_of(held->row, asking.method, sizeof asking.method);
+    return cost_of_asking(&asking, n, ret_cost);
+}
+
+/* What ends things comes last, so that the others find them. */
+static bool ends(const struct row *row)
+{
+    return strncmp(row->methods, "DELETE", 6) == 0 || strstr(row->handler, "rollback") != NULL ||
+           strstr(row->handler, "commit") != NULL || strstr(row->handler, "close") != NULL;
+}
+
+static void test_holdings(void **state)
+{
+    (void)state;
+    judged = failed = 0;
+    for (size_t holding = 0; holding < HOLDINGS; holding++) {
+        struct held held = {.holding = holding};
+        char what[256];
+        for (int ending = 0; ending < 2; ending++)
+            for (size_t row = 0; row < ROWS; row++) {
+                held.row = &rows[row];
+                snprintf(what, sizeof what, "%s with more %s", rows[row].pattern, holdings[holding].what);
+                if (ends(&rows[row]) == (ending == 1))
+                    judge(what, rows[row].methods, cost_of_row, &held, HELD);
+            }
+        for (size_t i = 0; i < 3; i++)
+            if (held.open[i]) {
+                names_deinit(&held.names[i]);
+                api_box_close(&held.boxes[i]);
+            }
+    }
+    print_message("%u judged\n", judged);
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+    log_set_level(LOG_ERROR);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_handlers), cmocka_unit_test(test_bodies),
+                                       cmocka_unit_test(test_parts), cmocka_unit_test(test_holdings)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
