@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documents over the table of nodes; see table.h. */
+#include "table.h"
+
+#include "base/check.h"
+
+enum { INDEX = 7, KEY_BYTES = 4 };
+
+static void must(int r)
+{
+    INSIST(r == 0);
+}
+
+struct tree table_tree(const struct table *table, const struct view *view)
+{
+    return (struct tree){.view = view, .index = INDEX, .delimiter = '/', .pending = &table->pending};
+}
+
+struct tree_writer table_writer(struct table *table, const struct view *view, struct overlay *overlay)
+{
+    return (struct tree_writer){.tree = table_tree(table, view),
+                                .overlay = overlay,
+                                .batch = table->batch,
+                                .pending = &table->pending,
+                                .next_node = &table->next_node};
+}
+
+static void put(struct table *table, struct overlay *overlay, enum store_space space, struct slice key,
+                struct slice value)
+{
+    if (overlay != NULL)
+        overlay_put(overlay, space, key, value);
+    else
+        store_batch_put(table->batch, space, key, value);
+}
+
+static void drop(struct table *table, struct overlay *overlay, enum store_space space, struct slice key)
+{
+    if (overlay != NULL)
+        overlay_delete(overlay, space, key);
+    else
+        store_batch_delete(table->batch, space, key);
+}
+
+/* --- Records ------------------------------------------------------------------------------------------------------ */
+
+/* ts · live · version · seq_no · stamp · place's node · named · source path; its name is the last in that path. */
+static void encode(struct buf *buf, const struct table_doc *doc)
+{
+    buf_u64be(buf, doc->ts);
+    buf_byte(buf, doc->live);
+    buf_u64be(buf, (uint64_t)doc->version);
+    buf_u64be(buf, (uint64_t)doc->seq_no);
+    buf_u64be(buf, (uint64_t)doc->stamp);
+    buf_u64be(buf, doc->place.node);
+    buf_byte(buf, doc->place.named);
+    buf_slice(buf, doc->path);
+}
+
+static int64_t take_number(struct slice *bytes)
+{
+    uint64_t value;
+
+    INSIST(slice_take_u64be(bytes, &value));
+    return (int64_t)value;
+}
+
+static bool take_bool(struct slice *bytes)
+{
+    struct slice byte;
+
+    INSIST(slice_take(bytes, 1, &byte));
+    return byte.data[0] != 0;
+}
+
+static struct slice last_name(struct slice path)
+{
+    struct tree_path names = tree_path_begin(path, '/');
+    struct slice name = path;
+    bool last;
+
+    while (tree_path_next(&names, &name, &last))
+        ;
+    return name;
+}
+
+static struct table_doc decode(struct slice value)
+{
+    struct table_doc doc = {0};
+
+    doc.ts = (tl_ts)take_number(&value);
+    doc.live = take_bool(&value);
+    doc.version = take_number(&value);
+    doc.seq_no = take_number(&value);
+    doc.stamp = take_number(&value);
+    doc.place.node = (uint64_t)take_number(&value);
+    doc.place.named = take_bool(&value);
+    doc.path = value;
+    if (doc.place.named)
+        doc.place.name = last_name(value);
+    return doc;
+}
+
+/* --- Reading ------------------------------------------------------------------------------------------------------ */
+
+static struct slice doc_key_of(char *bytes, uint32_t id)
+{
+    for (int i = 0; i < KEY_BYTES; i++)
+        bytes[i] = (char)(id >> (24 - 8 * i));
+    return slice_make(bytes, KEY_BYTES);
+}
+
+/* Reads a document as it is stored; all 0 where there never was one. */
+static struct table_doc read_stored(struct table *table, const struct view *view, uint32_t id)
+{
+    char key[KEY_BYTES];
+    struct store_value value;
+    int r = view_get(view, SPACE_DOCUMENTS, doc_key_of(key, id), &value);
+
+    if (r == STORE_NOT_FOUND)
+        return (struct table_doc){0};
+    must(r);
+    struct table_doc doc = decode(arena_copy(&table->arena, value.bytes));
+    store_value_release(&value);
+    return doc;
+}
+
+struct table_doc table_get(struct table *table, const struct view *view, uint32_t id)
+{
+    struct tree tree = table_tree(table, view);
+    struct table_doc doc = read_stored(table, view, id);
+    struct tree_standing standing;
+    struct slice path;
+    tl_ts newest;
+
+    if (!doc.live)
+        return doc;
+    must(tree_newest(&tree, &newest, NULL));
+    must(tree_stand(&tree, &doc.place, &table->arena, &path, &standing));
+    if (doc.ts > newest) /* it stands as it was written */
+        INSIST(slice_equal(path, doc.path) && standing.renames == doc.stamp && standing.seq_no < doc.seq_no);
+    doc.path = path;
+    doc.version += standing.renames - doc.stamp;
+    if (standing.seq_no > doc.seq_no)
+        doc.seq_no = standing.seq_no;
+    return doc;
+}
+
+/* --- Entries ------------------------------------------------------------------------------------------------------ */
+
+/* node · 0, or 1, name, '/' · id: a name has no delimiter in it. */
+static void entry_prefix(struct buf *buf, enum tree_reach reach, const struct tree_place *place)
+{
+    buf_clear(buf);
+    buf_u64be(buf, place->node);
+    if (reach == TREE_UNDER)
+        return;
+    buf_byte(buf, place->named);
+    if (place->named) {
+        buf_slice(buf, place->name);
+        buf_byte(buf, '/');
+    }
+}
+
+static void entry_key(struct buf *buf, const struct tree_place *place, uint32_t id)
+{
+    entry_prefix(buf, TREE_AT, place);
+    buf_u32be(buf, id);
+}
+
+struct searching {
+    struct table *table;
+    const struct view *view;
+    struct slice path; /* data NULL: below the absolute root */
+    bool below;
+    bool *found; /* NULL: the first one ends it */
+    bool any;
+    bool stored; /* whoever is stored there counts */
+};
+
+static bool is_hit(struct searching *search, uint32_t id)
+{
+    struct table_doc doc = table_get(search->table, search->view, id);
+    size_t len = search->path.len;
+
+    if (!doc.live || search->path.data == NULL)
+        return doc.live && doc.path.len > 0 && doc.path.data[0] == '/';
+    if (!slice_starts_with(doc.path, search->path))
+        return false;
+    return doc.path.len == len || (search->below && doc.path.data[len] == '/');
+}
+
+static int search_place(void *context, enum tree_reach reach, const struct tree_place *place)
+{
+    struct searching *search = context;
+    tl_cleanup(buf_deinit) struct buf prefix = BUF_INIT(BUF_UNLIMITED);
+    struct view_iter *iter;
+    int r = 0;
+
+    entry_prefix(&prefix, reach, place);
+    iter = view_iter_new(search->view, SPACE_ENTRIES, buf_view(&prefix), SLICE_NONE);
+    for (view_iter_seek_first(iter); r == 0 && view_iter_valid(iter); view_iter_next(iter)) {
+        struct slice key = view_iter_key(iter), id_bytes = slice_from_offset(key, key.len - KEY_BYTES);
+        uint32_t id;
+        if (!slice_starts_with(key, buf_view(&prefix)))
+            break;
+        INSIST(slice_take_u32be(&id_bytes, &id));
+        if (!search->stored && !is_hit(search, id))
+            continue;
+        search->any = true;
+        if (search->found != NULL)
+            search->found[id] = true;
+        else
+            r = 1;
+    }
+    view_iter_free(iter);
+    return r;
+}
+
+static void run_search(struct searching *search)
+{
+    struct tree tree = table_tree(search->table, search->view);
+    struct tree_place place = {.node = TREE_ROOT_ABSOLUTE};
+    int r = search->path.data == NULL ? 0 : tree_find(&tree, search->path, &place);
+
+    if (r == TREE_NOT_FOUND)
+        return;
+    must(r);
+    r = search->below ? tree_walk(&tree, &place, search_place, search)
+                      : tree_sources(&tree, &place, search_place, search);
+    INSIST(r == 0 || (r == 1 && search->found == NULL));
+}
+
+void table_search(struct table *table, const struct view *view, struct slice path, bool below, bool *ret_found,
+                  size_t count)
+{
+    struct searching search = {table, view, path, below, ret_found, false, false};
+
+    memset(ret_found, 0, count * sizeof *ret_found);
+    run_search(&search);
+}
+
+bool table_exists(struct table *table, const struct view *view, struct slice path)
+{
+    struct searching search = {table, view, path, true, NULL, false, false};
+
+    run_search(&search);
+    return search.any;
+}
+
+bool table_is_used(struct table *table, const struct view *view, uint64_t node)
+{
+    struct tree tree = table_tree(table, view);
+    struct searching search = {table, view, SLICE_NONE, true, NULL, false, true};
+    struct tree_place place = {.node = node};
+    int r = tree_sources(&tree, &place, search_place, &search);
+
+    INSIST(r >= 0 && r <= 1);
+    if (!search.any)
+        (void)search_place(&search, TREE_UNDER, &place);
+    return search.any;
+}
+
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
+
+void table_put(struct table *table, const struct view *view, struct overlay *overlay, uint32_t id, struct slice path,
+               int64_t seq_no, tl_ts ts)
+{
+    tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct table_doc stored = read_stored(table, view, id), old = table_get(table, view, id);
+    struct table_doc doc = {
+        .live = path.data != NULL, .ts = ts, .version = old.version + 1, .seq_no = seq_no, .path = path};
+    char key[KEY_BYTES];
+
+    if (stored.live) {
+        entry_key(&buf, &stored.place, id);
+        drop(table, overlay, SPACE_ENTRIES, buf_view(&buf));
+    }
+    if (doc.live) {
+        struct tree_writer writer = table_writer(table, view, overlay);
+        must(tree_make(&writer, path, &doc.place, &doc.stamp));
+        entry_key(&buf, &doc.place, id);
+        put(table, overlay, SPACE_ENTRIES, buf_view(&buf), SLICE_LIT(""));
+    }
+    buf_clear(&buf);
+    encode(&buf, &doc);
+    put(table, overlay, SPACE_DOCUMENTS, doc_key_of(key, id), buf_view(&buf));
+}
+
+/* --- Committing --------------------------------------------------------------------------------------------------- */
+
+struct committing {
+    struct table *table;
+    tl_ts ts;
+};
+
+static void commit_doc(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+    tl_cleanup(buf_deinit) struct buf stamped = BUF_INIT(BUF_UNLIMITED);
+
+    buf_u64be(&stamped, work->ts);
+    buf_slice(&stamped, slice_from_offset(value, sizeof(uint64_t)));
+    store_batch_put(work->table->batch, SPACE_DOCUMENTS, key, buf_view(&stamped));
+}
+
+static void commit_entry(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+
+    if (value.data == NULL)
+        store_batch_delete(work->table->batch, SPACE_ENTRIES, key);
+    else
+        store_batch_put(work->table->batch, SPACE_ENTRIES, key, value);
+}
+
+static void commit_node(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+
+    tree_commit(work->table->batch, key, value, work->ts);
+}
+
+void table_commit(struct table *table, const struct overlay *overlay, tl_ts ts)
+{
+    struct committing work = {table, ts};
+
+    overlay_each(overlay, SPACE_DOCUMENTS, commit_doc, &work);
+    overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
+    overlay_each(overlay, SPACE_TREE, commit_node, &work);
+}

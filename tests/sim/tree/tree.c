@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of nodes against full paths.
+ *
+ * One seed drives random writes, deletes and renames of documents in a small tree, alone and in transactions that overlap as far as
+ * exclusive locks on paths and documents allow, with requests that fail half-way, roll-backs, crashes, and upkeep that removes nodes
+ * nobody needs. After each step the newest state, a state of the past and a transaction's own must be what the plain model (model.h)
+ * has: path, version and sequence number of every document, what lies at a path, and what lies below it. The seed of a
+ * failure is printed; `tree_sim --first SEED --seeds 1` replays it, `--tell` says what it does.
+ */
+#include "model.h"
+#include "table.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TRANSACTIONS = MODEL_OWNERS - 1, PAST = 24, STEPS_DEFAULT = 400, NOBODY = 0 };
+
+struct transaction {
+    struct overlay *overlay; /* NULL: not open */
+    bool touched[MODEL_DOCS];
+    struct model own; /* of what it touched */
+};
+
+struct world {
+    uint64_t seed;
+    int step;
+    bool tell;
+    struct rng rng;
+    struct table table;
+    tl_ts now;
+    int64_t next_seq_no;
+    struct model committed;
+    struct model_locks locks;
+    struct transaction transactions[TRANSACTIONS]; /* owner i + 1 */
+    struct {
+        tl_ts ts;
+        struct model model;
+    } past[PAST];
+    uint64_t checks, renames, removed;
+};
+
+static _Noreturn void fail(const struct world *w, const char *what, const char *detail)
+{
+    fprintf(stderr, "tree_sim: seed %llu, step %d: %s: %s\n", (unsigned long long)w->seed, w->step, what, detail);
+    exit(1);
+}
+
+static uint64_t below(struct world *w, uint64_t bound)
+{
+    return rng_below(&w->rng, bound);
+}
+
+static void tell(const struct world *w, int owner, const char *what, const char *a, const char *b)
+{
+    if (w->tell)
+        printf("%4d  %d  %s %s %s\n", w->step, owner, what, a, b);
+}
+
+/* --- Views -------------------------------------------------------------------------------------------------------- */
+
+static struct overlay *overlay_of(const struct world *w, int owner)
+{
+    return owner == NOBODY ? NULL : w->transactions[owner - 1].overlay;
+}
+
+static struct view view_of(const struct world *w, int owner)
+{
+    return (struct view){w->table.store, TL_TS_MAX, overlay_of(w, owner)};
+}
+
+/* What an owner sees: the committed state with what it touched itself. */
+static struct model model_of(const struct world *w, int owner)
+{
+    struct model model = w->committed;
+
+    for (int i = 0; owner != NOBODY && i < MODEL_DOCS; i++)
+        if (w->transactions[owner - 1].touched[i])
+            model.docs[i] = w->transactions[owner - 1].own.docs[i];
+    return model;
+}
+
+/* An owner's state has become this. */
+static void set_model(struct world *w, int owner, const struct model *model)
+{
+    if (owner == NOBODY) {
+        w->committed = *model;
+        return;
+    }
+    struct transaction *txn = &w->transactions[owner - 1];
+    struct model before = model_of(w, owner);
+    for (int i = 0; i < MODEL_DOCS; i++) {
+        if (memcmp(&before.docs[i], &model->docs[i], sizeof before.docs[i]) == 0)
+            continue;
+        txn->touched[i] = true;
+        txn->own.docs[i] = model->docs[i];
+    }
+}
+
+/* --- Comparing ---------------------------------------------------------------------------------------------------- */
+
+static void check_doc(struct world *w, const struct view *view, const struct model *model, uint32_t id)
+{
+    const struct model_doc *wanted = &model->docs[id];
+    struct table_doc doc = table_get(&w->table, view, id);
+    char text[1200];
+
+    snprintf(text, sizeof text, "document %u: '%.*s' version %lld seq %lld, wanted '%s' %lld %lld", id,
+             SLICE_ARG(doc.path), (long long)doc.version, (long long)doc.seq_no, wanted->path,
+             (long long)wanted->version, (long long)wanted->seq_no);
+    if (doc.live != wanted->live || doc.version != wanted->version ||
+        (wanted->version > 0 && doc.seq_no != wanted->seq_no) ||
+        (wanted->live && !slice_equal(doc.path, slice_from(wanted->path))))
+        fail(w, "get", text);
+}
+
+static void check_search(struct world *w, const struct view *view, const struct model *model, const char *path,
+                         bool with_below)
+{
+    bool found[MODEL_DOCS];
+
+    if (path != NULL && path[0] == '\0' && with_below)
+        return; /* no directory: what begins with its name and a delimiter hangs from the other root */
+    table_search(&w->table, view, slice_from(path), with_below, found, MODEL_DOCS);
+    for (int i = 0; i < MODEL_DOCS; i++) {
+        const struct model_doc *doc = &model->docs[i];
+        bool wanted = doc->live && (path == NULL ? doc->path[0] == '/'
+                                    : with_below ? model_within(doc->path, path)
+                                                 : strcmp(doc->path, path) == 0);
+        if (found[i] != wanted)
+            fail(w, with_below ? "search below" : "search at", path == NULL ? "(root)" : path);
+    }
+}
+
+static void check_view(struct world *w, const struct view *view, const struct model *model)
+{
+    char path[MODEL_PATH_MAX];
+
+    for (uint32_t i = 0; i < MODEL_DOCS; i++)
+        check_doc(w, view, model, i);
+    model_random_path(&w->rng, false, path);
+    check_search(w, view, model, path, false);
+    check_search(w, view, model, path, true);
+    const struct model_doc *some = &model->docs[below(w, MODEL_DOCS)];
+    if (some->live)
+        check_search(w, view, model, some->path, below(w, 2) == 0);
+    check_search(w, view, model, NULL, true);
+    arena_reset(&w->table.arena);
+    w->checks++;
+}
+
+static void check_numbered(struct world *w, const struct tree *tree, uint64_t number)
+{
+    struct tree_node node;
+
+    if (number != 0 && tree__node(tree, number, &w->table.arena, &node) != 0)
+        fail(w, "table", "a name is of a node that is not there");
+}
+
+/* Every name is of nodes that are there, and the newest rename is of the past. */
+static void check_names(struct world *w, const struct tree *tree)
+{
+    struct store_iter *iter = store_iter_new(w->table.store, SPACE_TREE, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
+    struct tree_name name;
+    tl_ts newest;
+
+    for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
+        if (store_iter_key(iter).data[sizeof(uint32_t)] != 'c')
+            continue;
+        if (tree_name_decode(store_iter_value(iter), &name) != 0 || (name.here == 0 && name.born == 0))
+            fail(w, "table", "a name without need");
+        check_numbered(w, tree, name.here);
+        check_numbered(w, tree, name.born);
+    }
+    store_iter_free(iter);
+    if (tree_newest(tree, &newest, NULL) != 0 || newest > w->now)
+        fail(w, "table", "the newest rename was not stamped");
+}
+
+/* Names and nodes say the same of each other, and no node lies below itself. */
+static void check_table(struct world *w, const struct view *view)
+{
+    struct tree tree = table_tree(&w->table, view);
+
+    for (uint64_t number = TREE_NODE_FIRST; number < w->table.next_node; number++) {
+        struct tree_place place = {.node = number};
+        struct tree_standing standing;
+        struct tree_node node;
+        struct tree_name name, born = {0};
+        int r = tree__node(&tree, number, &w->table.arena, &node);
+        if (r == 0)
+            r = tree__name(&tree, node.parent, node.name, &name);
+        if (r == 0 && node.has_born)
+            r = tree__name(&tree, node.born_parent, node.born_name, &born);
+        if (r == TREE_NOT_FOUND)
+            continue;
+        if (r != 0 || (node.parent != TREE_NOWHERE && name.here != number) || (node.has_born && born.born != number))
+            fail(w, "table", "a node is not where it says");
+        r = tree_stand(&tree, &place, &w->table.arena, NULL, &standing);
+        if (r < 0) /* what is empty may have lost its way */
+            fail(w, "table", "a node lies below itself");
+    }
+    check_names(w, &tree);
+}
+
+static void check_all(struct world *w)
+{
+    int owner = (int)below(w, MODEL_OWNERS), at = (int)below(w, PAST);
+    struct view now = view_of(w, NOBODY), own = view_of(w, owner), then = {w->table.store, w->past[at].ts, NULL};
+    struct model model = model_of(w, owner);
+
+    check_table(w, &now);
+    check_view(w, &now, &w->committed);
+    check_view(w, &own, &model);
+    if (w->past[at].ts != 0)
+        check_view(w, &then, &w->past[at].model);
+}
+
+/* --- Units -------------------------------------------------------------------------------------------------------- */
+
+static void begin_unit(struct world *w)
+{
+    w->now += 1 + below(w, 3);
+    store_batch_clear(w->table.batch);
+    store_batch_begin(w->table.batch, w->now);
+}
+
+static void end_unit(struct world *w, bool keep)
+{
+    if (keep && store_batch_count(w->table.batch) > 0 && store_write(w->table.store, w->table.batch) != 0)
+        fail(w, "store_write", "");
+    omap_clear(&w->table.pending);
+    arena_reset(&w->table.arena);
+    if (below(w, 4) == 0 && store_sync(w->table.store) != 0)
+        fail(w, "store_sync", "");
+}
+
+/* --- What owners do ----------------------------------------------------------------------------------------------- */
+
+/* One document is written or deleted, in the unit at hand. Returns: whether locks allowed it. */
+static bool write_one(struct world *w, int owner, uint32_t id, struct model *model)
+{
+    struct model_doc *doc = &model->docs[id];
+    struct view view = view_of(w, owner);
+    char path[MODEL_PATH_MAX];
+    bool live = below(w, 6) != 0;
+
+    model_random_path(&w->rng, false, path);
+    if (live && below(w, 3) == 0 && doc->live)
+        memcpy(path, doc->path, sizeof path);
+    if ((doc->live && !model_lock_doc(&w->locks, owner, (int)id, doc->path)) ||
+        !model_lock_doc(&w->locks, owner, (int)id, live ? path : doc->path))
+        return false;
+    tell(w, owner, live ? "put" : "delete", doc->live ? doc->path : "-", live ? path : "");
+    doc->live = live;
+    if (live)
+        memcpy(doc->path, path, sizeof path);
+    doc->version++;
+    doc->seq_no = w->next_seq_no++;
+    table_put(&w->table, &view, overlay_of(w, owner), id, live ? slice_from(path) : SLICE_NONE, doc->seq_no, w->now);
+    return true;
+}
+
+static void write_some(struct world *w, int owner, struct model *model)
+{
+    uint32_t first = (uint32_t)below(w, MODEL_DOCS), count = 1 + (uint32_t)below(w, 4);
+
+    for (uint32_t i = 0; i < count; i++)
+        (void)write_one(w, owner, (first + i) % MODEL_DOCS, model);
+}
+
+/* A path that something has, or one of those above it, as often as not. */
+static void random_from(struct world *w, const struct model *model, char *path)
+{
+    const struct model_doc *doc = &model->docs[below(w, MODEL_DOCS)];
+
+    model_random_path(&w->rng, true, path);
+    if (!doc->live || below(w, 8) == 0)
+        return;
+    memcpy(path, doc->path, MODEL_PATH_MAX);
+    for (uint64_t cut = below(w, 3); cut > 0; cut--) {
+        char *slash = strrchr(path + 1, '/');
+        if (path[0] != '\0' && slash != NULL)
+            *slash = '\0';
+    }
+}
+
+/* What a request for a rename may name: names, and none of them empty. */
+static bool is_plain(const char *path)
+{
+    size_t len = strlen(path);
+
+    return len > 1 && strstr(path, "//") == NULL && path[len - 1] != '/';
+}
+
+/* Returns: whether anything was renamed. */
+static bool rename_one(struct world *w, int owner, struct model *model)
+{
+    char from[MODEL_PATH_MAX], to[MODEL_PATH_MAX];
+    struct view view = view_of(w, owner);
+    struct tree_writer writer = table_writer(&w->table, &view, overlay_of(w, owner));
+
+    random_from(w, model, from);
+    model_random_path(&w->rng, true, to);
+    for (int i = 0; i < MODEL_DOCS; i++)
+        if (model->docs[i].live && strlen(model->docs[i].path) > MODEL_PATH_MAX / 2)
+            return false;
+    if (!is_plain(from) || !is_plain(to) || !model_lock_path(&w->locks, owner, from) ||
+        !model_lock_path(&w->locks, owner, to))
+        return false;
+    bool there = table_exists(&w->table, &view, slice_from(from));
+    if (there != model_exists(model, from))
+        fail(w, "exists", from);
+    if (table_exists(&w->table, &view, slice_from(to)) != model_exists(model, to))
+        fail(w, "exists", to);
+    if (!there || (model_exists(model, to) && !model_within(to, from)))
+        return false;
+    int64_t seq_no = w->next_seq_no++;
+    int r = tree_rename(&writer, slice_from(from), slice_from(to), seq_no, owner == NOBODY ? w->now : TREE_TS_OPEN);
+    if (r != (model_within(to, from) ? TREE_INTO_ITSELF : 0))
+        fail(w, "rename", from);
+    tell(w, owner, "rename", from, to);
+    if (r == 0)
+        model_rename(model, from, to, seq_no);
+    w->renames += r == 0;
+    return r == 0;
+}
+
+/* A request of an owner, in a unit of its own; now and then it fails as a whole. */
+static void act(struct world *w, int owner)
+{
+    struct overlay *overlay = overlay_of(w, owner);
+    struct model model = model_of(w, owner);
+    size_t mark = overlay != NULL ? overlay_mark(overlay) : 0;
+    bool fails = below(w, 8) == 0, with_unit = owner == NOBODY || below(w, 2) == 0;
+
+    begin_unit(w);
+    if (below(w, 2) == 0)
+        for (int tries = 0; tries < 8 && !rename_one(w, owner, &model); tries++)
+            ;
+    else
+        write_some(w, owner, &model);
+    if (fails && overlay != NULL)
+        overlay_rollback_to(overlay, mark); /* and what it made ahead stays, or goes with the unit */
+    if (!fails)
+        set_model(w, owner, &model);
+    else
+        tell(w, owner, "(fails)", "", "");
+    end_unit(w, !fails || !with_unit);
+    if (owner == NOBODY)
+        model_unlock(&w->locks, NOBODY);
+}
+
+static void end_transaction(struct world *w, int owner, bool commit)
+{
+    struct transaction *txn = &w->transactions[owner - 1];
+
+    tell(w, owner, commit ? "commit" : "roll back", "", "");
+    if (commit) {
+        struct model model = model_of(w, owner);
+        begin_unit(w);
+        table_commit(&w->table, txn->overlay, w->now);
+        end_unit(w, true);
+        w->committed = model;
+    }
+    overlay_free(txn->overlay);
+    *txn = (struct transaction){0};
+    model_unlock(&w->locks, owner);
+}
+
+/* --- Upkeep ------------------------------------------------------------------------------------------------------- */
+
+/* Whether anybody holds anything where a place lies, by its path as it is committed. What lies nowhere nobody can hold. */
+static bool is_locked(struct world *w, const struct tree *tree, uint64_t node, const struct slice *name)
+{
+    struct tree_place place = {.node = node};
+    struct tree_standing standing;
+    struct slice text;
+    char path[MODEL_PATH_MAX];
+    int r = tree_stand(tree, &place, &w->table.arena, &text, &standing);
+
+    if (r != 0)
+        return false;
+    snprintf(path, sizeof path, "%.*s%s%.*s", SLICE_ARG(text), name == NULL || node == TREE_ROOT_RELATIVE ? "" : "/",
+             name == NULL ? 0 : (int)name->len, name == NULL ? "" : name->data);
+    return model_locked(&w->locks, path);
+}
+
+/* Removes each numbered node that nobody needs, as upkeep would: not while anybody holds its path, or that of its birth. */
+static void remove_nodes(struct world *w)
+{
+    struct view view = view_of(w, NOBODY);
+    struct tree tree = table_tree(&w->table, &view);
+    struct tree_writer writer = table_writer(&w->table, &view, NULL);
+
+    begin_unit(w);
+    for (uint64_t number = TREE_NODE_FIRST; number < w->table.next_node; number++) {
+        struct tree_node node;
+        int r = tree__node(&tree, number, &w->table.arena, &node);
+        if (r == TREE_NOT_FOUND || is_locked(w, &tree, number, NULL) ||
+            (node.has_born && is_locked(w, &tree, node.born_parent, &node.born_name)) ||
+            table_is_used(&w->table, &view, number))
+            continue;
+        r = r < 0 ? r : tree_remove(&writer, number);
+        if (r < 0 || r == TREE_TOO_OLD)
+            fail(w, "tree_remove", "");
+        w->removed += r == 0;
+    }
+    end_unit(w, true);
+}
+
+/* --- Running ------------------------------------------------------------------------------------------------------ */
+
+static void crash(struct world *w)
+{
+    for (int owner = 1; owner < MODEL_OWNERS; owner++)
+        if (overlay_of(w, owner) != NULL)
+            end_transaction(w, owner, false);
+    if (store_sync(w->table.store) != 0)
+        fail(w, "store_sync", "");
+    (void)store_mem_crash(w->table.store, 0);
+    tell(w, NOBODY, "crash", "", "");
+}
+
+static void step(struct world *w)
+{
+    int owner = (int)below(w, MODEL_OWNERS);
+    uint64_t what = below(w, 100);
+
+    if (owner != NOBODY && overlay_of(w, owner) == NULL)
+        w->transactions[owner - 1].overlay = overlay_new();
+    if (what == 0)
+        crash(w);
+    else if (what < 6)
+        remove_nodes(w);
+    else if (what < 25 && owner != NOBODY)
+        end_transaction(w, owner, below(w, 3) != 0);
+    else
+        act(w, owner);
+    int at = w->step % PAST;
+    w->past[at].ts = w->now;
+    w->past[at].model = w->committed;
+}
+
+static struct world *world_new(uint64_t seed, bool tells)
+{
+    struct world *w = mem_zalloc(sizeof *w);
+
+    w->seed = seed;
+    w->tell = tells;
+    rng_init(&w->rng, seed);
+    w->table.store = store_open_mem();
+    w->table.batch = store_batch_new(w->table.store);
+    w->table.next_node = TREE_NODE_FIRST;
+    w->now = 1000;
+    omap_init(&w->table.pending);
+    return w;
+}
+
+static void world_free(struct world *w)
+{
+    for (int i = 0; i < TRANSACTIONS; i++)
+        overlay_free(w->transactions[i].overlay);
+    omap_deinit(&w->table.pending);
+    arena_deinit(&w->table.arena);
+    store_batch_free(w->table.batch);
+    store_close(w->table.store);
+    mem_free(w);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = 1, seeds = 100, checks = 0, renames = 0, removed = 0;
+    int steps = STEPS_DEFAULT;
+    bool tells = false;
+
+    for (int i = 1; i < argc; i++) {
+        bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--tell") == 0)
+            tells = true;
+        else if (more && strcmp(argv[i], "--first") == 0)
+            first = strtoull(argv[++i], NULL, 10);
+        else if (more && strcmp(argv[i], "--seeds") == 0)
+            seeds = strtoull(argv[++i], NULL, 10);
+        else if (more && strcmp(argv[i], "--steps") == 0)
+            steps = atoi(argv[++i]);
+        else
+            return fprintf(stderr, "usage: tree_sim [--first SEED] [--seeds N] [--steps N] [--tell]\n"), 2;
+    }
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        struct world *w = world_new(seed, tells);
+        for (w->step = 0; w->step < steps; w->step++) {
+            step(w);
+            check_all(w);
+        }
+        checks += w->checks;
+        renames += w->renames;
+        removed += w->removed;
+        world_free(w);
+    }
+    printf("tree_sim: %llu seeds, %llu renames, %llu nodes removed, %llu states compared\n", (unsigned long long)seeds,
+           (unsigned long long)renames, (unsigned long long)removed, (unsigned long long)checks);
+    return 0;
+}
