@@ -90,9 +90,12 @@ static inline int lock__rank(const struct lock_request *request)
     return request->owner->first ? 0 : request->upgrade ? 1 : 2;
 }
 
+/* Among each of them by arrival; of what sessions left, in the order in which it was left, however often one asks. */
 static inline bool lock__ahead(const struct lock_request *a, const struct lock_request *b)
 {
     int x = lock__rank(a), y = lock__rank(b);
+    if (x == 0 && y == 0 && a->owner != b->owner)
+        return a->owner->number < b->owner->number;
     return x != y ? x < y : a->arrival < b->arrival;
 }
 

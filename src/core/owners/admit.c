@@ -642,17 +642,27 @@ bool admit__removal_held(struct core *core, struct session *session, const struc
     return target_held(core, session, &wants);
 }
 
+/*
+ * One that was granted and finds that it needs more gives back what it has while it waits: it gives way to nobody, so two of its kind
+ * that hold something would wait for each other for ever.
+ */
 static int ask_kept(struct admission *at)
 {
+    struct lock_table *locks = &at->core->owners->locks;
     int r = find_targets(at);
     if (r < 0)
         return tl_trace(r);
     if (at->targets.count == 0)
         return 0;
     collect_wants(at, NULL);
-    if (wait__ask(at->core, at->wait, at->wants.items, at->wants.count, true) == LOCK_GRANTED)
+    if (wait__ask(at->core, at->wait, at->wants.items, at->wants.count, false) == LOCK_GRANTED)
         return 0;
-    INSIST(lock_request_state(at->wait->request) == LOCK_STATE_WAITING); /* it is no deadlock's victim */
+    lock_table_withhold(locks);
+    lock_release_all(locks, at->wait->owner);
+    bool granted = wait__ask(at->core, at->wait, at->wants.items, at->wants.count, true) == LOCK_GRANTED;
+    lock_table_let_in(locks);
+    if (granted)
+        return 0;
     wait__park(at->core, at->wait, TL_TS_MAX);
     return CORE_WAITS;
 }
@@ -668,12 +678,6 @@ int admit__resume_kept(struct core *core, struct wait *wait, struct command *com
 {
     struct admission at = {.core = core, .command = command, .wait = wait};
     make_result(command);
-    int r = find_targets(&at);
-    if (r < 0)
-        return tl_trace(r);
-    collect_wants(&at, NULL);
-    if (at.targets.count > 0 &&
-        wait__ask(core, wait, at.wants.items, at.wants.count, false) != LOCK_GRANTED)
-        return 1;
-    return run_left(&at);
+    int r = ask_kept(&at);
+    return r == 0 ? run_left(&at) : r;
 }

@@ -20,10 +20,7 @@ int admit__run_left(struct core *core, struct session *session, struct command *
 bool admit__removal_held(struct core *core, struct session *session, const struct write_item *removal);
 /* Asks for the locks of a kept action. Returns: 0 it has them; CORE_WAITS, parked; fatal codes. */
 int admit__ask_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
-/*
- * Runs it once they were granted. Returns: 0 with its result; 1 it needs others by now, which it must not wait for while it has these;
- * fatal codes.
- */
+/* The same once it was granted, and runs it. Returns: 0 with its result; CORE_WAITS, it needs others by now, and has none; fatal codes. */
 int admit__resume_kept(struct core *core, struct wait *wait, struct command *command) TL_MUST_USE;
 
 #endif

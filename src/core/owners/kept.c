@@ -181,17 +181,6 @@ static void tell_run(struct core *core, const struct kept *kept, const struct wr
     buf_deinit(&story);
 }
 
-/*
- * What was granted is not all that it needs by now. Who gives way to nobody must hold nothing while he waits, or two such could wait for
- * each other. So it asks anew, and then lets go: behind its own request stands whoever waits for that.
- */
-static int await_more(struct core *core, struct wait *wait)
-{
-    int r = await(core, wait->kept);
-    wait__free(core, wait);
-    return r < 0 ? tl_trace(r) : CORE_WAITS;
-}
-
 static int resume(struct core *core, struct wait *wait)
 {
     struct kept *kept = wait->kept;
@@ -201,7 +190,7 @@ static int resume(struct core *core, struct wait *wait)
     if (r == 0)
         r = admit__resume_kept(core, wait, command);
     if (r != 0)
-        return r < 0 ? tl_trace(r) : await_more(core, wait);
+        return r < 0 ? tl_trace(r) : CORE_WAITS;
     tell_run(core, kept, &command->write);
     store_batch_delete(core->batch, SPACE_SYSTEM, kept_key(&key, kept->number));
     buf_deinit(&key);

@@ -10,6 +10,8 @@
  *   own writes. Each answer must be the one that it got: a search by a pattern or an alias, a get of whichever type, a script.
  * - *Binding.* A write that was done lies under no lock of another session. An index that was removed, closed or made had none
  *   in the way.
+ * - *Tokens.* A grant's token is above all of earlier steps and no other session's, or one that its session has already. A write that names one was done only if
+ *   its session holds a lock with that token which covers the document, whatever either was called by.
  * - *Names.* A name by which a session holds a lock means what it meant at the grant; no two sessions hold what is the same and
  *   does not go together.
  * - *Ends.* When a session has ended, by its lease, by force or in good order, none of its ephemeral documents is there, by whatever name and type
@@ -87,6 +89,7 @@ struct held {
     int type;  /* -1: none named */
     int id;    /* -1: all of it */
     int mode;
+    uint64_t token;
 };
 
 struct actor {
@@ -118,6 +121,8 @@ struct world {
     tl_ts now;      /* timestamps */
     uint64_t clock; /* durations */
     uint64_t requests;
+    uint64_t last_token;
+    uint64_t token_before; /* the newest before the step at hand */
     unsigned born;
     struct state state;
     struct actor actors[ACTORS];
@@ -452,6 +457,18 @@ static void look_for_made_index(struct world *world, int name)
     catalog_unref(catalog);
 }
 
+static void judge_token(const struct world *world, int session, uint64_t token, const struct op *op)
+{
+    for (int i = 0; i < LOCKS; i++) {
+        const struct held *lock = &world->locks[i];
+        bool below = lock->name < 0 || (lock->index == op->index && (lock->id < 0 || lock->id == op->id));
+        if (lock->used && lock->session == session && lock->token == token && below)
+            return;
+    }
+    fail(world, "%s/%s was written with the token %" PRIu64 ", which is of no lock on it that s%d holds", names[op->index],
+         ids[op->id], token, session);
+}
+
 static void done_write(struct world *world, struct meant *meant, struct command *command)
 {
     const struct write_result *result = &command->write.results[0];
@@ -471,6 +488,8 @@ static void done_write(struct world *world, struct meant *meant, struct command 
     op.type = type_of(result->type);
     if (op.index < 0 || op.type < 0)
         fail(world, "a write went where there is nothing");
+    if (command->terms.fencing_token != 0)
+        judge_token(world, meant->session, command->terms.fencing_token, &op);
     bool made = !world->state.names[op.index].index;
     if (world->state.names[op.index].blocked || world->state.names[op.index].closed)
         fail(world, "%s wrote to %s, which is closed or blocked", meant->actor->id, names[op.index]);
@@ -496,11 +515,25 @@ static void done_read(struct world *world, struct meant *meant, struct command *
     world->reads++;
 }
 
-static void done_lock(struct world *world, struct meant *meant)
+static bool has_token(const struct world *world, int session, uint64_t token)
+{
+    for (int i = 0; i < LOCKS; i++)
+        if (world->locks[i].used && world->locks[i].session == session && world->locks[i].token == token)
+            return true;
+    return false;
+}
+
+static void done_lock(struct world *world, struct meant *meant, const struct command *command)
 {
     struct held lock = meant->lock;
     int slot = 0;
     lock.used = true;
+    lock.token = command->lock.fencing_token;
+    for (int i = 0; i < SESSIONS; i++)
+        if ((i == lock.session) ? lock.token <= world->token_before && !has_token(world, i, lock.token)
+                                : has_token(world, i, lock.token))
+            fail(world, "the token %" PRIu64 " is given again, or is below one given before", lock.token);
+    world->last_token = lock.token > world->last_token ? lock.token : world->last_token;
     lock.index = lock.name < 0 ? -1 : resolve_lock(&world->state, lock.name);
     if (lock.name >= 0 && lock.index < 0)
         fail(world, "a lock by an alias of several was granted");
@@ -769,7 +802,7 @@ static void complete(struct world *world, struct command *command)
     switch (command->type) {
     case COMMAND_WRITE: done_write(world, meant, command); break;
     case COMMAND_TXN_LOCK: done_read(world, meant, command); break;
-    case COMMAND_LOCK: done_lock(world, meant); break;
+    case COMMAND_LOCK: done_lock(world, meant, command); break;
     case COMMAND_TXN_COMMIT:
         judge_commit(world, meant->actor);
         end_txn(meant->actor);
@@ -816,6 +849,7 @@ static void step(struct world *world, struct command *command)
     if (actor != NULL)
         actor->command = command;
     memcpy(world->locks_before, world->locks, sizeof world->locks);
+    world->token_before = world->last_token;
     INSIST(core_step(world->core, command, &world->effects) == 0);
     lock_table_check(&world->core->owners->locks);
     if (command->type == COMMAND_TICK || command->type == COMMAND_SESSION_CLOSE) {
@@ -887,10 +921,14 @@ static void do_write(struct world *world, struct actor *actor, bool in_txn)
     }
     command->write.items = item;
     command->write.item_count = 1;
-    if (in_txn)
+    if (in_txn) {
         command->terms.transaction = slice_from(actor->id);
-    else if (meant->session >= 0)
+    } else if (meant->session >= 0) {
+        const struct held *lock = &world->locks[below(world, 2 * LOCKS / SESSIONS)];
         command->terms.session = slice_from(actor->id);
+        if (lock->used)
+            command->terms.fencing_token = lock->token;
+    }
     tell(world, actor, item->op == WRITE_DELETE ? "deletes in" : "writes to", names[meant->op.name]);
     if (world->tells)
         printf("        type %s id %s%s\n", types[meant->op.type], ids[meant->op.id], meant->op.lease != 0 ? ", ephemeral" : "");

@@ -103,8 +103,8 @@ static void fill_item(struct gen *gen, const struct om *model, struct om_item *i
     }
     if (item->action == OM_CREATE && item->if_seq_no >= 0)
         item->if_seq_no = -1;
-    if (item->action != OM_DELETE && one_in(gen, 6))
-        item->lease = some_session(gen, model);
+    if (item->action != OM_DELETE && one_in(gen, 4)) /* mostly one's, so that somebody has many */
+        item->lease = model->sessions[0].serial != 0 && !one_in(gen, 3) ? model->sessions[0].serial : some_session(gen, model);
 }
 
 static void fill_items(struct gen *gen, const struct om *model, struct om_op *op)
@@ -121,7 +121,7 @@ static void gen_open(struct gen *gen, const struct om *model, struct om_op *op)
 {
     op->session = ++gen->last_session;
     op->us = OM_SECOND + (uint64_t)below(gen, 9000000);
-    op->count = one_in(gen, 3) ? 1 + below(gen, 2) : 0;
+    op->count = one_in(gen, gen->profile == GEN_TXNS ? 1 : 3) ? 1 + below(gen, 2) : 0;
     for (int i = 0; i < op->count; i++)
         fill_item(gen, model, &op->items[i]);
 }
@@ -187,7 +187,7 @@ static void gen_begin(struct gen *gen, const struct om *model, struct om_op *op)
     else if (one_in(gen, 40))
         op->retry_of = some_txn(gen, model);
     op->us = OM_SECOND / 2 + (uint64_t)below(gen, 6000000);
-    if (one_in(gen, 3))
+    if (one_in(gen, 2))
         op->session = some_session(gen, model);
     if (op->query && one_in(gen, 2))
         op->read_ts = gen->oldest + rng_below(gen->rng, gen->now - gen->oldest + 1);

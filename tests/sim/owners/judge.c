@@ -143,6 +143,8 @@ static bool is_ahead(const struct om_wait *a, const struct om_wait *b)
     int a_class = a->kept != 0 ? 0 : a->upgrade ? 1 : 2;
     int b_class = b->kept != 0 ? 0 : b->upgrade ? 1 : 2;
 
+    if (a_class == 0 && b_class == 0)
+        return a->kept < b->kept;
     return a_class != b_class ? a_class < b_class : a->arrival < b->arrival;
 }
 

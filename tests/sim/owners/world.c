@@ -490,6 +490,16 @@ static void restart(struct world *world, bool crash)
     sync_store(world);
 }
 
+/* Whether documents have gone with a session, and their tombstones are yet to be written: that does not last long. */
+static bool any_gone(const struct world *world)
+{
+    for (int i = 0; i < OM_INDICES; i++)
+        for (int j = 0; j < OM_DOCS; j++)
+            if (world->model.docs.at[i][j].gone)
+                return true;
+    return false;
+}
+
 static void maybe_event(struct world *world)
 {
     const char *wrong;
@@ -506,7 +516,7 @@ static void maybe_event(struct world *world)
         raise_history(world);
     if (one_in(world, 30))
         compare_past(world, world->history_low + rng_below(&world->rng, world->now - world->history_low + 1));
-    if (one_in(world, 16) || world->tells)
+    if (one_in(world, 16) || world->tells || any_gone(world))
         compare_state(world);
     if ((wrong = om_check(&world->model)) != NULL)
         world_fail(world, "%s", wrong);

@@ -693,9 +693,14 @@ enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, con
     struct om_want wants[OM_WANTS];
 
     find_targets(&at);
-    if (at.target_count == 0)
+    int count = collect_wants(&at, NULL, wants);
+    if (count == 0 || om_ask(model, step, wait, wants, count, false) == OM_YES)
         return OM_YES;
-    return om_ask(model, step, wait, wants, collect_wants(&at, NULL, wants), true);
+    om_withhold(model); /* rule 17: it gives back what it has */
+    om_release_all(model, step, model->waits[wait].owner);
+    enum om_answer answer = om_ask(model, step, wait, wants, count, true);
+    om_let_in(model, step);
+    return answer;
 }
 
 void om_left_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item)
