@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Goal: the table of locks decides exactly as the rule in README-locks.md says, and does nothing else.
- * Method: a million random requests, releases, withdrawals, timeouts, moves and deaths, beside a model that knows
+ * Method: a million random requests, releases, withdrawals, timeouts, moves, deaths, and some of them at one moment, beside a model that knows
  * nothing of marks, counts or queues: a list of locks, a list of waiting requests, and the rule "two locks
  * conflict when one resource is the other or lies above it and their modes do not go together". After each step what
  * the table granted, and in which order, must be what the model grants; circles that the table reports must be circles
@@ -771,6 +771,17 @@ static void step_move(struct sim *sim)
     sim->moves++;
 }
 
+/* Some of these at one moment: nobody is granted anything, or ended, before all is done. */
+static void step_moment(struct sim *sim)
+{
+    static void (*const parts[])(struct sim *) = {step_release, step_release, step_withdraw, step_move};
+    lock_table_withhold(&sim->table);
+    for (int count = 1 + roll(sim, 6); count > 0; count--)
+        parts[roll(sim, 4)](sim);
+    CHECK(sim, list_empty(&sim->table.granted) && list_empty(&sim->table.victims));
+    lock_table_let_in(&sim->table);
+}
+
 /* --- As bytes ----------------------------------------------------------------------------------------------------- */
 
 static void gather_parties(struct sim *sim, struct lock_parties *parties, struct lock_owner **owners,
@@ -875,9 +886,9 @@ static const struct {
     int weight;
     void (*run)(struct sim *sim);
 } kinds[] = {
-    {"acquire", 30, step_acquire},  {"write", 20, step_write}, {"release", 28, step_release},
+    {"acquire", 30, step_acquire},  {"write", 20, step_write}, {"release", 24, step_release},
     {"withdraw", 4, step_withdraw}, {"time", 10, step_time},   {"move", 5, step_move},
-    {"death", 3, step_death},
+    {"death", 3, step_death},       {"moment", 4, step_moment},
 };
 enum { BYTES_EVERY = 40 };
 
