@@ -308,6 +308,15 @@ static bool held_by_others(const struct sparing *sparing, const struct resource 
     return false;
 }
 
+/* Whether what an ended session left is to be done on a resource: it stands before all others. */
+static bool awaited_by_kept(const struct resource *resource)
+{
+    struct lock_waiters waiters = lock_waiters(resource);
+    const struct lock_request *request;
+    enum lock_mode mode;
+    return lock_waiters_next(&waiters, &request, &mode) && lock_request_owner(request)->first;
+}
+
 /* The keys of a document by the name under which it is locked, which may stand for that of any type. */
 static void spare_document(struct sparing *sparing, const struct catalog_index *index, const struct resource_name *name)
 {
@@ -334,7 +343,8 @@ static void look_for_locks(struct sparing *sparing, const struct catalog_index *
         struct resource_name name = resource_name(resources[i], &core->arena);
         bool concerns =
             name.space == RESOURCE_SPACE_TREE && (name.index.len == 0 || slice_equal(name.index, index->name));
-        if (!concerns || !held_by_others(sparing, resources[i]))
+        bool kept = concerns && name.id.data != NULL && awaited_by_kept(resources[i]);
+        if (!concerns || (!kept && !held_by_others(sparing, resources[i])))
             continue;
         if (name.id.data != NULL)
             spare_document(sparing, index, &name);
