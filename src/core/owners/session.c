@@ -339,6 +339,7 @@ static void look_for_locks(struct sparing *sparing, const struct catalog_index *
                            const struct resource *const *resources, size_t count)
 {
     struct core *core = sparing->core;
+    size_t before = sparing->document_count;
     for (size_t i = 0; i < count; i++) {
         struct resource_name name = resource_name(resources[i], &core->arena);
         bool concerns =
@@ -348,8 +349,9 @@ static void look_for_locks(struct sparing *sparing, const struct catalog_index *
             continue;
         if (name.id.data != NULL)
             spare_document(sparing, index, &name);
-        if (name.id.data == NULL || sparing->document_count > core->limits.ephemeral_piece) {
+        if (name.id.data == NULL || sparing->document_count - before > core->limits.ephemeral_piece) {
             sparing->indices[sparing->index_count++] = index->number;
+            sparing->document_count = before; /* these go with the pieces, as the others in it */
             return;
         }
     }

@@ -206,22 +206,37 @@ static bool index_held(const struct om *model, int slot, int index)
     return false;
 }
 
+/* How many of a session's documents in an index somebody else holds. */
+static int held_count(struct om *model, int slot, int index)
+{
+    int count = 0;
+
+    for (int j = 0; j < OM_DOCS; j++) {
+        struct om_item removal = removal_of(model->sessions[slot].serial, index, j);
+        count += lives_with(model, model->sessions[slot].serial, index, j) && om_left_held(model, slot, &removal);
+    }
+    return count;
+}
+
 /*
  * More documents than one step removes go all the same at this timestamp: nobody sees them from now on. Those that somebody holds stay
- * until their locks go; an index in which somebody holds all or a directory is left to the pieces.
+ * until their locks go; an index in which somebody holds all, a directory, or more of them than are in a piece, is left to the pieces.
  * Returns: whether there is none such.
  */
 static bool vanish(struct om *model, struct om_step *step, int slot)
 {
     uint32_t serial = model->sessions[slot].serial;
-    bool goes[OM_INDICES][OM_DOCS] = {{false}}, all = true;
+    bool goes[OM_INDICES][OM_DOCS] = {{false}}, spared[OM_INDICES], all = true;
+
+    for (int i = 0; i < OM_INDICES; i++)
+        spared[i] = index_held(model, slot, i) || held_count(model, slot, i) > model->limits.piece;
 
     for (int i = 0; i < OM_INDICES; i++)
         for (int j = 0; j < OM_DOCS; j++) {
             struct om_item removal = removal_of(serial, i, j);
             if (!lives_with(model, serial, i, j))
                 continue;
-            if (index_held(model, slot, i)) {
+            if (spared[i]) {
                 all = false;
                 continue;
             }
