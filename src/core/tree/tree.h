@@ -19,7 +19,7 @@ enum {
 };
 
 /* Names on one way up, beyond which a store is taken to be damaged. */
-#define TREE_DEPTH_MAX 1000000
+#define TREE_DEPTH_MAX 100000
 
 /* The nodes of one index. A plain value; the view and what is pending must outlive its use. */
 struct tree {
