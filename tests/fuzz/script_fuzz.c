@@ -3,10 +3,15 @@
  * The script language: compiling, then running for a value and as an update, within small bounds.
  *
  * The input's first byte chooses the language; the rest is the source. Whatever happens, it must happen again: a second run has
- * the same outcome (invariant 1), a refusal has its shape, and what an update leaves is JSON.
+ * the same outcome (invariant 1), a refusal has its shape, and what an update leaves is JSON. Whatever is run, it ends within its
+ * steps, which are short, within its memory, and within a small stack.
  */
 #include "fuzz.h"
 
+#include <pthread.h>
+#include <time.h>
+
+#include "base/stack.h"
 #include "json/json.h"
 #include "script/script.h"
 
@@ -16,6 +21,20 @@ static const struct script_limits limits = {.steps_max = 20000, .memory_bytes_ma
 static const char document[] = "{\"n\":7,\"d\":2.5,\"big\":9223372036854775807,\"s\":\"text\",\"t\":true,\"nul\":null,"
                                "\"l\":[3,1,2],\"m\":{\"x\":1,\"y\":{\"z\":\"deep\"}},\"ls\":[\"a\",\"b\"]}";
 static const char params[] = "{\"a\":1,\"b\":\"two\",\"list\":[1,2,3],\"map\":{\"k\":\"v\"}}";
+
+/* The most that a run may take of the processor, under sanitizers and on a loaded machine, and may hold. */
+#define SECONDS_MAX 2
+#define HELD_BYTES_MAX ((size_t)4 * (4 << 20))
+
+/* Twice as much where frames are larger: stack_short() keeps STACK_RESERVE_BYTES of it free. */
+#define SMALL_STACK_BYTES (STACK_RESERVE_BYTES * (STACK_FACTOR > 1 ? 2 : 4))
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
 
 static void check_problem(int r, const struct problem *problem)
 {
@@ -59,7 +78,10 @@ static void run_twice(const struct script *script, int (*run)(const struct scrip
 {
     struct arena first_arena = ARENA_INIT, second_arena = ARENA_INIT;
     struct slice first, second;
+    double begin = seconds();
     int r = run(script, &first_arena, &first);
+    MUST(seconds() - begin < SECONDS_MAX);
+    MUST(arena_held(&first_arena) < HELD_BYTES_MAX);
     MUST(run(script, &second_arena, &second) == r);
     MUST(slice_equal(first, second));
     arena_deinit(&first_arena);
@@ -81,13 +103,27 @@ static void try_source(enum script_lang lang, enum script_context context, struc
     arena_deinit(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void *try_all(void *context)
 {
-    if (size == 0)
-        return 0;
-    enum script_lang lang = (enum script_lang)(data[0] % SCRIPT_LANG_COUNT);
-    struct slice source = slice_make(data + 1, size - 1);
+    const struct slice *input = context;
+    enum script_lang lang = (enum script_lang)((unsigned char)input->data[0] % SCRIPT_LANG_COUNT);
+    struct slice source = slice_from_offset(*input, 1);
     try_source(lang, SCRIPT_FOR_UPDATE, source, run_update);
     try_source(lang, SCRIPT_FOR_TEST, source, run_value);
+    return NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice input = slice_make(data, size);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (size == 0)
+        return 0;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, SMALL_STACK_BYTES);
+    MUST(pthread_create(&thread, &attributes, try_all, &input) == 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
     return 0;
 }
