@@ -391,13 +391,13 @@ int core__do_cancel(struct core *core, struct command *command)
     return 0;
 }
 
+/* What is open here was not lost with the host, or was loaded (core_load()): it goes on. */
 int core__do_restart(struct core *core, struct command *command)
 {
-    (void)command;
     int r = txn__restart(core);
     if (r >= 0)
         r = kept__restart(core);
-    return r < 0 ? tl_trace(r) : session__restart(core);
+    return r < 0 ? tl_trace(r) : session__restart(core, host_of_number(command->request));
 }
 
 /* --- Digest ------------------------------------------------------------------------------------------------------- */

@@ -682,8 +682,17 @@ static void go_on_leaving(struct core *core, struct session *session)
         list_append(&core->owners->leaving, &session->of_leaving);
 }
 
+/* Whether the lease is to begin now: it has none yet, or the connection that kept it alive went with its host. */
+static bool begins_anew(struct session *session, uint64_t host)
+{
+    if (session->attachment == 0 || host_of_number(session->attachment) != host)
+        return session->lease.at == TL_TS_MAX;
+    session->attachment = 0;
+    return true;
+}
+
 /* The older ended first, as far as anybody can tell. */
-int session__restart(struct core *core)
+int session__restart(struct core *core, uint64_t host)
 {
     size_t position = 0;
     struct slice id;
@@ -692,7 +701,7 @@ int session__restart(struct core *core)
         struct session *session = value;
         if (session->leaving)
             go_on_leaving(core, session);
-        else
+        else if (begins_anew(session, host))
             (void)renew(core, session);
     }
     return 0;

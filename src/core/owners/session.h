@@ -72,7 +72,8 @@ int session__leave_on(struct core *core) TL_MUST_USE;
 void session__free(struct core *core, struct session *session);
 /* Counts documents that are marked as living with a session, more or fewer, while there is such a session. */
 void session__count(struct core *core, struct slice id, uint32_t index, uint16_t type, int change);
-int session__restart(struct core *core) TL_MUST_USE;
+/* A host came up, by its number. */
+int session__restart(struct core *core, uint64_t host) TL_MUST_USE;
 
 /* session_store.c: records in SPACE_SYSTEM. */
 void session__put_record(struct core *core, const struct session *session);

@@ -74,7 +74,7 @@ void txn__put_outcome(struct core *core, struct slice id, const struct txn_outco
 /* Returns: 0; STORE_NOT_FOUND, also when it is older than an hour; fatal codes. Slices live in `arena`. */
 int txn__get_outcome(struct core *core, struct slice id, struct arena *arena,
                      struct txn_outcome *ret_outcome) TL_MUST_USE;
-/* Turns transactions that were open before a restart into outcomes. */
+/* Turns transactions into outcomes that the store says are open, and that are not. */
 int txn__end_lost(struct core *core) TL_MUST_USE;
 
 #endif

@@ -138,6 +138,8 @@ static int end_lost(void *context, struct slice key, struct slice value)
     struct core *core = context;
     struct txn_outcome outcome = {.ended = core->ts, .cause = SLICE_LIT("the server was restarted")};
     struct slice mode;
+    if (owners_txn(core->owners, slice_from_offset(key, 1)) != NULL)
+        return 0;
     if (!slice_take(&value, 1, &mode) || !slice_take_varint(&value, &outcome.created) ||
         !slice_take_varint(&value, &outcome.age) || !action_take_slice(&value, &outcome.session))
         return tl_trace(TL_ERR_CORRUPT);

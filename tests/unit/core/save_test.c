@@ -253,6 +253,45 @@ static void test_waiting_requests_go_on(void **state)
     buf_deinit(&saved);
 }
 
+static void restart(struct core_box *box, uint64_t host)
+{
+    struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
+
+    box->now = core_last_ts(box->core) + 1;
+    command->ts = box->now;
+    command->clock = box->clock += 10;
+    command->request = host << HOST_SHIFT;
+    assert_int_equal(core_step(box->core, command, &box->effects), 0);
+    free_completed(box);
+}
+
+/* A host that comes up ends its own connections, and nothing that was loaded. */
+static void test_a_host_comes_up_beside_what_goes_on(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    fill(&box);
+    struct owners *owners = box.core->owners;
+    uint64_t lease = owners_session(owners, SLICE_LIT("b"))->lease.at;
+    restart(&box, 3);
+    assert_int_equal(owners_session(owners, SLICE_LIT("a"))->attachment, 77);
+    restart(&box, 0);
+    assert_int_equal(owners_session(owners, SLICE_LIT("a"))->attachment, 0);
+    assert_true(owners_session(owners, SLICE_LIT("a"))->lease.at > lease);
+    assert_true(owners_session(owners, SLICE_LIT("b"))->lease.at == lease);
+    assert_int_equal(owners->txns.count, 3);
+    struct command *command = command_new(COMMAND_TXN_COMMIT, DIALECT_7);
+    command->txn.id = SLICE_LIT("t1");
+    give(&box, command);
+    command = completed(&box);
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    assert_int_equal(command->txn.changes, 3);
+    command_free(command);
+    assert_int_equal(box_count(&box, "fs"), 9);
+    empty(&box);
+}
+
 static void test_damage_is_refused_with_its_place(void **state)
 {
     struct core_box box;
@@ -343,6 +382,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_there_is_something_of_each_kind),
         cmocka_unit_test(test_what_was_loaded_saves_the_same_bytes),
         cmocka_unit_test(test_waiting_requests_go_on),
+        cmocka_unit_test(test_a_host_comes_up_beside_what_goes_on),
         cmocka_unit_test(test_damage_is_refused_with_its_place),
         cmocka_unit_test(test_a_newer_version_is_told),
         cmocka_unit_test(test_the_first_version_is_read_for_ever),
