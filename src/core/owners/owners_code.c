@@ -60,7 +60,7 @@ void code_deadline(struct coder *coder, struct deadlines *all, struct deadline *
 void code_command(struct coder *coder, struct command **command)
 {
     struct buf bytes = BUF_INIT(BUF_UNLIMITED);
-    struct slice slice;
+    struct slice slice = SLICE_NONE;
 
     if (coder_reads(coder)) {
         *command = NULL;
@@ -139,7 +139,7 @@ static void code_end(struct coder *coder, struct core *core, struct session *ses
 
 static struct session *make_session(struct coder *coder, struct core *core)
 {
-    struct slice id, name;
+    struct slice id = SLICE_NONE, name = SLICE_NONE;
 
     code_bytes(coder, &id);
     code_bytes(coder, &name);
@@ -234,7 +234,7 @@ static bool is_written(enum store_space space, struct slice key, struct slice va
 
 static void read_one(struct coder *coder, struct overlay *overlay, enum store_space space, struct slice *before)
 {
-    struct slice key, value;
+    struct slice key = SLICE_NONE, value = SLICE_NONE;
 
     code_bytes(coder, &key);
     code_slice(coder, &value);
@@ -287,7 +287,7 @@ static void code_txn_fields(struct coder *coder, struct core *core, struct txn *
 
 static struct txn *make_txn(struct coder *coder, struct core *core)
 {
-    struct slice id, owner;
+    struct slice id = SLICE_NONE, owner = SLICE_NONE;
     struct session *session = NULL;
 
     code_bytes(coder, &id);
