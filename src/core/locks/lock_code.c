@@ -64,6 +64,26 @@ static void code_hold_fields(struct coder *coder, struct lock_hold *hold)
     }
 }
 
+static bool same_text(struct slice a, struct slice b)
+{
+    return (a.data == NULL) == (b.data == NULL) && slice_equal(a, b);
+}
+
+/* Whether a resource is called what it was called: a document lies in one place, whoever names it, and each name has one form. */
+static bool is_called(const struct lock_table *table, const struct resource_name *name)
+{
+    struct arena arena = ARENA_INIT;
+    const struct resource *resource = lock__find_resource(table, name);
+    struct resource_name called = {0};
+    if (resource != NULL)
+        called = resource_name(resource, &arena);
+    bool same = resource != NULL && called.space == name->space && same_text(called.index, name->index) &&
+                same_text(called.path, name->path) && same_text(called.type, name->type) &&
+                same_text(called.id, name->id);
+    arena_deinit(&arena);
+    return same;
+}
+
 static void read_hold(struct coder *coder, struct lock_table *table, struct lock_owner *owner)
 {
     struct resource_name name = {0};
@@ -75,7 +95,7 @@ static void read_hold(struct coder *coder, struct lock_table *table, struct lock
                  (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.aside));
     coder_demand(coder, fields.mode != LOCK_NONE || fields.below[0] + fields.below[1] + fields.below[2] > 0);
     if (!coder->bad)
-        coder_demand(coder, lock__restore_hold(table, owner, &name, &fields));
+        coder_demand(coder, lock__restore_hold(table, owner, &name, &fields) && is_called(table, &name));
 }
 
 static void write_hold(struct coder *coder, const struct lock_hold *hold)
@@ -189,7 +209,12 @@ static struct lock_request *read_request(struct coder *coder, struct lock_table 
     coder_demand(coder, count > 0 && arrival <= table->last_arrival);
     for (size_t i = 0; i < count && !coder->bad; i++)
         code_want(coder, &wants[i]);
-    return coder->bad ? NULL : lock__restore_request(table, parties->owners[place], wants, count, arrival, upgrade);
+    if (coder->bad)
+        return NULL;
+    struct lock_request *request = lock__restore_request(table, parties->owners[place], wants, count, arrival, upgrade);
+    for (size_t i = 0; i < count; i++)
+        coder_demand(coder, is_called(table, &wants[i].on));
+    return request;
 }
 
 static void read_requests(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
@@ -225,6 +250,13 @@ static void write_order(struct coder *coder, const struct resource *resource, co
     arena_deinit(&arena);
 }
 
+/* Whether a hold is the first of several of a resource, whose order is written in its place. */
+static bool has_order(const struct lock_hold *hold)
+{
+    const struct list *holds = &hold->resource->holds;
+    return holds->next == &hold->of_resource && holds->prev != &hold->of_resource;
+}
+
 static void write_orders(struct coder *coder, const struct lock_parties *parties, const struct places *places)
 {
     bool more = false;
@@ -233,11 +265,21 @@ static void write_orders(struct coder *coder, const struct lock_parties *parties
         list_for_each(link, &parties->owners[i]->holds)
         {
             const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-            const struct list *holds = &hold->resource->holds;
-            if (holds->next == &hold->of_resource && holds->prev != &hold->of_resource)
+            if (has_order(hold))
                 write_order(coder, hold->resource, places);
         }
     code_bool(coder, &more);
+}
+
+/* How many orders there must be. */
+static size_t count_orders(const struct lock_parties *parties)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < parties->owner_count; i++)
+        list_for_each(link, &parties->owners[i]->holds) count +=
+            has_order(list_entry(link, struct lock_hold, of_owner));
+    return count;
 }
 
 /* Each hold is moved to the end in its turn. */
@@ -266,9 +308,14 @@ static void read_order(struct coder *coder, struct lock_table *table, const stru
 static void read_orders(struct coder *coder, struct lock_table *table, const struct lock_parties *parties)
 {
     bool more = false;
+    size_t left = count_orders(parties);
 
-    for (code_bool(coder, &more); more && !coder->bad; code_bool(coder, &more))
+    for (code_bool(coder, &more); more && !coder->bad; code_bool(coder, &more)) {
+        coder_demand(coder, left > 0);
         read_order(coder, table, parties);
+        left--;
+    }
+    coder_demand(coder, coder->bad || left == 0);
 }
 
 static struct lock_request *request_at(const struct list *link, bool of_session)
