@@ -42,9 +42,10 @@ struct counter {
 };
 
 static struct counter *_Atomic counters;
-static _Thread_local struct counter *mine;
 
 #ifdef COUNTED
+static _Thread_local struct counter *mine;
+
 void *__real_malloc(size_t);
 void *__real_calloc(size_t, size_t);
 void *__real_realloc(void *, size_t);
