@@ -23,6 +23,7 @@ struct lock_entry {
 struct lock_queue {
     struct list waiting[LOCK_BIT_COUNT];
     uint32_t counts[LOCK_BIT_COUNT];
+    struct list *left[LOCK_BIT_COUNT]; /* the last in each list of what ended sessions left; NULL: none */
 };
 
 struct lock_wanted {

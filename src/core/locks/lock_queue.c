@@ -21,14 +21,24 @@ static struct lock_queue *queue_of(struct resource *resource)
     return resource->queue;
 }
 
-/* Links an entry where it belongs: upgrades are few and stand first, all others come last as a rule. */
+/*
+ * Links an entry where it belongs: upgrades are few and stand first, all others come last as a rule, of what ended sessions left, which
+ * may be much, behind that.
+ */
 static void entry_link(struct lock_entry *entry)
 {
     struct lock_queue *queue = queue_of(entry->resource);
     struct list *head = &queue->waiting[entry->bit];
     struct list *at = head;
-    if (lock__rank(entry->request) < 2) {
-        at = head->next;
+    struct list **left = &queue->left[entry->bit];
+    if (lock__rank(entry->request) == 0) {
+        at = *left == NULL ? head->next : (*left)->next;
+        while (at->prev != head && lock__ahead(entry->request, list_entry(at->prev, struct lock_entry, link)->request))
+            at = at->prev;
+        if (*left == NULL || at->prev == *left)
+            *left = &entry->link;
+    } else if (lock__rank(entry->request) == 1) {
+        at = *left == NULL ? head->next : (*left)->next;
         while (at != head && lock__ahead(list_entry(at, struct lock_entry, link)->request, entry->request))
             at = at->next;
     } else {
@@ -122,6 +132,11 @@ static void entry_unlink(struct lock_entry *entry)
             watch(watcher, &before->watchers);
         else
             wake(watcher);
+    }
+    if (queue->left[entry->bit] == &entry->link) {
+        struct list *before = entry->link.prev, *head = &queue->waiting[entry->bit];
+        bool any = before != head && lock__rank(list_entry(before, struct lock_entry, link)->request) == 0;
+        queue->left[entry->bit] = any ? before : NULL;
     }
     list_remove(&entry->link);
     queue->counts[entry->bit]--;

@@ -254,11 +254,10 @@ static bool keep_removal(void *context, const struct write_item *removal, bool g
     return true;
 }
 
-/* Removes some of its documents: few where that is in nobody's way. */
-static int remove_some(struct core *core, struct session *session, bool *ret_more)
+/* Removes some of its documents. */
+static int remove_some(struct core *core, struct session *session, size_t most, bool *ret_more)
 {
     struct keeping keeping = {core, session, 0};
-    size_t most = session->over ? core->limits.sweep_piece : core->limits.ephemeral_piece;
     int r = ephemeral__end_some(core, session->id, most, keep_removal, &keeping, &session->removed_count, ret_more);
     return r < 0 ? r : keeping.r;
 }
@@ -443,7 +442,7 @@ static int remove_all(struct core *core, struct session *session, bool *ret_more
 {
     *ret_over = false;
     if (session->ephemeral_count <= core->limits.ephemeral_piece)
-        return remove_some(core, session, ret_more);
+        return remove_some(core, session, core->limits.ephemeral_piece, ret_more);
     *ret_more = true;
     return vanish(core, session, ret_over);
 }
@@ -588,7 +587,7 @@ int session__leave_on(struct core *core)
 {
     struct session *session = list_entry(core->owners->leaving.next, struct session, of_leaving);
     bool more = false;
-    int r = remove_some(core, session, &more);
+    int r = remove_some(core, session, core->limits.sweep_piece, &more);
     if (r < 0 || more)
         return r;
     vanish__swept(core, session->id);

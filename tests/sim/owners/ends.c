@@ -165,11 +165,10 @@ static struct om_item removal_of(uint32_t serial, int index, int doc)
 }
 
 /* The first few of its documents. Returns: whether there are more. */
-static bool remove_some(struct om *model, struct om_step *step, int slot)
+static bool remove_some(struct om *model, struct om_step *step, int slot, int most)
 {
     uint32_t serial = model->sessions[slot].serial;
     struct om_item removals[OM_INDICES * OM_DOCS], free[OM_INDICES * OM_DOCS];
-    int most = model->sessions[slot].over ? model->limits.sweep : model->limits.piece;
     int count = 0, free_count = 0, total = om_ephemeral_count(model, serial);
 
     for (int i = 0; i < OM_INDICES; i++)
@@ -282,7 +281,7 @@ static bool remove_all(struct om *model, struct om_step *step, int slot)
             om_release_all(model, step, om_session_owner(slot));
         return !session->over;
     }
-    if (remove_some(model, step, slot))
+    if (remove_some(model, step, slot, model->limits.piece))
         return true;
     end_last(model, step, slot);
     return false;
@@ -327,7 +326,7 @@ void om_leave_on(struct om *model, struct om_step *step)
     int slot = first_leaving(model);
 
     om_withhold(model);
-    if (!remove_some(model, step, slot))
+    if (!remove_some(model, step, slot, model->limits.sweep))
         end_last(model, step, slot);
     om_let_in(model, step);
 }
