@@ -34,6 +34,7 @@ struct serve_options {
     char *host;
     const char **host_names; /* texts are the command line's and the environment's */
     const char *node_name;
+    const char *zoneinfo;
     const char *cluster_name;
     struct store_options store;
     struct core_limits limits;
@@ -83,6 +84,7 @@ enum {
     OPTION_STOP_TIME,
     OPTION_CLUSTER_NAME,
     OPTION_NODE_NAME,
+    OPTION_ZONEINFO,
     OPTION_LOG_LEVEL,
 };
 
@@ -117,6 +119,7 @@ static const struct argp_option options[] = {
      "When stopped, end within this time whatever is at work, and be it as in a crash (20s more than --grace)", 4},
     {"cluster-name", OPTION_CLUSTER_NAME, "NAME", 0, "As GET / shows it (tidelock)", 4},
     {"node-name", OPTION_NODE_NAME, "NAME", 0, "As GET / shows it (the host's)", 4},
+    {"zoneinfo", OPTION_ZONEINFO, "DIR", 0, "Time zones, as TZif files (/usr/share/zoneinfo)", 4},
     {"log-level", OPTION_LOG_LEVEL, "LEVEL", 0, "debug, info, warning or error (info)", 4},
     {0},
 };
@@ -212,6 +215,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         break;
     case OPTION_CLUSTER_NAME: o->cluster_name = text; break;
     case OPTION_NODE_NAME: o->node_name = text; break;
+    case OPTION_ZONEINFO: o->zoneinfo = text; break;
     case OPTION_LOG_LEVEL: set_log_level(state, text); break;
     case ARGP_KEY_ARG:
         arguments_error(state, "'%s' is no option; everything here has the form --name=value", text);
@@ -541,6 +545,7 @@ static void defaults(struct serve_options *o, char host_name[static 65])
     if (gethostname(host_name, 64) != 0 || *host_name == '\0')
         strcpy(host_name, "tidelock");
     o->node_name = host_name;
+    o->zoneinfo = "/usr/share/zoneinfo";
 }
 
 /* What several layers are told alike. */
@@ -558,6 +563,7 @@ static void share(struct serve_options *o)
     o->api.body_bytes_max = o->http.body_bytes_max;
     o->api.cluster_name = slice_from(o->cluster_name);
     o->api.node_name = slice_from(o->node_name);
+    o->api.zoneinfo = slice_from(o->zoneinfo);
 }
 
 /* Requests in flight get no more of the time to stop than leaves enough for the rest. */

@@ -72,17 +72,14 @@ bool date__take_zone(struct slice *text, int *ret_minutes)
     return true;
 }
 
-int date_zone_parse(struct slice text, int *ret_minutes)
+int64_t date_local(const struct zone *zone, int64_t millis)
 {
-    if (slice_is(text, "UTC") || slice_is(text, "GMT") || slice_is(text, "Etc/UTC")) {
-        *ret_minutes = 0;
-        return 0;
-    }
-    int minutes;
-    if (!date__take_zone(&text, &minutes) || text.len > 0)
-        return DATE_INVALID;
-    *ret_minutes = minutes;
-    return 0;
+    return millis + (int64_t)zone_offset(zone, floor_div(millis, 1000)) * 1000;
+}
+
+int64_t date_of_local(const struct zone *zone, int64_t local, int32_t preferred)
+{
+    return zone == NULL ? local : zone_moment(zone, floor_div(local, 1000), preferred) * 1000 + floor_mod(local, 1000);
 }
 
 static int or_default(int value, bool round_up, int low, int high)
@@ -99,7 +96,7 @@ static void place_day_of_year(struct date_parts *parts, int day_of_year)
 }
 
 /* Turns fields into milliseconds. Returns: DATE_INVALID where one is out of its range. */
-static int resolve_fields(const struct date_fields *fields, bool round_up, int zone_minutes, int64_t *ret_millis)
+static int resolve_fields(const struct date_fields *fields, bool round_up, const struct zone *zone, int64_t *ret_millis)
 {
     int hour = fields->hour;
     if (fields->half != DATE_UNSET) {
@@ -123,8 +120,8 @@ static int resolve_fields(const struct date_fields *fields, bool round_up, int z
         place_day_of_year(&parts, fields->day_of_year);
     if (parts.day < 1 || parts.day > calendar_month_days(parts.year, parts.month))
         return DATE_INVALID;
-    int zone = fields->zone_minutes == DATE_UNSET ? zone_minutes : fields->zone_minutes;
-    *ret_millis = date_join(&parts) - (int64_t)zone * 60000;
+    struct zone own = zone_fixed(fields->zone_minutes == DATE_UNSET ? 0 : fields->zone_minutes * 60);
+    *ret_millis = date_of_local(fields->zone_minutes == DATE_UNSET ? zone : &own, date_join(&parts), ZONE_PREFERS_NONE);
     return 0;
 }
 
@@ -216,24 +213,28 @@ static int parse_epoch(struct slice text, bool seconds, int64_t *ret_millis)
 }
 
 static int parse_alternative(const struct date_alternative *alternative, struct slice text, bool round_up,
-                             int zone_minutes, int64_t *ret_millis)
+                             const struct zone *zone, int64_t *ret_millis)
 {
-    if (alternative->kind == DATE_EPOCH_MILLIS || alternative->kind == DATE_EPOCH_SECOND)
-        return parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, ret_millis);
+    if (alternative->kind == DATE_EPOCH_MILLIS || alternative->kind == DATE_EPOCH_SECOND) {
+        int r = parse_epoch(text, alternative->kind == DATE_EPOCH_SECOND, ret_millis);
+        if (r == 0)
+            *ret_millis = date_of_local(zone, *ret_millis, ZONE_PREFERS_NONE);
+        return r;
+    }
     struct date_fields fields = {DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET,
                                  DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET, DATE_UNSET};
     size_t stop;
     if (alternative->kind == DATE_ISO ? !parse_iso(text, alternative->strict, &fields)
                                       : date__parse_pattern(alternative, text, &fields, &stop) != 0)
         return DATE_INVALID;
-    return resolve_fields(&fields, round_up, zone_minutes, ret_millis);
+    return resolve_fields(&fields, round_up, zone, ret_millis);
 }
 
-static int parse_in_zone(const struct date_format *format, struct slice text, bool round_up, int zone_minutes,
+static int parse_in_zone(const struct date_format *format, struct slice text, bool round_up, const struct zone *zone,
                          int64_t *ret_millis)
 {
     for (size_t i = 0; i < format->count; i++) {
-        if (parse_alternative(&format->alternatives[i], text, round_up, zone_minutes, ret_millis) == 0)
+        if (parse_alternative(&format->alternatives[i], text, round_up, zone, ret_millis) == 0)
             return 0;
     }
     return DATE_INVALID;
@@ -241,7 +242,7 @@ static int parse_in_zone(const struct date_format *format, struct slice text, bo
 
 int date_parse(const struct date_format *format, struct slice text, bool round_up, int64_t *ret_millis)
 {
-    return parse_in_zone(format, text, round_up, 0, ret_millis);
+    return parse_in_zone(format, text, round_up, NULL, ret_millis);
 }
 
 /* Moves to the begin of a unit. */
@@ -273,46 +274,48 @@ static int64_t add_months(int64_t millis, int64_t months)
     return date_join(&parts);
 }
 
-static bool add_units(int64_t *millis, int64_t count, char unit)
+/* Days and what is longer are counted by the calendar of the zone, hours and what is shorter as they pass. */
+static bool add_units(const struct zone *zone, int64_t *millis, int64_t count, char unit)
 {
     static const struct {
         char unit;
         int64_t millis;
     } fixed[] = {{'w', 7 * DAY_MS}, {'d', DAY_MS}, {'h', 3600000}, {'H', 3600000}, {'m', 60000}, {'s', 1000}};
+    int64_t local = date_local(zone, *millis);
+    int32_t ahead = (int32_t)((local - *millis) / 1000);
     if (unit == 'y' || unit == 'M') {
-        *millis = add_months(*millis, unit == 'y' ? count * 12 : count);
+        *millis = date_of_local(zone, add_months(local, unit == 'y' ? count * 12 : count), ahead);
         return true;
     }
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         if (fixed[i].unit == unit) {
-            *millis += count * fixed[i].millis;
+            *millis = i < 2 ? date_of_local(zone, local + count * fixed[i].millis, ahead) : *millis + count * fixed[i].millis;
             return true;
         }
     }
     return false;
 }
 
-static bool round_to(int64_t *millis, char unit, bool up, int zone_minutes)
+static bool round_to(const struct zone *zone, int64_t *millis, char unit, bool up)
 {
-    int64_t zone = (int64_t)zone_minutes * 60000;
     struct date_parts parts;
-    int64_t local = *millis + zone;
+    int64_t local = date_local(zone, *millis);
+    int32_t ahead = (int32_t)((local - *millis) / 1000);
     if (unit == 'w')
         local -= (date_weekday(local) - 1) * DAY_MS;
     date_split(local, &parts);
     if (!round_down(&parts, unit))
         return false;
-    local = date_join(&parts);
+    *millis = date_of_local(zone, date_join(&parts), ahead);
     if (up) {
-        add_units(&local, 1, unit);
-        local--;
+        add_units(zone, millis, 1, unit);
+        --*millis;
     }
-    *millis = local - zone;
     return true;
 }
 
 /* "+1M-2d/d" applied to a date. */
-static int apply_math(struct slice math, bool round_up, int zone_minutes, int64_t *millis)
+static int apply_math(struct slice math, bool round_up, const struct zone *zone, int64_t *millis)
 {
     while (math.len > 0) {
         char operation = math.data[0];
@@ -326,16 +329,16 @@ static int apply_math(struct slice math, bool round_up, int zone_minutes, int64_
         char unit = math.data[0];
         math = slice_from_offset(math, 1);
         bool known = operation == '/' ? !counted || count == 1 : true;
-        known = known && (operation == '/' ? round_to(millis, unit, round_up, zone_minutes)
-                                           : add_units(millis, operation == '+' ? count : -count, unit));
+        known = known && (operation == '/' ? round_to(zone, millis, unit, round_up)
+                                           : add_units(zone, millis, operation == '+' ? count : -count, unit));
         if (!known || *millis > MILLIS_MAX || *millis < -MILLIS_MAX)
             return DATE_INVALID;
     }
     return 0;
 }
 
-int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up, int zone_minutes,
-                    int64_t *ret_millis)
+int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up,
+                    const struct zone *zone, int64_t *ret_millis)
 {
     int64_t millis = now;
     struct slice math;
@@ -344,13 +347,13 @@ int date_parse_math(const struct date_format *format, struct slice text, int64_t
     } else {
         const char *mark = text.len == 0 ? NULL : memmem(text.data, text.len, "||", 2);
         if (mark == NULL)
-            return parse_in_zone(format, text, round_up, zone_minutes, ret_millis);
+            return parse_in_zone(format, text, round_up, zone, ret_millis);
         size_t len = (size_t)(mark - text.data);
         math = slice_from_offset(text, len + 2);
-        if (parse_in_zone(format, slice_make(text.data, len), false, zone_minutes, &millis) != 0)
+        if (parse_in_zone(format, slice_make(text.data, len), false, zone, &millis) != 0)
             return DATE_INVALID;
     }
-    if (apply_math(math, round_up, zone_minutes, &millis) != 0)
+    if (apply_math(math, round_up, zone, &millis) != 0)
         return DATE_INVALID;
     *ret_millis = millis;
     return 0;

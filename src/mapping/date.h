@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/zone.h"
 
 #define DATE_FORMAT_DEFAULT "strict_date_optional_time||epoch_millis"
 #define DATE_FORMAT_BYTES_MAX 256
@@ -37,18 +38,20 @@ int date_parse(const struct date_format *format, struct slice text, bool round_u
 
 /*
  * Reads a date or date math: "now-1d/d", "2020-01-01||+1M/d".
- * `now` is milliseconds. `zone_minutes` east of UTC applies to dates without a zone and to rounding.
+ * `now` is milliseconds. `zone` (NULL: UTC) is that of dates which name none, and of the days and months that are counted and
+ * rounded to. A number of milliseconds is shifted by it, too, as if a clock showed it: Elasticsearch's way.
  */
-int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up, int zone_minutes,
-                    int64_t *ret_millis) TL_MUST_USE;
+int date_parse_math(const struct date_format *format, struct slice text, int64_t now, bool round_up,
+                    const struct zone *zone, int64_t *ret_millis) TL_MUST_USE;
 
 /* Writes a date by the first pattern of a format. */
 void date_print(struct buf *buf, const struct date_format *format, int64_t millis);
 /* Writes 2020-01-01T00:00:00.000Z. */
 void date_print_iso(struct buf *buf, int64_t millis);
 
-/* A time zone: "+01:00", "Z", "UTC". Returns: 0, DATE_INVALID for others. */
-int date_zone_parse(struct slice text, int *ret_minutes) TL_MUST_USE;
+/* A moment as the clocks of a zone show it, and back: see zone_moment(). Milliseconds; zone NULL is UTC. */
+int64_t date_local(const struct zone *zone, int64_t millis);
+int64_t date_of_local(const struct zone *zone, int64_t local, int32_t preferred);
 
 /* Months and days count from 1; see base/calendar.h. */
 struct date_parts {

@@ -105,7 +105,7 @@ static int bind_limit(struct binder *binder, const struct aggregation *aggregati
     }
     if (format == NULL)
         format = field != NULL && field->format != NULL ? field->format : date_format_default();
-    if (date_parse_math(format, text, binder->context->now_ms, false, aggregation->rounding.zone_minutes, &millis) != 0)
+    if (date_parse_math(format, text, binder->context->now_ms, false, aggregation->rounding.zone, &millis) != 0)
         return unwrap(binder, bind__refuse_date(binder, text, date_format_text(format)));
     *ret_limit = (double)millis;
     return 0;

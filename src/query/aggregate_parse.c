@@ -288,12 +288,19 @@ static int take_bounds(struct query_parser *parser, struct slice option, yyjson_
 static int take_time_zone(struct query_parser *parser, struct slice option, yyjson_val *value,
                           struct aggregation *aggregation)
 {
-    struct slice text = query__scalar_text(parser->arena, value);
+    struct zone zone = zone_fixed(0);
+    int64_t hours;
     (void)option;
-    if (date_zone_parse(text, &aggregation->rounding.zone_minutes) != 0)
-        return refuse_argument(parser, value,
-                               "time zones with a name are not supported by this server, say [+01:00] and the like: [%.*s]",
-                               SLICE_ARG(text));
+    if (yyjson_is_num(value) && slice_to_i64(query__scalar_text(parser->arena, value), &hours)) { /* as ZoneOffset.ofHours() */
+        if (hours > 18 || hours < -18)
+            return refuse_argument(parser, value, "Zone offset hours not in valid range: value %lld is not in the range -18 to 18",
+                                   (long long)hours);
+        zone = zone_fixed((int32_t)hours * 3600);
+    } else if (zone_parse(parser->zones, query__scalar_text(parser->arena, value), parser->arena, &zone, parser->problem) != 0) {
+        query_position(parser->doc, value, false, &parser->line, &parser->column);
+        return QUERY_REFUSED;
+    }
+    aggregation->rounding.zone = zone_copy(&zone, parser->arena);
     return 0;
 }
 

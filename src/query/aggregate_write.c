@@ -30,20 +30,20 @@ static bool is_epoch(const struct date_format *format)
     return slice_starts_with(date_format_text(format), SLICE_LIT("epoch_"));
 }
 
-/* A moment as somebody in a zone east of UTC reads it. */
-static void print_date(struct buf *text, const struct date_format *format, int zone_minutes, int64_t millis)
+/* A moment as somebody in a zone reads it. */
+static void print_date(struct buf *text, const struct date_format *format, const struct zone *zone, int64_t millis)
 {
-    int64_t local = millis + zone_minutes * MINUTE_MS;
-    int distance = abs(zone_minutes);
+    int64_t local = date_local(zone, millis);
+    int minutes = (int)((local - millis) / MINUTE_MS), distance = abs(minutes);
     if (format != NULL && !slice_equal(date_format_text(format), SLICE_LIT(DATE_FORMAT_DEFAULT))) {
         date_print(text, format, is_epoch(format) ? millis : local);
         return;
     }
     date_print_iso(text, local);
-    if (zone_minutes == 0)
+    if (local == millis)
         return;
     text->len--; /* the Z */
-    buf_printf(text, "%c%02d:%02d", zone_minutes < 0 ? '-' : '+', distance / 60, distance % 60);
+    buf_printf(text, "%c%02d:%02d", local < millis ? '-' : '+', distance / 60, distance % 60);
 }
 
 /* A number as the field's values are written: a date in its own format. */
@@ -53,7 +53,7 @@ static void print_text(struct buf *text, const struct aggregation *aggregation, 
     if (field != NULL && field->type == FIELD_BOOLEAN)
         buf_printf(text, "%s", number != 0 ? "true" : "false");
     else
-        print_date(text, format, aggregation->rounding.zone_minutes, aggregation__millis(number));
+        print_date(text, format, aggregation->rounding.zone, aggregation__millis(number));
 }
 
 static void write_text(struct json_writer *w, const char *key, const struct aggregation *aggregation,

@@ -90,14 +90,11 @@ static int date_value(struct binder *binder, const struct mapping_field *field, 
                       yyjson_val *scalar, bool round_up, int64_t *ret_millis)
 {
     const struct date_format *format = field->format != NULL ? field->format : date_format_default();
-    int zone = 0;
+    const struct zone *zone = range == NULL ? NULL : range->range.zone;
     if (range != NULL && range->range.format.len > 0 &&
         date_format_parse(binder->arena, range->range.format, &format) != 0)
         return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Unknown pattern letter",
                             SLICE_ARG(range->range.format));
-    if (range != NULL && range->range.time_zone.len > 0 && date_zone_parse(range->range.time_zone, &zone) != 0)
-        return bind__refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Invalid ID for ZoneOffset or unsupported region: %.*s",
-                            SLICE_ARG(range->range.time_zone));
     struct slice text = query__scalar_text(binder->arena, scalar);
     if (date_parse_math(format, text, binder->context->now_ms, round_up, zone, ret_millis) != 0)
         return bind__refuse_date(binder, text, date_format_text(format));

@@ -289,6 +289,7 @@ static void set_bound(struct lucene *p, struct query *range, struct slice text, 
 static struct query *parse_range(struct lucene *p, struct slice field, bool exclusive)
 {
     struct query model = {.kind = QUERY_RANGE, .boost = 1.0};
+    model.range.zone = p->query->lucene.options.zone;
     model.range.low_exclusive = exclusive;
     set_bound(p, &model, take_bound(p), false);
     if (!take_word(p, "TO"))
@@ -316,6 +317,7 @@ static struct query *parse_comparison(struct lucene *p, struct slice field)
     if (!take_term(p, &term))
         return fail(p, EXPECTING_CLAUSE);
     range->field = field;
+    range->range.zone = p->query->lucene.options.zone;
     range->range.low_exclusive = range->range.high_exclusive = exclusive;
     set_bound(p, range, term.text, high);
     return range;

@@ -102,7 +102,7 @@ struct query {
             bool low_exclusive;
             bool high_exclusive;
             struct slice format;
-            struct slice time_zone;
+            const struct zone *zone; /* NULL: none was said */
         } range;
         struct {
             struct query_list must, filter, should, must_not;
@@ -191,6 +191,8 @@ int query__parse_script(struct query_parser *parser, yyjson_val *value,
 /* Scalars of options. Numbers may be written as text. */
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number) TL_MUST_USE;
 int query__take_u32(struct query_parser *parser, yyjson_val *value, unsigned *ret_number) TL_MUST_USE;
+/* A time zone. Returns: 0; QUERY_REFUSED in Java's words. Lives: in the parser's arena. */
+int query__take_zone(struct query_parser *parser, yyjson_val *value, const struct zone **ret_zone) TL_MUST_USE;
 int query__take_bool(struct query_parser *parser, yyjson_val *value, bool *ret_flag) TL_MUST_USE;
 /* "title^3" */
 struct query_field query__field_boost(struct slice text);

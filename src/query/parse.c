@@ -7,10 +7,11 @@
  */
 #include "query/node.h"
 
-#include "query/parse_leaf.h"
-
 #include <math.h>
 #include <stdarg.h>
+
+#include "base/zone.h"
+#include "query/parse_leaf.h"
 
 /* --- Refusing ----------------------------------------------------------------------------------------------------- */
 
@@ -80,6 +81,21 @@ int query__refuse_around(struct query_parser *parser, const char *name, struct s
     else
         query__refuse(parser, NULL, false, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] failed to parse field [%.*s]",
                       parser->line, parser->column, name, SLICE_ARG(option));
+    parser->problem->caused_by = cause;
+    return QUERY_REFUSED;
+}
+
+int query__take_zone(struct query_parser *parser, yyjson_val *value, const struct zone **ret_zone)
+{
+    struct slice text = query__scalar_text(parser->arena, value);
+    struct problem *cause = arena_zalloc(parser->arena, sizeof *cause);
+    struct zone zone;
+    if (zone_parse(parser->zones, text, parser->arena, &zone, cause) == 0) {
+        *ret_zone = zone_copy(&zone, parser->arena);
+        return 0;
+    }
+    const char *java = slice_is(cause->name, "zone_rules_exception") ? "java.time.zone.ZoneRulesException" : "java.time.DateTimeException";
+    query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "%s: %.*s", java, SLICE_ARG(cause->reason));
     parser->problem->caused_by = cause;
     return QUERY_REFUSED;
 }

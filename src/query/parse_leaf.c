@@ -436,7 +436,7 @@ static int take_range(struct query_parser *parser, struct slice name, struct sli
     if (slice_is(option, "format"))
         query->range.format = query__scalar_text(parser->arena, value);
     else if (slice_is(option, "time_zone") || slice_is(option, "timeZone"))
-        query->range.time_zone = query__scalar_text(parser->arena, value);
+        return query__take_zone(parser, value, &query->range.zone);
     else if (!slice_is(option, "relation") && !slice_is(option, "execution") && !slice_is(option, "_cache"))
         return query__refuse_option(parser, name, option, value);
     return 0;

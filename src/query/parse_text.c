@@ -36,7 +36,6 @@ static bool is_idle_option(struct slice option)
                                        "enable_position_increments",
                                        "auto_generate_phrase_queries",
                                        "max_determinized_states",
-                                       "time_zone",
                                        "escape",
                                        "allow_leading_wildcard",
                                        "phrase_slop",
@@ -240,6 +239,8 @@ static int take_lucene(struct query_parser *parser, struct slice name, struct sl
         return query__take_bool(parser, value, &options->analyze_wildcard);
     else if (slice_is(option, "boost"))
         return query__take_double(parser, value, &query->boost);
+    else if (slice_is(option, "time_zone") && slice_is(name, "query_string"))
+        return query__take_zone(parser, value, &options->zone);
     else if (!is_idle_option(option) && !slice_is(option, "minimum_should_match") && !slice_is(option, "fuzziness") &&
              !slice_is(option, "tie_breaker"))
         return query__refuse_option(parser, name, option, value);

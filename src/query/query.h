@@ -21,6 +21,7 @@ enum {
 };
 
 struct query;
+struct zone;
 
 /* What a parse needs. The tree lives in `arena` and refers to the values of `doc`. */
 struct query_parser {
@@ -28,6 +29,7 @@ struct query_parser {
     enum dialect dialect;
     const struct json_doc *doc; /* the text that values are of, for line and column; NULL: none */
     struct problem *problem;    /* filled when something is refused */
+    struct slice zones;         /* the database of time zones; empty: none have names. What is kept of it is copied */
     size_t line;                /* out: where parsing stood when it was refused; 0 unknown */
     size_t column;
     unsigned depth; /* starts at 0 */
@@ -56,6 +58,7 @@ struct lucene_options {
     bool and_operator;          /* words are joined by AND */
     bool lenient;               /* what does not fit a field's type matches nothing */
     bool analyze_wildcard;
+    const struct zone *zone; /* of the dates in its ranges; NULL: UTC */
 };
 
 /* A query in Lucene's syntax, not read yet: that happens at binding, as errors belong to the index. */

@@ -40,6 +40,7 @@ struct search_index {
     uint32_t number;      /* in keys of documents and entries */
     uint32_t shard_count; /* as replies show it */
     const struct mapping *mapping;
+    struct slice zones;      /* the database of time zones, for scripts; empty: none have names */
     uint64_t document_count; /* as of the view, where count_exact; else near it */
     bool count_exact;
     struct query *filter; /* of the aliases it was reached by, and the types of the path; NULL: none */

@@ -163,7 +163,7 @@ int subject_run_script(struct subject *subject, const struct script *script, str
 {
     struct problem problem;
     *ret_value = (struct script_value){
-        .params = params, .source = subject->doc->source, .doc = doc_lookup,
+        .params = params, .source = subject->doc->source, .zones = subject->index->zones, .doc = doc_lookup,
         .doc_user = subject, .score = score,
         .account = subject->account};
     if (subject->account != NULL && subject->account->steps_max == SEARCH_SHORT_STEPS) {

@@ -34,6 +34,8 @@ enum part { YEAR, MONTH_VALUE, DAY_OF_MONTH, HOUR, MINUTE, SECOND, NANO, DAY_OF_
 
 /* A moment of the class and zone of another. Returns: NULL and a throwable beyond the years that Java knows. */
 struct moment *moment_like(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos);
+/* The same at an instant so much later, whatever the clocks of its zone do meanwhile. */
+struct moment *moment_later(struct run *run, const struct moment *from, int64_t seconds, int64_t nanos);
 /* The same in another class. */
 struct moment *moment_as(struct run *run, const struct moment *from, enum class_id id, int64_t seconds);
 /* Throws Java's "Invalid value for FIELD". Returns: false. */
@@ -63,7 +65,7 @@ bool scan_offset(struct scan *scan, int32_t *ret_offset);
 /* Throws Java's DateTimeParseException for it. Returns: false. */
 bool parse_failed(struct run *run, const struct scan *scan);
 bool check_civil(struct run *run, struct slice text, const struct civil *civil);
-bool known_zone(struct slice name);
+/* Gives a moment the zone of that name, as ZoneId.of() reads it; of a region, the offset stays. Returns: false and a throwable. */
 bool set_zone(struct run *run, struct moment *moment, struct slice name);
 /* What each class's parse reads. */
 bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret);

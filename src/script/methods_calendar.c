@@ -212,6 +212,10 @@ static bool calendar_now(struct run *run, struct value *a, unsigned n, struct va
 {
     if (n > 0)
         NEED(1);
+    if (n > 0 && moment_is_ruled(moment_of(a[1])))
+        return run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
+                         "a Calendar has a zone with a fixed offset here, and [%.*s] has none; use ZonedDateTime",
+                         SLICE_ARG(moment_of(a[1])->zone->name));
     return give(ret, calendar_new(run, run->now_ms, n > 0 ? moment_of(a[1])->offset : 0));
 }
 
@@ -346,8 +350,8 @@ static bool calendar_zone(struct run *run, struct value *a, unsigned n, struct v
     (void)n;
     struct moment *zone = moment_new(run, CLASS_TIME_ZONE, 0, 0);
     zone->offset = self(a)->offset;
-    zone->utc_named = zone->offset == 0;
-    snprintf(zone->zone, sizeof zone->zone, "UTC");
+    static const struct zone utc = {.name = {"UTC", 3}};
+    zone->zone = zone->offset == 0 ? &utc : NULL;
     return give(ret, zone);
 }
 
@@ -355,6 +359,10 @@ static bool calendar_set_zone(struct run *run, struct value *a, unsigned n, stru
 {
     (void)n;
     NEED(1);
+    if (moment_is_ruled(moment_of(a[1])))
+        return run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
+                         "a Calendar has a zone with a fixed offset here, and [%.*s] has none; use ZonedDateTime",
+                         SLICE_ARG(moment_of(a[1])->zone->name));
     int64_t millis = calendar_millis(self(a));
     self(a)->offset = moment_of(a[1])->offset;
     set_millis(self(a), millis);

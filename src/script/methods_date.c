@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum iso_format { ISO_LOCAL_DATE, ISO_LOCAL_TIME, ISO_LOCAL_DATE_TIME, ISO_INSTANT, ISO_OFFSET_DATE_TIME };
+enum iso_format { ISO_LOCAL_DATE, ISO_LOCAL_TIME, ISO_LOCAL_DATE_TIME, ISO_INSTANT, ISO_OFFSET_DATE_TIME, ISO_ZONED_DATE_TIME };
 
 static struct date_formatter *formatter_of(struct value v)
 {
@@ -46,7 +46,10 @@ static void write_zone(struct text_buf *out, const struct moment *moment, uint16
     int32_t size = moment->offset < 0 ? -moment->offset : moment->offset;
     char text[16];
     if ((letter == 'X' && moment->offset == 0) || letter == 'z' || letter == 'V') {
-        text_buf_ascii(out, moment->utc_named ? moment->zone : letter == 'z' && !is_zoned(moment) ? "UTC" : "Z");
+        if (moment->zone != NULL)
+            text_buf_slice(out, moment->zone->name);
+        else
+            text_buf_ascii(out, letter == 'z' && !is_zoned(moment) ? "UTC" : "Z");
         return;
     }
     bool colon = width == 3 || width == 5;
@@ -100,6 +103,11 @@ static bool write_letter(struct run *run, const struct moment *moment, const str
     case 'n': write_number(out, civil->nano, width); return true;
     case 'a': text_buf_ascii(out, civil->hour < 12 ? "AM" : "PM"); return true;
     case 'z':
+        if (moment_is_ruled(moment))
+            return run_throw(run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
+                             "letter [z] of a pattern is not supported for zones with rules, such as [%.*s]; use [VV] or [XXX]",
+                             SLICE_ARG(moment->zone->name));
+        __attribute__((fallthrough));
     case 'Z':
     case 'X':
     case 'x':
@@ -148,7 +156,8 @@ static bool format_moment(struct run *run, const struct moment *moment, const st
                                        [ISO_LOCAL_TIME] = CLASS_LOCAL_TIME,
                                        [ISO_LOCAL_DATE_TIME] = CLASS_LOCAL_DATE_TIME,
                                        [ISO_INSTANT] = CLASS_INSTANT,
-                                       [ISO_OFFSET_DATE_TIME] = CLASS_OFFSET_DATE_TIME};
+                                       [ISO_OFFSET_DATE_TIME] = CLASS_OFFSET_DATE_TIME,
+                                       [ISO_ZONED_DATE_TIME] = CLASS_ZONED_DATE_TIME};
     text_buf_init(&out, run);
     if (formatter->pattern != NULL)
         return write_pattern(run, moment, formatter->pattern, &out) && give(ret, text_buf_done(&out));
@@ -188,13 +197,29 @@ static bool formatter_format(struct run *run, struct value *a, unsigned n, struc
     return format_moment(run, moment_of(a[1]), formatter_of(a[0]), ret);
 }
 
+/* Seconds that its zone is ahead of UTC at an instant. */
+static int32_t formatter_offset(const struct date_formatter *formatter, int64_t instant)
+{
+    const struct moment *zone = formatter->zone;
+    return zone == NULL ? 0 : moment_is_ruled(zone) ? zone_offset(zone->zone, instant) : zone->offset;
+}
+
+/* The same at a local time. */
+static int32_t local_offset(const struct date_formatter *formatter, int64_t local)
+{
+    const struct moment *zone = formatter->zone;
+    bool ruled = zone != NULL && moment_is_ruled(zone);
+    return ruled ? (int32_t)(local - zone_moment(zone->zone, local, ZONE_PREFERS_NONE)) : formatter_offset(formatter, local);
+}
+
 /* A date as it reads in the formatter's zone. */
 static bool format_date(struct run *run, const struct moment *date, const struct date_formatter *formatter,
                         struct value *ret)
 {
     struct moment local = *date;
-    local.seconds += formatter->offset;
-    local.offset = formatter->offset;
+    local.offset = formatter_offset(formatter, date->seconds);
+    local.seconds += local.offset;
+    local.zone = formatter->zone == NULL ? NULL : formatter->zone->zone;
     return format_moment(run, &local, formatter, ret);
 }
 
@@ -209,7 +234,7 @@ static bool simple_format_set_zone(struct run *run, struct value *a, unsigned n,
 {
     (void)n;
     NEED(1);
-    formatter_of(a[0])->offset = moment_of(a[1])->offset;
+    formatter_of(a[0])->zone = moment_of(a[1]);
     return give_nothing(ret);
 }
 
@@ -217,7 +242,7 @@ static bool date_format_pattern(struct run *run, struct value *a, unsigned n, st
 {
     NEED(1);
     NEED(n);
-    struct date_formatter formatter = {.pattern = text_of(a[1]), .offset = n == 2 ? moment_of(a[2])->offset : 0};
+    struct date_formatter formatter = {.pattern = text_of(a[1]), .zone = n == 2 ? moment_of(a[2]) : NULL};
     return format_date(run, moment_of(a[0]), &formatter, ret);
 }
 
@@ -264,7 +289,8 @@ static bool scan_half_day(struct scan *scan)
 static void scan_zone(struct reading *reading)
 {
     struct scan *scan = &reading->scan;
-    if (scan->text.len - scan->at >= 3 && known_zone(slice_make(scan->text.data + scan->at, 3)))
+    struct slice next = slice_make(scan->text.data + scan->at, scan->text.len - scan->at < 3 ? 0 : 3);
+    if (slice_is(next, "UTC") || slice_is(next, "GMT"))
         scan->at += 3;
     else
         scan_offset(scan, &reading->offset);
@@ -346,7 +372,7 @@ static bool parse_by(struct run *run, struct value text, const struct date_forma
         return false;
     struct moment *moment = moment_new(run, id, civil_seconds(civil), civil->nano);
     if (id == CLASS_DATE || id == CLASS_INSTANT)
-        moment->seconds -= reading.offset != 0 ? reading.offset : formatter->offset;
+        moment->seconds -= reading.offset != 0 ? reading.offset : local_offset(formatter, moment->seconds);
     else
         moment->offset = reading.offset;
     if (id == CLASS_LOCAL_DATE)
@@ -433,6 +459,7 @@ ISO(local_time, ISO_LOCAL_TIME)
 ISO(local_date_time, ISO_LOCAL_DATE_TIME)
 ISO(instant, ISO_INSTANT)
 ISO(offset_date_time, ISO_OFFSET_DATE_TIME)
+ISO(zoned_date_time, ISO_ZONED_DATE_TIME)
 
 /* Date: the clock is the command's. */
 
@@ -464,7 +491,7 @@ static const struct method formatter_methods[] = {
     M0("ISO_LOCAL_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_local_date_time),
     M0("ISO_INSTANT", FIELD, DATE_TIME_FORMATTER, iso_instant),
     M0("ISO_OFFSET_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_offset_date_time),
-    M0("ISO_ZONED_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_offset_date_time),
+    M0("ISO_ZONED_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_zoned_date_time),
     M0("ISO_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_offset_date_time),
     M1("ofPattern", STATIC, DATE_TIME_FORMATTER, STRING, formatter_of_pattern),
     M2("ofPattern", STATIC, DATE_TIME_FORMATTER, STRING, LOCALE, formatter_of_pattern),

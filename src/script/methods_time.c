@@ -143,7 +143,8 @@ static bool add_unit(struct run *run, const struct moment *moment, int64_t count
     int64_t seconds = (int64_t)(nanos / 1000000000), rest = (int64_t)(nanos % 1000000000);
     if (seconds > 2 * MOMENT_SECONDS_MAX || seconds < -2 * MOMENT_SECONDS_MAX)
         return run_throw(run, CLASS_ARITHMETIC_EXCEPTION, "long overflow");
-    return give(ret, moment_like(run, moment, moment->seconds + seconds, moment->nanos + rest));
+    return give(ret, unit < 7 ? moment_later(run, moment, seconds, rest)
+                              : moment_like(run, moment, moment->seconds + seconds, moment->nanos + rest));
 }
 
 static bool add_amount(struct run *run, const struct moment *moment, const struct moment *amount, int sign,
@@ -154,8 +155,7 @@ static bool add_amount(struct run *run, const struct moment *moment, const struc
             return false;
         return add_unit(run, moment_of(*ret), sign * (int64_t)amount->days, 7, ret);
     }
-    return give(ret, moment_like(run, moment, moment->seconds + sign * amount->seconds,
-                                 moment->nanos + (int64_t)sign * amount->nanos));
+    return give(ret, moment_later(run, moment, sign * amount->seconds, (int64_t)sign * amount->nanos));
 }
 
 #define ADDER(name, unit)                                                                     \
@@ -289,15 +289,26 @@ static bool to_zoned(struct run *run, struct value *a, unsigned n, struct value 
 static bool to_offset_time(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    return give(ret, moment_as(run, moment_of(a[0]), CLASS_OFFSET_DATE_TIME, moment_of(a[0])->seconds));
+    struct moment *made = moment_as(run, moment_of(a[0]), CLASS_OFFSET_DATE_TIME, moment_of(a[0])->seconds);
+    made->zone = NULL;
+    return give(ret, made);
 }
 
 /* The same moment in a zone; for local ones the same clock. */
 static struct moment *in_zone(struct run *run, const struct moment *moment, const struct moment *zone, enum class_id id,
                               bool keep_clock)
 {
-    struct moment *made = moment_as(run, zone, id, keep_clock ? moment->seconds : instant_of(moment) + zone->offset);
+    int64_t instant = keep_clock ? moment->seconds - zone->offset : instant_of(moment);
+    struct moment *made = moment_as(run, zone, id, 0);
+    if (keep_clock && moment_is_ruled(zone))
+        instant = zone_moment(zone->zone, moment->seconds, is_zoned(moment) ? moment->offset : ZONE_PREFERS_NONE);
+    made->offset = moment_is_ruled(zone) ? zone_offset(zone->zone, instant) : zone->offset;
+    made->seconds = instant + made->offset;
     made->nanos = moment->nanos;
+    if (id != CLASS_ZONED_DATE_TIME)
+        made->zone = NULL;
+    if (id == CLASS_LOCAL_DATE_TIME)
+        made->offset = 0;
     return made;
 }
 
@@ -342,12 +353,29 @@ static bool with_zone_same_local(struct run *run, struct value *a, unsigned n, s
     return give(ret, in_zone(run, moment_of(a[0]), moment_of(a[1]), (enum class_id)a[0].object->class, true));
 }
 
+/* Of a date of a document, which is in UTC and of a class of its own. */
+static bool doc_date_in_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return give(ret, in_zone(run, moment_of(a[0]), moment_of(a[1]), CLASS_ZONED_DATE_TIME, false));
+}
+
 static bool get_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
     (void)n;
-    struct moment *zone =
-        moment_as(run, moment_of(a[0]), moment_of(a[0])->utc_named ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
+    const struct moment *moment = moment_of(a[0]);
+    struct moment *zone = moment_as(run, moment, moment->zone != NULL ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET, 0);
     zone->nanos = 0;
+    zone->offset = moment_is_ruled(moment) ? 0 : moment->offset;
+    return give(ret, zone);
+}
+
+static bool get_offset(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct moment *zone = moment_new(run, CLASS_ZONE_OFFSET, 0, 0);
+    zone->offset = moment_of(a[0])->offset;
     return give(ret, zone);
 }
 
@@ -454,18 +482,26 @@ static bool zone_of(struct run *run, struct value *a, unsigned n, struct value *
     NEED(1);
     enum class_id id = type_class(((struct class_object *)a[0].object)->type);
     struct moment *zone = moment_new(run, id, 0, 0);
-    if (!set_zone(run, zone, text_utf8(run, text_of(a[1]))))
+    struct problem problem;
+    struct slice name = text_utf8(run, text_of(a[1]));
+    if (id == CLASS_ZONE_OFFSET && zone_parse_offset(name, run->arena, &zone->offset, &problem) != 0)
+        return run_throw(run, CLASS_DATE_TIME_EXCEPTION, "%.*s", SLICE_ARG(problem.reason));
+    if (id != CLASS_ZONE_OFFSET && !set_zone(run, zone, name))
         return false;
-    zone->object.class = zone->utc_named ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET;
+    zone->object.class = zone->zone != NULL ? CLASS_ZONE_ID : CLASS_ZONE_OFFSET;
     return give(ret, zone);
 }
 
 static bool time_zone_of(struct run *run, struct value *a, unsigned n, struct value *ret)
 {
-    if (!zone_of(run, a, n, ret))
-        return false;
-    moment_of(*ret)->object.class = CLASS_TIME_ZONE;
-    return true;
+    NEED(1);
+    struct moment *zone = moment_new(run, CLASS_TIME_ZONE, 0, 0);
+    (void)n;
+    if (!set_zone(run, zone, text_utf8(run, text_of(a[1])))) { /* Java knows no better, and says nothing */
+        run->thrown = NULL;
+        (void)set_zone(run, zone, SLICE_LIT("GMT"));
+    }
+    return give(ret, zone);
 }
 
 static bool zone_offset_utc(struct run *run, struct value *a, unsigned n, struct value *ret)
@@ -540,12 +576,16 @@ bool moment_compare_to(struct run *run, struct value *a, unsigned n, struct valu
 
 bool moment_between(struct run *run, const struct moment *from, const struct moment *to, int unit, struct value *ret)
 {
+    bool dates = unit >= 7 && is_zoned(from) && is_zoned(to);
+    if (dates) /* counted on the calendar of the first one's zone */
+        to = in_zone(run, to, from, (enum class_id)from->object.class, false);
     if (unit >= 9 && unit <= 13)
         return give_long(ret, months_between(from, to) / unit_months[unit]);
     if (unit > 13)
         return run_throw(run, CLASS_UNSUPPORTED_TEMPORAL_TYPE_EXCEPTION, "Unsupported unit: %s",
                          enumerator_text(CLASS_CHRONO_UNIT, unit));
-    __int128 nanos = (__int128)(instant_of(to) - instant_of(from)) * 1000000000 + (to->nanos - from->nanos);
+    int64_t seconds = dates ? to->seconds - from->seconds : instant_of(to) - instant_of(from);
+    __int128 nanos = (__int128)seconds * 1000000000 + (to->nanos - from->nanos);
     return give_long(ret, (int64_t)(nanos / unit_nanos[unit]));
 }
 
@@ -753,7 +793,7 @@ static const struct method local_date_time_methods[] = {
         M0("toLocalDate", METHOD_BOTH, LOCAL_DATE, to_local_date),                                                   \
         M0("toLocalTime", METHOD_BOTH, LOCAL_TIME, to_local_time),                                                   \
         M0("toLocalDateTime", METHOD_BOTH, LOCAL_DATE_TIME, to_local_date_time),                                     \
-        M0("getOffset", METHOD_BOTH, ZONE_OFFSET, get_zone)
+        M0("getOffset", METHOD_BOTH, ZONE_OFFSET, get_offset)
 
 static const struct method zoned_methods[] = {
     ZONED(ZONED_DATE_TIME, zoned_parse),
@@ -796,6 +836,9 @@ static const struct method doc_date_methods[] = {
     M1("isBefore", METHOD_BOTH, BOOLEAN, TEMPORAL, is_before),
     M1("isAfter", METHOD_BOTH, BOOLEAN, TEMPORAL, is_after),
     M1("isEqual", METHOD_BOTH, BOOLEAN, TEMPORAL, is_equal),
+    M1("withZoneSameInstant", METHOD_BOTH, ZONED_DATE_TIME, ZONE_ID, doc_date_in_zone),
+    M0("getOffset", METHOD_BOTH, ZONE_OFFSET, get_offset),
+    M0("getZone", METHOD_BOTH, ZONE_ID, get_zone),
     M0("getMillis", METHOD_BOTH, LONG, get_epoch_milli),
     M0("toInstant", METHOD_BOTH, INSTANT, to_instant),
     M0("toEpochSecond", METHOD_BOTH, LONG, get_epoch_second),

@@ -237,8 +237,8 @@ void moment_write(const struct moment *moment, struct text_buf *out)
     case CLASS_ZONE_ID:
     case CLASS_ZONE_OFFSET:
     case CLASS_TIME_ZONE:
-        if (moment->utc_named)
-            text_buf_ascii(out, moment->zone);
+        if (moment->zone != NULL)
+            write_format(out, "%.*s", SLICE_ARG(moment->zone->name));
         else
             write_offset(moment->offset, out);
         return;
@@ -259,8 +259,8 @@ void moment_write(const struct moment *moment, struct text_buf *out)
         text_buf_unit(out, 'Z');
     if (moment->object.class == CLASS_OFFSET_DATE_TIME || moment->object.class == CLASS_ZONED_DATE_TIME)
         write_offset(moment->offset, out);
-    if (moment->object.class == CLASS_ZONED_DATE_TIME && moment->utc_named)
-        write_format(out, "[%s]", moment->zone);
+    if (moment->object.class == CLASS_ZONED_DATE_TIME && moment->zone != NULL)
+        write_format(out, "[%.*s]", SLICE_ARG(moment->zone->name));
 }
 
 static const char *const short_days[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
@@ -315,7 +315,7 @@ bool moment_equal(const struct moment *a, const struct moment *b)
 {
     return a->object.class == b->object.class && a->seconds == b->seconds && a->nanos == b->nanos &&
            a->offset == b->offset && a->years == b->years && a->months == b->months && a->days == b->days &&
-           a->utc_named == b->utc_named;
+           (a->zone == NULL) == (b->zone == NULL) && (a->zone == NULL || slice_equal(a->zone->name, b->zone->name));
 }
 
 int32_t moment_hash(const struct moment *moment)

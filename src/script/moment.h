@@ -2,12 +2,13 @@
 /*
  * Time: instants, dates with and without zones, durations, in Java's proleptic ISO calendar.
  *
- * Zones are fixed offsets: UTC and its names, and "+01:00" and the like. The rules of regions change with every
- * release of a time zone database, and a script must give the same on every host (invariant 1).
+ * Zones are offsets such as "+01:00", UTC by its names, and regions. The rules of regions change with every release of a time
+ * zone database, and a script must give the same on every host (invariant 1): so each run is handed the database (base/zone.h).
  */
 #ifndef TL_SCRIPT_MOMENT_H
 #define TL_SCRIPT_MOMENT_H
 
+#include "base/zone.h"
 #include "script/text.h"
 
 /* One struct for all classes of time; which fields count depends on the class. */
@@ -15,9 +16,8 @@ struct moment {
     struct object object;
     int64_t seconds;             /* since the epoch, local for LOCAL_… and with a zone; of a DURATION its length */
     int32_t nanos;               /* 0 to 999,999,999 */
-    int32_t offset;              /* of the zone, seconds; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
-    bool utc_named;              /* the zone is called UTC, GMT or so, not Z */
-    char zone[10];               /* its name where utc_named */
+    int32_t offset;              /* of the zone, seconds, at that moment; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
+    const struct zone *zone;     /* one with a name: a region, UTC, GMT+02:00; NULL: the offset is all */
     int32_t years, months, days; /* PERIOD */
 };
 
@@ -31,7 +31,7 @@ struct date_formatter {
     struct object object;
     struct text *pattern; /* NULL: ISO, by `iso` */
     int iso;
-    int32_t offset; /* seconds of the zone that dates are written and read in */
+    struct moment *zone; /* a ZONE_ID, ZONE_OFFSET or TIME_ZONE that dates are written and read in; NULL: UTC */
 };
 
 const char *enumerator_name(enum class_id id, int ordinal);
@@ -47,6 +47,12 @@ struct civil {
 };
 
 struct civil moment_civil(const struct moment *moment);
+/* Whether its zone has an offset that changes. */
+static inline bool moment_is_ruled(const struct moment *moment)
+{
+    return moment->zone != NULL && (moment->zone->count > 0 || moment->zone->summer);
+}
+
 int moment_weekday(const struct moment *moment); /* Monday is 0 */
 struct moment *moment_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos);
 /* As Java writes them. */

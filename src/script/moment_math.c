@@ -7,7 +7,7 @@ const int64_t unit_nanos[9] = {
     1, 1000, 1000000, 1000000000, 60000000000, 3600000000000, 43200000000000, 86400000000000, 604800000000000};
 const int64_t unit_months[14] = {[9] = 1, [10] = 12, [11] = 120, [12] = 1200, [13] = 12000};
 
-struct moment *moment_like(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos)
+static struct moment *moment_at(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos)
 {
     seconds += floor_div(nanos, 1000000000);
     if (seconds > MOMENT_SECONDS_MAX || seconds < -MOMENT_SECONDS_MAX) {
@@ -20,6 +20,28 @@ struct moment *moment_like(struct run *run, const struct moment *like, int64_t s
     moment->object.class = (uint16_t)id;
     moment->seconds = id == CLASS_LOCAL_TIME ? floor_mod(seconds, 86400) : seconds;
     moment->nanos = (int32_t)floor_mod(nanos, 1000000000);
+    return moment;
+}
+
+static void set_instant(struct moment *moment, int64_t instant)
+{
+    moment->offset = zone_offset(moment->zone, instant);
+    moment->seconds = instant + moment->offset;
+}
+
+struct moment *moment_like(struct run *run, const struct moment *like, int64_t seconds, int64_t nanos)
+{
+    struct moment *moment = moment_at(run, like, seconds, nanos);
+    if (moment != NULL && moment_is_ruled(moment))
+        set_instant(moment, zone_moment(moment->zone, moment->seconds, like->offset));
+    return moment;
+}
+
+struct moment *moment_later(struct run *run, const struct moment *from, int64_t seconds, int64_t nanos)
+{
+    struct moment *moment = moment_at(run, from, from->seconds + seconds, from->nanos + nanos);
+    if (moment != NULL && moment_is_ruled(moment))
+        set_instant(moment, moment->seconds - from->offset);
     return moment;
 }
 

@@ -2,8 +2,6 @@
 /* Reading moments from ISO texts, and zones from their names. */
 #include "script/method_time.h"
 
-#include <stdio.h>
-
 bool scan_char(struct scan *scan, char c)
 {
     if (scan->at < scan->text.len && scan->text.data[scan->at] == c) {
@@ -108,40 +106,24 @@ bool check_civil(struct run *run, struct slice text, const struct civil *civil)
                      SLICE_ARG(why));
 }
 
-bool known_zone(struct slice name)
-{
-    static const char *const names[] = {"UTC", "GMT", "UT", "Etc/UTC", "Etc/GMT", "Universal", "Zulu"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (slice_is(name, names[i]))
-            return true;
-    return false;
-}
-
-static bool name_zone(struct moment *moment, struct slice name)
-{
-    moment->utc_named = true;
-    snprintf(moment->zone, sizeof moment->zone, "%.*s", SLICE_ARG(name));
-    return true;
-}
-
-/* "GMT+01:00": an offset from one of the three. */
-static bool scan_named_offset(struct moment *moment, struct slice name)
-{
-    bool long_name = slice_starts_with(name, SLICE_LIT("GMT")) || slice_starts_with(name, SLICE_LIT("UTC"));
-    struct scan scan = {.text = name, .at = long_name ? 3 : 2};
-    return (long_name || slice_starts_with(name, SLICE_LIT("UT"))) && scan_offset(&scan, &moment->offset) &&
-           scan.at == name.len;
-}
-
 bool set_zone(struct run *run, struct moment *moment, struct slice name)
 {
-    struct scan scan = {.text = name};
-    if (known_zone(name) || (name.len < sizeof moment->zone && scan_named_offset(moment, name)))
-        return name_zone(moment, name);
-    if (scan_offset(&scan, &moment->offset) && scan.at == name.len)
-        return true;
-    return run_throw(run, CLASS_DATE_TIME_EXCEPTION,
-                     "the rules of the zone [%.*s] are not at hand: only UTC and fixed offsets are", SLICE_ARG(name));
+    struct zone zone;
+    struct problem problem;
+    if (zone_parse(run->zones, name, run->arena, &zone, &problem) != 0) {
+        run_charge(run, problem.reason.len);
+        bool rules = slice_is(problem.name, "zone_rules_exception");
+        run_throw(run, rules ? CLASS_ZONE_RULES_EXCEPTION : CLASS_DATE_TIME_EXCEPTION, "%.*s", SLICE_ARG(problem.reason));
+        return false;
+    }
+    bool ruled = zone.count > 0 || zone.summer;
+    moment->offset = ruled ? moment->offset : zone_offset(&zone, 0);
+    moment->zone = NULL;
+    if (zone.name.len > 0) {
+        moment->zone = zone_copy(&zone, run->arena);
+        run_charge(run, sizeof zone + zone.name.len + 12 * zone.count);
+    }
+    return true;
 }
 
 bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret)
@@ -149,6 +131,7 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
     struct civil civil = {.year = 1970, .month = 1, .day = 1};
     struct moment *moment = moment_new(run, id, 0, 0);
     struct text *source = value_to_text(run, text);
+    struct slice region = SLICE_NONE;
     if (source == NULL)
         return false;
     struct scan scan = {.text = text_utf8(run, source)};
@@ -165,8 +148,7 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
         size_t begin = scan.at;
         while (scan.at < scan.text.len && scan.text.data[scan.at] != ']')
             scan.at++;
-        if (!set_zone(run, moment, slice_make(scan.text.data + begin, scan.at - begin)))
-            return false;
+        region = slice_make(scan.text.data + begin, scan.at - begin);
         scan_expect(&scan, ']');
     }
     if (scan.failed || scan.at < scan.text.len)
@@ -176,5 +158,12 @@ bool parse_iso(struct run *run, struct value text, enum class_id id, struct valu
     moment->seconds = civil_seconds(&civil) - (id == CLASS_INSTANT ? moment->offset : 0);
     moment->offset = id == CLASS_INSTANT ? 0 : moment->offset;
     moment->nanos = civil.nano;
+    if (region.data == NULL)
+        return give(ret, moment);
+    int64_t instant = moment->seconds - moment->offset;
+    if (!set_zone(run, moment, region))
+        return false;
+    moment->offset = moment_is_ruled(moment) ? zone_offset(moment->zone, instant) : moment->offset;
+    moment->seconds = instant + moment->offset;
     return give(ret, moment);
 }

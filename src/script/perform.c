@@ -311,6 +311,7 @@ int script_run_update(const struct script *script, const struct script_limits *l
     struct run run;
     run_init(&run, script, limits, arena, update->account);
     run.now_ms = update->now_ms;
+    run.zones = update->zones;
     int r = run_update(&run, update, ret_problem);
     update->steps = run_steps(&run);
     update->spent = r != 0 && run.spent == RUN_SPENT_STEPS;
@@ -407,6 +408,7 @@ int script_run_value(const struct script *script, const struct script_limits *li
     REQUIRE(script->context != SCRIPT_FOR_UPDATE && script->context != SCRIPT_FOR_ANY);
     struct run run;
     run_init(&run, script, limits, arena, value->account);
+    run.zones = value->zones;
     int r = run_value(&run, value, ret_problem);
     value->steps = run_steps(&run);
     return r;

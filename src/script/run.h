@@ -51,6 +51,7 @@ struct run {
     struct value *stack_end;
     const struct node *jump; /* Groovy: a break or continue with a label, on its way */
     int64_t now_ms;
+    struct slice zones; /* the database of time zones; empty: none have names */
     struct recorder *record; /* notes values of an assertion's parts, see power.c; NULL elsewhere */
     struct dict *params;     /* bare names in SCRIPT_DEFAULT and Groovy */
     uint32_t as_object;      /* Groovy: of the call that is about to be made, see struct method_query */

@@ -124,6 +124,7 @@ struct script_update {
     struct slice parent;
     int64_t version;     /* negative: null */
     int64_t now_ms;      /* of the command's timestamp, since the epoch */
+    struct slice zones;  /* the database of time zones (base/zone.h), which outlives the run; empty: none have names */
     struct slice source; /* a JSON object */
     struct slice params; /* a JSON object, or absent */
     struct account *account; /* as of a script_value */
@@ -179,6 +180,7 @@ struct script_value {
     /* in */
     struct slice params;      /* a JSON object, or absent */
     struct slice source;      /* params._source; a JSON object, or absent */
+    struct slice zones;       /* as above */
     script_doc_function *doc; /* NULL: no field is known */
     void *doc_user;
     double score;

@@ -44,6 +44,26 @@ class Begin(unittest.TestCase):
             with Server() as other:
                 self.assertNotEqual(other.must("GET", "/")["cluster_uuid"], uuid)
 
+    def test_time_zones_are_kept(self):
+        """What a start read from the system's files is known to later ones, also where they have no files."""
+        with tempfile.TemporaryDirectory(prefix="tidelock-test-") as nothing:
+            without, script = ["--zoneinfo", nothing], {"script": {"source": "ZoneId.of('Europe/Berlin').getId()"}}
+            with Server(*without) as server:
+                self.assertEqual(server.must("GET", "/")["tidelock"]["time_zones"], "")
+                self.assertEqual(server.request("POST", "/_scripts/painless/_execute", script).status, 400)
+                self.assertEqual(server.must("POST", "/_scripts/painless/_execute", {"script": {"source": "ZoneId.of('GMT+2').getId()"}})["result"],
+                                 "GMT+02:00")
+                server.stop()
+                server.options = []
+                server.start()
+                release = server.must("GET", "/")["tidelock"]["time_zones"]
+                self.assertRegex(release, r"^20\d\d[a-z]$")
+                server.kill()
+                server.options = without
+                server.start()
+                self.assertEqual(server.must("GET", "/")["tidelock"]["time_zones"], release)
+                self.assertEqual(server.must("POST", "/_scripts/painless/_execute", script)["result"], "Europe/Berlin")
+
     def test_scripts_may_be_laid_out_first(self):
         data = tempfile.mkdtemp(prefix="tidelock-test-")
         try:

@@ -70,8 +70,9 @@ static void try_dates(struct arena *arena, struct slice format_text, struct slic
 {
     const struct date_format *format;
     int64_t millis;
+    struct zone zone = zone_fixed(3600);
     if (date_format_parse(arena, format_text, &format) == 0 &&
-        date_parse_math(format, text, 0, true, 60, &millis) == 0) {
+        date_parse_math(format, text, 0, true, &zone, &millis) == 0) {
         struct buf buf = BUF_INIT(1 << 16);
         date_print(&buf, format, millis);
         buf_deinit(&buf);

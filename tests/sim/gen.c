@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gen.h"
 
+#include "../lib/zone_sample.h"
+
 #include <stdio.h>
 
 static int below(struct rng *rng, int bound)
@@ -220,6 +222,13 @@ static void gen_cluster_settings_put(struct rng *rng, const struct model *model,
     op->number = below(rng, 5);
 }
 
+static void gen_zones(struct rng *rng, const struct model *model, struct sim_op *op)
+{
+    (void)model;
+    op->kind = SIM_ZONES;
+    op->number = below(rng, 5);
+}
+
 static void gen_tick(struct rng *rng, const struct model *model, struct sim_op *op)
 {
     (void)rng;
@@ -255,6 +264,7 @@ static const struct {
     {COMMAND_SCRIPT_DELETE, 1, gen_script_delete},
     {COMMAND_FILE_SCRIPTS, 1, gen_file_scripts},
     {COMMAND_CLUSTER_SETTINGS_PUT, 1, gen_cluster_settings_put},
+    {COMMAND_ZONES, 1, gen_zones},
     {COMMAND_TICK, 2, gen_tick},
     {COMMAND_RESTART, 1, gen_restart},
 };
@@ -399,6 +409,18 @@ static void fill_object(const struct sim_op *op, struct command *command)
         object->body = arena_printf(arena, "{\"transient\":{\"a.b%d\":%d}}", op->number, op->number);
 }
 
+/* Releases in no order, and one that is none. */
+static void fill_zones(const struct sim_op *op, struct command *command)
+{
+    struct buf zones = BUF_INIT(BUF_UNLIMITED);
+    char version[8];
+
+    snprintf(version, sizeof(version), "202%da", op->number);
+    zone_sample(&zones, version);
+    command->object.body = op->number == 0 ? SLICE_LIT("TLZ1") : arena_copy(&command->arena, buf_view(&zones));
+    buf_deinit(&zones);
+}
+
 static void fill_file_scripts(const struct sim_op *op, struct command *command)
 {
     struct file_scripts_command *files = &command->file_scripts;
@@ -424,6 +446,7 @@ static const enum command_type types[SIM_KIND_COUNT] = {
     [SIM_DELETE_SCRIPT] = COMMAND_SCRIPT_DELETE,
     [SIM_PUT_FILE_SCRIPTS] = COMMAND_FILE_SCRIPTS,
     [SIM_PUT_CLUSTER_SETTINGS] = COMMAND_CLUSTER_SETTINGS_PUT,
+    [SIM_ZONES] = COMMAND_ZONES,
     [SIM_TICK] = COMMAND_TICK,
     [SIM_RESTART] = COMMAND_RESTART,
 };
@@ -441,6 +464,7 @@ struct command *gen_command(const struct sim_op *op)
     case SIM_PUT_SETTINGS: fill_index(op, command); break;
     case SIM_UPDATE_ALIASES: fill_aliases(op, command); break;
     case SIM_PUT_FILE_SCRIPTS: fill_file_scripts(op, command); break;
+    case SIM_ZONES: fill_zones(op, command); break;
     case SIM_TICK:
     case SIM_RESTART: break;
     default: fill_object(op, command); break;

@@ -8,6 +8,7 @@
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
+#include "base/zone.h"
 
 static const char version_7[] = "{\"number\":\"7.10.2\",\"build_flavor\":\"default\",\"build_type\":\"tar\","
                                 "\"build_hash\":\"747e1cc71def077253878a59143c1f785afa92b9\","
@@ -62,7 +63,12 @@ int handle_info(struct request *request)
     json_key(&writer, "tagline");
     json_string(&writer, SLICE_LIT("You Know, for Search"));
     json_key(&writer, "tidelock");
-    json_raw(&writer, SLICE_LIT("{\"version\":\"" TIDELOCK_VERSION "\"}"));
+    json_begin(&writer, '{');
+    json_key(&writer, "version");
+    json_string(&writer, SLICE_LIT(TIDELOCK_VERSION));
+    json_key(&writer, "time_zones");
+    json_string(&writer, zones_version(request_zones(request)));
+    json_end(&writer, '}');
     json_end(&writer, '}');
     return REQUEST_DONE;
 }

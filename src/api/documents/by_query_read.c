@@ -187,7 +187,8 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
 static int read_source(struct request *request, struct by_query *by, const struct json_doc *doc, yyjson_val *source)
 {
     struct query_parser parser = {
-        .arena = by->call.arena, .dialect = by->call.dialect, .doc = doc, .problem = &request->problem};
+        .arena = by->call.arena, .dialect = by->call.dialect, .doc = doc, .problem = &request->problem,
+        .zones = request_zones(request)};
     struct buf text = BUF_INIT(BUF_UNLIMITED);
     struct json_doc *rest = arena_zalloc(by->call.arena, sizeof *rest);
     size_t index, count;

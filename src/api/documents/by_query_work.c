@@ -212,6 +212,7 @@ static int run_script(struct batch *batch, struct write_item *item, const struct
                                    .routing = hit->routing,
                                    .version = knows_version(by) ? hit->version : -1,
                                    .now_ms = by->call.context.now_ms,
+                                   .zones = catalog_zones(by->call.catalog),
                                    .source = hit->source,
                                    .params = by->script.script_params,
                                    .account = &by->account};

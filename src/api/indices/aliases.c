@@ -147,7 +147,8 @@ static int find_wrong(struct request *request, const struct catalog_index *index
     struct json_doc doc;
     struct query *query;
     struct query_parser parser = {
-        .arena = request->arena, .dialect = request->dialect, .doc = &doc, .problem = ret_problem};
+        .arena = request->arena, .dialect = request->dialect, .doc = &doc, .problem = ret_problem,
+        .zones = request_zones(request)};
     struct search_index into = {
         .name = index->name, .uuid = index->uuid, .number = index->number, .shard_count = 1, .mapping = index->mapping};
     struct buf text = BUF_INIT(BUF_UNLIMITED);

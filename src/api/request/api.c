@@ -8,6 +8,7 @@
 #include "api/request/absent.h"
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_uuid.h"
+#include "api/cluster/zones.h"
 #include "api/request/date_name.h"
 #include "api/request/dialect.h"
 #include "api/request/handlers.h"
@@ -66,6 +67,8 @@ int api_open(struct journal *journal, struct store *store, const struct api_opti
     options_init(&api->options, options);
     pthread_mutex_init(&api->waiting_lock, NULL);
     cluster_uuid_fetch(journal, &api->ids, api->cluster_uuid);
+    if (options->zoneinfo.len > 0)
+        zones_offer(journal, options->zoneinfo);
     api->routes = route_table_new();
     api->gate = gate_new();
     int r = workers_open(api->options.worker_count, &api->workers);
@@ -274,7 +277,7 @@ static int resolve_date_names(struct request *request)
     memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
     request->parts = parts;
     int64_t millis = (int64_t)(clock_wall_us() / TL_MS);
-    int r = date_name_resolve(request->arena, index, millis, &parts[PART_INDEX], &request->problem);
+    int r = date_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX], &request->problem);
     return r == 0 ? 0 : REQUEST_REFUSED;
 }
 

@@ -15,6 +15,7 @@ struct date_name {
     struct slice name; /* without the angle brackets */
     size_t at;
     int64_t now;
+    struct slice zones;
     struct buf *out;
     struct problem *problem;
 };
@@ -49,15 +50,16 @@ static int write_date(struct date_name *d, struct slice placeholder)
     struct slice math, pattern, zone_text;
     const struct date_format *format;
     int64_t millis;
-    int zone = 0;
+    struct zone zone = zone_fixed(0);
+    struct problem unknown;
     split_placeholder(placeholder, &math, &pattern, &zone_text);
     if (pattern.len == 0 || date_format_parse(d->arena, pattern, &format) != 0)
         return refuse(d, "missing or unknown date format");
-    if (zone_text.data != NULL && date_zone_parse(zone_text, &zone) != 0)
+    if (zone_text.data != NULL && zone_parse(d->zones, zone_text, d->arena, &zone, &unknown) != 0)
         return refuse(d, "unknown time zone");
-    if (date_parse_math(date_format_default(), math, d->now, false, zone, &millis) != 0)
+    if (date_parse_math(date_format_default(), math, d->now, false, &zone, &millis) != 0)
         return refuse(d, "failed to parse date math");
-    date_print(d->out, format, millis + (int64_t)zone * 60000);
+    date_print(d->out, format, date_local(&zone, millis));
     return 0;
 }
 
@@ -97,7 +99,7 @@ static int resolve_one(struct date_name *d)
     return 0;
 }
 
-int date_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice *ret_names,
+int date_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice zones, struct slice *ret_names,
                       struct problem *ret_problem)
 {
     *ret_names = names;
@@ -110,7 +112,7 @@ int date_name_resolve(struct arena *arena, struct slice names, int64_t now, stru
         if (out.len > 0)
             buf_byte(&out, ',');
         if (name.len > 2 && name.data[0] == '<' && name.data[name.len - 1] == '>') {
-            struct date_name d = {arena, slice_make(name.data + 1, name.len - 2), 0, now, &out, ret_problem};
+            struct date_name d = {arena, slice_make(name.data + 1, name.len - 2), 0, now, zones, &out, ret_problem};
             int r = resolve_one(&d);
             if (r != 0)
                 return r;

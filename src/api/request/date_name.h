@@ -10,9 +10,9 @@ enum { DATE_NAME_INVALID = 1 }; /* *ret_problem says why, in Elasticsearch's wor
 
 /*
  * Resolves the date math in a comma-separated list of names; names without angle brackets stay as they are.
- * `now` is in milliseconds. Returns: 0, DATE_NAME_INVALID. Lives: in `arena`, or is `names` itself.
+ * `now` is in milliseconds; `zones` is the database of time zones. Returns: 0, DATE_NAME_INVALID. Lives: in `arena`, or is `names` itself.
  */
-int date_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice *ret_names,
+int date_name_resolve(struct arena *arena, struct slice names, int64_t now, struct slice zones, struct slice *ret_names,
                       struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -133,6 +133,13 @@ struct catalog *request_catalog(struct request *request)
     return request->catalog;
 }
 
+struct slice request_zones(struct request *request)
+{
+    if (request->zones == NULL)
+        request->zones = journal_catalog(request->api->journal);
+    return catalog_zones(request->zones);
+}
+
 /* The timestamp that ?timestamp= or ?as_of= names. Returns: 0 with 0 where there is none; REQUEST_REFUSED. */
 static int named_timestamp(struct request *request, tl_ts *ret_ts)
 {
@@ -499,6 +506,7 @@ int request_work_short(struct request *request, request_handler *then)
 static void request_release(struct request *request)
 {
     catalog_unref(tl_steal(request->catalog));
+    catalog_unref(tl_steal(request->zones));
     core_overlay_unref(tl_steal(request->overlay));
     if (request->pinned)
         journal_unpin(request->api->journal, request->view.ts);

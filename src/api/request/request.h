@@ -64,6 +64,7 @@ struct request {
 
     /* What the request reads with. Set by request_read(). */
     struct view view;
+    struct catalog *zones;   /* that request_zones() handed out of; the same */
     struct catalog *catalog; /* referenced; dropped when the request is settled */
     struct overlay *overlay; /* of its transaction, referenced; the same */
     bool pinned;             /* view.ts is pinned in the journal until the request is settled */
@@ -135,6 +136,8 @@ int request_check_timestamp(struct request *request, tl_ts ts) TL_MUST_USE;
 
 /* The catalog of this moment, for requests that need no view. Returns: it; the request keeps the reference. */
 struct catalog *request_catalog(struct request *request);
+/* Returns: the newest database of time zones, for reading the request, whatever it is to see. Lives: until it is settled. */
+struct slice request_zones(struct request *request);
 
 /* --- Handing over ------------------------------------------------------------------------------------------------- */
 

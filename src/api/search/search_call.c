@@ -47,7 +47,8 @@ int search_call_init(struct request *request, struct arena *arena, struct search
 static struct query_parser parser_of(struct search_call *call, struct request *request, const struct json_doc *doc)
 {
     return (struct query_parser){
-        .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = &request->problem};
+        .arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = &request->problem,
+        .zones = request_zones(request)};
 }
 
 /* _count says "Failed to parse" around everything that is not a parsing_exception itself. */
@@ -385,7 +386,8 @@ static int parse_filter(struct search_call *call, struct slice json, struct quer
                         struct problem *ret_problem)
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
-    struct query_parser parser = {.arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem};
+    struct query_parser parser = {.arena = call->arena, .dialect = call->dialect, .doc = doc, .problem = ret_problem,
+                                  .zones = catalog_zones(call->catalog)};
     int r = json_parse_stored(call->arena, json, doc);
     if (r < 0)
         return tl_trace(r);
@@ -498,6 +500,7 @@ static int open_index(struct search_call *call, const struct catalog_target *tar
                                    .number = from->number,
                                    .shard_count = from->shard_count,
                                    .mapping = from->mapping,
+                                   .zones = catalog_zones(call->catalog),
                                    .fetched = arena_zalloc(call->arena, sizeof(bool)),
                                    .boost = index_boost(call, target),
                                    .window_max = setting_number(from, "index.max_result_window"),

@@ -399,6 +399,12 @@ int catalog_file_script(const struct catalog *catalog, struct slice lang, struct
     return CATALOG_REFUSED;
 }
 
+struct slice catalog_zones(const struct catalog *catalog)
+{
+    const struct catalog_object *zones = catalog_object(catalog, CATALOG_CLUSTER, SLICE_LIT("zones"));
+    return zones == NULL ? SLICE_LIT("") : zones->body;
+}
+
 size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind)
 {
     return catalog->objects[kind] == NULL ? 0 : catalog->objects[kind]->count;

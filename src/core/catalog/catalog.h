@@ -181,7 +181,7 @@ enum catalog_kind {
     CATALOG_TEMPLATES,
     CATALOG_SCRIPTS,      /* stored ones */
     CATALOG_FILE_SCRIPTS, /* of DATA/scripts; by "lang/name" */
-    CATALOG_CLUSTER,      /* "settings", and the "uuid" */
+    CATALOG_CLUSTER,      /* "settings", the "uuid", and "zones": bytes, see base/zone.h */
     CATALOG_KIND_COUNT
 };
 
@@ -197,6 +197,8 @@ const struct catalog_object *catalog_object(const struct catalog *catalog, enum 
 /* Finds a script in a file. Returns: 0; CATALOG_REFUSED, there is none. */
 int catalog_file_script(const struct catalog *catalog, struct slice lang, struct slice file, struct arena *arena,
                         const struct catalog_object **ret_script, struct problem *ret_problem) TL_MUST_USE;
+/* Returns: the database of time zones (base/zone.h); empty where there is none. */
+struct slice catalog_zones(const struct catalog *catalog);
 /* All of one kind, in order of name. */
 size_t catalog_object_count(const struct catalog *catalog, enum catalog_kind kind);
 const struct catalog_object *catalog_object_at(const struct catalog *catalog, enum catalog_kind kind, size_t position);

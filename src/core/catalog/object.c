@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored scripts, the scripts of DATA/scripts, the cluster's uuid and its settings. */
+/* Stored scripts, the scripts of DATA/scripts, the cluster's uuid and its settings, time zones. */
+#include "base/zone.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/settings.h"
 #include "core/step/command.h"
@@ -252,6 +253,29 @@ int core__do_cluster_uuid(struct core *core, struct command *command)
     struct catalog_object object = {.name = SLICE_LIT("uuid"), .body = command->object.name};
 
     if (catalog_object(core->catalog, CATALOG_CLUSTER, object.name) == NULL)
+        core__put_object(core, CATALOG_CLUSTER, &object);
+    return 0;
+}
+
+/* --- Time zones --------------------------------------------------------------------------------------------------- */
+
+/* Of two releases the newer; of the same the one that has more names, as hosts may not all have those of old. */
+static bool is_newer(struct slice zones, struct slice kept)
+{
+    int order = slice_compare(zones_version(zones), zones_version(kept));
+    return order > 0 || (order == 0 && zones_count(zones) > zones_count(kept));
+}
+
+int core__do_zones(struct core *core, struct command *command)
+{
+    struct catalog_object object = {.name = SLICE_LIT("zones"), .body = command->object.body};
+    struct slice kept = catalog_zones(core->catalog);
+
+    if (object.body.len > ZONES_BYTES_MAX || !zones_check(object.body)) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "these are no time zones");
+        return 0;
+    }
+    if (kept.len == 0 || is_newer(object.body, kept))
         core__put_object(core, CATALOG_CLUSTER, &object);
     return 0;
 }

@@ -156,6 +156,7 @@ static int run_script(struct update *update, struct slice source, struct problem
         .routing = old == NULL ? SLICE_NONE : old->routing,
         .version = old == NULL ? -1 : old->version,
         .now_ms = (int64_t)(update->ts / TL_MS),
+        .zones = update->zones,
         .source = source,
         .params = asked->script_params,
         .account = update->account,

@@ -42,6 +42,7 @@ struct update {
     struct script_cache *scripts; /* NULL: scripts are compiled for this run alone */
     struct script_limits limits;
     struct account *account; /* of a rehearsal, which nobody may wait for any more; NULL in the core */
+    struct slice zones; /* for scripts; of the catalog */
     uint64_t *steps;       /* in and out: left to all scripts of the command; NULL: nobody shares them */
     tl_ts ts;              /* what a script takes for the time */
     struct arena *arena;   /* takes the new source, and the problem */

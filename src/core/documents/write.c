@@ -9,6 +9,7 @@
 #include "core/documents/write.h"
 
 #include "base/check.h"
+#include "core/catalog/catalog.h"
 #include "core/catalog/counter.h"
 #include "core/catalog/mark.h"
 #include "core/documents/doc.h"
@@ -227,6 +228,7 @@ struct update writing__update(struct writing *work, const struct writing_item *a
         .catalog = core->catalog,
         .scripts = core->scripts,
         .limits = core->limits.script,
+        .zones = catalog_zones(core->catalog),
         .steps = &work->script_steps,
         .ts = core->ts,
         .arena = arena,

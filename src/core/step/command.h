@@ -177,7 +177,7 @@ struct aliases_command {
     size_t action_count;
 };
 
-/* A named JSON object: template, stored script, cluster settings. CLUSTER_UUID: `name` is the uuid. */
+/* A named JSON object: template, stored script, cluster settings. CLUSTER_UUID: `name` is the uuid. ZONES: `body` is the database. */
 struct object_command {
     struct slice name;
     struct slice body;

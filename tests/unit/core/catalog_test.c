@@ -2,6 +2,7 @@
 /* The catalog: names, expressions, aliases, templates, settings, and snapshots that stay as they were. */
 #include "../../lib/core_box.h"
 #include "../../lib/unit.h"
+#include "../../lib/zone_sample.h"
 
 #include "core/catalog/catalog.h"
 #include "mapping/mapping.h"
@@ -309,6 +310,47 @@ static void stored_scripts_and_files(void **state)
     box_close(&box);
 }
 
+/* Lives: until the next change of the catalog. */
+static struct slice kept_zones(struct core_box *box)
+{
+    struct catalog *catalog = core_catalog(box->core);
+    struct slice zones = catalog_zones(catalog);
+
+    catalog_unref(catalog);
+    return zones;
+}
+
+static struct slice offer_zones(struct core_box *box, const char *version)
+{
+    struct buf zones = BUF_INIT(BUF_UNLIMITED);
+    struct command *command = command_new(COMMAND_ZONES, DIALECT_7);
+
+    zone_sample(&zones, version);
+    command->object.body = arena_copy(&command->arena, buf_view(&zones));
+    buf_deinit(&zones);
+    box_run(box, command, 1);
+    return zones_version(kept_zones(box));
+}
+
+/* The newest release stays, whoever offers which; bytes that are no zones are refused. */
+static void zones_are_kept(void **state)
+{
+    (void)state;
+    struct core_box box;
+    struct command *broken = command_new(COMMAND_ZONES, DIALECT_7);
+
+    box_open(&box);
+    assert_int_equal(kept_zones(&box).len, 0);
+    assert_slice_equal(offer_zones(&box, "2024b"), "2024b");
+    assert_slice_equal(offer_zones(&box, "2025b"), "2025b");
+    assert_slice_equal(offer_zones(&box, "2025a"), "2025b");
+    broken->object.body = SLICE_LIT("TLZ1\2");
+    box_run(&box, broken, 1);
+    assert_slice_equal(box.last->problem.reason, "these are no time zones");
+    assert_slice_equal(zones_version(kept_zones(&box)), "2025b");
+    box_close(&box);
+}
+
 static void cluster_settings_merge(void **state)
 {
     struct core_box box;
@@ -339,7 +381,7 @@ int main(void)
         cmocka_unit_test(settings_change_while_open_when_dynamic),
         cmocka_unit_test(a_snapshot_stays_as_it_was),
         cmocka_unit_test(stored_scripts_and_files),
-        cmocka_unit_test(cluster_settings_merge),
+        cmocka_unit_test(zones_are_kept), cmocka_unit_test(cluster_settings_merge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include "base/rand.h"
 #include "mapping/date.h"
 
+#include "../../lib/zone_sample.h"
+
 #include <inttypes.h>
 
 static const struct date_format *format_of(struct arena *arena, const char *pattern)
@@ -149,7 +151,8 @@ static void math_is_done(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t millis;
         struct buf buf = BUF_INIT(BUF_UNLIMITED);
-        if (date_parse_math(date_format_default(), slice_from(rows[i].text), instant, rows[i].round_up, rows[i].zone,
+        struct zone zone = zone_fixed(rows[i].zone * 60);
+        if (date_parse_math(date_format_default(), slice_from(rows[i].text), instant, rows[i].round_up, &zone,
                             &millis) == 0)
             date_print_iso(&buf, millis);
         if (!slice_is(buf_view(&buf), rows[i].iso == NULL ? "" : rows[i].iso))
@@ -215,6 +218,40 @@ static void calendar_counts_days(void **state)
     }
 }
 
+/* Days are those of the zone's calendar, hours pass; a clock that shows a time twice shows it first with summer time. */
+static void math_in_a_zone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool round_up;
+        const char *iso;
+    } rows[] = {
+        {"2020-03-29T02:30:00", false, "2020-03-29T01:30:00.000Z"}, /* which the clocks leave out */
+        {"2020-10-25T02:30:00", false, "2020-10-25T00:30:00.000Z"},
+        {"2020-10-25T02:30:00+01:00", false, "2020-10-25T01:30:00.000Z"},
+        {"2020-03-28T12:00:00||+1d", false, "2020-03-29T10:00:00.000Z"},
+        {"2020-03-28T12:00:00||+24h", false, "2020-03-29T11:00:00.000Z"},
+        {"2020-03-28||+1M", false, "2020-04-27T22:00:00.000Z"},
+        {"2020-10-25T12:00:00||/d", false, "2020-10-24T22:00:00.000Z"},
+        {"2020-10-25T12:00:00||/d", true, "2020-10-25T22:59:59.999Z"},
+        {"2020-07-01||/y", false, "2019-12-31T23:00:00.000Z"},
+        {"2050-07-01", false, "2050-06-30T22:00:00.000Z"}, /* by the rule, for ever */
+        {"2020-03-29T02:30:00||/h", false, "2020-03-29T01:00:00.000Z"},
+        {"1585443600000", false, "2020-03-29T00:00:00.000Z"}, /* numbers are shifted, too: 01:00 on a clock */
+    };
+    struct zone zone = zone_berlin();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t millis;
+        struct buf buf = BUF_INIT(BUF_UNLIMITED);
+        if (date_parse_math(date_format_default(), slice_from(rows[i].text), 0, rows[i].round_up, &zone, &millis) == 0)
+            date_print_iso(&buf, millis);
+        if (!slice_is(buf_view(&buf), rows[i].iso))
+            fail_msg("%s: got %.*s", rows[i].text, SLICE_ARG(buf_view(&buf)));
+        buf_deinit(&buf);
+    }
+}
+
 /* Goal: no text makes the arithmetic leave 64 bits (the sanitizers watch). */
 static void extremes_stay_inside(void **state)
 {
@@ -224,9 +261,11 @@ static void extremes_stay_inside(void **state)
                                         "290000000-12-31||+999999M",         "-290000000-01-01||-999999y"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int64_t millis;
-        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), INT64_C(9000000000000000000), true, 0,
+        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), INT64_C(9000000000000000000), true, NULL,
                                &millis);
-        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), 0, false, -18 * 60, &millis);
+        struct zone west = zone_fixed(-18 * 3600), rules = zone_berlin();
+        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), 0, false, &west, &millis);
+        (void)!date_parse_math(date_format_default(), slice_from(texts[i]), 0, true, &rules, &millis);
     }
 }
 
@@ -234,7 +273,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_read),       cmocka_unit_test(unknown_formats_are_refused),
-        cmocka_unit_test(math_is_done),         cmocka_unit_test(dates_are_written),
+        cmocka_unit_test(math_is_done),
+        cmocka_unit_test(math_in_a_zone),         cmocka_unit_test(dates_are_written),
         cmocka_unit_test(calendar_counts_days), cmocka_unit_test(extremes_stay_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

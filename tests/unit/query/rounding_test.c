@@ -5,6 +5,8 @@
 #include "mapping/date.h"
 #include "query/rounding.h"
 
+#include "../../lib/zone_sample.h"
+
 #define HOUR_MS (INT64_C(3600) * 1000)
 
 static int64_t at(const char *text)
@@ -46,9 +48,11 @@ static void test_zones(void **state)
 {
     (void)state;
     struct rounding month = calendar("month"), day = calendar("day");
-    month.zone_minutes = 120;
+    struct zone zone_of_month = zone_fixed((120) * 60);
+    month.zone = &zone_of_month;
     expect(&month, "2020-06-30T22:15:00Z", "2020-06-30T22:00:00Z"); /* July there */
-    day.zone_minutes = -300;
+    struct zone zone_of_day = zone_fixed((-300) * 60);
+    day.zone = &zone_of_day;
     expect(&day, "2020-01-01T04:59:59Z", "2019-12-31T05:00:00Z");
 }
 
@@ -70,7 +74,8 @@ static void test_follow(void **state)
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         for (int zone = -840; zone <= 840; zone += 330) {
             struct rounding rounding = calendar(units[i]);
-            rounding.zone_minutes = zone;
+            struct zone fixed = zone_fixed(zone * 60);
+            rounding.zone = &fixed;
             rounding.offset = zone * INT64_C(977);
             int64_t begin = rounding_floor(&rounding, at("1967-11-30T07:00:00Z"));
             for (int step = 0; step < 300; step++) {
@@ -81,6 +86,37 @@ static void test_follow(void **state)
                 assert_int_equal(rounding_floor(&rounding, next), next);
                 begin = next;
             }
+        }
+    }
+}
+
+/* Days of 23 and of 25 hours; hours that clocks show twice are two. */
+static void test_rules(void **state)
+{
+    (void)state;
+    struct zone zone = zone_berlin();
+    struct rounding day = calendar("day"), month = calendar("month"), hour = calendar("hour"),
+                    half = {.unit = ROUND_FIXED, .millis = HOUR_MS / 2}, half_day = {.unit = ROUND_FIXED, .millis = 12 * HOUR_MS};
+    struct rounding *all[] = {&day, &month, &hour, &half, &half_day};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        all[i]->zone = &zone;
+    expect(&day, "2020-03-29T21:59:59Z", "2020-03-28T23:00:00Z");
+    expect(&day, "2020-10-25T22:59:59Z", "2020-10-24T22:00:00Z");
+    expect(&month, "2020-10-31T22:59:59Z", "2020-09-30T22:00:00Z");
+    expect(&hour, "2020-10-25T00:59:59Z", "2020-10-25T00:00:00Z");
+    expect(&hour, "2020-10-25T01:30:00Z", "2020-10-25T01:00:00Z");
+    expect(&half_day, "2020-10-25T10:59:00Z", "2020-10-24T22:00:00Z");
+    assert_int_equal(rounding_next(&half, at("2020-10-25T00:30:00Z")), at("2020-10-25T01:00:00Z"));
+    assert_int_equal(rounding_next(&half_day, at("2020-10-24T22:00:00Z")), at("2020-10-25T11:00:00Z"));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int64_t begin = rounding_floor(all[i], at("2019-12-30T07:00:00Z"));
+        for (int step = 0; step < 2500 && begin < at("2021-01-02"); step++) {
+            int64_t next = rounding_next(all[i], begin);
+            assert_true(next > begin);
+            assert_int_equal(rounding_floor(all[i], begin), begin);
+            assert_int_equal(rounding_floor(all[i], next - 1), begin);
+            assert_int_equal(rounding_floor(all[i], next), next);
+            begin = next;
         }
     }
 }
@@ -97,6 +133,7 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_units), cmocka_unit_test(test_zones), cmocka_unit_test(test_offsets),
-                                       cmocka_unit_test(test_follow), cmocka_unit_test(test_unknown)};
+                                       cmocka_unit_test(test_follow), cmocka_unit_test(test_rules),
+                                       cmocka_unit_test(test_unknown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's time zones: read from its files, and offered to the log (core/README.md, "Zones"). */
+#ifndef TL_API_ZONES_H
+#define TL_API_ZONES_H
+
+#include "base/slice.h"
+
+struct journal;
+
+/*
+ * Reads a folder of TZif files and hands them to the core, which keeps the newest release that any host has offered. What cannot
+ * be read is told in the log: names of zones are unknown then, as far as no host offered them before.
+ */
+void zones_offer(struct journal *journal, struct slice folder);
+
+#endif

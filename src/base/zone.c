@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time zones; see zone.h.
+ *
+ * A database is, all numbers little-endian:
+ *
+ *     "TLZ1" · count (4) · version: length (4), bytes · names: { place (4), length (4), zone's place (4) } in order of name ·
+ *     zones: first offset (4), transitions (4), length of the rule (4), rule, times (8 each), offsets (4 each) · bytes of names
+ */
+#include "base/zone.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/calendar.h"
+
+#define DAY 86400
+#define MAGIC "TLZ1"
+#define HEAD_BYTES 12
+#define ROW_BYTES 12
+/* Of a zone's part in front of its rule. */
+#define ZONE_BYTES 12
+#define OFFSET_MAX (26 * 3600)
+/* Beyond any date; some files begin with one before the world did. */
+#define TIME_MAX ((int64_t)1 << 50)
+/* Two changes of a rule that follow each other are less than this apart. */
+#define YEAR_SECONDS ((int64_t)370 * DAY)
+
+static uint32_t load32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static int64_t load64(const uint8_t *bytes)
+{
+    return (int64_t)((uint64_t)load32(bytes) | (uint64_t)load32(bytes + 4) << 32);
+}
+
+static void store32(struct buf *buf, uint32_t number)
+{
+    for (int i = 0; i < 4; i++)
+        buf_byte(buf, (char)(number >> 8 * i & 0xff));
+}
+
+static void store64(struct buf *buf, int64_t number)
+{
+    store32(buf, (uint32_t)(uint64_t)number);
+    store32(buf, (uint32_t)((uint64_t)number >> 32));
+}
+
+/* --- The rule of a footer ----------------------------------------------------------------------------------------- */
+
+static bool take_number(struct slice *text, int max, int *ret_number)
+{
+    int number = 0, digits = 0;
+    while (text->len > 0 && text->data[0] >= '0' && text->data[0] <= '9' && digits++ < 4) {
+        number = number * 10 + (text->data[0] - '0');
+        *text = slice_from_offset(*text, 1);
+    }
+    *ret_number = number;
+    return digits > 0 && number <= max;
+}
+
+/* An abbreviation: letters, or anything in angle brackets. */
+static bool take_abbreviation(struct slice *text)
+{
+    size_t len = 0;
+    if (slice_take_byte(text, '<')) {
+        size_t end = slice_find_byte(*text, '>');
+        *text = slice_from_offset(*text, end < text->len ? end + 1 : end);
+        return end > 0;
+    }
+    while (len < text->len && ((text->data[len] | 0x20) >= 'a' && (text->data[len] | 0x20) <= 'z'))
+        len++;
+    *text = slice_from_offset(*text, len);
+    return len > 0;
+}
+
+/* [+-]hh[:mm[:ss]] */
+static bool take_time(struct slice *text, int32_t *ret_seconds)
+{
+    int sign = slice_take_byte(text, '-') ? -1 : 1, hours, minutes = 0, seconds = 0;
+    if (sign == 1)
+        (void)slice_take_byte(text, '+');
+    if (!take_number(text, 167, &hours) || (slice_take_byte(text, ':') && !take_number(text, 59, &minutes)) ||
+        (slice_take_byte(text, ':') && !take_number(text, 59, &seconds)))
+        return false;
+    *ret_seconds = sign * (hours * 3600 + minutes * 60 + seconds);
+    return true;
+}
+
+static bool take_change(struct slice *text, struct zone_change *ret_change)
+{
+    bool ok = true;
+    *ret_change = (struct zone_change){.form = 'D', .second = 7200};
+    if (slice_take_byte(text, 'M')) {
+        ret_change->form = 'M';
+        ok = take_number(text, 12, &ret_change->month) && slice_take_byte(text, '.') &&
+             take_number(text, 5, &ret_change->week) && slice_take_byte(text, '.') && take_number(text, 6, &ret_change->day) &&
+             ret_change->month > 0 && ret_change->week > 0;
+    } else {
+        ret_change->form = slice_take_byte(text, 'J') ? 'J' : 'D';
+        ok = take_number(text, 365, &ret_change->day) && (ret_change->form == 'D' || ret_change->day > 0);
+    }
+    return ok && (!slice_take_byte(text, '/') || take_time(text, &ret_change->second));
+}
+
+/* "CET-1CEST,M3.5.0,M10.5.0/3". Returns: whether all of it was read; an empty one says nothing. */
+static bool parse_rule(struct slice text, struct zone *zone)
+{
+    int32_t west = 0, summer_west;
+    zone->summer = false;
+    if (text.len == 0)
+        return true;
+    if (!take_abbreviation(&text) || !take_time(&text, &west))
+        return false;
+    zone->standard = -west;
+    if (text.len == 0)
+        return true;
+    summer_west = west - 3600;
+    if (!take_abbreviation(&text) || (text.len > 0 && text.data[0] != ',' && !take_time(&text, &summer_west)))
+        return false;
+    zone->daylight = -summer_west;
+    zone->summer = slice_take_byte(&text, ',') && take_change(&text, &zone->begin) && slice_take_byte(&text, ',') &&
+                   take_change(&text, &zone->end) && text.len == 0;
+    return zone->summer;
+}
+
+/* Returns: local seconds of a change in a year. */
+static int64_t change_local(const struct zone_change *change, int64_t year)
+{
+    int64_t days;
+    if (change->form == 'M') {
+        days = calendar_days(year, change->month, 1);
+        days += floor_mod(change->day - 1 - calendar_weekday(days), 7) + 7 * (change->week - 1); /* 0 is Sunday there */
+        while (days >= calendar_days(year, change->month, 1) + calendar_month_days(year, change->month))
+            days -= 7;
+    } else {
+        days = calendar_days(year, 1, 1) + change->day;
+        if (change->form == 'J')
+            days -= !(calendar_is_leap(year) && change->day >= 60);
+    }
+    return days * DAY + change->second;
+}
+
+static int64_t year_of(int64_t seconds)
+{
+    return calendar_date(floor_div(seconds, DAY)).year;
+}
+
+/* The changes of a year, as moments: 0 to the daylight time, 1 from it. */
+static int64_t rule_change(const struct zone *zone, int64_t year, int which)
+{
+    return which == 0 ? change_local(&zone->begin, year) - zone->standard : change_local(&zone->end, year) - zone->daylight;
+}
+
+/* Returns: the last change of the rule at or before a moment, or the first after it; and, where asked, the offset from it on. */
+static int64_t rule_near(const struct zone *zone, int64_t seconds, bool after, int32_t *ret_offset)
+{
+    int64_t year = year_of(seconds), best = after ? INT64_MAX : INT64_MIN;
+    for (int64_t y = year - 1; y <= year + 1; y++) {
+        for (int which = 0; which < 2; which++) {
+            int64_t at = rule_change(zone, y, which);
+            if (after ? at > seconds && at < best : at <= seconds && at >= best) {
+                best = at;
+                if (ret_offset != NULL)
+                    *ret_offset = which == 0 ? zone->daylight : zone->standard;
+            }
+        }
+    }
+    return best;
+}
+
+static int32_t rule_offset(const struct zone *zone, int64_t seconds)
+{
+    int32_t offset = zone->standard;
+    if (zone->summer)
+        (void)rule_near(zone, seconds, false, &offset);
+    return offset;
+}
+
+/* --- Moments and local times -------------------------------------------------------------------------------------- */
+
+static int64_t time_at(const struct zone *zone, size_t i)
+{
+    return load64(zone->times + 8 * i);
+}
+
+static int32_t offset_at(const struct zone *zone, size_t i)
+{
+    return i == 0 ? zone->first : (int32_t)load32(zone->offsets + 4 * (i - 1));
+}
+
+/* Returns: how many transitions were at or before a moment. */
+static size_t passed(const struct zone *zone, int64_t seconds)
+{
+    size_t low = 0, high = zone->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (time_at(zone, middle) <= seconds)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct zone zone_fixed(int32_t seconds)
+{
+    return (struct zone){.first = seconds};
+}
+
+int32_t zone_offset(const struct zone *zone, int64_t seconds)
+{
+    if (zone == NULL)
+        return 0;
+    size_t before = passed(zone, seconds);
+    return before == zone->count && zone->summer ? rule_offset(zone, seconds) : offset_at(zone, before);
+}
+
+int64_t zone_change_after(const struct zone *zone, int64_t seconds)
+{
+    if (zone == NULL)
+        return INT64_MAX;
+    size_t before = passed(zone, seconds);
+    if (before < zone->count)
+        return time_at(zone, before);
+    return zone->summer ? rule_near(zone, seconds, true, NULL) : INT64_MAX;
+}
+
+int64_t zone_change_before(const struct zone *zone, int64_t seconds)
+{
+    if (zone == NULL)
+        return INT64_MIN;
+    size_t before = passed(zone, seconds);
+    int64_t last = before > 0 ? time_at(zone, before - 1) : INT64_MIN;
+    if (before < zone->count || !zone->summer)
+        return last;
+    int64_t ruled = rule_near(zone, seconds, false, NULL);
+    return ruled > last ? ruled : last;
+}
+
+struct zone_moments zone_moments(const struct zone *zone, int64_t local)
+{
+    int32_t before = zone_offset(zone, local - DAY), after = zone_offset(zone, local + DAY);
+    bool by_before = zone_offset(zone, local - before) == before, by_after = zone_offset(zone, local - after) == after;
+    struct zone_moments moments = {.count = 1, .before = before, .after = after};
+    if (before != after && by_before && by_after) {
+        moments.count = 2;
+        moments.first = local - before;
+        moments.second = local - after;
+    } else if (by_before || by_after) {
+        moments.first = moments.second = local - (by_before ? before : after);
+    } else {
+        moments.count = 0;
+        moments.change = zone_change_after(zone, local - after);
+        moments.first = moments.second = local - before;
+    }
+    return moments;
+}
+
+int64_t zone_moment(const struct zone *zone, int64_t local, int32_t preferred)
+{
+    struct zone_moments moments = zone_moments(zone, local);
+    return moments.count == 2 && preferred == moments.after ? moments.second : moments.first;
+}
+
+/* --- Names -------------------------------------------------------------------------------------------------------- */
+
+static int refuse(struct arena *arena, struct problem *problem, const char *name, const char *reason, struct slice text)
+{
+    problem_set(problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%s%.*s", reason, SLICE_ARG(text));
+    problem->name = slice_from(name);
+    return ZONE_REFUSED;
+}
+
+#define DATE_TIME "date_time_exception"
+
+/* Two digits at a place, behind a colon where there is to be one. Returns: -1 where there are none. */
+static int two_digits(struct slice text, size_t at, bool colon)
+{
+    if (colon && text.data[at - 1] != ':')
+        return -1;
+    if (text.data[at] < '0' || text.data[at] > '9' || text.data[at + 1] < '0' || text.data[at + 1] > '9')
+        return -1;
+    return (text.data[at] - '0') * 10 + text.data[at + 1] - '0';
+}
+
+static int check_part(struct arena *arena, struct problem *problem, const char *part, int number, int max)
+{
+    if (number <= max)
+        return 0;
+    return refuse(arena, problem, DATE_TIME, "",
+                  arena_printf(arena, "Zone offset %s not in valid range: value %d is not in the range %s to %d", part, number,
+                               max == 18 ? "-18" : "0", max));
+}
+
+/* "Z", "+h", "+hh", "+hh:mm", "+hhmm", "+hh:mm:ss", "+hhmmss". */
+int zone_parse_offset(struct slice text, struct arena *arena, int32_t *ret_seconds, struct problem *problem)
+{
+    static const char *const why = "Invalid ID for ZoneOffset, non numeric characters found: ";
+    *ret_seconds = 0;
+    if (slice_is(text, "Z"))
+        return 0;
+    if (text.len == 2)
+        text = arena_printf(arena, "%c0%c", text.data[0], text.data[1]);
+    bool colons = text.len == 6 || text.len == 9;
+    if (text.len != 3 && text.len != 5 && text.len != 7 && !colons)
+        return refuse(arena, problem, DATE_TIME, "Invalid ID for ZoneOffset, invalid format: ", text);
+    int hours = two_digits(text, 1, false), minutes = 0, seconds = 0;
+    if (text.len > 3)
+        minutes = two_digits(text, colons ? 4 : 3, colons);
+    if (text.len > 6)
+        seconds = two_digits(text, colons ? 7 : 5, colons);
+    if (hours < 0 || minutes < 0 || seconds < 0)
+        return refuse(arena, problem, DATE_TIME, why, text);
+    if (text.data[0] != '+' && text.data[0] != '-')
+        return refuse(arena, problem, DATE_TIME, "Invalid ID for ZoneOffset, plus/minus not found when expected: ", text);
+    if (check_part(arena, problem, "hours", hours, 18) != 0 || check_part(arena, problem, "minutes", minutes, 59) != 0 ||
+        check_part(arena, problem, "seconds", seconds, 59) != 0)
+        return ZONE_REFUSED;
+    if (hours == 18 && (minutes > 0 || seconds > 0))
+        return refuse(arena, problem, DATE_TIME, "Zone offset not in valid range: -18:00 to +18:00", SLICE_LIT(""));
+    *ret_seconds = (text.data[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60 + seconds);
+    return 0;
+}
+
+void zone_write_offset(struct buf *buf, int32_t seconds)
+{
+    int32_t size = seconds < 0 ? -seconds : seconds;
+    if (size == 0) {
+        buf_byte(buf, 'Z');
+        return;
+    }
+    buf_printf(buf, "%c%02d:%02d", seconds < 0 ? '-' : '+', size / 3600, size / 60 % 60);
+    if (size % 60 != 0)
+        buf_printf(buf, ":%02d", size % 60);
+}
+
+/* "GMT+2": an offset from one of the three names of UTC, which is called "GMT+02:00" then. */
+static int parse_prefixed(struct slice text, size_t prefix, struct arena *arena, struct zone *ret_zone, struct problem *problem)
+{
+    struct problem *cause = arena_zalloc(arena, sizeof *cause);
+    struct buf name = BUF_INIT(64);
+    int32_t seconds;
+    ret_zone->name = text;
+    if (text.len == prefix)
+        return 0;
+    if (zone_parse_offset(slice_from_offset(text, prefix), arena, &seconds, cause) != 0) {
+        (void)refuse(arena, problem, DATE_TIME, "Invalid ID for offset-based ZoneId: ", text);
+        problem->caused_by = cause;
+        return ZONE_REFUSED;
+    }
+    ret_zone->first = seconds;
+    buf_append(&name, text.data, prefix);
+    if (seconds != 0)
+        zone_write_offset(&name, seconds);
+    ret_zone->name = arena_copy(arena, buf_view(&name));
+    buf_deinit(&name);
+    return 0;
+}
+
+static bool is_region(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && (i == 0 || !((c >= '0' && c <= '9') || strchr("~/._+-", c) != NULL)))
+            return false;
+    }
+    return text.len >= 2;
+}
+
+/* Returns: how long "UTC", "GMT" or "UT" is that stands alone or before an offset; 0 for none. */
+static size_t utc_prefix(struct slice text)
+{
+    static const char *const names[] = {"UTC", "GMT", "UT"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t len = strlen(names[i]);
+        if (slice_starts_with(text, slice_from(names[i])) &&
+            (text.len == len || text.data[len] == '+' || text.data[len] == '-'))
+            return len;
+    }
+    return 0;
+}
+
+const struct zone *zone_copy(const struct zone *zone, struct arena *arena)
+{
+    struct zone *copy = arena_alloc(arena, sizeof *copy);
+    *copy = *zone;
+    copy->name = arena_copy(arena, zone->name);
+    copy->times = (const uint8_t *)arena_copy(arena, slice_make(zone->times, 8 * zone->count)).data;
+    copy->offsets = (const uint8_t *)arena_copy(arena, slice_make(zone->offsets, 4 * zone->count)).data;
+    return copy;
+}
+
+static bool find_zone(struct slice database, struct slice name, struct zone *ret_zone);
+
+int zone_parse(struct slice database, struct slice text, struct arena *arena, struct zone *ret_zone, struct problem *ret_problem)
+{
+    *ret_zone = zone_fixed(0);
+    if (text.len <= 1 || text.data[0] == '+' || text.data[0] == '-')
+        return zone_parse_offset(text, arena, &ret_zone->first, ret_problem);
+    size_t prefix = utc_prefix(text);
+    if (prefix > 0)
+        return parse_prefixed(text, prefix, arena, ret_zone, ret_problem);
+    if (!is_region(text))
+        return refuse(arena, ret_problem, DATE_TIME, "Invalid ID for region-based ZoneId, invalid format: ", text);
+    if (find_zone(database, text, ret_zone))
+        return 0;
+    return refuse(arena, ret_problem, "zone_rules_exception", "Unknown time-zone ID: ", text);
+}
+
+/* --- Reading a database ------------------------------------------------------------------------------------------- */
+
+/* Returns: `len` bytes at a place; NULL where they are not all there. */
+static const uint8_t *bytes_at(struct slice database, size_t place, size_t len)
+{
+    return place <= database.len && len <= database.len - place ? (const uint8_t *)database.data + place : NULL;
+}
+
+/* Returns: the rows of names; NULL for bytes that are no database. */
+static const uint8_t *rows_of(struct slice database, size_t *ret_count)
+{
+    const uint8_t *head = bytes_at(database, 0, HEAD_BYTES);
+    *ret_count = 0;
+    if (head == NULL || memcmp(head, MAGIC, 4) != 0)
+        return NULL;
+    size_t count = load32(head + 4), version = load32(head + 8);
+    const uint8_t *rows = count <= ZONES_MAX ? bytes_at(database, HEAD_BYTES + version, count * ROW_BYTES) : NULL;
+    *ret_count = rows == NULL ? 0 : count;
+    return rows;
+}
+
+static struct slice name_of(struct slice database, const uint8_t *row)
+{
+    const uint8_t *name = bytes_at(database, load32(row), load32(row + 4));
+    return name == NULL ? SLICE_NONE : slice_make(name, load32(row + 4));
+}
+
+static bool read_zone(struct slice database, size_t place, struct zone *ret_zone)
+{
+    const uint8_t *head = bytes_at(database, place, ZONE_BYTES);
+    if (head == NULL)
+        return false;
+    struct zone zone = {.first = (int32_t)load32(head), .count = load32(head + 4)};
+    size_t rule = load32(head + 8);
+    if (zone.count > ZONE_FILE_BYTES_MAX || rule > 256 || bytes_at(database, place, ZONE_BYTES + rule + 12 * zone.count) == NULL)
+        return false;
+    if (!parse_rule(slice_make(head + ZONE_BYTES, rule), &zone))
+        return false;
+    zone.times = head + ZONE_BYTES + rule;
+    zone.offsets = zone.times + 8 * zone.count;
+    *ret_zone = zone;
+    return true;
+}
+
+static bool find_zone(struct slice database, struct slice name, struct zone *ret_zone)
+{
+    size_t count, low = 0;
+    const uint8_t *rows = rows_of(database, &count);
+    for (size_t high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        const uint8_t *row = rows + middle * ROW_BYTES;
+        struct slice found = name_of(database, row);
+        int order = slice_compare(found, name);
+        if (order == 0) {
+            bool ok = read_zone(database, load32(row + 8), ret_zone);
+            ret_zone->name = found;
+            return ok;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+bool zones_check(struct slice database)
+{
+    size_t count;
+    const uint8_t *rows = rows_of(database, &count);
+    struct slice before = SLICE_NONE;
+    for (size_t i = 0; i < count; i++) {
+        struct slice name = name_of(database, rows + i * ROW_BYTES);
+        struct zone zone;
+        if (name.len == 0 || (i > 0 && slice_compare(before, name) >= 0) ||
+            !read_zone(database, load32(rows + i * ROW_BYTES + 8), &zone))
+            return false;
+        for (size_t k = 0; k < zone.count; k++) {
+            int32_t offset = offset_at(&zone, k + 1);
+            if ((k > 0 && time_at(&zone, k - 1) >= time_at(&zone, k)) || time_at(&zone, k) < -TIME_MAX ||
+                time_at(&zone, k) > TIME_MAX || offset > OFFSET_MAX || offset < -OFFSET_MAX)
+                return false;
+        }
+        before = name;
+    }
+    return rows != NULL;
+}
+
+struct slice zones_version(struct slice database)
+{
+    size_t count;
+    if (rows_of(database, &count) == NULL)
+        return SLICE_LIT("");
+    return slice_make(database.data + HEAD_BYTES, load32((const uint8_t *)database.data + 8));
+}
+
+size_t zones_count(struct slice database)
+{
+    size_t count;
+    (void)rows_of(database, &count);
+    return count;
+}
+
+/* --- Making a database -------------------------------------------------------------------------------------------- */
+
+/* What a TZif file says, its parts in it. */
+struct tzif {
+    size_t times, types;
+    const uint8_t *time, *type, *info; /* 8 bytes each, 1, 6 */
+    struct slice rule;
+};
+
+static uint32_t big32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+#define TZIF_HEAD_BYTES 44
+
+/* The sizes in a header. Returns: false for none. */
+static bool take_header(struct slice *text, uint32_t ret_counts[static 6])
+{
+    if (text->len < TZIF_HEAD_BYTES || memcmp(text->data, "TZif", 4) != 0)
+        return false;
+    for (int i = 0; i < 6; i++)
+        ret_counts[i] = big32((const uint8_t *)text->data + 20 + 4 * i);
+    for (int i = 0; i < 6; i++)
+        if (ret_counts[i] > ZONE_FILE_BYTES_MAX)
+            return false;
+    *text = slice_from_offset(*text, TZIF_HEAD_BYTES);
+    return true;
+}
+
+static size_t block_bytes(const uint32_t c[static 6], size_t time_bytes)
+{
+    return c[3] * time_bytes + c[3] + c[4] * 6 + c[5] + c[2] * (time_bytes + 4) + c[1] + c[0];
+}
+
+/* Version 2 and later: the first block, which is of 32 bits, is passed over. */
+static bool read_tzif(struct slice text, struct tzif *ret_file)
+{
+    uint32_t c[6]; /* of isut, isstd, leap, time, type, char */
+    bool old = text.len < 5 || text.data[4] < '2';
+    if (text.len > ZONE_FILE_BYTES_MAX || old || !take_header(&text, c) || text.len < block_bytes(c, 4))
+        return false;
+    text = slice_from_offset(text, block_bytes(c, 4));
+    if (!take_header(&text, c) || text.len < block_bytes(c, 8) || c[4] == 0 || c[2] != 0)
+        return false;
+    const uint8_t *data = (const uint8_t *)text.data;
+    *ret_file = (struct tzif){
+        .times = c[3], .types = c[4], .time = data, .type = data + c[3] * 8, .info = data + c[3] * 8 + c[3]};
+    for (size_t i = 0; i < ret_file->times; i++)
+        if (ret_file->type[i] >= ret_file->types)
+            return false;
+    text = slice_from_offset(text, block_bytes(c, 8));
+    if (!slice_take_byte(&text, '\n'))
+        return false;
+    ret_file->rule = slice_make(text.data, slice_find_byte(text, '\n'));
+    return true;
+}
+
+static int32_t tzif_offset(const struct tzif *file, size_t type)
+{
+    return (int32_t)big32(file->info + 6 * type);
+}
+
+static int64_t tzif_time(const struct tzif *file, size_t i)
+{
+    return (int64_t)((uint64_t)big32(file->time + 8 * i) << 32 | big32(file->time + 8 * i + 4));
+}
+
+/* Whether a rule changes the clocks just so: at a moment, to an offset, from another. */
+static bool rule_says(const struct zone *rule, int64_t time, int32_t to, int32_t from)
+{
+    return rule->summer && rule_offset(rule, time) == to && rule_offset(rule, time - 1) == from;
+}
+
+/* Appends a zone: transitions that change nothing are left out, and those at the end that the rule makes as well. */
+static bool write_zone(struct buf *buf, const struct tzif *file)
+{
+    struct zone rule = {.first = 0};
+    int64_t *times = mem_alloc((file->times + 1) * sizeof *times);
+    int32_t *offsets = mem_alloc((file->times + 1) * sizeof *offsets);
+    size_t count = 0;
+    bool ok = parse_rule(file->rule, &rule);
+    offsets[0] = tzif_offset(file, 0); /* what was before the n-th transition stands at n */
+    for (size_t i = 0; i < file->times && ok; i++) {
+        int32_t offset = tzif_offset(file, file->type[i]);
+        if (offset == offsets[count] || tzif_time(file, i) < -TIME_MAX || tzif_time(file, i) > TIME_MAX)
+            continue;
+        ok = offset <= OFFSET_MAX && offset >= -OFFSET_MAX && (count == 0 || tzif_time(file, i) > times[count - 1]);
+        times[count++] = tzif_time(file, i);
+        offsets[count] = offset;
+    }
+    while (count >= 2 && times[count - 1] - times[count - 2] < YEAR_SECONDS &&
+           rule_says(&rule, times[count - 1], offsets[count], offsets[count - 1]) &&
+           rule_says(&rule, times[count - 2], offsets[count - 1], offsets[count - 2]))
+        count--;
+    store32(buf, (uint32_t)offsets[0]);
+    store32(buf, (uint32_t)count);
+    store32(buf, (uint32_t)file->rule.len);
+    buf_slice(buf, file->rule);
+    for (size_t i = 0; i < count; i++)
+        store64(buf, times[i]);
+    for (size_t i = 0; i < count; i++)
+        store32(buf, (uint32_t)offsets[i + 1]);
+    mem_free(times);
+    mem_free(offsets);
+    return ok;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct zone_file *a = left, *b = right;
+    return slice_compare(a->name, b->name);
+}
+
+/* Returns: where the bytes from `begin` on stand already, as a zone of one of the rows; else `begin`. They are taken off if so. */
+static size_t share(struct buf *buf, size_t begin, const uint32_t *places, const uint32_t *lengths, size_t count)
+{
+    size_t len = buf->len - begin;
+    for (size_t i = 0; i < count; i++) {
+        if (lengths[i] == len && memcmp(buf->data + places[i], buf->data + begin, len) == 0) {
+            buf->len = begin;
+            return places[i];
+        }
+    }
+    return begin;
+}
+
+void zones_write(struct buf *buf, struct slice version, struct zone_file *files, size_t count)
+{
+    uint32_t *places = mem_alloc((count + 1) * sizeof *places), *lengths = mem_alloc((count + 1) * sizeof *lengths);
+    struct buf zones = BUF_INIT(BUF_UNLIMITED);
+    struct tzif file;
+    size_t kept = 0;
+    qsort(files, count, sizeof *files, by_name);
+    for (size_t i = 0; i < count; i++) {
+        size_t begin = zones.len;
+        bool again = kept > 0 && slice_equal(files[kept - 1].name, files[i].name);
+        if (again || !read_tzif(files[i].bytes, &file) || !write_zone(&zones, &file)) {
+            zones.len = begin;
+            continue;
+        }
+        lengths[kept] = (uint32_t)(zones.len - begin);
+        places[kept] = (uint32_t)share(&zones, begin, places, lengths, kept);
+        files[kept++] = files[i];
+    }
+    size_t at = HEAD_BYTES + version.len + kept * ROW_BYTES, name_at = at + zones.len;
+    buf_append(buf, MAGIC, 4);
+    store32(buf, (uint32_t)kept);
+    store32(buf, (uint32_t)version.len);
+    buf_slice(buf, version);
+    for (size_t i = 0; i < kept; i++) {
+        store32(buf, (uint32_t)name_at);
+        store32(buf, (uint32_t)files[i].name.len);
+        store32(buf, (uint32_t)(at + places[i]));
+        name_at += files[i].name.len;
+    }
+    buf_slice(buf, buf_view(&zones));
+    for (size_t i = 0; i < kept; i++)
+        buf_slice(buf, files[i].name);
+    buf_deinit(&zones);
+    mem_free(places);
+    mem_free(lengths);
+}
