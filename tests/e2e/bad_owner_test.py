@@ -362,9 +362,10 @@ class Transactions(Case):
     def test_of_another_session(self):
         other = self.server.must("POST", "/_session")["session"]
         transaction = self.begin(session=self.session)
-        for method, path, body in (("PUT", "/fs/_doc/1?", {"n": 2}), ("GET", "/fs/_doc/1?", None), ("POST", "/fs/_search?", {}),
+        for method, path, body in (("PUT", "/fs/_doc/1?transaction=%s&" % transaction, {"n": 2}), ("GET", "/fs/_doc/1?transaction=%s&" % transaction, None),
+                                   ("POST", "/fs/_search?transaction=%s&" % transaction, {}),
                                    ("POST", "/_transaction/%s/_commit?" % transaction, None), ("POST", "/_transaction/%s/_rollback?" % transaction, None)):
-            self.refused(400, method, path + "transaction=%s&session=%s" % (transaction, other), body, says="does not belong to session")
+            self.refused(400, method, path + "session=" + other, body, says="does not belong to session")
         self.assertEqual(self.server.must("GET", "/_transaction/" + transaction)["state"], "active")
 
     def test_ends_with_its_session(self):

@@ -130,6 +130,12 @@ class OwnWrites(Case):
         for how, seen in self.read_everything(self.outside, names).items():
             self.assertEqual(seen, self.BEFORE, how)
 
+    def test_what_an_update_deletes_is_told(self):
+        """What it shows are fields of the source before, which lies in what the transaction writes over."""
+        self.server.must("PUT", "/fs/_doc/gone?" + self.inside, {"v": 5, "text": "x" * 500})
+        reply = self.server.must("POST", "/fs/_doc/gone/_update?fields=v,text&" + self.inside, {"script": {"source": "ctx.op = 'delete'", "lang": "painless"}})
+        self.assertEqual((reply["result"], reply["get"]["fields"]), ("deleted", {"v": [5], "text": ["x" * 500]}))
+
     def test_version_history(self):
         """What is not committed is a version from no timestamp yet, seen inside only."""
         path = "/fs/_doc/0?version_history=true"

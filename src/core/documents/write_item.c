@@ -601,18 +601,21 @@ static int check_made(struct writing *work, struct writing_item *at)
 
 static int act(struct writing *work, struct writing_item *at, const struct update *update)
 {
+    bool shown = at->item->update->want_source && update->source.data != NULL;
     int r = update->op == UPDATE_CREATE ? check_made(work, at) : 0;
 
     if (r != 0)
         return r;
+    /* Before anything is done: of a delete it is the old one, and may lie in what the transaction is about to write over. */
+    struct slice source = shown ? arena_copy(work->run->arena, update->source) : SLICE_NONE;
     if (update->op == UPDATE_INDEX || update->op == UPDATE_CREATE)
         r = put_updated(work, at, update);
     else if (update->op == UPDATE_DELETE)
         r = remove_document(work, at);
     else
         tell_noop(work, at);
-    if (r == 0 && at->item->update->want_source && update->source.data != NULL)
-        at->result->source = arena_copy(work->run->arena, update->source);
+    if (r == 0)
+        at->result->source = source;
     return r;
 }
 
