@@ -6,9 +6,9 @@
 #include "base/check.h"
 #include "base/list.h"
 #include "base/map.h"
-#include "script/fault.h"
-#include "script/interp.h"
-#include "script/sha1.h"
+#include "script/run/fault.h"
+#include "script/run/interp.h"
+#include "script/library/sha1.h"
 
 const char *script_lang_name(enum script_lang lang)
 {

@@ -17,14 +17,14 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "script/big.h"
-#include "script/builder.h"
-#include "script/fault.h"
-#include "script/function.h"
-#include "script/interp.h"
-#include "script/iter.h"
-#include "script/method.h"
-#include "script/regex.h"
+#include "script/value/big.h"
+#include "script/value/builder.h"
+#include "script/run/fault.h"
+#include "script/value/function.h"
+#include "script/run/interp.h"
+#include "script/value/iter.h"
+#include "script/library/method.h"
+#include "script/value/regex.h"
 
 static uint64_t blocks;
 void __sanitizer_cov_trace_pc(void);

@@ -2,7 +2,7 @@
 /* Searching texts, beside the plainest way to do it: all parts up to some length in many texts of few letters. */
 #include "../../lib/unit.h"
 
-#include "script/text_search.h"
+#include "script/value/text_search.h"
 
 static const struct script_limits limits = {(uint64_t)1 << 40, (size_t)1 << 30, 256};
 

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Methods of Date and of the formatters of dates. */
+#include "script/library/method_time.h"
+
+#include <stdio.h>
+
+enum iso_format {
+    ISO_LOCAL_DATE,
+    ISO_LOCAL_TIME,
+    ISO_LOCAL_DATE_TIME,
+    ISO_INSTANT,
+    ISO_OFFSET_DATE_TIME,
+    ISO_ZONED_DATE_TIME
+};
+
+static struct date_formatter *formatter_of(struct value v)
+{
+    return (struct date_formatter *)v.object;
+}
+
+static bool formatter_new(struct run *run, enum class_id id, struct text *pattern, int iso, struct value *ret)
+{
+    struct date_formatter *formatter = run_object(run, sizeof *formatter, id);
+    formatter->pattern = pattern;
+    formatter->iso = iso;
+    return give(ret, formatter);
+}
+
+static bool formatter_of_pattern(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return formatter_new(run, CLASS_DATE_TIME_FORMATTER, text_of(a[1]), 0, ret);
+}
+
+static bool simple_format_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    if (n == 0)
+        return formatter_new(run, CLASS_SIMPLE_DATE_FORMAT, text_new(run, SLICE_LIT("M/d/yy, h:mm a")), 0, ret);
+    NEED(1);
+    return formatter_new(run, CLASS_SIMPLE_DATE_FORMAT, text_of(a[1]), 0, ret);
+}
+
+static void write_number(struct text_buf *out, int64_t value, unsigned width)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%0*lld", (int)width, (long long)value);
+    text_buf_ascii(out, digits);
+}
+
+static void write_zone(struct text_buf *out, const struct moment *moment, uint16_t letter, unsigned width)
+{
+    int32_t size = moment->offset < 0 ? -moment->offset : moment->offset;
+    char text[16];
+    if ((letter == 'X' && moment->offset == 0) || letter == 'z' || letter == 'V') {
+        if (moment->zone != NULL)
+            text_buf_slice(out, moment->zone->name);
+        else
+            text_buf_ascii(out, letter == 'z' && !is_zoned(moment) ? "UTC" : "Z");
+        return;
+    }
+    bool colon = width == 3 || width == 5;
+    snprintf(text, sizeof text, "%c%02d%s%02d", moment->offset < 0 ? '-' : '+', size / 3600, colon ? ":" : "",
+             size / 60 % 60);
+    text_buf_ascii(out, text);
+}
+
+static void write_title(struct text_buf *out, const char *upper, unsigned length)
+{
+    for (unsigned i = 0; upper[i] != '\0' && i < length; i++)
+        text_buf_unit(out, (uint16_t)(i == 0 ? upper[i] : upper[i] | 32));
+}
+
+/* One run of a pattern's letter. */
+static bool write_letter(struct run *run, const struct moment *moment, const struct civil *civil, uint16_t letter,
+                         unsigned width, struct text_buf *out)
+{
+    switch (letter) {
+    case 'y':
+    case 'u':
+        if (width == 2)
+            write_number(out, floor_mod(civil->year, 100), 2);
+        else
+            write_number(out, civil->year, width);
+        return true;
+    case 'M':
+    case 'L':
+        if (width >= 3)
+            write_title(out, enumerator_name(CLASS_MONTH, civil->month - 1), width == 3 ? 3 : 20);
+        else
+            write_number(out, civil->month, width);
+        return true;
+    case 'd': write_number(out, civil->day, width); return true;
+    case 'D': write_number(out, part_of(moment, DAY_OF_YEAR), width); return true;
+    case 'E':
+        write_title(out, enumerator_name(CLASS_DAY_OF_WEEK, moment_weekday(moment)), width < 4 ? 3 : 20);
+        return true;
+    case 'e': write_number(out, moment_weekday(moment) + 1, width); return true;
+    case 'H': write_number(out, civil->hour, width); return true;
+    case 'h': write_number(out, civil->hour % 12 == 0 ? 12 : civil->hour % 12, width); return true;
+    case 'm': write_number(out, civil->minute, width); return true;
+    case 's': write_number(out, civil->second, width); return true;
+    case 'S': {
+        char digits[12];
+        snprintf(digits, sizeof digits, "%09d", civil->nano);
+        digits[width < 9 ? width : 9] = '\0';
+        text_buf_ascii(out, digits);
+        return true;
+    }
+    case 'n': write_number(out, civil->nano, width); return true;
+    case 'a': text_buf_ascii(out, civil->hour < 12 ? "AM" : "PM"); return true;
+    case 'z':
+        if (moment_is_ruled(moment))
+            return run_throw(
+                run, CLASS_UNSUPPORTED_OPERATION_EXCEPTION,
+                "letter [z] of a pattern is not supported for zones with rules, such as [%.*s]; use [VV] or [XXX]",
+                SLICE_ARG(moment->zone->name));
+        __attribute__((fallthrough));
+    case 'Z':
+    case 'X':
+    case 'x':
+    case 'V': write_zone(out, moment, letter, width); return true;
+    default: return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
+    }
+}
+
+static bool is_pattern_letter(uint16_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool write_pattern(struct run *run, const struct moment *moment, const struct text *pattern,
+                          struct text_buf *out)
+{
+    struct civil civil = moment_civil(moment);
+    for (size_t i = 0; i < pattern->length;) {
+        uint16_t c = text_at(pattern, i);
+        size_t width = 1;
+        if (c == '\'') {
+            bool quote = i + 1 < pattern->length && text_at(pattern, i + 1) == '\'';
+            for (i++; !quote && i < pattern->length && text_at(pattern, i) != '\''; i++)
+                text_buf_unit(out, text_at(pattern, i));
+            if (quote)
+                text_buf_unit(out, '\'');
+            i++;
+            continue;
+        }
+        while (is_pattern_letter(c) && i + width < pattern->length && text_at(pattern, i + width) == c)
+            width++;
+        if (!is_pattern_letter(c))
+            text_buf_unit(out, c);
+        else if (!run_step(run, 1) || !write_letter(run, moment, &civil, c, (unsigned)width, out))
+            return false;
+        i += width;
+    }
+    return true;
+}
+
+static bool format_moment(struct run *run, const struct moment *moment, const struct date_formatter *formatter,
+                          struct value *ret)
+{
+    struct text_buf out;
+    static const uint16_t classes[] = {[ISO_LOCAL_DATE] = CLASS_LOCAL_DATE,
+                                       [ISO_LOCAL_TIME] = CLASS_LOCAL_TIME,
+                                       [ISO_LOCAL_DATE_TIME] = CLASS_LOCAL_DATE_TIME,
+                                       [ISO_INSTANT] = CLASS_INSTANT,
+                                       [ISO_OFFSET_DATE_TIME] = CLASS_OFFSET_DATE_TIME,
+                                       [ISO_ZONED_DATE_TIME] = CLASS_ZONED_DATE_TIME};
+    text_buf_init(&out, run);
+    if (formatter->pattern != NULL)
+        return write_pattern(run, moment, formatter->pattern, &out) && give(ret, text_buf_done(&out));
+    struct moment copy = *moment;
+    copy.object.class = classes[formatter->iso];
+    copy.seconds = formatter->iso == ISO_INSTANT ? instant_of(moment) : moment->seconds;
+    struct civil civil = moment_civil(&copy);
+    if (formatter->iso == ISO_LOCAL_DATE || formatter->iso == ISO_INSTANT) {
+        moment_write(&copy, &out);
+        return give(ret, text_buf_done(&out));
+    }
+    /* These always have seconds. */
+    moment_write(&copy, &out);
+    struct text *text = text_buf_done(&out);
+    if (text == NULL || civil.second > 0 || civil.nano > 0)
+        return give(ret, text);
+    struct text_buf full;
+    text_buf_init(&full, run);
+    size_t minutes = formatter->iso == ISO_LOCAL_TIME ? 5 : 16;
+    text_buf_range(&full, text, 0, minutes < text->length ? minutes : text->length);
+    text_buf_ascii(&full, ":00");
+    text_buf_range(&full, text, minutes < text->length ? minutes : text->length, text->length);
+    return give(ret, text_buf_done(&full));
+}
+
+bool moment_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return format_moment(run, moment_of(a[0]), formatter_of(a[1]), ret);
+}
+
+static bool formatter_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return format_moment(run, moment_of(a[1]), formatter_of(a[0]), ret);
+}
+
+/* Seconds that its zone is ahead of UTC at an instant. */
+static int32_t formatter_offset(const struct date_formatter *formatter, int64_t instant)
+{
+    const struct moment *zone = formatter->zone;
+    return zone == NULL ? 0 : moment_is_ruled(zone) ? zone_offset(zone->zone, instant) : zone->offset;
+}
+
+/* The same at a local time. */
+static int32_t local_offset(const struct date_formatter *formatter, int64_t local)
+{
+    const struct moment *zone = formatter->zone;
+    bool ruled = zone != NULL && moment_is_ruled(zone);
+    return ruled ? (int32_t)(local - zone_moment(zone->zone, local, ZONE_PREFERS_NONE))
+                 : formatter_offset(formatter, local);
+}
+
+/* A date as it reads in the formatter's zone. */
+static bool format_date(struct run *run, const struct moment *date, const struct date_formatter *formatter,
+                        struct value *ret)
+{
+    struct moment local = *date;
+    local.offset = formatter_offset(formatter, date->seconds);
+    local.seconds += local.offset;
+    local.zone = formatter->zone == NULL ? NULL : formatter->zone->zone;
+    return format_moment(run, &local, formatter, ret);
+}
+
+static bool simple_format_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return format_date(run, moment_of(a[1]), formatter_of(a[0]), ret);
+}
+
+static bool simple_format_set_zone(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    formatter_of(a[0])->zone = moment_of(a[1]);
+    return give_nothing(ret);
+}
+
+static bool date_format_pattern(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    NEED(1);
+    NEED(n);
+    struct date_formatter formatter = {.pattern = text_of(a[1]), .zone = n == 2 ? moment_of(a[2]) : NULL};
+    return format_date(run, moment_of(a[0]), &formatter, ret);
+}
+
+/* What a pattern has read so far. */
+struct reading {
+    struct scan scan;
+    struct civil civil;
+    int32_t offset;
+    bool pm;
+};
+
+/* A month by its English name, short or in full. */
+static void scan_month_name(struct reading *reading, bool full)
+{
+    struct scan *scan = &reading->scan;
+    for (int month = 0; month < 12; month++) {
+        const char *name = enumerator_name(CLASS_MONTH, month);
+        size_t len = full ? strlen(name) : 3;
+        if (scan->text.len - scan->at >= len && strncasecmp(scan->text.data + scan->at, name, len) == 0) {
+            reading->civil.month = month + 1;
+            scan->at += len;
+            return;
+        }
+    }
+    scan->failed = true;
+}
+
+static int32_t scan_fraction(struct scan *scan, unsigned width)
+{
+    int64_t nanos = scan_digits(scan, width, width);
+    for (unsigned i = width; i < 9; i++)
+        nanos *= 10;
+    return (int32_t)nanos;
+}
+
+static bool scan_half_day(struct scan *scan)
+{
+    bool pm = scan->at < scan->text.len && (scan->text.data[scan->at] | 32) == 'p';
+    scan->at += 2;
+    scan->failed = scan->at > scan->text.len;
+    return pm;
+}
+
+static void scan_zone(struct reading *reading)
+{
+    struct scan *scan = &reading->scan;
+    struct slice next = slice_make(scan->text.data + scan->at, scan->text.len - scan->at < 3 ? 0 : 3);
+    if (slice_is(next, "UTC") || slice_is(next, "GMT"))
+        scan->at += 3;
+    else
+        scan_offset(scan, &reading->offset);
+}
+
+/* One run of a pattern's letter, or one other character. */
+static bool scan_letter(struct run *run, struct reading *reading, uint16_t letter, unsigned width)
+{
+    struct scan *scan = &reading->scan;
+    struct civil *civil = &reading->civil;
+    unsigned max = width == 1 ? 9 : width;
+    switch (letter) {
+    case 'y':
+    case 'u': civil->year = scan_digits(scan, width, width == 4 ? 9 : max) + (width == 2 ? 2000 : 0); break;
+    case 'M':
+        if (width >= 3)
+            scan_month_name(reading, width > 3);
+        else
+            civil->month = (int)scan_digits(scan, width, max);
+        break;
+    case 'd': civil->day = (int)scan_digits(scan, width, max); break;
+    case 'H':
+    case 'h': civil->hour = (int)scan_digits(scan, width, max); break;
+    case 'm': civil->minute = (int)scan_digits(scan, width, max); break;
+    case 's': civil->second = (int)scan_digits(scan, width, max); break;
+    case 'S': civil->nano = scan_fraction(scan, width); break;
+    case 'a': reading->pm = scan_half_day(scan); break;
+    case 'X':
+    case 'x':
+    case 'Z':
+    case 'z':
+    case 'V': scan_zone(reading); break;
+    default:
+        if (is_pattern_letter(letter))
+            return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Unknown pattern letter: %c", letter);
+        scan_expect(scan, (char)letter);
+    }
+    return true;
+}
+
+/* Reads a text by a pattern of letters and literals. */
+static bool scan_pattern(struct run *run, struct reading *reading, const struct text *pattern)
+{
+    for (size_t i = 0; i < pattern->length && !reading->scan.failed;) {
+        uint16_t c = text_at(pattern, i);
+        unsigned width = 1;
+        if (c == '\'') {
+            for (i++; i < pattern->length && text_at(pattern, i) != '\''; i++)
+                scan_expect(&reading->scan, (char)text_at(pattern, i));
+            i++;
+            continue;
+        }
+        while (is_pattern_letter(c) && i + width < pattern->length && text_at(pattern, i + width) == c)
+            width++;
+        i += width;
+        if (!scan_letter(run, reading, c, width))
+            return false;
+    }
+    return true;
+}
+
+static bool parse_by(struct run *run, struct value text, const struct date_formatter *formatter, enum class_id id,
+                     struct value *ret)
+{
+    struct text *source = value_to_text(run, text);
+    if (formatter->pattern == NULL)
+        return parse_iso(run, text, id, ret);
+    if (source == NULL)
+        return false;
+    struct reading reading = {.scan = {.text = text_utf8(run, source)}, .civil = {.year = 1970, .month = 1, .day = 1}};
+    struct scan *scan = &reading.scan;
+    struct civil *civil = &reading.civil;
+    if (!scan_pattern(run, &reading, formatter->pattern))
+        return false;
+    if (scan->failed || (scan->at < scan->text.len && id != CLASS_DATE))
+        return parse_failed(run, scan);
+    civil->hour = reading.pm && civil->hour < 12 ? civil->hour + 12 : civil->hour;
+    if (!check_civil(run, scan->text, civil))
+        return false;
+    struct moment *moment = moment_new(run, id, civil_seconds(civil), civil->nano);
+    if (id == CLASS_DATE || id == CLASS_INSTANT)
+        moment->seconds -= reading.offset != 0 ? reading.offset : local_offset(formatter, moment->seconds);
+    else
+        moment->offset = reading.offset;
+    if (id == CLASS_LOCAL_DATE)
+        moment->seconds = floor_div(moment->seconds, 86400) * 86400;
+    if (id == CLASS_LOCAL_TIME)
+        moment->seconds = floor_mod(moment->seconds, 86400);
+    return give(ret, moment);
+}
+
+bool moment_parse_by(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    NEED(2);
+    return parse_by(run, a[1], formatter_of(a[2]), type_class(((struct class_object *)a[0].object)->type), ret);
+}
+
+/* As java.text puts it. */
+static bool parse_date(struct run *run, struct value text, const struct date_formatter *formatter, struct value *ret)
+{
+    if (parse_by(run, text, formatter, CLASS_DATE, ret))
+        return true;
+    if (run->thrown->object.class != CLASS_DATE_TIME_PARSE_EXCEPTION)
+        return false;
+    run->thrown = NULL;
+    return run_throw(run, CLASS_PARSE_EXCEPTION, "Unparseable date: \"%.*s\"",
+                     SLICE_ARG(text_utf8(run, text_of(text))));
+}
+
+static bool step_day(struct run *run, struct value *a, int64_t days, struct value *ret)
+{
+    const struct moment *date = (const struct moment *)a[0].object;
+    return give(ret, moment_new(run, CLASS_DATE, date->seconds + days * 86400, date->nanos));
+}
+
+static bool date_next(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return step_day(run, a, 1, ret);
+}
+
+static bool date_previous(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return step_day(run, a, -1, ret);
+}
+
+/* The date itself becomes its midnight. */
+static bool date_clear_time(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    struct moment *date = moment_of(a[0]);
+    date->seconds = floor_div(date->seconds, 86400) * 86400;
+    date->nanos = 0;
+    *ret = a[0];
+    return true;
+}
+
+static bool simple_format_parse(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return parse_date(run, a[1], formatter_of(a[0]), ret);
+}
+
+static bool date_parse_static(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    NEED(2);
+    struct date_formatter formatter = {.pattern = text_of(a[1])};
+    return parse_date(run, a[2], &formatter, ret);
+}
+
+#define ISO(name, kind)                                                                     \
+    static bool iso_##name(struct run *run, struct value *a, unsigned n, struct value *ret) \
+    {                                                                                       \
+        (void)a, (void)n;                                                                   \
+        return formatter_new(run, CLASS_DATE_TIME_FORMATTER, NULL, kind, ret);              \
+    }
+
+ISO(local_date, ISO_LOCAL_DATE)
+ISO(local_time, ISO_LOCAL_TIME)
+ISO(local_date_time, ISO_LOCAL_DATE_TIME)
+ISO(instant, ISO_INSTANT)
+ISO(offset_date_time, ISO_OFFSET_DATE_TIME)
+ISO(zoned_date_time, ISO_ZONED_DATE_TIME)
+
+/* Date: the clock is the command's. */
+
+static bool date_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    int64_t ms = n == 1 ? a[1].i : run->now_ms;
+    return give(ret, moment_new(run, CLASS_DATE, floor_div(ms, 1000), (int32_t)floor_mod(ms, 1000) * 1000000));
+}
+
+static bool date_set_time(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)run, (void)n;
+    moment_of(a[0])->seconds = floor_div(a[1].i, 1000);
+    moment_of(a[0])->nanos = (int32_t)floor_mod(a[1].i, 1000) * 1000000;
+    return give_nothing(ret);
+}
+
+static bool date_from(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    NEED(1);
+    return give(ret, moment_new(run, CLASS_DATE, moment_of(a[1])->seconds, moment_of(a[1])->nanos / 1000000 * 1000000));
+}
+
+static const struct method formatter_methods[] = {
+    M0("ISO_LOCAL_DATE", FIELD, DATE_TIME_FORMATTER, iso_local_date),
+    M0("ISO_DATE", FIELD, DATE_TIME_FORMATTER, iso_local_date),
+    M0("ISO_LOCAL_TIME", FIELD, DATE_TIME_FORMATTER, iso_local_time),
+    M0("ISO_LOCAL_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_local_date_time),
+    M0("ISO_INSTANT", FIELD, DATE_TIME_FORMATTER, iso_instant),
+    M0("ISO_OFFSET_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_offset_date_time),
+    M0("ISO_ZONED_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_zoned_date_time),
+    M0("ISO_DATE_TIME", FIELD, DATE_TIME_FORMATTER, iso_offset_date_time),
+    M1("ofPattern", STATIC, DATE_TIME_FORMATTER, STRING, formatter_of_pattern),
+    M2("ofPattern", STATIC, DATE_TIME_FORMATTER, STRING, LOCALE, formatter_of_pattern),
+    M1("format", METHOD_BOTH, STRING, TEMPORAL, formatter_format),
+};
+
+static const struct method simple_format_methods[] = {
+    M0("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, simple_format_new),
+    M1("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, STRING, simple_format_new),
+    M2("new", METHOD_BOTH | METHOD_NEW, SIMPLE_DATE_FORMAT, STRING, LOCALE, simple_format_new),
+    M1("format", METHOD_BOTH, STRING, DATE, simple_format_format),
+    M1("setTimeZone", METHOD_BOTH, VOID, TIME_ZONE, simple_format_set_zone),
+    M1("parse", METHOD_BOTH, DATE, STRING, simple_format_parse),
+};
+
+static const struct method date_methods[] = {
+    M0("new", METHOD_BOTH | METHOD_NEW, DATE, date_new),
+    M1("new", METHOD_BOTH | METHOD_NEW, DATE, LONG, date_new),
+    M1("after", METHOD_BOTH, BOOLEAN, DATE, is_after),
+    M1("before", METHOD_BOTH, BOOLEAN, DATE, is_before),
+    M1("compareTo", METHOD_BOTH, INT, DATE, moment_compare_to),
+    M1("from", STATIC, DATE, INSTANT, date_from),
+    M0("getTime", METHOD_BOTH, LONG, get_epoch_milli),
+    M1("setTime", METHOD_BOTH, VOID, LONG, date_set_time),
+    M0("toInstant", METHOD_GROOVY, INSTANT, to_instant),
+    M1("format", METHOD_GROOVY, STRING, STRING, date_format_pattern),
+    M2("format", METHOD_GROOVY, STRING, STRING, TIME_ZONE, date_format_pattern),
+    M0("clearTime", METHOD_GROOVY, DATE, date_clear_time),
+    M2("parse", METHOD_GROOVY | METHOD_STATIC, DATE, STRING, STRING, date_parse_static),
+    M0("next", METHOD_GROOVY, DATE, date_next),
+    M0("previous", METHOD_GROOVY, DATE, date_previous),
+};
+
+const struct method_table methods_date[] = {
+    METHOD_TABLE(DATE_TIME_FORMATTER, formatter_methods),
+    METHOD_TABLE(SIMPLE_DATE_FORMAT, simple_format_methods),
+    METHOD_TABLE(DATE, date_methods),
+    {0, 0, NULL},
+};

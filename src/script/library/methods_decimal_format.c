@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * java.text.DecimalFormat: numbers written by a pattern such as "#,##0.00", "0.#" or "0.0%".
+ *
+ * A pattern is text before, digits (`#` as needed, `0` always, `,` before each group), a point with digits behind it,
+ * text after; behind a `;` the same for what is below zero, of which only the texts count. What is quoted is text. A
+ * number is rounded half to even, exactly, as it is stored.
+ */
+#include "script/library/method_args.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define DIGITS_MAX 340 /* of a double before the point, and of a pattern behind it */
+
+struct decimal_format {
+    struct object object;
+    const struct text *pattern;
+    struct affixes {
+        size_t start, begin, end,
+            stop;         /* of the text before, of the digits, of the text behind, and where that stops */
+    } positive, negative; /* negative: start == 0 where the pattern says nothing of it */
+    unsigned whole_min, part_min, part_max;
+    unsigned group; /* digits between commas; 0: none */
+    double factor;  /* 100 of percents, 1000 of permilles */
+};
+
+static bool is_digit(uint16_t c)
+{
+    return c == '#' || c == '0' || c == ',' || c == '.';
+}
+
+/* Where the text that starts here ends: at a digit where they are looked for, a `;`, or with the pattern. */
+static size_t affix_end(const struct text *pattern, size_t at, bool before)
+{
+    for (bool quoted = false; at < pattern->length; at++) {
+        uint16_t c = text_at(pattern, at);
+        if (c == '\'')
+            quoted = !quoted;
+        else if (!quoted && (c == ';' || (before && is_digit(c))))
+            break;
+    }
+    return at;
+}
+
+static struct affixes read_affixes(const struct text *pattern, size_t start)
+{
+    struct affixes affixes = {.start = start, .begin = affix_end(pattern, start, true)};
+    affixes.end = affixes.begin;
+    while (affixes.end < pattern->length && is_digit(text_at(pattern, affixes.end)))
+        affixes.end++;
+    affixes.stop = affix_end(pattern, affixes.end, false);
+    return affixes;
+}
+
+static void count_digit(struct decimal_format *format, uint16_t c, bool part)
+{
+    if (part) {
+        format->part_min = c == '0' ? format->part_max + 1 : format->part_min;
+        format->part_max++;
+        return;
+    }
+    format->whole_min += c == '0';
+    format->group += format->group > 0;
+}
+
+static bool malformed(struct run *run, const struct text *pattern, const char *what)
+{
+    return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "%s in pattern \"%.*s\"", what,
+                     SLICE_ARG(text_utf8(run, pattern)));
+}
+
+/* Reads the digits of the pattern; `group` counts from 1 while a comma has been seen. */
+static bool read_digits(struct run *run, struct decimal_format *format)
+{
+    const struct text *pattern = format->pattern;
+    bool part = false;
+    for (size_t i = format->positive.begin; i < format->positive.end; i++) {
+        uint16_t c = text_at(pattern, i);
+        if (part && (c == '.' || c == ','))
+            return malformed(run, pattern, c == '.' ? "Multiple decimal separators" : "Malformed pattern");
+        if (c == '.')
+            part = true;
+        else if (c == ',')
+            format->group = 1;
+        else
+            count_digit(format, c, part);
+    }
+    format->group -= format->group > 0;
+    if (part && format->whole_min == 0 && format->part_min == 0) /* all as needed: one digit is */
+        *(text_at(pattern, format->positive.begin) == '.' ? &format->part_min : &format->whole_min) = 1;
+    format->part_max = format->part_max < DIGITS_MAX ? format->part_max : DIGITS_MAX;
+    format->part_min = format->part_min < format->part_max ? format->part_min : format->part_max;
+    return true;
+}
+
+/* What the texts beside the digits say of the number: percents, permilles. */
+static bool read_factor(struct run *run, struct decimal_format *format)
+{
+    const struct text *pattern = format->pattern;
+    const struct affixes *affixes = &format->positive;
+    bool quoted = false;
+    if (affixes->end < affixes->stop && text_at(pattern, affixes->end) == 'E')
+        return malformed(run, pattern, "An exponent, which is not supported,");
+    for (size_t i = affixes->start; i < affixes->stop; i++) {
+        uint16_t c = text_at(pattern, i);
+        quoted ^= c == '\'';
+        if (!quoted && (c == '%' || c == 0x2030))
+            format->factor = c == '%' ? 100 : 1000;
+    }
+    return true;
+}
+
+static bool read_pattern(struct run *run, struct decimal_format *format)
+{
+    const struct text *pattern = format->pattern;
+    format->positive = read_affixes(pattern, 0);
+    if (format->positive.stop + 1 < pattern->length)
+        format->negative = read_affixes(pattern, format->positive.stop + 1);
+    return read_digits(run, format) && read_factor(run, format) && run_step(run, pattern->length / 16);
+}
+
+static bool decimal_format_new(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    if (n == 1)
+        NEED(1);
+    struct decimal_format *format = run_object(run, sizeof *format, CLASS_DECIMAL_FORMAT);
+    format->pattern = n == 1 ? text_of(a[1]) : text_new(run, SLICE_LIT("#,##0.###"));
+    format->factor = 1;
+    *ret = value_of(format);
+    return format->pattern != NULL && read_pattern(run, format);
+}
+
+/* Two quotes are one. */
+static void write_affix(struct text_buf *out, const struct text *pattern, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++) {
+        bool quote = text_at(pattern, i) == '\'';
+        bool doubled = quote && i + 1 < end && text_at(pattern, i + 1) == '\'';
+        if (!quote || doubled)
+            text_buf_unit(out, text_at(pattern, i));
+        i += doubled;
+    }
+}
+
+static void write_whole(struct text_buf *out, const struct decimal_format *format, const char *digits, unsigned count)
+{
+    bool none = count == 1 && *digits == '0' && format->whole_min == 0 && format->part_max > 0;
+    unsigned given = none ? 0 : count, all = given < format->whole_min ? format->whole_min : given;
+    for (unsigned left = all; left > 0; left--) {
+        text_buf_unit(out, left > given ? '0' : (uint16_t)digits[given - left]);
+        if (format->group > 0 && left > 1 && (left - 1) % format->group == 0)
+            text_buf_unit(out, ',');
+    }
+}
+
+/* `digits` are those of the absolute value, with part_max behind the point. */
+static void write_digits(struct text_buf *out, const struct decimal_format *format, const char *digits)
+{
+    unsigned whole = 0, part = format->part_max;
+    while (digits[whole] != '\0' && digits[whole] != '.')
+        whole++;
+    write_whole(out, format, digits, whole);
+    while (part > format->part_min && digits[whole + part] == '0')
+        part--;
+    if (part == 0)
+        return;
+    text_buf_unit(out, '.');
+    for (unsigned i = 1; i <= part; i++)
+        text_buf_unit(out, (uint16_t)digits[whole + i]);
+}
+
+/* The digits of the absolute value, part_max of them behind the point. A long is exact. */
+static void digits_of(const struct decimal_format *format, struct value value, double number, char *digits, size_t size)
+{
+    if (!value_integral(value) || format->factor > 1) {
+        snprintf(digits, size, "%.*f", (int)format->part_max, fabs(number));
+        return;
+    }
+    unsigned long long whole = value.i < 0 ? 0 - (unsigned long long)value.i : (unsigned long long)value.i;
+    snprintf(digits, size, "%llu%s", whole, format->part_max > 0 ? "." : "");
+    size_t length = strlen(digits);
+    memset(digits + length, '0', format->part_max);
+    digits[length + format->part_max] = '\0';
+}
+
+static bool decimal_format_format(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    const struct decimal_format *format = (const struct decimal_format *)a[0].object;
+    if (!value_number(a[1]))
+        return run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Cannot format given Object as a Number");
+    char digits[2 * DIGITS_MAX + 8];
+    double number = number_to_double(run, a[1]) * format->factor;
+    struct text_buf out;
+    text_buf_init(&out, run);
+    if (isnan(number)) {
+        text_buf_ascii(&out, "NaN");
+        return give(ret, text_buf_done(&out));
+    }
+    digits_of(format, a[1], number, digits, sizeof digits);
+    bool own = signbit(number) && format->negative.start > 0;
+    const struct affixes *affixes = own ? &format->negative : &format->positive;
+    if (signbit(number) && !own)
+        text_buf_unit(&out, '-');
+    write_affix(&out, format->pattern, affixes->start, affixes->begin);
+    if (isinf(number))
+        text_buf_unit(&out, 0x221e);
+    else
+        write_digits(&out, format, digits);
+    write_affix(&out, format->pattern, affixes->end, affixes->stop);
+    return run_step(run, strlen(digits) / 16) && give(ret, text_buf_done(&out));
+}
+
+static const struct method decimal_format_methods[] = {
+    M0("new", METHOD_BOTH | METHOD_NEW, DECIMAL_FORMAT, decimal_format_new),
+    M1("new", METHOD_BOTH | METHOD_NEW, DECIMAL_FORMAT, STRING, decimal_format_new),
+    M1("format", METHOD_BOTH, STRING, DEF, decimal_format_format),
+};
+
+const struct method_table methods_decimal_format[] = {
+    METHOD_TABLE(DECIMAL_FORMAT, decimal_format_methods),
+    {0, 0, NULL},
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groovy's stripMargin and stripIndent: texts of several lines without what stands before each. */
+#include "script/library/method_args.h"
+
+static bool is_space(uint16_t c)
+{
+    return c <= ' ';
+}
+
+/* A line of a text, without what ends it. */
+struct line {
+    size_t begin, end;
+};
+
+/* Returns: false past the last line. */
+static bool next_line(const struct text *text, size_t *at, struct line *ret_line)
+{
+    if (*at >= text->length)
+        return false;
+    size_t end = *at;
+    while (end < text->length && text_at(text, end) != '\n')
+        end++;
+    *ret_line = (struct line){*at, end > *at && text_at(text, end - 1) == '\r' ? end - 1 : end};
+    *at = end + 1;
+    return true;
+}
+
+static size_t indent_of(const struct text *text, struct line line)
+{
+    size_t at = line.begin;
+    while (at < line.end && is_space(text_at(text, at)))
+        at++;
+    return at - line.begin;
+}
+
+/* A margin's sign and what is before it are dropped, or `indent` units of each line. */
+static bool strip(struct run *run, const struct text *text, bool margin, uint16_t sign, size_t indent,
+                  struct value *ret)
+{
+    struct text_buf out;
+    struct line line;
+    text_buf_init(&out, run);
+    for (size_t at = 0; next_line(text, &at, &line);) {
+        size_t drop = margin ? indent_of(text, line) : indent;
+        if (margin && (line.begin + drop == line.end || text_at(text, line.begin + drop) != sign))
+            drop = 0;
+        else
+            drop += margin;
+        for (size_t i = line.begin + drop; i < line.end; i++)
+            text_buf_unit(&out, text_at(text, i));
+        if (at <= text->length)
+            text_buf_unit(&out, '\n');
+    }
+    return run_step(run, text->length / 16) && give(ret, text_buf_done(&out));
+}
+
+static bool string_strip_margin(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    uint16_t sign = '|';
+    if (n == 1 && a[1].kind == VALUE_CHAR)
+        sign = (uint16_t)a[1].i;
+    else if (n == 1) {
+        NEED(1);
+        sign = text_of(a[1])->length > 0 ? text_at(text_of(a[1]), 0) : '|';
+    }
+    return strip(run, text_of(a[0]), true, sign, 0, ret);
+}
+
+/* As far as the line that is indented least, blank ones aside. */
+static bool string_strip_indent(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    const struct text *text = text_of(a[0]);
+    size_t least = SIZE_MAX;
+    struct line line;
+    if (n == 1) {
+        least = a[1].i < 0 ? 0 : (size_t)a[1].i;
+    } else {
+        for (size_t at = 0; next_line(text, &at, &line);) {
+            size_t indent = indent_of(text, line);
+            if (line.begin + indent < line.end && indent < least)
+                least = indent;
+        }
+    }
+    return strip(run, text, false, 0, least == SIZE_MAX ? 0 : least, ret);
+}
+
+static const struct method string_methods[] = {
+    M0("stripMargin", METHOD_GROOVY, STRING, string_strip_margin),
+    M1("stripMargin", METHOD_GROOVY, STRING, CHAR, string_strip_margin),
+    M1("stripMargin", METHOD_GROOVY, STRING, STRING, string_strip_margin),
+    M0("stripIndent", METHOD_GROOVY, STRING, string_strip_indent),
+    M1("stripIndent", METHOD_GROOVY, STRING, INT, string_strip_indent),
+};
+
+const struct method_table methods_groovy_margin[] = {
+    METHOD_TABLE(STRING, string_methods),
+    {0, 0, NULL},
+};

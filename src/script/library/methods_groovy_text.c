@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groovy's methods of texts beyond those in methods_text.c: by line, by match, by character. */
+#include "script/library/methods_groovy.h"
+#include "script/run/invoke.h"
+#include "script/value/range.h"
+#include "script/value/regex.h"
+
+#include <ctype.h>
+
+static struct text *text_self(struct run *run, struct value self)
+{
+    return value_is(self, CLASS_STRING) ? text_of(self) : value_to_text(run, self);
+}
+
+/* Lines without their ends, which are \n, \r or both. */
+static struct seq *lines_of(struct run *run, struct value self)
+{
+    struct text *text = text_self(run, self);
+    struct seq *lines = seq_new(run, CLASS_ARRAY_LIST, 0);
+    for (size_t begin = 0; text != NULL && begin < text->length;) {
+        size_t end = begin;
+        while (end < text->length && text_at(text, end) != '\n' && text_at(text, end) != '\r')
+            end++;
+        struct text *line = text_substring(run, text, begin, end);
+        if (line == NULL || !run_step(run, 1 + (end - begin) / 64) || !seq_add(run, lines, value_of(line)))
+            return NULL;
+        bool both = end + 1 < text->length && text_at(text, end) == '\r' && text_at(text, end + 1) == '\n';
+        begin = end + (both ? 2 : 1);
+    }
+    return text == NULL ? NULL : lines;
+}
+
+static bool read_lines(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return give(ret, lines_of(run, a[0]));
+}
+
+/* The closure gets the line and, with two parameters, its number; the last result is the result. */
+static bool each_line(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    const struct seq *lines = lines_of(run, a[0]);
+    int64_t from = n == 2 ? a[1].i : 0;
+    unsigned count = function_arity(a[n]) == 2 ? 2 : 1;
+    *ret = VALUE_NONE;
+    for (size_t i = 0; lines != NULL && i < lines->count; i++) {
+        struct value arguments[2] = {seq_item(lines, i), value_int(from + (int64_t)i)};
+        if (!run_invoke(run, a[n], arguments, count, ret))
+            return false;
+    }
+    return lines != NULL;
+}
+
+/* Matches: a text, or a list of the groups of a pattern that has some */
+
+static struct matcher *match_with(struct run *run, struct value self, struct value pattern)
+{
+    struct text *text = text_self(run, self);
+    if (text == NULL || pattern.kind == VALUE_NULL)
+        return NULL;
+    struct pattern *compiled = value_is(pattern, CLASS_PATTERN) ? (struct pattern *)pattern.object
+                                                                : regex_new(run, text_self(run, pattern), 0);
+    return compiled == NULL ? NULL : matcher_new(run, compiled, text);
+}
+
+static bool group_text(struct run *run, const struct matcher *matcher, unsigned group, struct value *ret)
+{
+    int32_t begin = matcher->groups[group * 2], end = matcher->groups[group * 2 + 1];
+    *ret = VALUE_NONE;
+    return begin < 0 || give(ret, text_substring(run, matcher->input, (size_t)begin, (size_t)end));
+}
+
+static bool match_value(struct run *run, const struct matcher *matcher, struct value *ret)
+{
+    struct seq *groups = seq_new(run, CLASS_ARRAY_LIST, 0);
+    if (matcher->pattern->groups == 0)
+        return group_text(run, matcher, 0, ret);
+    *ret = value_of(groups);
+    for (unsigned i = 0; i <= matcher->pattern->groups; i++) {
+        struct value group;
+        if (!group_text(run, matcher, i, &group) || !seq_add(run, groups, group))
+            return false;
+    }
+    return true;
+}
+
+static bool no_pattern(struct run *run)
+{
+    return run->thrown == NULL ? run_throw_npe(run, "java.lang.CharSequence.toString()") : false;
+}
+
+/* Calls a[2] with each match; what it gives is kept in `all` (NULL: nowhere). */
+static bool call_matches(struct run *run, struct value *a, struct seq *all)
+{
+    struct matcher *matcher = match_with(run, a[0], a[1]);
+    struct value match;
+    bool found;
+    if (matcher == NULL)
+        return no_pattern(run);
+    while (matcher_find(run, matcher, &found)) {
+        if (!found)
+            return true;
+        if (!match_value(run, matcher, &match) || !run_invoke(run, a[2], &match, 1, &match) ||
+            (all != NULL && !seq_add(run, all, match)))
+            return false;
+    }
+    return false;
+}
+
+static bool each_match(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = a[0];
+    return call_matches(run, a, NULL);
+}
+
+static bool find(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct matcher *matcher = match_with(run, a[0], a[1]);
+    struct value match;
+    bool found;
+    *ret = value_of(matcher);
+    if (matcher == NULL)
+        return no_pattern(run);
+    if (!matcher_find(run, matcher, &found))
+        return false;
+    *ret = VALUE_NONE;
+    return !found || (match_value(run, matcher, &match) && run_invoke(run, a[2], &match, 1, ret));
+}
+
+static bool find_all(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct seq *all = seq_new(run, CLASS_ARRAY_LIST, 0);
+    *ret = value_of(all);
+    return call_matches(run, a, all);
+}
+
+/* Characters */
+
+static bool to_set(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    *ret = value_of(dict_new(run, CLASS_LINKED_HASH_SET));
+    return groovy_add_all(run, *ret, value_of(values_to_seq(run, a[0], CLASS_ARRAY_LIST)));
+}
+
+static bool cut_while(struct run *run, struct value *a, bool take, struct value *ret)
+{
+    struct text *text = text_of(a[0]);
+    size_t cut = 0;
+    for (bool holds = true; cut < text->length; cut++) {
+        struct text *one = text_substring(run, text, cut, cut + 1);
+        struct value item = value_of(one);
+        if (one == NULL || !invoke_test(run, a[1], &item, 1, &holds))
+            return false;
+        if (!holds)
+            break;
+    }
+    return give(ret, text_substring(run, text, take ? 0 : cut, take ? cut : text->length));
+}
+
+static bool take_while(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return cut_while(run, a, true, ret);
+}
+
+static bool drop_while(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return cut_while(run, a, false, ret);
+}
+
+static bool is_all_whitespace(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    const struct text *text = text_of(a[0]);
+    bool all = run_step(run, text->length / 64);
+    for (size_t i = 0; i < text->length && all; i++)
+        all = text_at(text, i) < 128 && isspace(text_at(text, i));
+    return run->thrown == NULL && give_boolean(ret, all);
+}
+
+static bool next(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return range_step(run, a[0], false, ret);
+}
+
+static bool previous(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    return range_step(run, a[0], true, ret);
+}
+
+static const struct method string_methods[] = {
+    M0("readLines", G, LIST, read_lines),
+    M1("eachLine", G, DEF, CLOSURE, each_line),
+    M2("eachLine", G, DEF, INT, CLOSURE, each_line),
+    M2("eachMatch", G, STRING, CHAR_SEQUENCE, CLOSURE, each_match),
+    M2("eachMatch", G, STRING, PATTERN, CLOSURE, each_match),
+    M2("find", G, STRING, CHAR_SEQUENCE, CLOSURE, find),
+    M2("find", G, STRING, PATTERN, CLOSURE, find),
+    M2("findAll", G, LIST, CHAR_SEQUENCE, CLOSURE, find_all),
+    M2("findAll", G, LIST, PATTERN, CLOSURE, find_all),
+    M0("toSet", G, SET, to_set),
+    M1("takeWhile", G, STRING, CLOSURE, take_while),
+    M1("dropWhile", G, STRING, CLOSURE, drop_while),
+    M0("isAllWhitespace", G, BOOLEAN, is_all_whitespace),
+    M0("next", G, STRING, next),
+    M0("previous", G, STRING, previous),
+};
+
+const struct method_table methods_groovy_text[] = {
+    METHOD_TABLE(STRING, string_methods),
+    {0, 0, NULL},
+};

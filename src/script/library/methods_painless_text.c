@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Painless's additions to String: Base64, and splitting without a regular expression. */
+#include "script/library/method_args.h"
+#include "script/value/text_search.h"
+
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static bool string_encode_base64(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    struct slice bytes = text_utf8(run, text_of(a[0]));
+    struct text_buf out;
+    text_buf_init(&out, run);
+    run_charge(run, bytes.len);
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (i + k < bytes.len ? (uint8_t)bytes.data[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            text_buf_unit(&out, i + k <= bytes.len ? (uint8_t)base64_digits[bits >> (18 - 6 * k) & 63] : '=');
+    }
+    return run_step(run, bytes.len / 64) && give(ret, text_buf_done(&out));
+}
+
+static bool string_decode_base64(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    (void)n;
+    const struct text *text = text_of(a[0]);
+    struct buf bytes = BUF_INIT(TEXT_LENGTH_MAX);
+    uint32_t bits = 0;
+    unsigned have = 0;
+    bool ok = true;
+    run_work(run, (size_t)text->length * 4);
+    for (size_t i = 0; i < text->length && ok; i++) {
+        uint16_t c = text_at(text, i);
+        const char *digit = c > 0 && c < 128 ? strchr(base64_digits, c) : NULL;
+        if (c == '=')
+            break;
+        ok = digit != NULL;
+        bits = bits << 6 | (ok ? (uint32_t)(digit - base64_digits) : 0);
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            buf_byte(&bytes, (char)(bits >> have & 0xff));
+        }
+    }
+    ok = ok ? give_slice(run, ret, buf_view(&bytes))
+            : run_throw(run, CLASS_ILLEGAL_ARGUMENT_EXCEPTION, "Illegal base64 character");
+    buf_deinit(&bytes);
+    return ok;
+}
+
+static bool string_split_on_token(struct run *run, struct value *a, unsigned n, struct value *ret)
+{
+    NEED(1);
+    struct text *text = text_of(a[0]), *token = text_of(a[1]);
+    struct seq *parts = seq_new(run, CLASS_ARRAY_LIST, 0);
+    size_t done = 0;
+    int64_t limit = n == 2 ? a[2].i : -1;
+    struct text_search search;
+    text_search_init(&search, run, text, token, 0);
+    while (token->length > 0 && (limit <= 0 || (int64_t)parts->count < limit - 1)) {
+        int64_t at = text_search_next(&search);
+        if (at < 0)
+            break;
+        if ((size_t)at < done)
+            continue; /* in the token before */
+        struct text *part = text_substring(run, text, done, (size_t)at);
+        if (part == NULL || !run_step(run, 1) || !seq_add(run, parts, value_of(part)))
+            return false;
+        done = (size_t)at + token->length;
+    }
+    struct text *rest = text_substring(run, text, done, text->length);
+    struct array *array =
+        rest == NULL || !seq_add(run, parts, value_of(rest)) ? NULL : array_new(run, CLASS_STRING, parts->count);
+    for (size_t i = 0; array != NULL && i < parts->count; i++)
+        array->items[i] = seq_item(parts, i);
+    return give(ret, array);
+}
+
+static const struct method string_methods[] = {
+    M0("decodeBase64", METHOD_PAINLESS, STRING, string_decode_base64),
+    M0("encodeBase64", METHOD_PAINLESS, STRING, string_encode_base64),
+    M1("splitOnToken", METHOD_PAINLESS, STRING_ARRAY, STRING, string_split_on_token),
+    M2("splitOnToken", METHOD_PAINLESS, STRING_ARRAY, STRING, INT, string_split_on_token),
+};
+
+const struct method_table methods_painless_text[] = {
+    METHOD_TABLE(STRING, string_methods),
+    {0, 0, NULL},
+};

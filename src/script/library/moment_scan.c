@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading moments from ISO texts, and zones from their names. */
+#include "script/library/method_time.h"
+
+bool scan_char(struct scan *scan, char c)
+{
+    if (scan->at < scan->text.len && scan->text.data[scan->at] == c) {
+        scan->at++;
+        return true;
+    }
+    return false;
+}
+
+int64_t scan_digits(struct scan *scan, unsigned min, unsigned max)
+{
+    int64_t value = 0;
+    unsigned count = 0;
+    while (count < max && scan->at < scan->text.len && scan->text.data[scan->at] >= '0' &&
+           scan->text.data[scan->at] <= '9') {
+        value = value * 10 + (scan->text.data[scan->at++] - '0');
+        count++;
+    }
+    if (count < min) {
+        scan->at -= count;
+        scan->failed = true;
+    }
+    return value;
+}
+
+void scan_expect(struct scan *scan, char c)
+{
+    if (!scan->failed && !scan_char(scan, c))
+        scan->failed = true;
+}
+
+static void scan_date(struct scan *scan, struct civil *civil)
+{
+    bool negative = scan_char(scan, '-'), plus = !negative && scan_char(scan, '+');
+    civil->year = scan_digits(scan, 4, plus || negative ? 9 : 4);
+    civil->year = negative ? -civil->year : civil->year;
+    scan_expect(scan, '-');
+    if (!scan->failed)
+        civil->month = (int)scan_digits(scan, 2, 2);
+    scan_expect(scan, '-');
+    if (!scan->failed)
+        civil->day = (int)scan_digits(scan, 2, 2);
+}
+
+static void scan_time(struct scan *scan, struct civil *civil)
+{
+    civil->hour = (int)scan_digits(scan, 2, 2);
+    scan_expect(scan, ':');
+    if (!scan->failed)
+        civil->minute = (int)scan_digits(scan, 2, 2);
+    if (scan->failed || !scan_char(scan, ':'))
+        return;
+    civil->second = (int)scan_digits(scan, 2, 2);
+    if (scan->failed || !scan_char(scan, '.'))
+        return;
+    size_t begin = scan->at;
+    int64_t nanos = scan_digits(scan, 0, 9);
+    for (size_t digits = scan->at - begin; digits < 9; digits++)
+        nanos *= 10;
+    civil->nano = (int32_t)nanos;
+}
+
+bool scan_offset(struct scan *scan, int32_t *ret_offset)
+{
+    *ret_offset = 0;
+    if (scan_char(scan, 'Z') || scan_char(scan, 'z'))
+        return true;
+    bool negative = scan_char(scan, '-');
+    if (!negative && !scan_char(scan, '+')) {
+        scan->failed = true;
+        return false;
+    }
+    int64_t hours = scan_digits(scan, 1, 2), minutes = 0, seconds = 0;
+    scan_char(scan, ':');
+    if (scan->at < scan->text.len && scan->text.data[scan->at] >= '0' && scan->text.data[scan->at] <= '9')
+        minutes = scan_digits(scan, 2, 2);
+    if (scan_char(scan, ':'))
+        seconds = scan_digits(scan, 2, 2);
+    int64_t total = hours * 3600 + minutes * 60 + seconds;
+    *ret_offset = (int32_t)(negative ? -total : total);
+    return !scan->failed && total <= 18 * 3600;
+}
+
+bool parse_failed(struct run *run, const struct scan *scan)
+{
+    if (!scan->failed)
+        return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION,
+                         "Text '%.*s' could not be parsed, unparsed text found at index %zu", SLICE_ARG(scan->text),
+                         scan->at);
+    return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed at index %zu",
+                     SLICE_ARG(scan->text), scan->at);
+}
+
+bool check_civil(struct run *run, struct slice text, const struct civil *civil)
+{
+    bool ok = check_date(run, civil->year, civil->month, civil->day) &&
+              check_time(run, civil->hour, civil->minute, civil->second, civil->nano);
+    if (ok)
+        return true;
+    struct slice why = text_utf8(run, run->thrown->message);
+    return run_throw(run, CLASS_DATE_TIME_PARSE_EXCEPTION, "Text '%.*s' could not be parsed: %.*s", SLICE_ARG(text),
+                     SLICE_ARG(why));
+}
+
+bool set_zone(struct run *run, struct moment *moment, struct slice name)
+{
+    struct zone zone;
+    struct problem problem;
+    if (zone_parse(run->zones, name, run->arena, &zone, &problem) != 0) {
+        run_charge(run, problem.reason.len);
+        bool rules = slice_is(problem.name, "zone_rules_exception");
+        run_throw(run, rules ? CLASS_ZONE_RULES_EXCEPTION : CLASS_DATE_TIME_EXCEPTION, "%.*s",
+                  SLICE_ARG(problem.reason));
+        return false;
+    }
+    bool ruled = zone.count > 0 || zone.summer;
+    moment->offset = ruled ? moment->offset : zone_offset(&zone, 0);
+    moment->zone = NULL;
+    if (zone.name.len > 0) {
+        moment->zone = zone_copy(&zone, run->arena);
+        run_charge(run, sizeof zone + zone.name.len + 12 * zone.count);
+    }
+    return true;
+}
+
+bool parse_iso(struct run *run, struct value text, enum class_id id, struct value *ret)
+{
+    struct civil civil = {.year = 1970, .month = 1, .day = 1};
+    struct moment *moment = moment_new(run, id, 0, 0);
+    struct text *source = value_to_text(run, text);
+    struct slice region = SLICE_NONE;
+    if (source == NULL)
+        return false;
+    struct scan scan = {.text = text_utf8(run, source)};
+    if (id != CLASS_LOCAL_TIME)
+        scan_date(&scan, &civil);
+    if (id != CLASS_LOCAL_TIME && id != CLASS_LOCAL_DATE)
+        scan_expect(&scan, 'T');
+    if (!scan.failed && id != CLASS_LOCAL_DATE)
+        scan_time(&scan, &civil);
+    bool zoned = id == CLASS_ZONED_DATE_TIME || id == CLASS_OFFSET_DATE_TIME || id == CLASS_INSTANT;
+    if (zoned && !scan.failed)
+        scan_offset(&scan, &moment->offset);
+    if (id == CLASS_ZONED_DATE_TIME && !scan.failed && scan_char(&scan, '[')) {
+        size_t begin = scan.at;
+        while (scan.at < scan.text.len && scan.text.data[scan.at] != ']')
+            scan.at++;
+        region = slice_make(scan.text.data + begin, scan.at - begin);
+        scan_expect(&scan, ']');
+    }
+    if (scan.failed || scan.at < scan.text.len)
+        return parse_failed(run, &scan);
+    if (!check_civil(run, scan.text, &civil))
+        return false;
+    moment->seconds = civil_seconds(&civil) - (id == CLASS_INSTANT ? moment->offset : 0);
+    moment->offset = id == CLASS_INSTANT ? 0 : moment->offset;
+    moment->nanos = civil.nano;
+    if (region.data == NULL)
+        return give(ret, moment);
+    int64_t instant = moment->seconds - moment->offset;
+    if (!set_zone(run, moment, region))
+        return false;
+    moment->offset = moment_is_ruled(moment) ? zone_offset(moment->zone, instant) : moment->offset;
+    moment->seconds = instant + moment->offset;
+    return give(ret, moment);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groovy's texts: 'plain', "with ${values}", three quotes, /slashes/ and $/dollars/$.
+ *
+ * A text with values becomes several tokens: what comes before the first value, the value's own tokens, what stands
+ * between, what comes last. A value is a name with dots, or a block.
+ */
+#include "script/syntax/lex_groovy.h"
+
+#include <ctype.h>
+
+static const char *const closings[] = {"'", "'''", "\"", "\"\"\"", "/", "/$"};
+static const char *const openings[] = {"'", "'''", "\"", "\"\"\"", "/", "$/"};
+
+static bool has_values(enum lex_quote quote)
+{
+    return quote >= LEX_DOUBLE;
+}
+
+static bool has_lines(enum lex_quote quote)
+{
+    return quote != LEX_SINGLE && quote != LEX_DOUBLE;
+}
+
+/* At a dollar: whether a value follows. */
+static bool value_ahead(const struct lexer *lexer)
+{
+    if (*lexer->place.at != '$' || lexer->place.at + 1 >= lexer->end)
+        return false;
+    return lexer->place.at[1] == '{' || lex__letter(lexer, 1);
+}
+
+static void append_code(struct buf *out, uint32_t code)
+{
+    if (code < 0x80) {
+        buf_byte(out, (char)code);
+    } else if (code < 0x800) {
+        buf_byte(out, (char)(0xc0 | code >> 6));
+        buf_byte(out, (char)(0x80 | (code & 0x3f)));
+    } else if (code < 0x10000) {
+        buf_byte(out, (char)(0xe0 | code >> 12));
+        buf_byte(out, (char)(0x80 | (code >> 6 & 0x3f)));
+        buf_byte(out, (char)(0x80 | (code & 0x3f)));
+    } else {
+        buf_byte(out, (char)(0xf0 | code >> 18));
+        buf_byte(out, (char)(0x80 | (code >> 12 & 0x3f)));
+        buf_byte(out, (char)(0x80 | (code >> 6 & 0x3f)));
+        buf_byte(out, (char)(0x80 | (code & 0x3f)));
+    }
+}
+
+static bool unexpected(struct lexer *lexer)
+{
+    if (lexer->place.at >= lexer->end)
+        return lex__fail(lexer, "unexpected char: 0xFFFF");
+    unsigned char c = (unsigned char)*lexer->place.at;
+    if (c >= ' ' && c <= '~')
+        return lex__fail(lexer, "unexpected char: '%c'", c);
+    const char *at = lexer->place.at;
+    return lex__fail(lexer, "unexpected char: 0x%X", (unsigned)utf8_next(&at, lexer->end));
+}
+
+static bool read_hex(struct lexer *lexer, uint32_t *ret_code)
+{
+    *ret_code = 0;
+    while (lexer->place.at < lexer->end && *lexer->place.at == 'u')
+        lex__skip(lexer);
+    for (unsigned i = 0; i < 4; i++) {
+        if (lexer->place.at >= lexer->end || !isxdigit((unsigned char)*lexer->place.at))
+            return unexpected(lexer);
+        char c = (char)tolower((unsigned char)*lexer->place.at);
+        *ret_code = *ret_code * 16 + (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+        lex__skip(lexer);
+    }
+    return true;
+}
+
+/* Four digits; of a pair of surrogates both halves. */
+static bool append_unicode(struct lexer *lexer, struct buf *out)
+{
+    uint32_t code, low;
+    if (!read_hex(lexer, &code))
+        return false;
+    bool pair = code >= 0xd800 && code < 0xdc00 && lex__starts(lexer, "\\u");
+    if (pair) {
+        const struct lex_place before = lexer->place;
+        lex__skip(lexer);
+        if (!read_hex(lexer, &low))
+            return false;
+        if (low >= 0xdc00 && low < 0xe000)
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        else
+            lexer->place = before;
+    }
+    append_code(out, code >= 0xd800 && code < 0xe000 ? '?' : code);
+    return true;
+}
+
+static void append_octal(struct lexer *lexer, struct buf *out)
+{
+    unsigned most = *lexer->place.at <= '3' ? 3 : 2;
+    uint32_t code = 0;
+    for (unsigned i = 0; i < most && lexer->place.at < lexer->end && *lexer->place.at >= '0' && *lexer->place.at <= '7';
+         i++) {
+        code = code * 8 + (uint32_t)(*lexer->place.at - '0');
+        lex__skip(lexer);
+    }
+    append_code(out, code);
+}
+
+/* A backslash in quotes, and what follows it. */
+static bool append_escape(struct lexer *lexer, struct buf *out)
+{
+    const struct lex_place backslash = lexer->place;
+    lex__skip(lexer);
+    static const char from[] = "nrtbf\"'\\$", to[] = "\n\r\t\b\f\"'\\$";
+    char c = lexer->place.at < lexer->end ? *lexer->place.at : '\0';
+    const char *found = c == '\0' ? NULL : strchr(from, c);
+    if (found != NULL) {
+        buf_byte(out, to[found - from]);
+        lex__skip(lexer);
+        return true;
+    }
+    if (c == 'u')
+        return append_unicode(lexer, out);
+    if (c >= '0' && c <= '7') {
+        append_octal(lexer, out);
+        return true;
+    }
+    if (c != '\n' && c != '\r') {
+        lexer->place = backslash;
+        return unexpected(lexer);
+    }
+    lex__skip(lexer); /* the end of a line that goes on */
+    return true;
+}
+
+static void append_one(struct lexer *lexer, struct buf *out)
+{
+    const char *from = lexer->place.at;
+    lex__skip(lexer);
+    buf_append(out, from, (size_t)(lexer->place.at - from));
+}
+
+/* One character, or what an escape stands for. */
+static bool append_next(struct lexer *lexer, enum lex_quote quote, struct buf *out)
+{
+    bool slashy = quote >= LEX_SLASHY;
+    if (quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"))) {
+        lex__skip(lexer);
+    } else if (*lexer->place.at == '\\' && !slashy) {
+        return append_escape(lexer, out);
+    } else if (quote == LEX_SLASHY && lex__starts(lexer, "\\/")) {
+        lex__skip(lexer);
+    } else if (slashy && lex__starts(lexer, "\\\n")) {
+        lex__skip(lexer);
+        lex__skip(lexer);
+        return true;
+    }
+    append_one(lexer, out);
+    return true;
+}
+
+static bool unterminated(struct lexer *lexer, enum lex_quote quote)
+{
+    char shown[8];
+    if (quote == LEX_SINGLE)
+        return lex__fail(lexer, "expecting ''', found %s", lex__shown(lexer, shown));
+    if (quote == LEX_TRIPLE_SINGLE)
+        return lex__fail(lexer, "expecting ''', found '<EOF>'");
+    return unexpected(lexer);
+}
+
+/* Reads up to the end or the next value. Returns: false on an error; *ret_value whether a value comes. */
+static bool read_part(struct lexer *lexer, enum lex_quote quote, struct buf *out, bool *ret_value)
+{
+    *ret_value = false;
+    for (;;) {
+        if (lexer->place.at >= lexer->end ||
+            (!has_lines(quote) && (*lexer->place.at == '\n' || *lexer->place.at == '\r')))
+            return unterminated(lexer, quote);
+        bool escaped = quote == LEX_DOLLAR_SLASHY && (lex__starts(lexer, "$$") || lex__starts(lexer, "$/"));
+        if (lex__starts(lexer, closings[quote])) {
+            /* Of more than three quotes the last three end it. */
+            bool more = (quote == LEX_TRIPLE_SINGLE || quote == LEX_TRIPLE_DOUBLE) &&
+                        lexer->place.at + 3 < lexer->end && lexer->place.at[3] == lexer->place.at[0];
+            if (!more)
+                return true;
+        }
+        if (has_values(quote) && !escaped && value_ahead(lexer)) {
+            *ret_value = true;
+            return true;
+        }
+        if (*lexer->place.at == '$' && (quote == LEX_DOUBLE || quote == LEX_TRIPLE_DOUBLE))
+            return false;
+        if (!append_next(lexer, quote, out))
+            return false;
+    }
+}
+
+/* A dollar that begins no value is reported at the token before the text, which is as far as a parser has come. */
+static bool bare_dollar(struct lexer *lexer)
+{
+    struct compiler *compiler = lexer->compiler;
+    if (compiler->error.set)
+        return false;
+    const struct token *last = compiler->token_count > 0 ? &compiler->tokens[compiler->token_count - 1] : NULL;
+    uint32_t line = last != NULL ? last->line : lexer->place.line,
+             column = last != NULL ? last->column : lexer->place.column;
+    explain_groovy(compiler, line, column,
+                   "illegal string body character after dollar sign;\n   solution: either escape a literal dollar sign "
+                   "\"\\$5\" or bracket the value expression \"${5}\"");
+    return false;
+}
+
+/* A value by name: a, a.b, this. */
+static bool read_name_value(struct lexer *lexer)
+{
+    for (;;) {
+        if (!lex__name(lexer, true))
+            return false;
+        if (lexer->place.at >= lexer->end || *lexer->place.at != '.' || !lex__letter(lexer, 1))
+            return true;
+        struct token dot = lex__begin(lexer);
+        lex__skip(lexer);
+        if (!lex__push(lexer, dot, TOKEN_SYMBOL, SLICE_LIT(".")))
+            return false;
+    }
+}
+
+/* The brace of a value: what closes it goes on with the text. */
+static bool open_brace_value(struct lexer *lexer, enum lex_quote quote)
+{
+    struct token brace = lex__begin(lexer);
+    lex__skip(lexer);
+    if (++lexer->level >= LEX_LEVELS_MAX) {
+        compile_fail(lexer->compiler, CLASS_STACK_OVERFLOW_ERROR, -1, "nested deeper than %u", COMPILE_NESTING_MAX);
+        return false;
+    }
+    lexer->levels[lexer->level] = (struct lex_level){.in_text = true, .quote = quote};
+    return lex__push(lexer, brace, TOKEN_SYMBOL, SLICE_LIT("{"));
+}
+
+static void release(struct buf *buf)
+{
+    buf_deinit(buf);
+}
+
+/* One part of a text, with the dollar or the quotes behind it. */
+static bool lex_part(struct lexer *lexer, enum lex_quote quote, bool begins, bool *ret_value)
+{
+    struct token token = lex__begin(lexer);
+    tl_cleanup(release) struct buf out = BUF_INIT(BUF_UNLIMITED);
+    for (size_t i = 0; begins && i < strlen(openings[quote]); i++)
+        lex__skip(lexer);
+    if (!read_part(lexer, quote, &out, ret_value))
+        return bare_dollar(lexer);
+    struct slice text = arena_copy(lexer->compiler->arena, buf_view(&out));
+    size_t behind = *ret_value ? 1 : strlen(closings[quote]);
+    for (size_t i = 0; i < behind; i++)
+        lex__skip(lexer);
+    enum token_kind kind = *ret_value ? (begins ? TOKEN_GSTRING_BEGIN : TOKEN_GSTRING_MIDDLE)
+                                      : (begins ? TOKEN_STRING : TOKEN_GSTRING_END);
+    return lex__push(lexer, token, kind, text);
+}
+
+bool lex__text(struct lexer *lexer, enum lex_quote quote, bool begins)
+{
+    for (bool value = true; value; begins = false) {
+        if (!lex_part(lexer, quote, begins, &value))
+            return false;
+        if (value && *lexer->place.at == '{')
+            return open_brace_value(lexer, quote);
+        if (value && !read_name_value(lexer))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Classes: what Java would call a value, and what it may be used as.
+ *
+ * A type is a class and a number of array dimensions, packed into one number; a class is its own type.
+ */
+#ifndef TL_SCRIPT_CLASS_H
+#define TL_SCRIPT_CLASS_H
+
+#include "base/slice.h"
+
+enum class_id {
+#define X(symbol, java, painless, kind, a, b, c) CLASS_##symbol,
+#include "script/value/classes.def"
+#undef X
+    CLASS_COUNT
+};
+
+enum class_kind { CLASS_KIND_P, CLASS_KIND_C, CLASS_KIND_I, CLASS_KIND_F, CLASS_KIND_X };
+
+struct class_info {
+    const char *java;     /* "java.util.Map$Entry" */
+    const char *painless; /* "Map.Entry"; "" where Painless knows none */
+    enum class_kind kind;
+    uint16_t supers[3];
+};
+
+extern const struct class_info class_infos[CLASS_COUNT];
+
+typedef uint16_t type_id;
+
+#define TYPE_DIMS_SHIFT 12
+#define TYPE_DIMS_MAX 15u
+#define TYPE_NONE ((type_id)0xffff)
+
+static inline unsigned type_dims(type_id type)
+{
+    return type >> TYPE_DIMS_SHIFT;
+}
+
+static inline enum class_id type_class(type_id type)
+{
+    return (enum class_id)(type & ((1u << TYPE_DIMS_SHIFT) - 1));
+}
+
+static inline type_id type_array(enum class_id element, unsigned dims)
+{
+    return (type_id)((unsigned)element | dims << TYPE_DIMS_SHIFT);
+}
+
+/* The type of an array's elements. */
+static inline type_id type_element(type_id type)
+{
+    return type_array(type_class(type), type_dims(type) - 1);
+}
+
+static inline bool type_primitive(type_id type)
+{
+    return type_dims(type) == 0 && class_infos[type].kind == CLASS_KIND_P;
+}
+
+/* Returns: whether a `from` may be used where a `to` is asked for, both references. */
+bool class_extends(enum class_id from, enum class_id to);
+bool type_assignable(type_id to, type_id from);
+
+/* Boolean for boolean and so on; any other type is its own. */
+type_id type_boxed(type_id type);
+type_id type_unboxed(type_id type);
+
+/* Java's name as Painless writes it ("java.util.Map.Entry", "int[]"), in `out`, which holds TYPE_NAME_MAX. */
+#define TYPE_NAME_MAX 160
+const char *type_name(type_id type, char *out);
+/* As java.lang.Class.getName() has it: "java.util.Map$Entry", "[I". */
+const char *type_java_name(type_id type, char *out);
+
+/* Returns: the class a Painless script calls `name` ("List", "Map.Entry", "java.util.List"), or CLASS_COUNT. */
+enum class_id class_from_painless(struct slice name);
+/* The same for Groovy, which imports java.lang, java.util, java.io, java.net, BigInteger and BigDecimal by itself. */
+enum class_id class_from_groovy(struct slice name);
+
+/* "illegal_argument_exception" for java.lang.IllegalArgumentException, in `out`, which holds TYPE_NAME_MAX. */
+const char *class_error_name(enum class_id id, char *out);
+
+/* What a functional interface's one method looks like. */
+struct class_function {
+    const char *name; /* "apply" */
+    type_id result;
+    unsigned count;
+    type_id parameters[3];
+};
+
+/* Returns: the function of an interface (TYPE_..., array dims 0), or NULL where it is none. */
+const struct class_function *class_function(enum class_id id);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dictionaries: Java's maps and sets (a set is a map without values).
+ *
+ * The hash table is laid out exactly as java.util.HashMap's, since the order in which it is walked shows in documents:
+ * same spreading of hashes, same table sizes, same order in a bucket. Entries are linked in the order of insertion as
+ * well, which is how a LinkedHashMap is walked. A tree map keeps its entries in a sorted array.
+ */
+#ifndef TL_SCRIPT_DICT_H
+#define TL_SCRIPT_DICT_H
+
+#include "script/value/seq.h"
+#include "script/value/text.h"
+
+struct entry {
+    struct object object; /* CLASS_ENTRY: Map.Entry is the entry itself; SIMPLE_ENTRY for one without a map */
+    int32_t hash;         /* spread */
+    struct dict *owner;
+    struct value key;
+    struct value value;
+    struct entry *chain;  /* next in the bucket */
+    struct entry *before; /* in the order of insertion */
+    struct entry *after;
+};
+
+struct dict {
+    struct object object;
+    uint32_t count;
+    uint32_t changes;      /* of the set of keys */
+    uint32_t bucket_count; /* 0, or a power of two */
+    uint32_t reserve;      /* the table's first size; 0 for Java's 16 */
+    uint32_t capacity;     /* of `sorted` */
+    struct entry **buckets;
+    struct entry *head;
+    struct entry *tail;
+    struct entry **sorted;   /* tree maps and sets: all entries by key */
+    struct value comparator; /* of these; null: natural order */
+    struct value initial;    /* MAP_WITH_DEFAULT: the closure that makes a missing key's value */
+};
+
+#define DICT_COUNT_MAX (4u << 20)
+
+/* A window on a map: its keys, values or entries. */
+struct view {
+    struct object object; /* CLASS_KEY_SET, CLASS_VALUE_COLLECTION, CLASS_ENTRY_SET */
+    struct dict *dict;
+};
+
+bool value_is_map(struct value v);
+bool value_is_set(struct value v); /* a set with a table of its own, not a view */
+
+struct dict *dict_new(struct run *run, enum class_id id);
+/* Sizes the table for `count` more entries as HashMap.putAll and the copying constructors do. */
+bool dict_reserve(struct run *run, struct dict *dict, size_t count);
+
+/* Returns: false when a key's hash or equality throws; else true and the entry or NULL. */
+bool dict_find(struct run *run, struct dict *dict, struct value key, struct entry **ret_entry);
+/* The value under a text, or NULL. Never throws. */
+struct entry *dict_find_text(struct run *run, const struct dict *dict, struct text *key);
+struct entry *dict_find_ascii(struct run *run, struct dict *dict, const char *key);
+
+/* Sets; *ret_old (may be NULL) is the value before, null where there was none. */
+bool dict_put(struct run *run, struct dict *dict, struct value key, struct value value, struct value *ret_old);
+bool dict_put_ascii(struct run *run, struct dict *dict, const char *key, struct value value);
+/* Whether a set did not have it. */
+bool dict_add(struct run *run, struct dict *dict, struct value key, bool *ret_added);
+bool dict_remove(struct run *run, struct dict *dict, struct value key, struct entry **ret_entry);
+bool dict_remove_entry(struct run *run, struct dict *dict, struct entry *entry);
+bool dict_clear(struct run *run, struct dict *dict);
+bool dict_put_all(struct run *run, struct dict *to, struct dict *from);
+bool dict_check_writable(struct run *run, const struct dict *dict);
+
+/* Where a sorted map or set has a key in `sorted`, or would have it. Returns: false when comparing throws. */
+bool dict_search(struct run *run, const struct dict *dict, struct value key, uint32_t *ret_index, bool *ret_found);
+
+/* The first entry in the order of walking, and the one after; NULL at the end. Not across changes of the keys. */
+struct entry *dict_first(const struct dict *dict);
+struct entry *dict_next(const struct dict *dict, const struct entry *entry);
+
+struct entry *entry_new(struct run *run, struct value key, struct value value);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time: instants, dates with and without zones, durations, in Java's proleptic ISO calendar.
+ *
+ * Zones are offsets such as "+01:00", UTC by its names, and regions. The rules of regions change with every release of a time
+ * zone database, and a script must give the same on every host (invariant 1): so each run is handed the database (base/zone.h).
+ */
+#ifndef TL_SCRIPT_MOMENT_H
+#define TL_SCRIPT_MOMENT_H
+
+#include "base/zone.h"
+#include "script/value/text.h"
+
+/* One struct for all classes of time; which fields count depends on the class. */
+struct moment {
+    struct object object;
+    int64_t seconds;         /* since the epoch, local for LOCAL_… and with a zone; of a DURATION its length */
+    int32_t nanos;           /* 0 to 999,999,999 */
+    int32_t offset;          /* of the zone, seconds, at that moment; ZONE_ID, ZONE_OFFSET, ZONED_… and OFFSET_… */
+    const struct zone *zone; /* one with a name: a region, UTC, GMT+02:00; NULL: the offset is all */
+    int32_t years, months, days; /* PERIOD */
+};
+
+/* A row of java.time's enums: DayOfWeek, Month, ChronoUnit, ChronoField, RoundingMode, TimeUnit. */
+struct enumerator {
+    struct object object;
+    int32_t ordinal;
+};
+
+struct date_formatter {
+    struct object object;
+    struct text *pattern; /* NULL: ISO, by `iso` */
+    int iso;
+    struct moment *zone; /* a ZONE_ID, ZONE_OFFSET or TIME_ZONE that dates are written and read in; NULL: UTC */
+};
+
+const char *enumerator_name(enum class_id id, int ordinal);
+const char *enumerator_text(enum class_id id, int ordinal); /* its toString: "Days" for ChronoUnit.DAYS */
+unsigned enumerator_count(enum class_id id);                /* 0 for a class that is no enumeration */
+struct value enumerator_value(struct run *run, enum class_id id, int ordinal);
+
+struct civil {
+    int64_t year;
+    int month, day; /* from 1 */
+    int hour, minute, second;
+    int32_t nano;
+};
+
+struct civil moment_civil(const struct moment *moment);
+/* Whether its zone has an offset that changes. */
+static inline bool moment_is_ruled(const struct moment *moment)
+{
+    return moment->zone != NULL && (moment->zone->count > 0 || moment->zone->summer);
+}
+
+int moment_weekday(const struct moment *moment); /* Monday is 0 */
+struct moment *moment_new(struct run *run, enum class_id id, int64_t seconds, int32_t nanos);
+/* As Java writes them. */
+void moment_write(const struct moment *moment, struct text_buf *out);
+/* Date.toString(). */
+void moment_write_date(const struct moment *moment, struct text_buf *out);
+/* As Elasticsearch writes them into JSON: "2020-01-15T10:30:00.000Z". */
+void moment_write_json(const struct moment *moment, struct text_buf *out);
+int moment_compare(const struct moment *a, const struct moment *b);
+bool moment_equal(const struct moment *a, const struct moment *b);
+int32_t moment_hash(const struct moment *moment);
+
+static inline bool value_is_moment(struct value v)
+{
+    return v.kind == VALUE_OBJECT && v.object->class >= CLASS_DATE && v.object->class <= CLASS_ZONE_OFFSET &&
+           v.object->class != CLASS_TEMPORAL;
+}
+
+static inline bool value_is_enumerator(struct value v)
+{
+    return v.kind == VALUE_OBJECT && v.object->class < CLASS_COUNT && v.object->class != CLASS_ENUM &&
+           class_extends((enum class_id)v.object->class, CLASS_ENUM);
+}
+
+#endif

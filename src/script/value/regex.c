@@ -1,0 +1,752 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiling patterns; see regex.h. */
+#include "script/value/regex_node.h"
+
+#include "base/check.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+struct regex_parser {
+    struct arena *arena;
+    struct text *source;
+    size_t at;
+    int flags;
+    unsigned groups, counters, nodes, depth;
+    const struct regex_name *names;
+    const char *error;
+    size_t error_at;
+};
+
+/* A piece under construction: where it begins, and the `next` to fill in. */
+struct fragment {
+    struct regex_node *first;
+    struct regex_node *last;
+};
+
+static struct fragment parse_choice(struct regex_parser *parser);
+
+static void *refuse(struct regex_parser *parser, const char *why)
+{
+    if (parser->error == NULL) {
+        parser->error = why;
+        parser->error_at = parser->at > 0 ? parser->at - 1 : 0;
+    }
+    return NULL;
+}
+
+static int32_t peek(const struct regex_parser *parser)
+{
+    return parser->at < parser->source->length ? text_at(parser->source, parser->at) : -1;
+}
+
+static bool accept(struct regex_parser *parser, char c)
+{
+    if (peek(parser) != c)
+        return false;
+    parser->at++;
+    return true;
+}
+
+static struct regex_node *make(struct regex_parser *parser, enum regex_kind kind)
+{
+    struct regex_node *node = arena_zalloc(parser->arena, sizeof *node);
+    node->kind = kind;
+    node->ignore_case = (parser->flags & REGEX_IGNORE_CASE) != 0;
+    node->multiline = (parser->flags & REGEX_MULTILINE) != 0;
+    if (++parser->nodes > REGEX_NODES_MAX)
+        refuse(parser, "the pattern is too large");
+    return node;
+}
+
+static struct fragment single(struct regex_node *node)
+{
+    return (struct fragment){node, node};
+}
+
+/* Sets: ranges are gathered as they are met, then brought in order once; after that sets are merged like sorted lists. */
+
+#define UNIT_MAX 0xffffu
+
+struct ranges {
+    struct regex_range *items;
+    size_t count;
+    size_t capacity;
+};
+
+static void add_range(struct regex_parser *parser, struct ranges *ranges, uint32_t low, uint32_t high)
+{
+    ranges->items = arena_grow(parser->arena, ranges->items, ranges->count, &ranges->capacity, sizeof *ranges->items);
+    ranges->items[ranges->count++] = (struct regex_range){(uint16_t)low, (uint16_t)high};
+}
+
+static void add_set(struct regex_parser *parser, struct ranges *ranges, const struct regex_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        add_range(parser, ranges, set->ranges[i].low, set->ranges[i].high);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    return (int)((const struct regex_range *)a)->low - (int)((const struct regex_range *)b)->low;
+}
+
+/* In order, what touches as one, in place. */
+static void bring_in_order(struct ranges *ranges)
+{
+    size_t count = 0;
+    if (ranges->count == 0)
+        return;
+    qsort(ranges->items, ranges->count, sizeof *ranges->items, compare_ranges);
+    for (size_t i = 1; i < ranges->count; i++) {
+        struct regex_range *last = &ranges->items[count], next = ranges->items[i];
+        if (next.low > last->high + 1u)
+            ranges->items[++count] = next;
+        else if (next.high > last->high)
+            last->high = next.high;
+    }
+    ranges->count = count + 1;
+}
+
+/* What is in none of them. Requires: in order. */
+static struct ranges complement(struct regex_parser *parser, const struct ranges *ranges)
+{
+    struct ranges others = {NULL, 0, 0};
+    uint32_t from = 0;
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (ranges->items[i].low > from)
+            add_range(parser, &others, from, ranges->items[i].low - 1u);
+        from = ranges->items[i].high + 1u;
+    }
+    if (from <= UNIT_MAX)
+        add_range(parser, &others, from, UNIT_MAX);
+    return others;
+}
+
+/* What is in both. Requires: in order. */
+static struct ranges intersection(struct regex_parser *parser, const struct ranges *a, const struct ranges *b)
+{
+    struct ranges both = {NULL, 0, 0};
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        uint16_t low = a->items[i].low > b->items[k].low ? a->items[i].low : b->items[k].low;
+        bool first_ends = a->items[i].high < b->items[k].high;
+        uint16_t high = first_ends ? a->items[i].high : b->items[k].high;
+        if (low <= high)
+            add_range(parser, &both, low, high);
+        i += first_ends;
+        k += !first_ends;
+    }
+    return both;
+}
+
+static struct regex_set *seal_set(struct regex_parser *parser, struct ranges *ranges, bool negated)
+{
+    struct regex_set *set = arena_zalloc(parser->arena, sizeof *set);
+    bring_in_order(ranges);
+    struct ranges all = negated ? complement(parser, ranges) : *ranges;
+    set->ranges = all.items;
+    set->count = (unsigned)all.count;
+    return set;
+}
+
+static struct regex_set *set_of(struct regex_parser *parser, const char *pairs, bool negated)
+{
+    struct ranges ranges = {NULL, 0, 0};
+    for (; pairs[0] != '\0'; pairs += 2)
+        add_range(parser, &ranges, (uint8_t)pairs[0], (uint8_t)pairs[1]);
+    return seal_set(parser, &ranges, negated);
+}
+
+static const struct {
+    const char *name, *pairs;
+} properties[] = {
+    {"Lower", "az"},
+    {"Upper", "AZ"},
+    {"Alpha", "azAZ"},
+    {"Digit", "09"},
+    {"Alnum", "azAZ09"},
+    {"Punct", "!/:@[`{~"},
+    {"Graph", "!~"},
+    {"Print", " ~"},
+    {"Blank", "  \t\t"},
+    {"XDigit", "09afAF"},
+    {"Space", "  \t\r"},
+    {"ASCII", "\001\177"},
+    {"L", "azAZ\xc0\xd6\xd8\xf6\xf8\xff"},
+    {"IsAlphabetic", "azAZ\xc0\xd6\xd8\xf6\xf8\xff"},
+    {"Lu", "AZ\xc0\xd6\xd8\xde"},
+    {"Ll", "az\xdf\xf6\xf8\xff"},
+    {"N", "09"},
+    {"Nd", "09"},
+    {"IsDigit", "09"},
+    {"P", "!#%*,/:;?@[]__{{}}"},
+};
+
+static struct regex_set *parse_property(struct regex_parser *parser, bool negated)
+{
+    char name[24];
+    size_t len = 0;
+    bool braces = accept(parser, '{');
+    do {
+        int32_t c = peek(parser);
+        if (c < 0 || c > 127 || len + 1 == sizeof name)
+            return refuse(parser, "Unknown character property");
+        parser->at++;
+        if (c == '}')
+            break;
+        name[len++] = (char)c;
+    } while (braces);
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+        if (slice_is(slice_make(name, len), properties[i].name)) {
+            struct ranges ranges = {NULL, 0, 0};
+            for (const char *pairs = properties[i].pairs; pairs[0] != '\0'; pairs += 2)
+                add_range(parser, &ranges, (uint8_t)pairs[0], (uint8_t)pairs[1]);
+            bool letters = slice_is(slice_make(name, len), "L") || slice_is(slice_make(name, len), "IsAlphabetic");
+            if (letters)
+                add_range(parser, &ranges, 0x100, 0x2af), add_range(parser, &ranges, 0x370, 0x52f),
+                    add_range(parser, &ranges, 0x3040, 0x9fff);
+            return seal_set(parser, &ranges, negated);
+        }
+    return refuse(parser, "Unknown character property");
+}
+
+/* A class behind a backslash, or NULL where the letter names none. */
+static struct regex_set *parse_class_escape(struct regex_parser *parser, int32_t c)
+{
+    switch (c) {
+    case 'd':
+    case 'D': return set_of(parser, "09", c == 'D');
+    case 'w':
+    case 'W': return set_of(parser, "azAZ09__", c == 'W');
+    case 's':
+    case 'S': return set_of(parser, "  \t\r", c == 'S');
+    case 'h': return set_of(parser, "  \t\t\xa0\xa0", false);
+    case 'p':
+    case 'P': return parse_property(parser, c == 'P');
+    default: return NULL;
+    }
+}
+
+static int32_t parse_hex(struct regex_parser *parser, unsigned digits)
+{
+    int32_t value = 0;
+    for (unsigned i = 0; i < digits; i++) {
+        int32_t c = peek(parser);
+        if (c < 0 || c > 127 || !isxdigit(c)) {
+            refuse(parser, "Illegal hexadecimal escape sequence");
+            return 0;
+        }
+        parser->at++;
+        value = value * 16 + (c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
+    }
+    return value;
+}
+
+/* The unit an escape stands for; the backslash is taken. */
+static int32_t parse_unit_escape(struct regex_parser *parser)
+{
+    int32_t c = peek(parser);
+    if (c < 0) {
+        refuse(parser, "Unexpected internal error");
+        return 0;
+    }
+    parser->at++;
+    switch (c) {
+    case 'n': return '\n';
+    case 't': return '\t';
+    case 'r': return '\r';
+    case 'f': return '\f';
+    case 'a': return 7;
+    case 'e': return 27;
+    case 'x': return parse_hex(parser, 2);
+    case 'u': return parse_hex(parser, 4);
+    default:
+        if (c < 128 && isalpha(c))
+            refuse(parser, "Illegal/unsupported escape sequence");
+        return c;
+    }
+}
+
+static const struct regex_set *parse_set(struct regex_parser *parser);
+
+/* One member of a set: a unit, a range, a class, a set in a set. */
+static void parse_member(struct regex_parser *parser, struct ranges *ranges)
+{
+    int32_t low = peek(parser), high;
+    struct regex_set *class;
+    parser->at++;
+    if (low == '[') {
+        const struct regex_set *inner = parse_set(parser);
+        if (inner != NULL)
+            add_set(parser, ranges, inner);
+        return;
+    }
+    if (low == '\\') {
+        class = parse_class_escape(parser, peek(parser));
+        if (class != NULL || parser->error != NULL) {
+            int32_t letter = peek(parser);
+            parser->at += letter != '}' && strchr("dDwWsSh", letter) != NULL;
+            if (class != NULL)
+                add_set(parser, ranges, class);
+            return;
+        }
+        low = parse_unit_escape(parser);
+    }
+    high = low;
+    bool range = peek(parser) == '-' && parser->at + 1 < parser->source->length &&
+                 text_at(parser->source, parser->at + 1) != ']' && text_at(parser->source, parser->at + 1) != '[';
+    if (range) {
+        parser->at++;
+        high = peek(parser);
+        parser->at++;
+        if (high == '\\')
+            high = parse_unit_escape(parser);
+        if (high < low) {
+            refuse(parser, "Illegal character range");
+            return;
+        }
+    }
+    add_range(parser, ranges, (uint32_t)low, (uint32_t)high);
+}
+
+/* Behind the opening bracket, up to and with the closing one. */
+static const struct regex_set *parse_set(struct regex_parser *parser)
+{
+    struct ranges all = {NULL, 0, 0}, rest;
+    bool meets = false, negated;
+    if (++parser->depth > 50)
+        return refuse(parser, "nested too deep");
+    negated = accept(parser, '^');
+    for (bool first = true; parser->error == NULL; first = false) {
+        if (peek(parser) < 0)
+            return refuse(parser, "Unclosed character class");
+        if (!first && accept(parser, ']'))
+            break;
+        bool intersects = peek(parser) == '&' && parser->at + 1 < parser->source->length &&
+                          text_at(parser->source, parser->at + 1) == '&';
+        if (intersects) {
+            parser->at += 2;
+            meets = true;
+            rest = (struct ranges){NULL, 0, 0};
+            while (parser->error == NULL && peek(parser) >= 0 && peek(parser) != ']')
+                parse_member(parser, &rest);
+        } else {
+            parse_member(parser, &all);
+        }
+    }
+    parser->depth--;
+    if (parser->error != NULL)
+        return NULL;
+    if (meets) {
+        bring_in_order(&all);
+        bring_in_order(&rest);
+        all = intersection(parser, &all, &rest);
+    }
+    return seal_set(parser, &all, negated);
+}
+
+static uint16_t fold_case(uint16_t c)
+{
+    return c < 128 ? (uint16_t)tolower(c) : c;
+}
+
+static bool set_has_one(const struct regex_set *set, uint16_t unit)
+{
+    unsigned low = 0, high = set->count;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (unit > set->ranges[middle].high)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->count && unit >= set->ranges[low].low;
+}
+
+static bool set_has(const struct regex_set *set, uint16_t unit, bool ignore_case)
+{
+    if (set_has_one(set, unit))
+        return true;
+    if (!ignore_case || unit > 127)
+        return false;
+    return set_has_one(set, (uint16_t)tolower(unit)) || set_has_one(set, (uint16_t)toupper(unit));
+}
+
+bool regex_unit_matches(const struct regex_node *node, uint16_t unit)
+{
+    if (node->kind == REGEX_CHAR)
+        return unit == node->unit || (node->ignore_case && fold_case(unit) == fold_case(node->unit));
+    return set_has(node->set, unit, node->ignore_case);
+}
+
+/* Atoms */
+
+static struct fragment unit_node(struct regex_parser *parser, int32_t unit)
+{
+    struct regex_node *node = make(parser, REGEX_CHAR);
+    node->unit = (uint16_t)unit;
+    return single(node);
+}
+
+static struct fragment set_node(struct regex_parser *parser, const struct regex_set *set)
+{
+    struct regex_node *node = make(parser, REGEX_SET);
+    node->set = set;
+    return single(node);
+}
+
+static struct slice parse_name(struct regex_parser *parser)
+{
+    size_t begin = parser->at;
+    char *name = arena_alloc(parser->arena, 64);
+    size_t len = 0;
+    while (peek(parser) > 0 && peek(parser) < 128 && isalnum(peek(parser)) && len < 63)
+        name[len++] = (char)text_at(parser->source, parser->at++);
+    if (parser->at == begin || !accept(parser, '>'))
+        refuse(parser, "named capturing group is missing trailing '>'");
+    return slice_make(name, len);
+}
+
+static struct fragment group_node(struct regex_parser *parser, unsigned group)
+{
+    struct regex_node *open = make(parser, REGEX_OPEN), *close = make(parser, REGEX_CLOSE);
+    struct fragment inner = parse_choice(parser);
+    open->index = close->index = group;
+    open->next = inner.first;
+    if (inner.last != NULL)
+        inner.last->next = close;
+    return (struct fragment){open, close};
+}
+
+static struct fragment body_node(struct regex_parser *parser, enum regex_kind kind, bool behind, bool negated)
+{
+    struct regex_node *node = make(parser, kind), *end = make(parser, REGEX_ACCEPT);
+    struct fragment inner = parse_choice(parser);
+    node->behind = behind;
+    node->negated = negated;
+    node->body = inner.first;
+    if (inner.last != NULL)
+        inner.last->next = end;
+    return single(node);
+}
+
+static void parse_flags(struct regex_parser *parser)
+{
+    bool on = true;
+    for (;; parser->at++) {
+        int32_t c = peek(parser);
+        int flag = c == 'i'   ? REGEX_IGNORE_CASE
+                   : c == 'm' ? REGEX_MULTILINE
+                   : c == 's' ? REGEX_DOTALL
+                   : c == 'x' ? REGEX_COMMENTS
+                   : c == 'u' ? REGEX_UNICODE_CASE
+                              : 0;
+        if (c == '-')
+            on = false;
+        else if (flag == 0)
+            return;
+        else
+            parser->flags = on ? parser->flags | flag : parser->flags & ~flag;
+    }
+}
+
+/* Behind an opening parenthesis; the closing one is taken by the caller. */
+static struct fragment parse_group(struct regex_parser *parser)
+{
+    int flags = parser->flags;
+    if (!accept(parser, '?')) {
+        if (++parser->groups > REGEX_GROUPS_MAX)
+            refuse(parser, "too many groups");
+        return group_node(parser, parser->groups);
+    }
+    if (accept(parser, ':'))
+        return parse_choice(parser);
+    if (accept(parser, '='))
+        return body_node(parser, REGEX_LOOK, false, false);
+    if (accept(parser, '!'))
+        return body_node(parser, REGEX_LOOK, false, true);
+    if (accept(parser, '>'))
+        return body_node(parser, REGEX_ATOMIC, false, false);
+    if (accept(parser, '<')) {
+        if (accept(parser, '='))
+            return body_node(parser, REGEX_LOOK, true, false);
+        if (accept(parser, '!'))
+            return body_node(parser, REGEX_LOOK, true, true);
+        struct regex_name *name = arena_zalloc(parser->arena, sizeof *name);
+        name->name = parse_name(parser);
+        name->group = ++parser->groups;
+        name->next = parser->names;
+        parser->names = name;
+        if (parser->groups > REGEX_GROUPS_MAX)
+            refuse(parser, "too many groups");
+        return group_node(parser, name->group);
+    }
+    parse_flags(parser);
+    if (peek(parser) == ')') {
+        /* Flags for the rest of the enclosing group: an empty piece, and the flags stay. */
+        struct regex_node *empty = make(parser, REGEX_EITHER);
+        return single(empty);
+    }
+    if (!accept(parser, ':'))
+        refuse(parser, "Unknown inline modifier");
+    struct fragment inner = parse_choice(parser);
+    parser->flags = flags;
+    return inner;
+}
+
+static struct fragment parse_escape(struct regex_parser *parser)
+{
+    int32_t c = peek(parser);
+    static const struct {
+        char letter;
+        enum regex_kind kind;
+    } edges[] = {{'b', REGEX_WORD_EDGE},
+                 {'B', REGEX_NOT_WORD_EDGE},
+                 {'A', REGEX_INPUT_START},
+                 {'z', REGEX_INPUT_END},
+                 {'Z', REGEX_INPUT_END_LINE}};
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+        if (c == edges[i].letter) {
+            parser->at++;
+            return single(make(parser, edges[i].kind));
+        }
+    if (c >= '1' && c <= '9') {
+        struct regex_node *node = make(parser, REGEX_BACK);
+        node->index = (unsigned)(c - '0');
+        parser->at++;
+        if (node->index > parser->groups)
+            refuse(parser, "Illegal back reference");
+        return single(node);
+    }
+    if (c == 'p' || c == 'P')
+        parser->at++;
+    struct regex_set *set = parse_class_escape(parser, c);
+    if (set != NULL || parser->error != NULL) {
+        parser->at += c != 'p' && c != 'P';
+        return set_node(parser, set);
+    }
+    return unit_node(parser, parse_unit_escape(parser));
+}
+
+static struct fragment parse_atom(struct regex_parser *parser)
+{
+    int32_t c = peek(parser);
+    struct fragment inner;
+    parser->at++;
+    switch (c) {
+    case '.':
+        return set_node(parser,
+                        parser->flags & REGEX_DOTALL ? set_of(parser, "", true) : set_of(parser, "\n\n\r\r", true));
+    case '^': return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_START : REGEX_INPUT_START));
+    case '$': return single(make(parser, parser->flags & REGEX_MULTILINE ? REGEX_LINE_END : REGEX_INPUT_END_LINE));
+    case '[': return set_node(parser, parse_set(parser));
+    case '\\': return parse_escape(parser);
+    case '(':
+        if (++parser->depth > 50)
+            refuse(parser, "nested too deep");
+        inner = parser->error == NULL ? parse_group(parser) : (struct fragment){NULL, NULL};
+        if (!accept(parser, ')'))
+            refuse(parser, "Unclosed group");
+        parser->depth--;
+        return inner;
+    case '*':
+    case '+':
+    case '?': refuse(parser, "Dangling meta character"); return (struct fragment){NULL, NULL};
+    default: return unit_node(parser, c);
+    }
+}
+
+static bool parse_number(struct regex_parser *parser, uint32_t *ret)
+{
+    uint32_t value = 0;
+    size_t begin = parser->at;
+    while (peek(parser) >= '0' && peek(parser) <= '9' && value < 100000)
+        value = value * 10 + (uint32_t)(text_at(parser->source, parser->at++) - '0');
+    *ret = value;
+    return parser->at > begin;
+}
+
+/* "*", "+", "?", "{2,3}" behind an atom. */
+static bool parse_bounds(struct regex_parser *parser, uint32_t *min, uint32_t *max)
+{
+    int32_t c = peek(parser);
+    *min = c == '+';
+    *max = c == '?' ? 1 : UINT32_MAX;
+    if (c == '*' || c == '+' || c == '?') {
+        parser->at++;
+        return true;
+    }
+    if (c != '{')
+        return false;
+    parser->at++;
+    if (!parse_number(parser, min))
+        refuse(parser, "Illegal repetition");
+    *max = *min;
+    if (accept(parser, ',') && !parse_number(parser, max))
+        *max = UINT32_MAX;
+    if (!accept(parser, '}'))
+        refuse(parser, "Unclosed counted closure");
+    if (*max < *min)
+        refuse(parser, "Illegal repetition range");
+    return true;
+}
+
+static struct fragment repeat(struct regex_parser *parser, struct fragment atom)
+{
+    uint32_t min, max;
+    if (parser->error != NULL || !parse_bounds(parser, &min, &max))
+        return atom;
+    enum regex_greed greed = accept(parser, '?')   ? REGEX_RELUCTANT
+                             : accept(parser, '+') ? REGEX_POSSESSIVE
+                                                   : REGEX_GREEDY;
+    bool narrow = atom.first == atom.last && (atom.first->kind == REGEX_CHAR || atom.first->kind == REGEX_SET);
+    struct regex_node *node = make(parser, narrow ? REGEX_MANY : REGEX_LOOP);
+    node->min = min;
+    node->max = max;
+    node->greed = greed;
+    node->body = atom.first;
+    if (!narrow) {
+        struct regex_node *end = make(parser, REGEX_LOOP_END);
+        node->index = end->index = parser->counters++;
+        end->other = node;
+        atom.last->next = end;
+        if (greed == REGEX_POSSESSIVE) {
+            struct regex_node *atomic = make(parser, REGEX_ATOMIC), *accepts = make(parser, REGEX_ACCEPT);
+            node->greed = REGEX_GREEDY;
+            node->next = accepts;
+            atomic->body = node;
+            return single(atomic);
+        }
+    }
+    return single(node);
+}
+
+static void skip_comments(struct regex_parser *parser)
+{
+    while ((parser->flags & REGEX_COMMENTS) && peek(parser) >= 0) {
+        int32_t c = peek(parser);
+        if (c == '#')
+            while (peek(parser) >= 0 && peek(parser) != '\n')
+                parser->at++;
+        else if (c > 127 || !isspace(c))
+            return;
+        else
+            parser->at++;
+    }
+}
+
+static struct fragment parse_sequence(struct regex_parser *parser)
+{
+    struct regex_node *empty = make(parser, REGEX_EITHER);
+    struct fragment all = single(empty);
+    for (;;) {
+        skip_comments(parser);
+        int32_t c = peek(parser);
+        if (parser->error != NULL || c < 0 || c == '|' || c == ')')
+            return all;
+        struct fragment atom = parse_atom(parser);
+        skip_comments(parser);
+        if (parser->error != NULL || atom.first == NULL)
+            return all;
+        atom = repeat(parser, atom);
+        all.last->next = atom.first;
+        all.last = atom.last;
+    }
+}
+
+/* Alternatives meet again in an empty node at the end. */
+static struct fragment parse_choice(struct regex_parser *parser)
+{
+    struct fragment first = parse_sequence(parser);
+    if (peek(parser) != '|' || parser->error != NULL)
+        return first;
+    struct regex_node *end = make(parser, REGEX_EITHER), *choice = make(parser, REGEX_EITHER), *at = choice;
+    choice->body = first.first;
+    first.last->next = end;
+    while (accept(parser, '|') && parser->error == NULL) {
+        struct fragment more = parse_sequence(parser);
+        more.last->next = end;
+        if (peek(parser) != '|') {
+            at->other = more.first;
+            break;
+        }
+        struct regex_node *next = make(parser, REGEX_EITHER);
+        next->body = more.first;
+        at->other = next;
+        at = next;
+    }
+    return (struct fragment){choice, end};
+}
+
+bool regex_flags(struct slice letters, int *ret_flags, char *ret_letter)
+{
+    int flags = 0;
+    for (size_t i = 0; i < letters.len; i++) {
+        switch (letters.data[i]) {
+        case 'i': flags |= REGEX_IGNORE_CASE; break;
+        case 'l': flags |= REGEX_LITERAL; break;
+        case 'm': flags |= REGEX_MULTILINE; break;
+        case 's': flags |= REGEX_DOTALL; break;
+        case 'U':
+        case 'u': flags |= REGEX_UNICODE_CASE; break;
+        case 'x': flags |= REGEX_COMMENTS; break;
+        case 'c': break;
+        default: *ret_letter = letters.data[i]; return false;
+        }
+    }
+    *ret_flags = flags;
+    return true;
+}
+
+static struct fragment parse_literal(struct regex_parser *parser)
+{
+    struct fragment all = single(make(parser, REGEX_EITHER));
+    for (; peek(parser) >= 0; parser->at++) {
+        struct fragment one = unit_node(parser, peek(parser));
+        all.last->next = one.first;
+        all.last = one.last;
+    }
+    return all;
+}
+
+struct pattern *regex_compile(struct arena *arena, struct text *source, int flags, const char **ret_error,
+                              size_t *ret_index)
+{
+    struct regex_parser parser = {.arena = arena, .source = source, .flags = flags};
+    struct fragment all = flags & REGEX_LITERAL ? parse_literal(&parser) : parse_choice(&parser);
+    if (parser.error == NULL && peek(&parser) == ')') {
+        parser.at++;
+        refuse(&parser, "Unmatched closing ')'");
+    }
+    if (parser.error != NULL) {
+        *ret_error = parser.error;
+        *ret_index = parser.error_at;
+        return NULL;
+    }
+    all.last->next = make(&parser, REGEX_ACCEPT);
+    struct pattern *pattern = arena_zalloc(arena, sizeof *pattern);
+    pattern->object.class = CLASS_PATTERN;
+    pattern->source = source;
+    pattern->flags = flags;
+    pattern->start = all.first;
+    pattern->groups = parser.groups;
+    pattern->counters = parser.counters;
+    pattern->names = parser.names;
+    return pattern;
+}
+
+struct pattern *regex_new(struct run *run, struct text *source, int flags)
+{
+    const char *error;
+    size_t index;
+    run_charge(run, (size_t)source->length * 200 + 500);
+    if (source->length > REGEX_NODES_MAX || !run_step(run, source->length)) {
+        run_throw(run, CLASS_PATTERN_SYNTAX_EXCEPTION, "the pattern is too large");
+        return NULL;
+    }
+    struct pattern *pattern = regex_compile(run->arena, source, flags, &error, &index);
+    if (pattern == NULL)
+        run_throw(run, CLASS_PATTERN_SYNTAX_EXCEPTION, "%s near index %zu\n%.*s", error, index,
+                  SLICE_ARG(text_utf8(run, source)));
+    return pattern;
+}

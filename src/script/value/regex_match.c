@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matching by backtracking: one step a node, one frame a choice; both are bounded by the run.
+ */
+#include "script/value/regex_node.h"
+
+#include "base/check.h"
+#include "script/value/seq.h"
+
+struct loop_state {
+    uint32_t count;
+    int64_t at; /* where this turn began: an empty turn ends the loop */
+};
+
+struct attempt {
+    struct run *run;
+    struct matcher *matcher;
+    struct loop_state *loops;
+    bool whole;       /* must end where the region does */
+    int64_t end;      /* where the accepted match ended; a look behind must end there */
+    int64_t must_end; /* -1, or the only place a look behind may end at */
+};
+
+enum outcome { NO_MATCH, MATCH, THREW };
+
+static enum outcome match(struct attempt *attempt, const struct regex_node *node, int64_t at);
+
+static uint16_t unit(const struct attempt *attempt, int64_t at)
+{
+    return text_at(attempt->matcher->input, (size_t)at);
+}
+
+static bool is_word(const struct attempt *attempt, int64_t at)
+{
+    if (at < 0 || at >= attempt->matcher->input->length)
+        return false;
+    uint16_t c = unit(attempt, at);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool is_break(uint16_t c)
+{
+    return c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+/* Tests that take no input. */
+static bool holds_at(const struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    const struct matcher *matcher = attempt->matcher;
+    switch (node->kind) {
+    case REGEX_INPUT_START: return at == matcher->from;
+    case REGEX_INPUT_END: return at == matcher->to;
+    case REGEX_INPUT_END_LINE:
+        return at == matcher->to || (at == matcher->to - 1 && is_break(unit(attempt, at))) ||
+               (at == matcher->to - 2 && unit(attempt, at) == '\r' && unit(attempt, at + 1) == '\n');
+    case REGEX_LINE_START: return at == matcher->from || (at < matcher->to && is_break(unit(attempt, at - 1)));
+    case REGEX_LINE_END: return at == matcher->to || is_break(unit(attempt, at));
+    case REGEX_WORD_EDGE: return is_word(attempt, at - 1) != is_word(attempt, at);
+    case REGEX_NOT_WORD_EDGE: return is_word(attempt, at - 1) == is_word(attempt, at);
+    default: UNREACHABLE(); return false;
+    }
+}
+
+static enum outcome deeper(struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    if (!run_enter(attempt->run, 1))
+        return THREW;
+    enum outcome outcome = match(attempt, node, at);
+    run_leave(attempt->run, 1);
+    return outcome;
+}
+
+static enum outcome match_group(struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    int32_t *place = &attempt->matcher->groups[node->index * 2 + (node->kind == REGEX_CLOSE)];
+    int32_t *begin = &attempt->matcher->groups[node->index * 2], old_begin = *begin, old = *place;
+    int32_t *open = &attempt->matcher->open[node->index], old_open = *open;
+    if (node->kind == REGEX_OPEN) {
+        *open = (int32_t)at;
+    } else {
+        *begin = *open;
+        *place = (int32_t)at;
+    }
+    enum outcome outcome = deeper(attempt, node->next, at);
+    if (outcome == NO_MATCH) {
+        *open = old_open;
+        if (node->kind == REGEX_CLOSE) {
+            *place = old;
+            *begin = old_begin;
+        }
+    }
+    return outcome;
+}
+
+static enum outcome match_many(struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    int64_t count = 0, most = attempt->matcher->to - at;
+    if (node->max < most)
+        most = node->max;
+    int64_t wanted = node->greed == REGEX_RELUCTANT ? node->min : most;
+    while (count < wanted && count < most && regex_unit_matches(node->body, unit(attempt, at + count)))
+        count++;
+    if (!run_step(attempt->run, (uint64_t)count / 4 + 1))
+        return THREW;
+    if (count < (int64_t)node->min)
+        return NO_MATCH;
+    for (;;) {
+        enum outcome outcome = deeper(attempt, node->next, at + count);
+        if (outcome != NO_MATCH || node->greed == REGEX_POSSESSIVE)
+            return outcome;
+        if (!run_step(attempt->run, 1))
+            return THREW;
+        if (node->greed == REGEX_GREEDY && --count < (int64_t)node->min)
+            return NO_MATCH;
+        if (node->greed == REGEX_RELUCTANT &&
+            (count >= most || !regex_unit_matches(node->body, unit(attempt, at + count++))))
+            return NO_MATCH;
+    }
+}
+
+/* At the head of a loop with `count` turns done. */
+static enum outcome match_turn(struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    struct loop_state *state = &attempt->loops[node->index], old = *state;
+    bool empty = old.count > node->min && at == old.at;
+    bool may_turn = old.count < node->max && !empty;
+    enum outcome outcome = NO_MATCH;
+    for (unsigned side = 0; side < 2 && outcome == NO_MATCH; side++) {
+        bool turn = (side == 0) == (node->greed == REGEX_GREEDY);
+        if (turn && may_turn) {
+            *state = (struct loop_state){old.count + 1, at};
+            outcome = deeper(attempt, node->body, at);
+        } else if (!turn && old.count >= node->min) {
+            outcome = deeper(attempt, node->next, at);
+        }
+        if (outcome == NO_MATCH)
+            *state = old;
+    }
+    return outcome;
+}
+
+static enum outcome match_loop(struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    struct loop_state *state = &attempt->loops[node->index], outer = *state;
+    *state = (struct loop_state){0, -1};
+    enum outcome outcome = match_turn(attempt, node, at);
+    if (outcome == NO_MATCH)
+        *state = outer;
+    return outcome;
+}
+
+/* Matches a part by itself; *ret_end is where it ended. */
+static enum outcome match_apart(struct attempt *attempt, const struct regex_node *body, int64_t at, int64_t must_end,
+                                int64_t *ret_end)
+{
+    struct attempt apart = *attempt;
+    apart.whole = false;
+    apart.must_end = must_end;
+    enum outcome outcome = deeper(&apart, body, at);
+    *ret_end = apart.end;
+    return outcome;
+}
+
+static enum outcome match_look(struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    int64_t ignored;
+    enum outcome outcome = NO_MATCH;
+    if (!node->behind)
+        outcome = match_apart(attempt, node->body, at, -1, &ignored);
+    for (int64_t begin = at; node->behind && begin >= attempt->matcher->from && outcome == NO_MATCH; begin--)
+        outcome = match_apart(attempt, node->body, begin, at, &ignored);
+    if (outcome == THREW)
+        return THREW;
+    return (outcome == MATCH) != node->negated ? match(attempt, node->next, at) : NO_MATCH;
+}
+
+static uint64_t group_length(const struct attempt *attempt, const struct regex_node *node)
+{
+    const int32_t *group = &attempt->matcher->groups[node->index * 2];
+    return group[0] < 0 || group[1] < group[0] ? 0 : (uint64_t)(group[1] - group[0]);
+}
+
+static bool back_reference(const struct attempt *attempt, const struct regex_node *node, int64_t *at)
+{
+    int32_t begin = attempt->matcher->groups[node->index * 2], end = attempt->matcher->groups[node->index * 2 + 1];
+    if (begin < 0 || *at + (end - begin) > attempt->matcher->to)
+        return false;
+    for (int32_t i = begin; i < end; i++, (*at)++) {
+        struct regex_node as_char = {.kind = REGEX_CHAR, .unit = unit(attempt, i), .ignore_case = node->ignore_case};
+        if (!regex_unit_matches(&as_char, unit(attempt, *at)))
+            return false;
+    }
+    return true;
+}
+
+static enum outcome match(struct attempt *attempt, const struct regex_node *node, int64_t at)
+{
+    enum outcome outcome;
+    for (;;) {
+        if (!run_step(attempt->run, 1))
+            return THREW;
+        switch (node->kind) {
+        case REGEX_ACCEPT:
+            if ((attempt->whole && at != attempt->matcher->to) || (attempt->must_end >= 0 && at != attempt->must_end))
+                return NO_MATCH;
+            attempt->end = at;
+            return MATCH;
+        case REGEX_CHAR:
+        case REGEX_SET:
+            if (at >= attempt->matcher->to || !regex_unit_matches(node, unit(attempt, at)))
+                return NO_MATCH;
+            at++;
+            break;
+        case REGEX_OPEN:
+        case REGEX_CLOSE: return match_group(attempt, node, at);
+        case REGEX_BACK:
+            if (!run_step(attempt->run, group_length(attempt, node) / 4))
+                return THREW;
+            if (!back_reference(attempt, node, &at))
+                return NO_MATCH;
+            break;
+        case REGEX_EITHER:
+            if (node->body == NULL)
+                break;
+            outcome = deeper(attempt, node->body, at);
+            if (outcome != NO_MATCH)
+                return outcome;
+            node = node->other;
+            continue;
+        case REGEX_MANY: return match_many(attempt, node, at);
+        case REGEX_LOOP: return match_loop(attempt, node, at);
+        case REGEX_LOOP_END: return match_turn(attempt, node->other, at);
+        case REGEX_LOOK: return match_look(attempt, node, at);
+        case REGEX_ATOMIC:
+            outcome = match_apart(attempt, node->body, at, -1, &at);
+            if (outcome != MATCH)
+                return outcome;
+            break;
+        default:
+            if (!holds_at(attempt, node, at))
+                return NO_MATCH;
+        }
+        node = node->next;
+    }
+}
+
+struct matcher *matcher_new(struct run *run, const struct pattern *pattern, struct text *input)
+{
+    struct matcher *matcher = run_object(run, sizeof *matcher, CLASS_MATCHER);
+    matcher->pattern = pattern;
+    matcher->input = input;
+    matcher->to = input->length;
+    matcher->last_end = -1;
+    return matcher;
+}
+
+bool matcher_match_at(struct run *run, struct matcher *matcher, int64_t at, bool whole, bool *ret_found)
+{
+    size_t size = (matcher->pattern->counters + 1) * sizeof(struct loop_state);
+    struct loop_state *loops = run_alloc_large(run, size);
+    if (loops == NULL)
+        return false;
+    struct attempt attempt = {.run = run, .matcher = matcher, .loops = loops, .whole = whole, .must_end = -1};
+    memset(loops, 0, size);
+    memset(matcher->groups, 0xff, sizeof matcher->groups);
+    enum outcome outcome = match(&attempt, matcher->pattern->start, at);
+    matcher->matched = *ret_found = outcome == MATCH;
+    matcher->groups[0] = (int32_t)at;
+    matcher->groups[1] = (int32_t)attempt.end;
+    return outcome != THREW;
+}
+
+bool matcher_find(struct run *run, struct matcher *matcher, bool *ret_found)
+{
+    int64_t at = matcher->last_end < 0 ? matcher->from : matcher->last_end;
+    /* An empty match moves on by one. */
+    if (matcher->last_end >= 0 && matcher->matched && matcher->groups[0] == matcher->groups[1])
+        at++;
+    *ret_found = false;
+    for (; at <= matcher->to; at++) {
+        if (!matcher_match_at(run, matcher, at, false, ret_found))
+            return false;
+        if (*ret_found) {
+            matcher->last_end = matcher->groups[1];
+            return true;
+        }
+    }
+    matcher->matched = false;
+    matcher->last_end = matcher->to + 1;
+    return true;
+}
+
+struct array *regex_split(struct run *run, const struct pattern *pattern, struct text *text, int64_t limit)
+{
+    struct matcher *matcher = matcher_new(run, pattern, text);
+    struct seq *parts = seq_new(run, CLASS_ARRAY_LIST, 0);
+    size_t done = 0;
+    for (bool found = true; found && (limit <= 0 || (int64_t)parts->count < limit - 1);) {
+        if (!matcher_find(run, matcher, &found))
+            return NULL;
+        /* A match of nothing at the very start splits nothing off. */
+        if (!found || (matcher->groups[1] == 0 && matcher->groups[0] == 0))
+            continue;
+        struct text *part = text_substring(run, text, done, (size_t)matcher->groups[0]);
+        if (part == NULL || !seq_add(run, parts, value_of(part)))
+            return NULL;
+        done = (size_t)matcher->groups[1];
+    }
+    struct text *rest = text_substring(run, text, done, text->length);
+    if (rest == NULL || !seq_add(run, parts, value_of(rest)))
+        return NULL;
+    size_t count = parts->count;
+    while (limit == 0 && count > 1 && ((struct text *)seq_item(parts, count - 1).object)->length == 0)
+        count--;
+    if (limit == 0 && count == 1 && text->length > 0 && rest->length == 0 && parts->count > 1 &&
+        ((struct text *)seq_item(parts, 0).object)->length == 0)
+        count = 0;
+    struct array *array = array_new(run, CLASS_STRING, (int64_t)count);
+    for (size_t i = 0; array != NULL && i < count; i++)
+        array->items[i] = seq_item(parts, i);
+    return array;
+}

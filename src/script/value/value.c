@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Classes, equality, hashes, order and texts of values; see value.h. */
+#include "script/value/statistics.h"
+#include "script/value/value.h"
+
+#include "base/check.h"
+#include "base/digits.h"
+#include "script/value/builder.h"
+#include "script/value/function.h"
+#include "script/value/iter.h"
+#include "script/value/moment.h"
+#include "script/value/number.h"
+#include "script/value/regex.h"
+
+#include <math.h>
+#include <stdio.h>
+
+bool value_number(struct value v)
+{
+    return value_integral(v) || value_floating(v) || value_is(v, CLASS_BIG_INTEGER) || value_is(v, CLASS_BIG_DECIMAL);
+}
+
+type_id value_type(struct value v)
+{
+    static const uint16_t boxes[] = {
+        [VALUE_NULL] = TYPE_NONE,        [VALUE_BOOLEAN] = CLASS_BOOLEAN_BOX, [VALUE_BYTE] = CLASS_BYTE_BOX,
+        [VALUE_SHORT] = CLASS_SHORT_BOX, [VALUE_CHAR] = CLASS_CHAR_BOX,       [VALUE_INT] = CLASS_INT_BOX,
+        [VALUE_LONG] = CLASS_LONG_BOX,   [VALUE_FLOAT] = CLASS_FLOAT_BOX,     [VALUE_DOUBLE] = CLASS_DOUBLE_BOX};
+    if (v.kind != VALUE_OBJECT)
+        return boxes[v.kind];
+    if (v.object->class == CLASS_ARRAY) {
+        type_id element = ((const struct array *)v.object)->element;
+        return type_array(type_class(element), type_dims(element) + 1);
+    }
+    return v.object->class;
+}
+
+bool value_instance_of(struct value v, type_id type)
+{
+    if (v.kind == VALUE_NULL)
+        return false;
+    type_id boxed = type_boxed(type);
+    if (boxed == CLASS_DEF)
+        return true;
+    if (value_is(v, CLASS_CLOSURE))
+        return class_infos[type_class(boxed)].kind == CLASS_KIND_F || boxed == CLASS_CLOSURE || boxed == CLASS_OBJECT;
+    return type_assignable(boxed, value_type(v));
+}
+
+/* Equality */
+
+static bool seqs_equal(struct run *run, const struct seq *a, const struct seq *b, bool *ret_equal)
+{
+    *ret_equal = a->count == b->count;
+    if (!seq_check(run, a) || !seq_check(run, b))
+        return false;
+    for (size_t i = 0; i < a->count && *ret_equal; i++)
+        if (!run_step(run, 1) || !value_equals(run, seq_item(a, i), seq_item(b, i), ret_equal))
+            return false;
+    return true;
+}
+
+static bool dicts_equal(struct run *run, struct dict *a, struct dict *b, bool is_map, bool *ret_equal)
+{
+    *ret_equal = a->count == b->count;
+    for (struct entry *entry = dict_first(a); entry != NULL && *ret_equal; entry = dict_next(a, entry)) {
+        struct entry *other;
+        if (!run_step(run, 1) || !dict_find(run, b, entry->key, &other))
+            return false;
+        *ret_equal = other != NULL;
+        if (other != NULL && is_map && !value_equals(run, entry->value, other->value, ret_equal))
+            return false;
+    }
+    return true;
+}
+
+static bool entries_equal(struct run *run, const struct entry *a, const struct entry *b, bool *ret_equal)
+{
+    if (!value_equals(run, a->key, b->key, ret_equal))
+        return false;
+    return !*ret_equal || value_equals(run, a->value, b->value, ret_equal);
+}
+
+static bool is_entry(struct value v)
+{
+    return value_is(v, CLASS_ENTRY) || value_is(v, CLASS_SIMPLE_ENTRY);
+}
+
+static bool is_view(struct value v)
+{
+    return value_is(v, CLASS_KEY_SET) || value_is(v, CLASS_ENTRY_SET);
+}
+
+static struct value unwrap_view(struct run *run, struct value v)
+{
+    if (!value_is(v, CLASS_KEY_SET) && !value_is(v, CLASS_ENTRY_SET))
+        return v;
+    struct dict *set = dict_new(run, CLASS_LINKED_HASH_SET);
+    struct iter iter;
+    iter_init(&iter, run, v);
+    walk(&iter, item)
+    {
+        bool added;
+        if (!dict_add(run, set, item, &added))
+            break;
+    }
+    return value_of(set);
+}
+
+static bool objects_equal(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING))
+        *ret_equal = text_same(run, (struct text *)a.object, (struct text *)b.object);
+    else if (value_is(a, CLASS_GSTRING) && value_is(b, CLASS_GSTRING))
+        *ret_equal = text_same(run, ((struct gstring *)a.object)->text, ((struct gstring *)b.object)->text);
+    else if (value_is_seq(a) && value_is_seq(b))
+        return seqs_equal(run, (struct seq *)a.object, (struct seq *)b.object, ret_equal);
+    else if (value_is_map(a) && value_is_map(b))
+        return dicts_equal(run, (struct dict *)a.object, (struct dict *)b.object, true, ret_equal);
+    else if (value_is_set(a) && value_is_set(b))
+        return dicts_equal(run, (struct dict *)a.object, (struct dict *)b.object, false, ret_equal);
+    else if (is_entry(a) && is_entry(b))
+        return entries_equal(run, (struct entry *)a.object, (struct entry *)b.object, ret_equal);
+    else if (value_is(a, CLASS_BIG_INTEGER) && value_is(b, CLASS_BIG_INTEGER))
+        *ret_equal = big_compare((struct big *)a.object, (struct big *)b.object) == 0;
+    else if (value_is(a, CLASS_BIG_DECIMAL) && value_is(b, CLASS_BIG_DECIMAL))
+        *ret_equal = ((struct decimal *)a.object)->scale == ((struct decimal *)b.object)->scale &&
+                     big_compare(((struct decimal *)a.object)->unscaled, ((struct decimal *)b.object)->unscaled) == 0;
+    else if (value_is_moment(a) && value_is_moment(b))
+        *ret_equal = moment_equal((struct moment *)a.object, (struct moment *)b.object);
+    else if (value_is_enumerator(a) && value_is_enumerator(b))
+        *ret_equal = a.object->class == b.object->class &&
+                     ((struct enumerator *)a.object)->ordinal == ((struct enumerator *)b.object)->ordinal;
+    else if (value_is(a, CLASS_CLASS) && value_is(b, CLASS_CLASS))
+        *ret_equal = ((struct class_object *)a.object)->type == ((struct class_object *)b.object)->type;
+    else if (is_view(a) || is_view(b))
+        return objects_equal(run, unwrap_view(run, a), unwrap_view(run, b), ret_equal);
+    else
+        *ret_equal = false;
+    return true;
+}
+
+bool value_equals(struct run *run, struct value a, struct value b, bool *ret_equal)
+{
+    if (a.kind != b.kind) {
+        *ret_equal = false;
+        return true;
+    }
+    if (a.kind != VALUE_OBJECT) {
+        *ret_equal = a.kind == VALUE_NULL ||
+                     (value_floating(a) ? (a.d == b.d && signbit(a.d) == signbit(b.d)) || (isnan(a.d) && isnan(b.d))
+                                        : a.i == b.i);
+        return true;
+    }
+    if (a.object == b.object) {
+        *ret_equal = true;
+        return true;
+    }
+    bool views = value_is(a, CLASS_KEY_SET) || value_is(a, CLASS_ENTRY_SET);
+    if (views && !value_is_set(b) && b.object->class != CLASS_KEY_SET && b.object->class != CLASS_ENTRY_SET) {
+        *ret_equal = false;
+        return true;
+    }
+    if (views) {
+        a = unwrap_view(run, a);
+        b = unwrap_view(run, b);
+    }
+    if (!run_enter(run, 3))
+        return false;
+    bool ok = objects_equal(run, a, b, ret_equal);
+    run_leave(run, 3);
+    return ok;
+}
+
+/* Hashes */
+
+static bool hash_walk(struct run *run, struct value v, int32_t *ret_hash)
+{
+    struct iter iter;
+    bool ordered = value_is_seq(v);
+    uint32_t hash = ordered ? 1 : 0;
+    struct view entries = {.object = {.class = CLASS_ENTRY_SET}};
+    if (value_is_map(v)) {
+        entries.dict = (struct dict *)v.object;
+        v = value_of(&entries);
+    }
+    if (!iter_init(&iter, run, v)) {
+        *ret_hash = (int32_t)((uint32_t)v.object->class * 31u);
+        return true;
+    }
+    walk(&iter, item)
+    {
+        int32_t item_hash;
+        if (!value_hash(run, item, &item_hash))
+            return false;
+        hash = ordered ? hash * 31 + (uint32_t)item_hash : hash + (uint32_t)item_hash;
+    }
+    *ret_hash = (int32_t)hash;
+    return run->thrown == NULL;
+}
+
+static bool hash_entry(struct run *run, const struct entry *entry, int32_t *ret_hash)
+{
+    int32_t key, value;
+    if (!value_hash(run, entry->key, &key) || !value_hash(run, entry->value, &value))
+        return false;
+    *ret_hash = key ^ value;
+    return true;
+}
+
+static bool hash_object(struct run *run, struct value v, int32_t *ret_hash)
+{
+    if (is_entry(v))
+        return hash_entry(run, (struct entry *)v.object, ret_hash);
+    if (value_is(v, CLASS_BIG_INTEGER)) {
+        *ret_hash = big_hash((struct big *)v.object);
+        return true;
+    }
+    if (value_is(v, CLASS_BIG_DECIMAL)) {
+        const struct decimal *decimal = (struct decimal *)v.object;
+        *ret_hash = (int32_t)(31u * (uint32_t)big_hash(decimal->unscaled) + (uint32_t)decimal->scale);
+        return true;
+    }
+    if (value_is_moment(v)) {
+        *ret_hash = moment_hash((struct moment *)v.object);
+        return true;
+    }
+    if (value_is_enumerator(v)) {
+        *ret_hash = ((struct enumerator *)v.object)->ordinal + 1;
+        return true;
+    }
+    return hash_walk(run, v, ret_hash);
+}
+
+bool value_hash(struct run *run, struct value v, int32_t *ret_hash)
+{
+    if (v.kind == VALUE_NULL) {
+        *ret_hash = 0;
+        return true;
+    }
+    if (v.kind != VALUE_OBJECT) {
+        *ret_hash = number_hash(v);
+        return true;
+    }
+    if (v.object->class == CLASS_STRING) {
+        *ret_hash = text_hash_of(run, (struct text *)v.object);
+        return true;
+    }
+    if (v.object->class == CLASS_GSTRING) {
+        *ret_hash = (int32_t)(37u + (uint32_t)text_hash_of(run, ((struct gstring *)v.object)->text));
+        return true;
+    }
+    if (!run_enter(run, 3))
+        return false;
+    bool ok = hash_object(run, v, ret_hash);
+    run_leave(run, 3);
+    return ok;
+}
+
+/* Order */
+
+static bool compare_fails(struct run *run, struct value a, struct value b)
+{
+    char one[TYPE_NAME_MAX], two[TYPE_NAME_MAX];
+    type_java_name(value_type(b), two);
+    type_java_name(value_type(a), one);
+    bool comparable = value_instance_of(a, CLASS_COMPARABLE);
+    if (!comparable && !run->groovy)
+        snprintf(two, sizeof two, "java.lang.Comparable");
+    return run_throw(run, CLASS_CLASS_CAST_EXCEPTION, "class %s cannot be cast to class %s", comparable ? two : one,
+                     comparable ? one : two);
+}
+
+bool value_order(struct run *run, struct value a, struct value b, int *ret_order)
+{
+    if (a.kind == VALUE_NULL || b.kind == VALUE_NULL) {
+        *ret_order = (a.kind != VALUE_NULL) - (b.kind != VALUE_NULL);
+        return run->groovy || run_throw_npe(run, "Comparable.compareTo(Object)");
+    }
+    if (value_is(a, CLASS_STRING) && value_is(b, CLASS_STRING))
+        *ret_order = text_compare(run, (struct text *)a.object, (struct text *)b.object);
+    else if (value_number(a) && value_number(b) && (run->groovy || value_type(a) == value_type(b)))
+        *ret_order = number_compare(run, a, b);
+    else if (a.kind == b.kind && (a.kind == VALUE_BOOLEAN || a.kind == VALUE_CHAR))
+        *ret_order = (int)(a.i - b.i);
+    else if (value_is_moment(a) && value_is_moment(b) && a.object->class == b.object->class)
+        *ret_order = moment_compare((struct moment *)a.object, (struct moment *)b.object);
+    else if (value_is_enumerator(a) && value_type(a) == value_type(b))
+        *ret_order = ((struct enumerator *)a.object)->ordinal - ((struct enumerator *)b.object)->ordinal;
+    else
+        return compare_fails(run, a, b);
+    return run->thrown == NULL;
+}
+
+/* Texts */
+
+static bool append_list(struct run *run, struct value v, struct text_buf *out)
+{
+    struct iter iter;
+    bool first = true;
+    iter_init(&iter, run, v);
+    text_buf_unit(out, '[');
+    walk(&iter, item)
+    {
+        if (!first)
+            text_buf_ascii(out, ", ");
+        first = false;
+        if (item.kind == VALUE_OBJECT && item.object == v.object)
+            text_buf_ascii(out, "(this Collection)");
+        else if (!value_append(run, item, out))
+            return false;
+    }
+    text_buf_unit(out, ']');
+    return run->thrown == NULL;
+}
+
+static bool append_map(struct run *run, struct dict *dict, struct text_buf *out)
+{
+    bool groovy = run->groovy;
+    if (groovy && dict->count == 0) {
+        text_buf_ascii(out, "[:]");
+        return true;
+    }
+    text_buf_unit(out, groovy ? '[' : '{');
+    bool first = true;
+    for (struct entry *entry = dict_first(dict); entry != NULL; entry = dict_next(dict, entry)) {
+        struct value pair[2] = {entry->key, entry->value};
+        if (!first)
+            text_buf_ascii(out, ", ");
+        first = false;
+        for (unsigned i = 0; i < 2; i++) {
+            if (i == 1)
+                text_buf_unit(out, groovy ? ':' : '=');
+            if (pair[i].kind == VALUE_OBJECT && pair[i].object == &dict->object)
+                text_buf_ascii(out, "(this Map)");
+            else if (!run_step(run, 1) || !value_append(run, pair[i], out))
+                return false;
+        }
+    }
+    text_buf_unit(out, groovy ? ']' : '}');
+    return true;
+}
+
+static bool append_throwable(struct run *run, const struct throwable *thrown, struct text_buf *out)
+{
+    (void)run;
+    text_buf_ascii(out, class_infos[thrown->object.class].java);
+    if (thrown->message != NULL) {
+        text_buf_ascii(out, ": ");
+        text_buf_text(out, thrown->message);
+    }
+    return true;
+}
+
+static bool append_matcher(const struct matcher *matcher, struct text_buf *out)
+{
+    char region[64];
+    snprintf(region, sizeof region, " region=%lld,%lld lastmatch=", (long long)matcher->from, (long long)matcher->to);
+    text_buf_ascii(out, "java.util.regex.Matcher[pattern=");
+    text_buf_text(out, matcher->pattern->source);
+    text_buf_ascii(out, region);
+    if (matcher->matched)
+        text_buf_range(out, matcher->input, (size_t)matcher->groups[0], (size_t)matcher->groups[1]);
+    text_buf_unit(out, ']');
+    return true;
+}
+
+static bool append_object(struct run *run, struct value v, struct text_buf *out)
+{
+    char name[TYPE_NAME_MAX];
+    if (v.object->class < CLASS_COUNT && class_infos[v.object->class].kind == CLASS_KIND_X)
+        return append_throwable(run, (struct throwable *)v.object, out);
+    if (value_is(v, CLASS_STRING_BUILDER) || value_is(v, CLASS_STRING_BUFFER))
+        return builder_append_to((struct builder *)v.object, out);
+    if (value_is(v, CLASS_PATTERN)) {
+        text_buf_text(out, ((struct pattern *)v.object)->source);
+        return true;
+    }
+    if (value_is(v, CLASS_CLASS)) {
+        type_id type = ((struct class_object *)v.object)->type;
+        if (!type_primitive(type))
+            text_buf_ascii(out, class_infos[type_class(type)].kind == CLASS_KIND_I ? "interface " : "class ");
+        text_buf_ascii(out, type_java_name(type, name));
+        return true;
+    }
+    if (value_is(v, CLASS_OPTIONAL)) {
+        struct value inner = seq_item((struct seq *)v.object, 0);
+        if (((struct seq *)v.object)->count == 0) {
+            text_buf_ascii(out, "Optional.empty");
+            return true;
+        }
+        text_buf_ascii(out, "Optional[");
+        bool ok = value_append(run, inner, out);
+        text_buf_unit(out, ']');
+        return ok;
+    }
+    if (value_is(v, CLASS_MATCHER))
+        return append_matcher((const struct matcher *)v.object, out);
+    struct slice closure = closure_class_name(run, v);
+    if (closure.len > 0) {
+        text_buf_slice(out, closure);
+        text_buf_ascii(out, "@1");
+        return true;
+    }
+    /* Java shows an address here; an address would differ from run to run. */
+    text_buf_ascii(out, type_java_name(value_type(v), name));
+    text_buf_ascii(out, "@1");
+    return true;
+}
+
+static bool append_any(struct run *run, struct value v, struct text_buf *out)
+{
+    if (value_is(v, CLASS_BIG_INTEGER))
+        text_buf_slice(out, big_slice(run, (struct big *)v.object));
+    else if (value_is(v, CLASS_BIG_DECIMAL))
+        text_buf_slice(out, decimal_slice(run, (struct decimal *)v.object));
+    else if (value_is(v, CLASS_DATE))
+        moment_write_date((struct moment *)v.object, out);
+    else if (value_is_moment(v))
+        moment_write((struct moment *)v.object, out);
+    else if (value_is_enumerator(v))
+        text_buf_ascii(out, enumerator_text((enum class_id)v.object->class, ((struct enumerator *)v.object)->ordinal));
+    else if (value_is_statistics(v))
+        return statistics_write(run, v.object, out);
+    else if (value_is_map(v))
+        return append_map(run, (struct dict *)v.object, out);
+    else if (value_is_seq(v) || value_is_set(v) || value_instance_of(v, CLASS_COLLECTION) ||
+             (run->groovy && value_is_array(v)))
+        return append_list(run, v, out);
+    else if (is_entry(v)) {
+        const struct entry *entry = (struct entry *)v.object;
+        if (!value_append(run, entry->key, out))
+            return false;
+        text_buf_unit(out, '=');
+        return value_append(run, entry->value, out);
+    } else {
+        return append_object(run, v, out);
+    }
+    return true;
+}
+
+bool value_append(struct run *run, struct value v, struct text_buf *out)
+{
+    char number[DIGITS_TEXT_MAX];
+    switch (v.kind) {
+    case VALUE_NULL: text_buf_ascii(out, "null"); break;
+    case VALUE_BOOLEAN: text_buf_ascii(out, v.i ? "true" : "false"); break;
+    case VALUE_CHAR: text_buf_unit(out, (uint16_t)v.i); break;
+    case VALUE_FLOAT:
+        digits_float((float)v.d, number);
+        text_buf_ascii(out, number);
+        break;
+    case VALUE_DOUBLE:
+        digits_double(v.d, number);
+        text_buf_ascii(out, number);
+        break;
+    case VALUE_OBJECT:
+        if (v.object->class == CLASS_STRING || v.object->class == CLASS_GSTRING) {
+            text_buf_text(out, (struct text *)value_plain(v).object);
+            break;
+        }
+        if (!run_enter(run, 3))
+            return false;
+        bool ok = append_any(run, v, out);
+        run_leave(run, 3);
+        return ok && !out->failed;
+    default: snprintf(number, sizeof number, "%lld", (long long)v.i); text_buf_ascii(out, number);
+    }
+    return !out->failed;
+}
+
+struct text *value_to_text(struct run *run, struct value v)
+{
+    v = value_plain(v);
+    if (value_is(v, CLASS_STRING))
+        return (struct text *)v.object;
+    struct text_buf out;
+    text_buf_init(&out, run);
+    return value_append(run, v, &out) ? text_buf_done(&out) : NULL;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values: Java's, in sixteen bytes.
+ *
+ * Null, the eight primitives, or a reference to an object. Boxed and unboxed are one here; where Java tells them
+ * apart, the resolved tree does (resolve.c). Objects live in the arena of the run, constants in the script's; neither
+ * is given back before the whole is, so a reference is good as long as the run.
+ */
+#ifndef TL_SCRIPT_VALUE_H
+#define TL_SCRIPT_VALUE_H
+
+#include "script/value/class.h"
+
+struct run;
+
+enum value_kind {
+    VALUE_NULL,
+    VALUE_BOOLEAN,
+    VALUE_BYTE,
+    VALUE_SHORT,
+    VALUE_CHAR,
+    VALUE_INT,
+    VALUE_LONG,
+    VALUE_FLOAT,
+    VALUE_DOUBLE,
+    VALUE_OBJECT,
+};
+
+/* First member of every object. */
+struct object {
+    uint16_t class; /* enum class_id; for arrays CLASS_DEF */
+    uint16_t flags;
+};
+
+struct value {
+    enum value_kind kind;
+    union {
+        int64_t i; /* BOOLEAN to LONG, always in the range of the kind */
+        double d;  /* FLOAT (rounded to one), DOUBLE */
+        struct object *object;
+    };
+};
+
+#define VALUE_NONE ((struct value){.kind = VALUE_NULL})
+
+static inline struct value value_boolean(bool b)
+{
+    return (struct value){.kind = VALUE_BOOLEAN, .i = b};
+}
+
+static inline struct value value_int(int64_t i)
+{
+    return (struct value){.kind = VALUE_INT, .i = (int32_t)(uint32_t)(uint64_t)i};
+}
+
+static inline struct value value_long(int64_t i)
+{
+    return (struct value){.kind = VALUE_LONG, .i = i};
+}
+
+static inline struct value value_char(uint16_t c)
+{
+    return (struct value){.kind = VALUE_CHAR, .i = c};
+}
+
+static inline struct value value_float(double d)
+{
+    return (struct value){.kind = VALUE_FLOAT, .d = (float)d};
+}
+
+static inline struct value value_double(double d)
+{
+    return (struct value){.kind = VALUE_DOUBLE, .d = d};
+}
+
+/* A reference, or null. */
+static inline struct value value_of(const void *object)
+{
+    struct value v = {.kind = object == NULL ? VALUE_NULL : VALUE_OBJECT};
+    v.object = (struct object *)(uintptr_t)object;
+    return v;
+}
+
+static inline bool value_is(struct value v, enum class_id id)
+{
+    return v.kind == VALUE_OBJECT && v.object->class == id;
+}
+
+/* Byte, short, int or long. */
+static inline bool value_integral(struct value v)
+{
+    return v.kind >= VALUE_BYTE && v.kind <= VALUE_LONG && v.kind != VALUE_CHAR;
+}
+
+static inline bool value_floating(struct value v)
+{
+    return v.kind == VALUE_FLOAT || v.kind == VALUE_DOUBLE;
+}
+
+/* Groovy's "a${b}": no String, though nearly everywhere as good as one. Its parts are filled in at once. */
+struct gstring {
+    struct object object; /* CLASS_GSTRING */
+    struct text *text;
+};
+
+/* A GString as the text it makes, anything else as it is. */
+static inline struct value value_plain(struct value v)
+{
+    return value_is(v, CLASS_GSTRING) ? value_of(((const struct gstring *)v.object)->text) : v;
+}
+
+/* A java.lang.Number, big ones included. */
+bool value_number(struct value v);
+
+/* The class of a value's box; TYPE_NONE for null. Arrays have dimensions. */
+type_id value_type(struct value v);
+
+/* Returns: whether Java's `v instanceof type` (references: also for null, which is an instance of nothing). */
+bool value_instance_of(struct value v, type_id type);
+
+/* Java's equals: of numbers only those of the same class. Fails on a cycle or a passed bound. */
+bool value_equals(struct run *run, struct value a, struct value b, bool *ret_equal);
+bool value_hash(struct run *run, struct value v, int32_t *ret_hash);
+
+/* Appends Java's (Groovy's: [a:1]) toString to a text under construction. */
+struct text_buf;
+bool value_append(struct run *run, struct value v, struct text_buf *out);
+
+/* Returns: the same as a text. */
+struct text *value_to_text(struct run *run, struct value v);
+
+/* Java's compareTo of two comparable values; numbers of different classes by value in Groovy, else an error. */
+bool value_order(struct run *run, struct value a, struct value b, int *ret_order);
+
+#endif
