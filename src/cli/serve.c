@@ -354,7 +354,8 @@ static int server_open(struct server *server, struct serve_options *o)
     if (r != 0)
         return complain(r, o->data, reason);
     private_dir_tighten(o->data);
-    if ((r = core_open(server->store, &o->limits, &server->core)) != 0)
+    struct core_limits limits = core_limits_default(); /* until the log says which: those of the options */
+    if ((r = core_open(server->store, &limits, &server->core)) != 0)
         return complain(r, "cannot read the state", NULL);
     if ((r = journal_open_local(server->core, server->store, &o->journal, &server->journal)) != 0)
         return complain(r, "cannot start the journal", NULL);
@@ -557,6 +558,7 @@ static void share(struct serve_options *o)
     add_host_name(o, o->host);
     o->http.host_names = o->host_names;
     o->store.directory = o->journal.directory = o->api.data_directory = slice_from(o->data);
+    o->journal.limits = &o->limits;
     o->api.script = o->limits.script;
     if (o->limits.script.steps_max > SCRIPT_WRITER_STEPS_MAX)
         o->limits.script.steps_max = SCRIPT_WRITER_STEPS_MAX;

@@ -28,10 +28,11 @@ struct journal_options {
     struct slice directory;              /* of the data, whose free space is watched; empty: not watched */
     uint64_t reserve_bytes;              /* writes are refused with disk_full_exception below this much free space */
     const struct journal_clocks *clocks; /* NULL: the machine's */
+    const struct core_limits *limits;    /* that the core is to go by, and the log says so; NULL: those it has */
 };
 
 /*
- * Starts the journal over an opened core, beginning with a RESTART command.
+ * Starts the journal over an opened core, beginning with the commands RESTART and, where its limits are to be others, LIMITS.
  * Returns: 0 or a fatal code. Owns: the caller; journal_close(), which leaves core and store for the caller to close.
  */
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,

@@ -107,14 +107,26 @@ static void deinit_locks(struct journal *journal)
     pthread_mutex_destroy(&journal->pin_lock);
 }
 
-/* The first command: leases start anew, and the catalog as it was found is published. */
-static void restart(struct journal *journal)
+/* The core goes by what the log says, and not by what this life of the server was told. Requires: core_lock. */
+static void set_limits(struct journal *journal, const struct core_limits *limits, struct list *group)
+{
+    if (limits == NULL || core_limits_equal(limits, core_limits(journal->core)))
+        return;
+    struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
+    command->on_done = journal__free_internal;
+    command->limits.limits = *limits;
+    journal__apply(journal, command, group);
+}
+
+/* The first commands: leases start anew, and the catalog as it was found is published. */
+static void restart(struct journal *journal, const struct core_limits *limits)
 {
     struct list group = LIST_INIT(group);
     struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
     command->on_done = journal__free_internal;
     pthread_mutex_lock(&journal->core_lock);
     journal__apply(journal, command, &group);
+    set_limits(journal, limits, &group);
     journal->effects.catalog_changed = true;
     journal__note_applied(journal);
     journal->catalog = catalog_ref(journal->applied_catalog);
@@ -150,7 +162,7 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     atomic_init(&journal->ready, true);
     init_locks(journal);
     journal__check_space(journal);
-    restart(journal);
+    restart(journal, options->limits);
 
     for (unsigned i = 0; i < WORKER_COUNT; i++) {
         if (pthread_create(&journal->workers[i], NULL, journal__worker, journal) != 0) {

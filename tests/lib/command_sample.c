@@ -366,6 +366,37 @@ static void on_tick(struct walk *walk, struct tick_command *tick)
     on_number(walk, "heard", &tick->heard);
 }
 
+static void on_size(struct walk *walk, const char *name, size_t *value)
+{
+    uint64_t number = *value;
+
+    on_number(walk, name, &number);
+    *value = (size_t)number;
+}
+
+static void on_limits(struct walk *walk, struct limits_command *command)
+{
+    struct core_limits *limits = &command->limits;
+    uint64_t depth = limits->script.depth_max;
+
+    on_size(walk, "sessions_max", &limits->sessions_max);
+    on_size(walk, "locks_per_session_max", &limits->locks_per_session_max);
+    on_size(walk, "ephemeral_max", &limits->ephemeral_max);
+    on_size(walk, "ephemeral_piece", &limits->ephemeral_piece);
+    on_size(walk, "sweep_piece", &limits->sweep_piece);
+    on_size(walk, "waiters_max", &limits->waiters_max);
+    on_size(walk, "transactions_max", &limits->transactions_max);
+    on_size(walk, "transaction_bytes_max", &limits->transaction_bytes_max);
+    on_size(walk, "transaction_held_max", &limits->transaction_held_max);
+    on_size(walk, "transaction_changes_max", &limits->transaction_changes_max);
+    on_size(walk, "document_bytes_max", &limits->document_bytes_max);
+    on_size(walk, "stale_documents_min", &limits->stale_documents_min);
+    on_size(walk, "script memory_bytes_max", &limits->script.memory_bytes_max);
+    on_number(walk, "script steps_max", &limits->script.steps_max);
+    on_number(walk, "script depth_max", &depth);
+    limits->script.depth_max = (unsigned)depth;
+}
+
 static void on_none(struct walk *walk, struct none_command *none)
 {
     (void)walk;

@@ -229,6 +229,13 @@ static void gen_zones(struct rng *rng, const struct model *model, struct sim_op 
     op->number = below(rng, 5);
 }
 
+static void gen_limits(struct rng *rng, const struct model *model, struct sim_op *op)
+{
+    (void)model;
+    op->kind = SIM_LIMITS;
+    op->number = below(rng, 5);
+}
+
 static void gen_tick(struct rng *rng, const struct model *model, struct sim_op *op)
 {
     (void)rng;
@@ -265,6 +272,7 @@ static const struct {
     {COMMAND_FILE_SCRIPTS, 1, gen_file_scripts},
     {COMMAND_CLUSTER_SETTINGS_PUT, 1, gen_cluster_settings_put},
     {COMMAND_ZONES, 1, gen_zones},
+    {COMMAND_LIMITS, 1, gen_limits},
     {COMMAND_TICK, 2, gen_tick},
     {COMMAND_RESTART, 1, gen_restart},
 };
@@ -421,6 +429,13 @@ static void fill_zones(const struct sim_op *op, struct command *command)
     buf_deinit(&zones);
 }
 
+/* Such as no workload meets, and some that are none. */
+static void fill_limits(const struct sim_op *op, struct command *command)
+{
+    command->limits.limits = core_limits_default();
+    command->limits.limits.document_bytes_max *= (size_t)op->number;
+}
+
 static void fill_file_scripts(const struct sim_op *op, struct command *command)
 {
     struct file_scripts_command *files = &command->file_scripts;
@@ -447,6 +462,7 @@ static const enum command_type types[SIM_KIND_COUNT] = {
     [SIM_PUT_FILE_SCRIPTS] = COMMAND_FILE_SCRIPTS,
     [SIM_PUT_CLUSTER_SETTINGS] = COMMAND_CLUSTER_SETTINGS_PUT,
     [SIM_ZONES] = COMMAND_ZONES,
+    [SIM_LIMITS] = COMMAND_LIMITS,
     [SIM_TICK] = COMMAND_TICK,
     [SIM_RESTART] = COMMAND_RESTART,
 };
@@ -465,6 +481,7 @@ struct command *gen_command(const struct sim_op *op)
     case SIM_UPDATE_ALIASES: fill_aliases(op, command); break;
     case SIM_PUT_FILE_SCRIPTS: fill_file_scripts(op, command); break;
     case SIM_ZONES: fill_zones(op, command); break;
+    case SIM_LIMITS: fill_limits(op, command); break;
     case SIM_TICK:
     case SIM_RESTART: break;
     default: fill_object(op, command); break;

@@ -565,7 +565,8 @@ static bool change_catalog(struct model *model, const struct sim_op *op, uint64_
         was_there = model->templates[slot].there;
         model->templates[slot].there = false;
         return was_there;
-    case SIM_ZONES: return op->number > 0;
+    case SIM_ZONES:
+    case SIM_LIMITS: return op->number > 0;
     case SIM_PUT_SCRIPT: model->scripts[slot] = true; return true;
     case SIM_DELETE_SCRIPT:
         was_there = model->scripts[slot];

@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/types.h"
 #include "json/dialect.h"
+#include "core/step/limits.h"
 #include "script/script.h"
 
 struct catalog_options;
@@ -350,6 +351,11 @@ struct tick_command {
     uint64_t heard;
 };
 
+/* What the core goes by from now on. */
+struct limits_command {
+    struct core_limits limits;
+};
+
 struct none_command {
     char unused;
 };
@@ -378,6 +384,7 @@ struct command {
         struct status_command status;
         struct maintain_command maintain;
         struct tick_command tick;
+        struct limits_command limits;
         struct none_command none;
     };
     struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */

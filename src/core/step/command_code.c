@@ -11,6 +11,7 @@
 #include "core/owners/session.h"
 #include "core/owners/txn.h"
 #include "core/step/coder.h"
+#include "core/step/limits.h"
 
 /* --- Documents ---------------------------------------------------------------------------------------------------- */
 
@@ -235,6 +236,11 @@ static void code_maintain(struct coder *coder, struct maintain_command *maintain
 static void code_tick(struct coder *coder, struct tick_command *tick)
 {
     code_number(coder, &tick->heard);
+}
+
+static void code_limits(struct coder *coder, struct limits_command *limits)
+{
+    code_core_limits(coder, &limits->limits);
 }
 
 static void code_none(struct coder *coder, struct none_command *none)

@@ -20,7 +20,6 @@
 #include "core/upkeep/sweep.h"
 
 enum {
-    SCRIPTS_CACHED = 1000,
     LOG_BYTES_MAX = 64 * 1024, /* of records of locks that are kept back */
 };
 
@@ -33,25 +32,6 @@ static core_handler *const handlers[COMMAND_TYPE_COUNT] = {
 #include "core/step/commands.def"
 #undef X
 };
-
-struct core_limits core_limits_default(void)
-{
-    return (struct core_limits){
-        .sessions_max = 10000,
-        .locks_per_session_max = 100000,
-        .ephemeral_max = 10000,
-        .ephemeral_piece = 1000,
-        .sweep_piece = 100,
-        .waiters_max = 100000,
-        .transactions_max = 10000,
-        .transaction_bytes_max = (size_t)64 << 20,
-        .transaction_held_max = (size_t)256 << 20,
-        .transaction_changes_max = 100000,
-        .document_bytes_max = (size_t)100 << 20,
-        .script = SCRIPT_LIMITS_DEFAULT,
-        .stale_documents_min = 10000,
-    };
-}
 
 void effects_init(struct effects *effects)
 {
@@ -144,15 +124,15 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     int r;
 
     core->store = store;
-    core->limits = *limits;
     core->marked = BUF_INIT(BUF_UNLIMITED);
     list_init(&core->spent);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
     lock_log_init(&core->log);
     sweep_init(&core->sweep);
-    core->scripts = script_cache_new(SCRIPTS_CACHED, &core->limits.script);
-    r = open_state(core);
+    r = core__open_limits(core, limits);
+    if (r == 0)
+        r = open_state(core);
     if (r != 0) {
         core_close(core);
         return tl_trace(r);
@@ -462,6 +442,11 @@ void core_begin_chain(struct core *core, uint64_t chain)
     core->chain = chain;
     core->chained = true;
     store_batch_watch(core->batch);
+}
+
+const struct core_limits *core_limits(const struct core *core)
+{
+    return &core->limits;
 }
 
 tl_ts core_last_ts(const struct core *core)

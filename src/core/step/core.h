@@ -12,24 +12,6 @@ struct core;
 struct catalog;
 struct buf;
 
-struct core_limits {
-    size_t sessions_max;          /* default 10,000 */
-    size_t locks_per_session_max; /* default 100,000 */
-    size_t ephemeral_max;         /* documents that live with one session; default 10,000 */
-    size_t ephemeral_piece;  /* how many of them its end removes in its own step; default 1,000, some ten milliseconds */
-    size_t sweep_piece;      /* the same of each step that goes on with the end of one with more; default 100 */
-    size_t waiters_max;      /* over all resources; default 100,000 */
-    size_t transactions_max; /* open at once; default 10,000 */
-    size_t transaction_bytes_max;   /* of its documents; default 64 MiB */
-    size_t transaction_held_max;    /* of all that it holds: documents, entries, locks; default 256 MiB */
-    size_t transaction_changes_max; /* default 100,000 */
-    size_t document_bytes_max;      /* default 100 MiB */
-    struct script_limits script;    /* of each run; the same on all hosts */
-    size_t stale_documents_min;     /* of an index, to be worth a sweep (sweep.h); default 10,000 */
-};
-
-struct core_limits core_limits_default(void);
-
 /* How long a deleted document's version counts on, and the outcome of a transaction is told, by the clock that nobody sets. */
 #define CORE_TOMBSTONE_US (60 * TL_SECOND)
 #define CORE_OUTCOME_US (3600 * TL_SECOND)
@@ -47,7 +29,8 @@ struct effects {
 void effects_init(struct effects *effects);
 
 /*
- * Builds the state from what the store holds; an empty store is an empty state.
+ * Builds the state from what the store holds; an empty store is an empty state. `limits` are those until a command LIMITS has put others
+ * into the store, which stay.
  * Returns: 0; TL_ERR_IO, TL_ERR_CORRUPT. Owns: the caller; core_close().
  */
 int core_open(struct store *store, const struct core_limits *limits, struct core **ret_core) TL_MUST_USE;
@@ -108,6 +91,9 @@ uint64_t core_next_deadline(const struct core *core);
 
 /* Returns: the oldest timestamp that an open query transaction reads at, which must stay readable; TL_TS_MAX: none. */
 tl_ts core_oldest_read(const struct core *core);
+
+/* Returns: what it goes by. Good until the next step. */
+const struct core_limits *core_limits(const struct core *core);
 
 /* Returns: the catalog as of the last step, with a reference for the caller (catalog.h). */
 struct catalog *core_catalog(struct core *core);

@@ -6,7 +6,11 @@
 #define TL_CORE_SAVE_H
 
 #include "base/buf.h"
-#include "core/step/core.h"
+#include "base/error.h"
+
+struct core;
+struct core_limits;
+struct store;
 
 enum {
     CORE_SAVE_NEWER = 1, /* of a version that is not known here */

@@ -88,6 +88,9 @@ struct core {
  * Returns: 0; fatal codes. Owns: the caller; core_close().
  */
 int core__open_bare(struct store *store, const struct core_limits *limits, struct core **ret_core) TL_MUST_USE;
+/* Goes by the limits that the store has, or by `limits`. Returns: 0; fatal codes. */
+int core__open_limits(struct core *core, const struct core_limits *limits) TL_MUST_USE;
+enum { CORE_SCRIPTS_CACHED = 1000 };
 /* All that the core is, is there. */
 void core__loaded(struct core *core);
 

@@ -368,6 +368,24 @@ static void gen_files(struct gen *gen, struct command *command)
                                              arena_printf(&command->arena, "ctx._source.v = %u", 10 + below(gen, 9))};
 }
 
+/* Small ones, sometimes below what there is; or none at all. */
+static void gen_limits(struct gen *gen, struct command *command)
+{
+    struct core_limits limits = core_limits_default();
+
+    limits.sessions_max = below(gen, 16); /* 0: refused */
+    limits.transactions_max = 1 + below(gen, 14);
+    limits.waiters_max = 1 + below(gen, 24);
+    limits.locks_per_session_max = 2 + below(gen, 60);
+    limits.transaction_changes_max = 2 + below(gen, 80);
+    limits.ephemeral_max = 1 + below(gen, 24);
+    limits.ephemeral_piece = 1 + below(gen, 4);
+    limits.sweep_piece = 1 + below(gen, 2);
+    limits.stale_documents_min = 1 + below(gen, 12);
+    limits.script.steps_max = one_in(gen, 3) ? 1 + below(gen, 4) : SCRIPT_STEPS_MAX;
+    command->limits.limits = limits;
+}
+
 /* --- All of them -------------------------------------------------------------------------------------------------- */
 
 typedef void generator(struct gen *gen, struct command *command);
@@ -405,6 +423,7 @@ static const struct {
     {COMMAND_SCRIPT_DELETE, 1, gen_object},
     {COMMAND_FILE_SCRIPTS, 2, gen_files},
     {COMMAND_CLUSTER_SETTINGS_PUT, 1, gen_object},
+    {COMMAND_LIMITS, 2, gen_limits},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };

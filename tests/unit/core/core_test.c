@@ -92,6 +92,41 @@ static void maintenance_removes_tombstones_and_deleted_indices(void **state)
     box_close(&box);
 }
 
+/* Runs the command, asking for at most so many sessions. Returns: whether that was taken. */
+static bool put_limits(struct core_box *box, size_t sessions_max)
+{
+    struct command *command = command_new(COMMAND_LIMITS, DIALECT_7);
+
+    command->limits.limits = core_limits_default();
+    command->limits.limits.sessions_max = sessions_max;
+    box_run(box, command, 1);
+    return box->last->problem.type == PROBLEM_NONE;
+}
+
+/* Limits that the log has named stay, whatever the core is opened with; what is none is refused. */
+static void limits_are_kept(void **state)
+{
+    struct core_box box;
+    (void)state;
+
+    box_open(&box);
+    box.limits.sessions_max = 3;
+    box_reopen(&box);
+    assert_int_equal(core_limits(box.core)->sessions_max, 3);
+    assert_false(put_limits(&box, 0));
+    assert_false(put_limits(&box, SIZE_MAX));
+    assert_int_equal(core_limits(box.core)->sessions_max, 3);
+    assert_true(put_limits(&box, 5));
+    assert_int_equal(core_limits(box.core)->sessions_max, 5);
+    box_reopen(&box);
+    assert_int_equal(core_limits(box.core)->sessions_max, 5);
+    struct core_limits kept = *core_limits(box.core), defaults = core_limits_default();
+    assert_false(core_limits_equal(&kept, &defaults));
+    kept.sessions_max = defaults.sessions_max;
+    assert_true(core_limits_equal(&kept, &defaults));
+    box_close(&box);
+}
+
 static void a_past_timestamp_reads_the_past(void **state)
 {
     struct core_box box;
@@ -615,6 +650,7 @@ int main(void)
         cmocka_unit_test(create_then_update_counts_versions),
         cmocka_unit_test(versions_go_on_across_a_delete_until_upkeep),
         cmocka_unit_test(maintenance_removes_tombstones_and_deleted_indices),
+        cmocka_unit_test(limits_are_kept),
         cmocka_unit_test(a_past_timestamp_reads_the_past),
         cmocka_unit_test(version_rules),
         cmocka_unit_test(compare_and_set),

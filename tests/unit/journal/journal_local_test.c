@@ -122,10 +122,33 @@ static void test_behind_a_sync_that_covers_it(void **state)
     store_close(store);
 }
 
+/* What the core goes by is what the journal was told, and stays when it is told nothing. */
+static void test_limits_are_in_the_log(void **state)
+{
+    struct core_limits defaults = core_limits_default(), few = defaults;
+    const struct core_limits *told[] = {&few, NULL, &few, &defaults};
+    const size_t most[] = {2, 2, 2, defaults.sessions_max};
+    struct store *store = store_open_mem();
+    (void)state;
+    few.sessions_max = 2;
+    for (size_t i = 0; i < 4; i++) {
+        struct journal_options options = {.limits = told[i]};
+        struct core *core;
+        struct journal *journal;
+        assert_int_equal(core_open(store, &defaults, &core), 0);
+        assert_int_equal(journal_open_local(core, store, &options, &journal), 0);
+        assert_int_equal(core_limits(core)->sessions_max, most[i]);
+        journal_close(journal);
+        core_close(core);
+    }
+    store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_behind_a_sync_that_covers_it),
+        cmocka_unit_test(test_limits_are_in_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

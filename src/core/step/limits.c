@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits of the core; see limits.h. */
+#include "core/step/limits.h"
+
+#include <stdint.h>
+
+#include "core/step/coder.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/unit.h"
+
+#define COUNT_MAX ((size_t)1 << 40) /* of anything, and of bytes; the core adds some of them up */
+
+enum { NUMBERS = 13, DEPTH_MAX = 1000 };
+
+static const char limits_key[] = "limits";
+
+struct core_limits core_limits_default(void)
+{
+    return (struct core_limits){
+        .sessions_max = 10000,
+        .locks_per_session_max = 100000,
+        .ephemeral_max = 10000,
+        .ephemeral_piece = 1000,
+        .sweep_piece = 100,
+        .waiters_max = 100000,
+        .transactions_max = 10000,
+        .transaction_bytes_max = (size_t)64 << 20,
+        .transaction_held_max = (size_t)256 << 20,
+        .transaction_changes_max = 100000,
+        .document_bytes_max = (size_t)100 << 20,
+        .script = SCRIPT_LIMITS_DEFAULT,
+        .stale_documents_min = 10000,
+    };
+}
+
+/* All but those of scripts that are no size, in the order of their form. */
+static void list_sizes(struct core_limits *limits, size_t *sizes[NUMBERS])
+{
+    size_t *const all[NUMBERS] = {
+        &limits->sessions_max,
+        &limits->locks_per_session_max,
+        &limits->ephemeral_max,
+        &limits->ephemeral_piece,
+        &limits->sweep_piece,
+        &limits->waiters_max,
+        &limits->transactions_max,
+        &limits->transaction_bytes_max,
+        &limits->transaction_held_max,
+        &limits->transaction_changes_max,
+        &limits->document_bytes_max,
+        &limits->stale_documents_min,
+        &limits->script.memory_bytes_max,
+    };
+    for (size_t i = 0; i < NUMBERS; i++)
+        sizes[i] = all[i];
+}
+
+bool core_limits_sound(const struct core_limits *limits)
+{
+    struct core_limits copy = *limits;
+    size_t *sizes[NUMBERS];
+
+    list_sizes(&copy, sizes);
+    for (size_t i = 0; i < NUMBERS; i++)
+        if (*sizes[i] == 0 || *sizes[i] > COUNT_MAX)
+            return false;
+    return limits->script.steps_max > 0 && limits->script.steps_max <= SCRIPT_WRITER_STEPS_MAX &&
+           limits->script.depth_max > 0 && limits->script.depth_max <= DEPTH_MAX;
+}
+
+bool core_limits_equal(const struct core_limits *a, const struct core_limits *b)
+{
+    struct core_limits of_a = *a, of_b = *b;
+    size_t *sizes_a[NUMBERS], *sizes_b[NUMBERS];
+
+    list_sizes(&of_a, sizes_a);
+    list_sizes(&of_b, sizes_b);
+    for (size_t i = 0; i < NUMBERS; i++)
+        if (*sizes_a[i] != *sizes_b[i])
+            return false;
+    return a->script.steps_max == b->script.steps_max && a->script.depth_max == b->script.depth_max;
+}
+
+void code_core_limits(struct coder *coder, struct core_limits *limits)
+{
+    size_t *sizes[NUMBERS];
+    uint64_t depth = limits->script.depth_max;
+
+    list_sizes(limits, sizes);
+    for (size_t i = 0; i < NUMBERS; i++)
+        code_size(coder, sizes[i]);
+    code_number(coder, &limits->script.steps_max);
+    code_number(coder, &depth);
+    coder_demand(coder, depth <= UINT32_MAX);
+    limits->script.depth_max = coder->bad ? 0 : (unsigned)depth;
+}
+
+/* Scripts that were compiled under others are compiled anew. */
+static void set_limits(struct core *core, const struct core_limits *limits)
+{
+    core->limits = *limits;
+    script_cache_free(core->scripts);
+    core->scripts = script_cache_new(CORE_SCRIPTS_CACHED, &core->limits.script);
+}
+
+int core__open_limits(struct core *core, const struct core_limits *limits)
+{
+    struct store_value value;
+    struct core_limits kept = {0};
+    int r = store_get(core->store, SPACE_SYSTEM, TL_TS_MAX, slice_from(limits_key), &value);
+
+    if (r == STORE_NOT_FOUND) {
+        set_limits(core, limits);
+        return 0;
+    }
+    if (r != 0)
+        return tl_trace(r);
+    struct coder coder = coder_from(value.bytes, NULL);
+    code_core_limits(&coder, &kept);
+    bool sound = coder_done(&coder) && core_limits_sound(&kept);
+    store_value_release(&value);
+    if (!sound)
+        return tl_trace(TL_ERR_CORRUPT);
+    set_limits(core, &kept);
+    return 0;
+}
+
+/*
+ * What is there stays, though it be more than the new limits allow: sessions, locks, transactions and waiting requests go on, and no
+ * further ones come until there is room.
+ */
+int core__do_limits(struct core *core, struct command *command)
+{
+    struct buf value = BUF_INIT(BUF_UNLIMITED);
+    struct coder coder = coder_to(&value, 1);
+    struct core_limits limits = command->limits.limits;
+
+    if (!core_limits_sound(&limits)) {
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "these are no limits");
+        return 0;
+    }
+    code_core_limits(&coder, &limits);
+    store_batch_put(core->batch, SPACE_SYSTEM, slice_from(limits_key), buf_view(&value));
+    buf_deinit(&value);
+    set_limits(core, &limits);
+    return 0;
+}
