@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "core/locks/lock_log.h"
 #include "core/step/coder.h"
+#include "core/step/core.h"
 #include "core/step/hooks.h"
 #include "core/step/section.h"
 #include "core/step/unit.h"
@@ -38,12 +39,32 @@ void core_save(struct core *core, struct buf *buf)
     sections_finish(&sections);
 }
 
+/*
+ * There is one form: what was read is what would be written now. That catches whatever else no look at single fields does. Files of
+ * older versions are not written any more.
+ */
+static void compare(struct core *core, struct sections *sections)
+{
+    struct buf again = BUF_INIT(BUF_UNLIMITED);
+    size_t same = 0, len = sections->all.len;
+
+    if (sections->bad || sections->version != SECTIONS_VERSION)
+        return;
+    core_save(core, &again);
+    while (same < len && same < again.len && sections->all.data[same] == again.data[same])
+        same++;
+    if (same < len || same < again.len)
+        sections_blame(sections, same);
+    buf_deinit(&again);
+}
+
 /* What the store has was read; the owners are none yet. */
 static int load(struct core *core, struct sections *sections)
 {
     code_numbers(sections, core);
     owners__code(core, sections);
     sections_finish(sections);
+    compare(core, sections);
     if (!sections->bad)
         return 0;
     owners__abandon(core);

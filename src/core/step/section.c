@@ -120,6 +120,21 @@ void sections_finish(struct sections *sections)
     sections_demand(sections, !sections_read(sections) || sections->in.len == 0);
 }
 
+void sections_blame(struct sections *sections, size_t place)
+{
+    struct slice left = slice_from_offset(sections->all, HEAD_BYTES), frame;
+
+    REQUIRE(sections_read(sections) && !sections->bad);
+    sections->bad = sections->unsound = true;
+    while (slice_take(&left, FRAME_BYTES, &frame)) {
+        sections->kind = (enum section_kind)frame.data[0];
+        sections->at = (size_t)(frame.data - sections->all.data);
+        left = slice_from_offset(left, (size_t)get_number(frame.data + 1, LENGTH_BYTES) + CRC_BYTES);
+        if (place < sections->all.len - left.len)
+            return;
+    }
+}
+
 void sections_explain(const struct sections *sections, struct buf *buf)
 {
     static const char *const names[SECTION_KIND_COUNT] = {

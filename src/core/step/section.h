@@ -60,6 +60,9 @@ void sections_demand(struct sections *sections, bool so);
 /* Ends those that are written; or looks whether those that are read are at their end. */
 void sections_finish(struct sections *sections);
 
+/* Says of sections that were read to their end that the one with this byte holds what cannot be. */
+void sections_blame(struct sections *sections, size_t place);
+
 /* Appends what is bad, and where. */
 void sections_explain(const struct sections *sections, struct buf *buf);
 
