@@ -20,8 +20,9 @@
  * What lies in a data directory. A version reads all formats up to its own.
  *   1: fields of directories have entries of their own, and the catalog calls them complete
  *   2: documents are written that have no such entries (mapping/README.md, invariant 8); the rest is as it was
+ *   3: RocksDB has no log; what is durable is a log of commands, and the store as of a checkpoint
  */
-enum { FORMAT_NUMBER = 2, FORMAT_BYTES_MAX = 64 };
+enum { FORMAT_BYTES_MAX = 64 };
 
 #define FORMAT_WORD "tidelock "
 
@@ -62,13 +63,13 @@ static int is_vacant(const char *path, char **ret_reason)
 }
 
 /* Writes FORMAT under another name first: it is there whole or not at all. */
-static int create_format(const char *new_path, const char *path, char **ret_reason)
+static int create_format(const char *new_path, const char *path, enum rocks_format format, char **ret_reason)
 {
     int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail_errno(ret_reason, "create", new_path);
     char text[FORMAT_BYTES_MAX];
-    int len = snprintf(text, sizeof text, FORMAT_WORD "%d\n", FORMAT_NUMBER);
+    int len = snprintf(text, sizeof text, FORMAT_WORD "%d\n", (int)format);
     bool written = write(fd, text, (size_t)len) == len && fsync(fd) == 0;
     int r = written ? 0 : fail_errno(ret_reason, "write", new_path);
     close(fd);
@@ -83,7 +84,7 @@ int rocks_dir_finish(struct rocks_dir *dir, char **ret_reason)
         return 0;
     tl_cleanup(mem_freep) char *new_path = path_join(dir->path, "FORMAT.new");
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "FORMAT");
-    int r = create_format(new_path, path, ret_reason);
+    int r = create_format(new_path, path, dir->opened_as, ret_reason);
     if (r == 0 && fsync(dir->lock_fd) != 0)
         r = fail_errno(ret_reason, "sync", dir->path);
     if (r == 0)
@@ -107,7 +108,8 @@ static int lock_directory(struct rocks_dir *dir, bool read_only, char **ret_reas
     return TL_ERR_BUSY;
 }
 
-static int check_format_number(struct slice text, const char *path, uint64_t *ret_number, char **ret_reason)
+static int check_format_number(struct slice text, const char *path, enum rocks_format known_up_to, uint64_t *ret_number,
+                               char **ret_reason)
 {
     text.len = slice_find_byte(text, '\n');
     uint64_t number = 0;
@@ -117,9 +119,9 @@ static int check_format_number(struct slice text, const char *path, uint64_t *re
         rocks__say(ret_reason, "%s does not hold a format number", path);
         return TL_ERR_CORRUPT;
     }
-    if (number > FORMAT_NUMBER) {
+    if (number > known_up_to) {
         rocks__say(ret_reason, "%s says format %llu, and this program knows formats up to %d: a newer one wrote it",
-                   path, (unsigned long long)number, FORMAT_NUMBER);
+                   path, (unsigned long long)number, (int)known_up_to);
         return TL_ERR_VERSION;
     }
     *ret_number = number;
@@ -160,24 +162,28 @@ static int read_format(struct rocks_dir *dir, bool read_only, char **ret_reason)
         return fail_errno(ret_reason, "open", path);
     char text[FORMAT_BYTES_MAX];
     ssize_t len = pread(fd, text, sizeof text, 0);
-    uint64_t number = FORMAT_NUMBER;
+    uint64_t number = dir->opened_as;
     int r = len < 0 ? fail_errno(ret_reason, "read", path)
-                    : check_format_number(slice_make(text, (size_t)len), path, &number, ret_reason);
+                    : check_format_number(slice_make(text, (size_t)len), path, dir->opened_as, &number, ret_reason);
     close(fd);
-    dir->older = !read_only && number < FORMAT_NUMBER;
+    dir->format = (enum rocks_format)number;
+    dir->older = !read_only && dir->format < dir->opened_as;
     return r;
 }
 
 static int open_synced(struct rocks_dir *dir, bool read_only, char **ret_reason)
 {
     tl_cleanup(mem_freep) char *path = path_join(dir->path, "SYNCED");
-    dir->synced_fd = open(path, read_only ? O_RDONLY | O_CLOEXEC | O_NONBLOCK : O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    dir->synced_fd =
+        open(path, read_only ? O_RDONLY | O_CLOEXEC | O_NONBLOCK : O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     return dir->synced_fd < 0 && !read_only ? fail_errno(ret_reason, "open", path) : 0;
 }
 
-int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir, char **ret_reason)
+int rocks_dir_open(struct slice directory, bool read_only, enum rocks_format format, struct rocks_dir *ret_dir,
+                   char **ret_reason)
 {
     struct rocks_dir dir = ROCKS_DIR_NONE;
+    dir.opened_as = dir.format = format;
     dir.path = mem_strdup(directory.data, directory.len);
     dir.rocks_path = path_join(dir.path, "rocks");
     int r = lock_directory(&dir, read_only, ret_reason);

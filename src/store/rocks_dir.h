@@ -17,24 +17,30 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+/* What FORMAT may say; rocks_dir.c has all. */
+enum rocks_format { ROCKS_FORMAT_LOG = 2, ROCKS_FORMAT_CHECKPOINTS = 3 };
+
 struct rocks_dir {
     char *path;
-    char *rocks_path; /* DIR/rocks */
-    int lock_fd;      /* of the directory; -1: none */
-    int synced_fd;    /* -1: none, or read only and missing */
-    bool fresh;       /* has no FORMAT yet */
-    bool older;       /* FORMAT is that of an older version, and this one is going to write */
+    char *rocks_path;            /* DIR/rocks */
+    int lock_fd;                 /* of the directory; -1: none */
+    int synced_fd;               /* -1: none, or read only and missing */
+    bool fresh;                  /* has no FORMAT yet */
+    enum rocks_format opened_as; /* what FORMAT is going to say */
+    enum rocks_format format;    /* what it said */
+    bool older;                  /* FORMAT is that of an older version, and this one is going to write */
 };
 
-#define ROCKS_DIR_NONE ((struct rocks_dir){NULL, NULL, -1, -1, false, false})
+#define ROCKS_DIR_NONE ((struct rocks_dir){.lock_fd = -1, .synced_fd = -1})
 
 /*
- * Takes the directory, making it when it is missing.
+ * Takes the directory, making it when it is missing, as one of a format: older ones are going to be that, newer ones are refused.
  *
  * Returns: 0; TL_ERR_BUSY, TL_ERR_VERSION, TL_ERR_CORRUPT, TL_ERR_IO, with *ret_reason set (mem_free).
  * Owns: the caller; rocks_dir_close.
  */
-int rocks_dir_open(struct slice directory, bool read_only, struct rocks_dir *ret_dir, char **ret_reason) TL_MUST_USE;
+int rocks_dir_open(struct slice directory, bool read_only, enum rocks_format format, struct rocks_dir *ret_dir,
+                   char **ret_reason) TL_MUST_USE;
 void rocks_dir_close(struct rocks_dir *dir);
 
 /*

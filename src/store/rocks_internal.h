@@ -35,7 +35,10 @@ struct rocks_store {
     struct rocks_log_ahead log_ahead;
     struct rocks_options options;
     rocksdb_t *db;
+    bool by_checkpoints;
     rocksdb_column_family_handle_t *families[SPACE_COUNT];
+    rocksdb_column_family_handle_t *checkpoints; /* the records of checkpoints; NULL: there are none */
+    _Atomic size_t unsaved_bytes;                /* written since the last one */
     rocksdb_writeoptions_t *write_options;
     rocksdb_readoptions_t *plain_read_options; /* for SPACE_SYSTEM */
     _Atomic tl_ts newest_ts;                   /* of the batches written since the store was opened */
@@ -79,6 +82,12 @@ void rocks__batch_put_kept(struct store_batch *batch, enum store_space space, st
 void rocks__batch_delete(struct store_batch *batch, enum store_space space, struct slice key);
 /* Returns: the batch for RocksDB, in order of space and key. It lives until the batch is cleared or freed. */
 rocksdb_writebatch_t *rocks__batch_sorted(struct store_batch *batch);
+
+/* rocks_checkpoint.c */
+int rocks__checkpoint(struct store *store, struct slice record) TL_MUST_USE;
+int rocks__checkpointed(struct store *store) TL_MUST_USE;
+int rocks__checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
+size_t rocks__unsaved_bytes(const struct store *store);
 
 /* rocks_iter.c */
 struct store_iter *rocks__iter_new(struct store *store, enum store_space space, tl_ts ts, struct slice lower,

@@ -19,6 +19,9 @@ void rocks__close_database(struct rocks_store *rocks)
         if (rocks->families[space] != NULL)
             rocksdb_column_family_handle_destroy(rocks->families[space]);
     memset(rocks->families, 0, sizeof rocks->families);
+    if (rocks->checkpoints != NULL)
+        rocksdb_column_family_handle_destroy(rocks->checkpoints);
+    rocks->checkpoints = NULL;
     if (rocks->db != NULL)
         rocksdb_close(rocks->db);
     rocks->db = NULL;
@@ -29,23 +32,28 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
 {
     const struct rocks_options *options = &rocks->options;
     const char *path = rocks->dir.rocks_path != NULL ? rocks->dir.rocks_path : "/memory";
-    const rocksdb_options_t *families[SPACE_COUNT];
+    const rocksdb_options_t *families[ROCKS_FAMILIES_MAX];
+    rocksdb_column_family_handle_t *opened[ROCKS_FAMILIES_MAX] = {0};
     memcpy(families, options->families, sizeof families);
     char *error = NULL;
     if (read_only)
-        rocks->db = rocksdb_open_for_read_only_column_families(
-            options->database, path, SPACE_COUNT, options->family_names, families, rocks->families, 0, &error);
+        rocks->db = rocksdb_open_for_read_only_column_families(options->database, path, options->family_count,
+                                                               options->family_names, families, opened, 0, &error);
     else
-        rocks->db = rocksdb_open_column_families(options->database, path, SPACE_COUNT, options->family_names, families,
-                                                 rocks->families, &error);
-    if (error != NULL)
+        rocks->db = rocksdb_open_column_families(options->database, path, options->family_count, options->family_names,
+                                                 families, opened, &error);
+    if (error != NULL) {
         rocks->db = NULL;
+        return error;
+    }
+    memcpy(rocks->families, opened, sizeof rocks->families);
+    rocks->checkpoints = opened[ROCKS_CHECKPOINTS];
     return error;
 }
 
 static int check_synced(struct rocks_store *rocks, char **ret_reason)
 {
-    uint64_t expected = rocks_dir_synced(&rocks->dir);
+    uint64_t expected = rocks->by_checkpoints ? 0 : rocks_dir_synced(&rocks->dir);
     uint64_t found = rocksdb_get_latest_sequence_number(rocks->db);
     if (found >= expected)
         return 0;
@@ -110,7 +118,8 @@ static void say_place(const struct rocks_log_hole *hole, char **ret_reason)
 int rocks__open_database(struct rocks_store *rocks, bool read_only, char **ret_reason)
 {
     struct rocks_log_hole hole = {.fd = -1};
-    int r = rocks->dir.rocks_path == NULL ? 0 : rocks_log_mark_hole(rocks->dir.rocks_path, read_only, &hole);
+    bool logged = rocks->dir.rocks_path != NULL && !rocks->by_checkpoints;
+    int r = !logged ? 0 : rocks_log_mark_hole(rocks->dir.rocks_path, read_only, &hole);
     if (r < 0) {
         rocks__say(ret_reason, "%sthe log has a hole at byte %llu of %06llu.log%s",
                    hole.synced ? "changes are missing that had been synced: " : "", (unsigned long long)hole.offset,

@@ -10,6 +10,9 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
+#define NEVER_FULL_BYTES ((size_t)4 << 30)
+#define FILTER_PART 0.01 /* of a table */
+
 enum { CACHE_BYTES_DEFAULT = 64 << 20, WRITE_BUFFER_BYTES_DEFAULT = 64 << 20 };
 
 /* What differs from space to space. */
@@ -87,9 +90,10 @@ static void no_destructor(void *state)
  * A look-up of one key first searches the table in memory, which seldom has it: 3 us of a put's 70 (RocksDB 7.8), which a filter
  * of a hundredth of the table's size spares it.
  */
-static void set_memtable_filter(rocksdb_options_t *options)
+static void set_memtable_filter(rocksdb_options_t *options, size_t table_bytes)
 {
-    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, 0.01);
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(
+        options, FILTER_PART * (double)table_bytes / (double)rocksdb_options_get_write_buffer_size(options));
     rocksdb_options_set_memtable_whole_key_filtering(options, 1);
 }
 
@@ -160,9 +164,31 @@ static void set_durability(rocksdb_options_t *options)
     rocksdb_options_set_atomic_flush(options, 0);
 }
 
+/*
+ * Without a log files are written at checkpoints only, of all families together: no table is full before, and none is written at the end.
+ * The filters of tables in memory are a part of the room that they may take, which is never taken.
+ */
+static rocksdb_options_t *set_by_checkpoints(rocksdb_options_t *options)
+{
+    rocksdb_options_t *silent = rocksdb_options_create();
+    char *error = NULL;
+    rocksdb_options_set_atomic_flush(options, 1);
+    rocksdb_options_set_db_write_buffer_size(options, 0);
+    rocksdb_options_set_write_buffer_size(options, NEVER_FULL_BYTES);
+    rocksdb_get_options_from_string(options, "avoid_flush_during_shutdown=true;", silent, &error);
+    INSIST(error == NULL);
+    rocksdb_options_destroy(options);
+    return silent;
+}
+
+static size_t write_buffer_bytes(const struct store_options *settings)
+{
+    return settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
+}
+
 static void set_memory(rocksdb_options_t *options, const struct store_options *settings)
 {
-    size_t write_buffer = settings->write_buffer_bytes ? settings->write_buffer_bytes : WRITE_BUFFER_BYTES_DEFAULT;
+    size_t write_buffer = write_buffer_bytes(settings);
     /*
      * All families together; the one with the oldest data is flushed when it is reached. Smaller tables take inserts faster, but
      * are files sooner and compacted as much more often. Entries in tables of 8 MiB, of which four are flushed as one file, save
@@ -220,7 +246,18 @@ static rocksdb_options_t *database_options(const struct rocks_options *options, 
     set_memory(database, settings);
     set_background(database);
     set_log(database);
-    return database;
+    return settings->by_checkpoints ? set_by_checkpoints(database) : database;
+}
+
+/* Its table is full with each record (rocks_checkpoint.c). */
+static void add_checkpoints(struct rocks_options *options)
+{
+    rocksdb_options_t *family = rocksdb_options_create_copy(options->database);
+    rocksdb_options_set_write_buffer_size(family, ROCKS_CHECKPOINT_TABLE_BYTES);
+    rocksdb_options_set_compression(family, rocksdb_no_compression);
+    options->families[ROCKS_CHECKPOINTS] = family;
+    options->family_names[ROCKS_CHECKPOINTS] = "checkpoints";
+    options->family_count = ROCKS_FAMILIES_MAX;
 }
 
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings)
@@ -235,12 +272,15 @@ void rocks_options_init(struct rocks_options *ret_options, const struct store_op
         set_table(family, &profiles[space], ret_options->cache);
         set_compression(family, &profiles[space]);
         if (profiles[space].filter)
-            set_memtable_filter(family);
+            set_memtable_filter(family, write_buffer_bytes(settings) / 2);
         if (space != SPACE_SYSTEM)
             rocksdb_options_set_comparator(family, ret_options->versioned);
         ret_options->families[space] = pin_parts(family);
         ret_options->family_names[space] = profiles[space].family;
     }
+    ret_options->family_count = SPACE_COUNT;
+    if (settings->by_checkpoints)
+        add_checkpoints(ret_options);
 }
 
 bool rocks_options_space_is_filtered(enum store_space space)
@@ -264,10 +304,13 @@ void rocks_options_set_uncompressed(struct rocks_options *options)
 
 void rocks_options_deinit(struct rocks_options *options)
 {
-    for (int space = 0; space < SPACE_COUNT; space++)
-        rocksdb_options_destroy(options->families[space]);
+    if (options->database == NULL)
+        return;
+    for (int family = 0; family < options->family_count; family++)
+        rocksdb_options_destroy(options->families[family]);
     rocksdb_options_destroy(options->database);
     rocksdb_comparator_destroy(options->versioned);
     rocksdb_cache_destroy(options->cache);
     rocksdb_env_destroy(options->env);
+    *options = (struct rocks_options){0};
 }

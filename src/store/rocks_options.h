@@ -26,18 +26,24 @@ static inline tl_ts rocks_ts_decode(const char bytes[ROCKS_TS_BYTES])
     return ts;
 }
 
+/* The family of the records of checkpoints stands behind those of spaces. */
+enum { ROCKS_CHECKPOINTS = SPACE_COUNT, ROCKS_FAMILIES_MAX };
+/* Its table in memory is full with so many bytes. */
+enum { ROCKS_CHECKPOINT_TABLE_BYTES = 64 << 10 };
+
 struct rocks_options {
     rocksdb_env_t *env;
     rocksdb_cache_t *cache;
     rocksdb_comparator_t *versioned; /* byte order, then newest first */
     rocksdb_options_t *database;
-    rocksdb_options_t *families[SPACE_COUNT];
-    const char *family_names[SPACE_COUNT];
+    rocksdb_options_t *families[ROCKS_FAMILIES_MAX];
+    const char *family_names[ROCKS_FAMILIES_MAX];
+    int family_count;
 };
 
 /*
  * Builds all options. They must outlive the database that is opened with them.
- * Owns: the caller; rocks_options_deinit.
+ * Owns: the caller; rocks_options_deinit(), to which zeroed ones are nothing.
  */
 void rocks_options_init(struct rocks_options *ret_options, const struct store_options *settings);
 /* Whether single reads of a space go through filters. */

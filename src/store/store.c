@@ -121,6 +121,26 @@ int store_sync(struct store *store)
     return store->ops->sync(store);
 }
 
+int store_checkpoint(struct store *store, struct slice record)
+{
+    return store->ops->checkpoint(store, record);
+}
+
+int store_checkpointed(struct store *store)
+{
+    return store->ops->checkpointed(store);
+}
+
+int store_checkpoint_record(struct store *store, struct buf *ret_record)
+{
+    return store->ops->checkpoint_record(store, ret_record);
+}
+
+size_t store_unsaved_bytes(const struct store *store)
+{
+    return store->ops->unsaved_bytes(store);
+}
+
 /*
  * The cut-off is looked at after the read too: versions are dropped only after it was raised, so a read
  * that ends with its timestamp still above it has missed none (invariant 4).

@@ -37,6 +37,7 @@ enum {
     STORE_TOO_OLD = 2, /* the timestamp is below the history cut-off */
 };
 
+struct buf;
 struct store;
 struct store_batch;
 struct store_iter;
@@ -47,6 +48,7 @@ struct store_options {
     size_t write_buffer_bytes; /* all memtables together; default 64 MiB */
     bool read_only;            /* for `tidelock check` */
     bool in_memory;            /* RocksDB on its memory environment; for tests */
+    bool by_checkpoints; /* no log of its own: after a crash it is as of its last checkpoint, see store_checkpoint() */
 };
 
 /*
@@ -111,6 +113,23 @@ int store_write(struct store *store, struct store_batch *batch) TL_MUST_USE;
  * Returns: 0, TL_ERR_IO or TL_ERR_NO_SPACE; after an error nothing may be acknowledged any more.
  */
 int store_sync(struct store *store) TL_MUST_USE;
+
+/*
+ * Checkpoints, of a store that is opened `by_checkpoints`, and of the twin; README.md has what they promise.
+ *
+ * store_checkpoint() begins one: all that was written so far, and `record`, are after a crash what the store is, as soon as they are on the
+ * disk; until then it is what it was at the checkpoint before. What is written later is part of neither. It returns at once and the
+ * rest is done beside the writer.
+ * Requires: called as store_write(); the one before is on the disk.
+ * Returns: 0; TL_ERR_IO, TL_ERR_NO_SPACE.
+ */
+int store_checkpoint(struct store *store, struct slice record) TL_MUST_USE;
+/* Returns: 1 when the last one is on the disk, 0 not yet; fatal codes, after which there will be no further one. From any thread. */
+int store_checkpointed(struct store *store) TL_MUST_USE;
+/* Appends the record of the last one. Returns: 0; STORE_NOT_FOUND: there was none yet; fatal codes. */
+int store_checkpoint_record(struct store *store, struct buf *ret_record) TL_MUST_USE;
+/* Returns: about how many bytes in memory are part of none. From any thread. */
+size_t store_unsaved_bytes(const struct store *store);
 
 /* A value read. `bytes` lives until store_value_release(). */
 struct store_value {

@@ -51,6 +51,10 @@ struct store_ops {
     void (*batch_delete)(struct store_batch *batch, enum store_space space, struct slice key);
     int (*write)(struct store *store, struct store_batch *batch);
     int (*sync)(struct store *store);
+    int (*checkpoint)(struct store *store, struct slice record);
+    int (*checkpointed)(struct store *store);
+    int (*checkpoint_record)(struct store *store, struct buf *ret_record);
+    size_t (*unsaved_bytes)(const struct store *store);
     int (*get)(struct store *store, enum store_space space, tl_ts ts, struct slice key, struct store_value *ret_value);
     struct store_iter *(*iter_new)(struct store *store, enum store_space space, tl_ts ts, struct slice lower,
                                    struct slice upper);

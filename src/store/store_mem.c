@@ -39,6 +39,9 @@ struct mem_store {
     size_t unsynced_capacity;
     size_t iter_count; /* iterators alive: nothing is dropped while there are any */
     size_t bytes;
+    bool checkpointed; /* once at least */
+    struct buf record; /* of the last checkpoint */
+    size_t unsaved_bytes;
 };
 
 /* A batch is a text of records: space, tag, key, value. */
@@ -137,6 +140,7 @@ static void mem_close(struct store *store)
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_deinit(&mem->spaces[space]);
     mem_free(mem->unsynced);
+    buf_deinit(&mem->record);
     pthread_rwlock_destroy(&mem->lock);
     mem_free(mem);
 }
@@ -270,6 +274,7 @@ static int mem_write(struct store *store, struct store_batch *batch)
     mem->batch_number++;
     mem->newest_ts = batch->ts;
     note_unsynced(mem, batch->ts);
+    mem->unsaved_bytes += batch->bytes;
     while (records.len > 0)
         write_record(mem, batch->ts, &records, &escaped);
     pthread_rwlock_unlock(&mem->lock);
@@ -286,6 +291,37 @@ static int mem_sync(struct store *store)
     mem->unsynced_count = 0;
     pthread_rwlock_unlock(&mem->lock);
     return 0;
+}
+
+/* The twin's are on the disk at once. */
+static int mem_checkpoint(struct store *store, struct slice record)
+{
+    struct mem_store *mem = mem_of(store);
+    buf_clear(&mem->record);
+    buf_slice(&mem->record, record);
+    mem->checkpointed = true;
+    mem->unsaved_bytes = 0;
+    return mem_sync(store);
+}
+
+static int mem_checkpointed(struct store *store)
+{
+    (void)store;
+    return 1;
+}
+
+static int mem_checkpoint_record(struct store *store, struct buf *ret_record)
+{
+    const struct mem_store *mem = mem_of(store);
+    if (!mem->checkpointed)
+        return STORE_NOT_FOUND;
+    buf_slice(ret_record, buf_view(&mem->record));
+    return 0;
+}
+
+static size_t mem_unsaved_bytes(const struct store *store)
+{
+    return ((const struct mem_store *)store)->unsaved_bytes;
 }
 
 /* Removes every version with a stamp above `limit`. */
@@ -605,6 +641,10 @@ static const struct store_ops mem_ops = {
     .batch_delete = mem_batch_delete,
     .write = mem_write,
     .sync = mem_sync,
+    .checkpoint = mem_checkpoint,
+    .checkpointed = mem_checkpointed,
+    .checkpoint_record = mem_checkpoint_record,
+    .unsaved_bytes = mem_unsaved_bytes,
     .get = mem_get,
     .iter_new = mem_iter_new,
     .iter_free = mem_iter_free,
@@ -628,6 +668,7 @@ struct store *store_open_mem(void)
 {
     struct mem_store *mem = mem_zalloc(sizeof *mem);
     mem->base.ops = &mem_ops;
+    mem->record = BUF_INIT(BUF_UNLIMITED);
     for (int space = 0; space < SPACE_COUNT; space++)
         omap_init(&mem->spaces[space]);
     pthread_rwlock_init(&mem->lock, NULL);

@@ -86,13 +86,12 @@ static rocksdb_readoptions_t *read_options_at(const char ts[ROCKS_TS_BYTES])
     return options;
 }
 
-static struct rocks_store *rocks_new(const struct store_options *settings, const struct store_ops *ops)
+static struct rocks_store *rocks_new(const struct store_ops *ops)
 {
     struct rocks_store *rocks = mem_zalloc(sizeof *rocks);
     rocks->base.ops = ops;
     rocks->dir = ROCKS_DIR_NONE;
     rocks_log_ahead_init(&rocks->log_ahead, NULL);
-    rocks_options_init(&rocks->options, settings);
     rocks->write_options = rocksdb_writeoptions_create();
     rocks->plain_read_options = rocksdb_readoptions_create();
     for (int i = 0; i < ROCKS_READ_SLOTS; i++)
@@ -113,6 +112,7 @@ static int rocks_write(struct store *store, struct store_batch *batch)
     rocksdb_writebatch_t *sorted = rocks__batch_sorted(batch);
     rocksdb_writebatch_data(sorted, &bytes);
     rocks_log_ahead_batch(&rocks->log_ahead, bytes);
+    atomic_fetch_add_explicit(&rocks->unsaved_bytes, bytes, memory_order_relaxed);
     rocksdb_write(rocks->db, rocks->write_options, sorted, &error);
     if (error != NULL)
         return rocks__fail(rocks, error);
@@ -125,6 +125,7 @@ static int rocks_sync(struct store *store)
     struct rocks_store *rocks = rocks_of(store);
     uint64_t sequence = rocksdb_get_latest_sequence_number(rocks->db);
     char *error = NULL;
+    REQUIRE(!rocks->by_checkpoints);
     /* RocksDB's memory environment cannot sync, and has nothing that would outlive the process. */
     bool on_disk = rocks->dir.rocks_path != NULL;
     rocksdb_flush_wal(rocks->db, on_disk, &error);
@@ -224,6 +225,10 @@ static const struct store_ops rocks_ops = {
     .batch_delete = rocks__batch_delete,
     .write = rocks_write,
     .sync = rocks_sync,
+    .checkpoint = rocks__checkpoint,
+    .checkpointed = rocks__checkpointed,
+    .checkpoint_record = rocks__checkpoint_record,
+    .unsaved_bytes = rocks__unsaved_bytes,
     .get = rocks_get,
     .iter_new = rocks__iter_new,
     .iter_free = rocks__iter_free,
@@ -244,21 +249,51 @@ static const struct store_ops rocks_ops = {
     .is_ready = rocks__is_ready,
 };
 
+/* Opens RocksDB one way or the other: by checkpoints, or with a log of its own. */
+static int open_one_way(struct rocks_store *rocks, const struct store_options *settings, bool by_checkpoints,
+                        char **ret_reason)
+{
+    struct store_options chosen = *settings;
+    chosen.by_checkpoints = rocks->by_checkpoints = by_checkpoints;
+    rocks_options_deinit(&rocks->options);
+    rocks_options_init(&rocks->options, &chosen);
+    rocksdb_writeoptions_disable_WAL(rocks->write_options, by_checkpoints);
+    return rocks__open_database(rocks, settings->read_only, ret_reason);
+}
+
+/* A store with a log becomes one by checkpoints: what its log has goes to files, from where it is what the store began with. */
+static int convert(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
+{
+    int r = open_one_way(rocks, settings, false, ret_reason);
+    if (r == 0)
+        r = rocks__flush(&rocks->base);
+    rocks__close_database(rocks);
+    return r < 0 ? tl_trace(r) : rocks_dir_finish(&rocks->dir, ret_reason);
+}
+
 static int open_all(struct rocks_store *rocks, const struct store_options *settings, char **ret_reason)
 {
+    bool by_checkpoints = settings->by_checkpoints;
     int r = 0;
     rocks__quiet();
     if (!settings->in_memory)
-        r = rocks_dir_open(settings->directory, settings->read_only, &rocks->dir, ret_reason);
+        r = rocks_dir_open(settings->directory, settings->read_only,
+                           by_checkpoints ? ROCKS_FORMAT_CHECKPOINTS : ROCKS_FORMAT_LOG, &rocks->dir, ret_reason);
     else
         rocks->dir.fresh = true;
+    if (r < 0)
+        return tl_trace(r);
+    if (by_checkpoints && !rocks->dir.fresh && rocks->dir.format < ROCKS_FORMAT_CHECKPOINTS) {
+        by_checkpoints = !settings->read_only;
+        r = by_checkpoints ? convert(rocks, settings, ret_reason) : 0;
+    }
     if (r == 0)
-        r = rocks__open_database(rocks, settings->read_only, ret_reason);
+        r = open_one_way(rocks, settings, by_checkpoints, ret_reason);
     if (r == 0)
         r = rocks__load_history_low(rocks);
     if (r == 0 && !settings->in_memory)
         r = rocks_dir_finish(&rocks->dir, ret_reason);
-    if (r == 0 && !settings->read_only)
+    if (r == 0 && !settings->read_only && !by_checkpoints)
         rocks_log_ahead_init(&rocks->log_ahead, rocks->dir.rocks_path);
     return r;
 }
@@ -267,7 +302,7 @@ int store_open_rocks(const struct store_options *settings, struct store **ret_st
 {
     if (ret_reason != NULL)
         *ret_reason = NULL;
-    struct rocks_store *rocks = rocks_new(settings, &rocks_ops);
+    struct rocks_store *rocks = rocks_new(&rocks_ops);
     int r = open_all(rocks, settings, ret_reason);
     if (r < 0) {
         rocks_close(&rocks->base);
