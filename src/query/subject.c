@@ -172,7 +172,6 @@ int subject_run_script(struct subject *subject, const struct script *script, str
     }
     (void)subject_root(subject); /* so that the arena is known to be in use */
     int r = script_run_value(script, NULL, &subject->arena, ret_value, &problem);
-    (void)account_take(subject->account, ret_value->steps * 16);
     if (r > 0 && subject->problem == NULL) {
         subject->problem = arena_alloc(subject->problems, sizeof problem);
         problem_copy(subject->problem, &problem, subject->problems);

@@ -233,6 +233,52 @@ class Leaving(Bounds):
         self.soon()
 
 
+class Beside(Bounds):
+    """While all workers for long work are at some, what is short goes on."""
+
+    def setUp(self):
+        super().setUp()
+        self.until_none("*search*")
+        self.slow = [self.aside("POST", "/few/_search", SLOW) for _ in range(4)]
+        while len(self.tasks("*search*")) < 4:
+            self.soon()
+            time.sleep(0.01)
+        self.begin = time.monotonic()
+
+    def tearDown(self):
+        self.begin = time.monotonic()
+        self.server.must("POST", "/_tasks/_cancel?actions=*search")
+        self.assertEqual([reply()[0] for reply in self.slow], [500] * 4)
+        self.soon()
+
+    def test_large_bodies_and_answers(self):
+        lines = "".join('{"index":{"_id":"%d"}}\n{"t":"%s"}\n' % (i, "x" * 1000) for i in range(1000))
+        self.server.must("POST", "/many/_bulk?pretty", lines, {"Content-Type": "application/x-ndjson"})
+        self.server.must("POST", "/many/_mget?pretty", {"ids": [str(i) for i in range(150)]})
+        self.server.must("PUT", "/many/_doc/large", {"a": ["x" * 1000] * 1000, "b": 1})
+        found = self.server.must("GET", "/many/_doc/large?_source_includes=b&pretty")
+        self.assertEqual(found["_source"], {"b": 1})
+        self.soon()
+
+    def test_searches_that_are_not_as_long(self):
+        body = {"query": {"script": {"script": {"source": "doc['n'].value == 2"}}}}
+        self.assertEqual(self.server.must("POST", "/few/_search", body)["hits"]["total"]["value"], 1)
+        self.soon()
+
+    def test_who_waits_for_a_task_takes_nobodys_place(self):
+        name = self.tasks("*search*")[0]["name"]
+        waiting = [self.aside("GET", "/_tasks/%s?wait_for_completion=true&timeout=60s" % name, None) for _ in range(8)]
+        time.sleep(0.3)
+        self.test_searches_that_are_not_as_long()
+        self.assertFalse(self.server.must("GET", "/_tasks/%s?wait_for_completion=true&timeout=50ms" % name)["completed"])
+        self.soon()
+        self.server.must("POST", "/_tasks/%s/_cancel" % name)
+        for reply in waiting:
+            status, said = reply()
+            self.assertEqual((status, said["completed"], said["task"]["action"]), (200, True, "indices:data/read/search"))
+        self.soon()
+
+
 class Late(Bounds):
     OPTIONS = ("--script-steps", str(STEPS), "--request-time", "300ms")
 

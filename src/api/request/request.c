@@ -491,6 +491,12 @@ static int work(struct request *request, request_handler *then, enum work_kind k
     return REQUEST_PENDING;
 }
 
+int request_park(struct request *request)
+{
+    request->exchange->on_disconnect = request_disconnected;
+    return REQUEST_PENDING;
+}
+
 int request_work(struct request *request, request_handler *then)
 {
     return work(request, then, WORK_LONG);

@@ -171,6 +171,12 @@ int request_work(struct request *request, request_handler *then) TL_MUST_USE;
 int request_work_short(struct request *request, request_handler *then) TL_MUST_USE;
 
 /*
+ * Leaves the request to whoever will go on with it by request_work(): it waits without a thread, and request->abandoned is set when
+ * its connection breaks. Returns: REQUEST_PENDING.
+ */
+int request_park(struct request *request) TL_MUST_USE;
+
+/*
  * Ends a response that stayed open (exchange_stream_open): drops what the request holds and closes the stream.
  * The request is gone afterwards. Requires: nobody else has the request.
  */

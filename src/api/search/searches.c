@@ -308,6 +308,7 @@ static void *reaper_main(void *user)
         pthread_mutex_unlock(&searches->lock);
         uint64_t now = (uint64_t)search_clock_us();
         clear(searches, is_expired, &now);
+        tasks_beat(searches->tasks, now);
         pthread_mutex_lock(&searches->lock);
     }
     pthread_mutex_unlock(&searches->lock);
@@ -337,14 +338,14 @@ void searches_close(struct searches *searches)
 {
     if (searches == NULL)
         return;
-    tasks_free(searches->tasks);
-    if (!searches->stopping) {
+    if (!searches->stopping) { /* the reaper looks at tasks, too */
         pthread_mutex_lock(&searches->lock);
         searches->stopping = true;
         pthread_cond_broadcast(&searches->wake);
         pthread_mutex_unlock(&searches->lock);
         pthread_join(searches->reaper, NULL);
     }
+    tasks_free(searches->tasks);
     clear(searches, is_any, NULL);
     script_cache_free(searches->scripts);
     pthread_cond_destroy(&searches->wake);

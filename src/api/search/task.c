@@ -21,12 +21,45 @@ struct tasks {
     struct list items;    /* running and done, in order of their beginning */
     struct list works;    /* of requests, which run */
     size_t work_count;
-    pthread_cond_t work_ended;
+    struct list parked; /* requests that wait for the end of one (struct task_get) */
     uint64_t last_number;
     size_t running;
     size_t kept; /* done ones */
     bool closing;
 };
+
+/*
+ * A request for one task. One that waits for its end is parked, at no thread's cost: as many as there are connections may wait, for as
+ * long as they like.
+ */
+struct task_get {
+    struct request *request;
+    uint64_t number;
+    struct slice node;
+    bool wait;
+    bool watches; /* the task, which is kept for it */
+    int64_t timeout_us;
+    uint64_t until_us;
+    struct task_shown *work; /* as it was when the request came, for a search that is gone when it ends; NULL: none */
+    struct list link;        /* parked; guarded by the tasks' lock */
+};
+
+static int get_task(struct request *request);
+
+/* Requires: the lock is held. Goes on with those who wait for a task (0: none), and those whose time is up or who have left. */
+static void wake_parked(struct tasks *tasks, uint64_t number, uint64_t now_us)
+{
+    list_for_each_safe(link, following, &tasks->parked)
+    {
+        struct task_get *get = list_entry(link, struct task_get, link);
+        if (get->number != number && get->until_us > now_us && !atomic_load(&get->request->abandoned))
+            continue;
+        list_remove(&get->link);
+        get->wait = false;
+        int pending = request_work_short(get->request, get_task);
+        INSIST(pending == REQUEST_PENDING);
+    }
+}
 
 /* --- The table ---------------------------------------------------------------------------------------------------- */
 
@@ -36,7 +69,7 @@ struct tasks *tasks_new(struct api *api)
     tasks->api = api;
     list_init(&tasks->items);
     list_init(&tasks->works);
-    pthread_cond_init(&tasks->work_ended, NULL);
+    list_init(&tasks->parked);
     pthread_mutex_init(&tasks->lock, NULL);
     pthread_cond_init(&tasks->quiet, NULL);
     return tasks;
@@ -57,7 +90,6 @@ static void task_free(struct task *task)
     mem_free((void *)(uintptr_t)task->result.data);
     mem_free((void *)(uintptr_t)task->error.data);
     pthread_cond_destroy(&task->wake);
-    pthread_cond_destroy(&task->ended);
     arena_deinit(&task->arena);
     mem_free(task);
 }
@@ -79,6 +111,14 @@ void tasks_stop(struct tasks *tasks, bool all)
         atomic_store(&task->cancelled, true);
         pthread_cond_broadcast(&task->wake);
     }
+    wake_parked(tasks, 0, UINT64_MAX);
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void tasks_beat(struct tasks *tasks, uint64_t now_us)
+{
+    pthread_mutex_lock(&tasks->lock);
+    wake_parked(tasks, 0, now_us);
     pthread_mutex_unlock(&tasks->lock);
 }
 
@@ -102,7 +142,6 @@ void tasks_free(struct tasks *tasks)
         task_free(list_entry(link, struct task, link));
     }
     pthread_cond_destroy(&tasks->quiet);
-    pthread_cond_destroy(&tasks->work_ended);
     pthread_mutex_destroy(&tasks->lock);
     mem_free(tasks);
 }
@@ -120,7 +159,6 @@ struct task *task_new(struct tasks *tasks, struct request *request, const char *
     if (opaque.data != NULL)
         task->opaque_id = arena_copy(&task->arena, opaque);
     pthread_cond_init(&task->wake, NULL);
-    pthread_cond_init(&task->ended, NULL);
     pthread_mutex_lock(&tasks->lock);
     task->number = ++tasks->last_number;
     pthread_mutex_unlock(&tasks->lock);
@@ -152,7 +190,7 @@ static void *task_main(void *user)
     release_context(task);
     pthread_mutex_lock(&tasks->lock);
     task->done = true;
-    pthread_cond_broadcast(&task->ended);
+    wake_parked(tasks, task->number, 0);
     if (waited_for && task->watchers == 0) { /* the answer has gone out: nothing to keep */
         list_remove(&task->link);
         task_free(task);
@@ -226,7 +264,7 @@ void task_work_end(struct task_work *work)
     pthread_mutex_lock(&tasks->lock);
     list_remove(&work->link);
     tasks->work_count--;
-    pthread_cond_broadcast(&tasks->work_ended);
+    wake_parked(tasks, work->number, 0);
     pthread_mutex_unlock(&tasks->lock);
     work->request = NULL;
 }
@@ -535,13 +573,6 @@ static struct task_work *find_work(struct tasks *tasks, uint64_t number)
     return NULL;
 }
 
-struct task_get {
-    uint64_t number;
-    struct slice node;
-    bool wait;
-    int64_t timeout_us;
-};
-
 static void write_found(struct request *request, const struct task_shown *shown, bool done, struct slice result,
                         struct slice error)
 {
@@ -583,23 +614,40 @@ static int reply_stored(struct request *request)
     return REQUEST_DONE;
 }
 
-static void wait_for_end(struct tasks *tasks, struct task *task, int64_t timeout_us)
+/* Requires: the lock is held; the request waits for what runs. */
+static int park(struct tasks *tasks, struct task_get *get)
 {
-    uint64_t until = clock_boot_us() + (uint64_t)timeout_us;
-    task->watchers++;
-    while (!task->done && clock_wait(&task->ended, &tasks->lock, until))
-        continue;
-    task->watchers--;
+    get->until_us = clock_boot_us() + (uint64_t)get->timeout_us;
+    list_append(&tasks->parked, &get->link);
+    return request_park(get->request);
 }
 
-/* The same for a search. Returns: whether it is over. */
-static bool wait_for_work(struct tasks *tasks, uint64_t number, int64_t timeout_us)
+/* Requires: the lock is held. */
+static int look_at_task(struct tasks *tasks, struct task_get *get, struct task *task)
 {
-    uint64_t until = clock_boot_us() + (uint64_t)timeout_us;
-    bool there;
-    while ((there = find_work(tasks, number) != NULL) && clock_wait(&tasks->work_ended, &tasks->lock, until))
-        continue;
-    return !there;
+    struct request *request = get->request;
+    bool waits = get->wait && !task->done && !tasks->closing;
+    task->watchers += (unsigned)waits - (unsigned)get->watches; /* it looks at it once more */
+    get->watches = waits;
+    if (waits)
+        return park(tasks, get);
+    struct task_shown shown = shown_of(task, request->arena);
+    write_found(request, &shown, task->done, task->result, task->error);
+    return REQUEST_DONE;
+}
+
+/* The same. A search leaves nothing behind but that it was there. */
+static int look_at_work(struct tasks *tasks, struct task_get *get, const struct task_work *work)
+{
+    struct request *request = get->request;
+    if (get->work == NULL) {
+        get->work = arena_alloc(request->arena, sizeof *get->work);
+        *get->work = shown_of_work(work, request->arena);
+    }
+    if (work != NULL && get->wait && !tasks->closing)
+        return park(tasks, get);
+    write_found(request, get->work, work == NULL, SLICE_NONE, SLICE_NONE);
+    return REQUEST_DONE;
 }
 
 static int get_task(struct request *request)
@@ -607,22 +655,16 @@ static int get_task(struct request *request)
     struct task_get *get = request->context;
     struct tasks *tasks = searches_tasks(request->api->searches);
     bool ours = slice_is(get->node, API_NODE_ID);
+    int r = REQUEST_REFUSED;
     pthread_mutex_lock(&tasks->lock);
     struct task *task = ours ? find(tasks, get->number) : NULL;
-    if (task != NULL) {
-        if (get->wait && !task->done)
-            wait_for_end(tasks, task, get->timeout_us);
-        struct task_shown shown = shown_of(task, request->arena);
-        write_found(request, &shown, task->done, task->result, task->error);
-    }
     struct task_work *work = ours && task == NULL ? find_work(tasks, get->number) : NULL;
-    if (work != NULL) {
-        struct task_shown shown = shown_of_work(work, request->arena);
-        bool done = get->wait && wait_for_work(tasks, get->number, get->timeout_us);
-        write_found(request, &shown, done, SLICE_NONE, SLICE_NONE);
-    }
+    if (task != NULL)
+        r = look_at_task(tasks, get, task);
+    else if (work != NULL || get->work != NULL)
+        r = look_at_work(tasks, get, work);
     pthread_mutex_unlock(&tasks->lock);
-    return task != NULL || work != NULL ? REQUEST_DONE : request_read(request, NULL, 0, reply_stored);
+    return r != REQUEST_REFUSED ? r : request_read(request, NULL, 0, reply_stored);
 }
 
 int handle_task_get(struct request *request)
@@ -630,6 +672,7 @@ int handle_task_get(struct request *request)
     struct task_get *get = arena_zalloc(request->arena, sizeof *get);
     struct slice id = request_part(request, PART_TASK_ID);
     get->timeout_us = 30 * (int64_t)TL_SECOND;
+    get->request = request;
     request->context = get;
     int r = request_bool(request, "wait_for_completion", &get->wait);
     if (r == 0)
@@ -640,7 +683,9 @@ int handle_task_get(struct request *request)
         return r;
     if (!parse_task_id(id, &get->node, &get->number))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "malformed task id %.*s", SLICE_ARG(id));
-    return get->wait ? request_work(request, get_task) : get_task(request);
+    if (get->timeout_us < 0)
+        get->timeout_us = 0;
+    return get_task(request);
 }
 
 /* --- Cancelling, rethrottling ------------------------------------------------------------------------------------- */

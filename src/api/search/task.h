@@ -27,6 +27,8 @@ struct tasks *tasks_new(struct api *api);
 void tasks_free(struct tasks *tasks);
 /* Cancels what nobody waits for, or everything; no task begins any more. */
 void tasks_stop(struct tasks *tasks, bool all);
+/* Once a second or so: goes on with requests that have waited for the end of one as long as they wanted. */
+void tasks_beat(struct tasks *tasks, uint64_t now_us);
 /* Waits until none runs. */
 void tasks_wait(struct tasks *tasks);
 
@@ -58,7 +60,6 @@ struct task {
     struct slice result; /* JSON; in mem */
     struct slice error;  /* JSON; in mem */
     unsigned watchers;   /* requests that wait for its end */
-    pthread_cond_t ended;
 };
 
 /*

@@ -313,6 +313,7 @@ int script_run_update(const struct script *script, const struct script_limits *l
     run.now_ms = update->now_ms;
     run.zones = update->zones;
     int r = run_update(&run, update, ret_problem);
+    run_draw(&run);
     update->steps = run_steps(&run);
     update->spent = r != 0 && run.spent == RUN_SPENT_STEPS;
     return r;
@@ -410,6 +411,7 @@ int script_run_value(const struct script *script, const struct script_limits *li
     run_init(&run, script, limits, arena, value->account);
     run.zones = value->zones;
     int r = run_value(&run, value, ret_problem);
+    run_draw(&run);
     value->steps = run_steps(&run);
     return r;
 }

@@ -20,6 +20,7 @@ bool run_next_slice(struct run *run, uint64_t n)
         end_steps(run, RUN_SPENT_STEPS);
         return false;
     }
+    run_draw(run);
     if (!account_look(run->account)) {
         end_steps(run, RUN_SPENT_ACCOUNT);
         return false;
@@ -28,6 +29,13 @@ bool run_next_slice(struct run *run, uint64_t n)
     run->steps_left = left < RUN_SLICE_STEPS ? left : RUN_SLICE_STEPS;
     run->steps_kept = left - run->steps_left;
     return true;
+}
+
+void run_draw(struct run *run)
+{
+    uint64_t steps = run_steps(run);
+    (void)account_take(run->account, (steps - run->steps_drawn) * RUN_ACCOUNT_STEPS);
+    run->steps_drawn = steps;
 }
 
 uint64_t run_steps(const struct run *run)

@@ -34,9 +34,10 @@ struct run {
     const struct script *script;
     struct arena *arena;
     const struct script_limits *limits;
-    uint64_t steps_left;     /* of the slice at hand, which without an account is all of them */
-    uint64_t steps_kept;     /* for later slices */
-    struct account *account; /* is looked at between slices; NULL: none */
+    uint64_t steps_left;                /* of the slice at hand, which without an account is all of them */
+    uint64_t steps_kept;                /* for later slices */
+    struct account *account;            /* is drawn on and looked at between slices; NULL: none */
+    uint64_t steps_drawn;               /* that the account has been told of */
     size_t memory_left;
     unsigned depth;                     /* calls */
     unsigned nesting;                   /* C frames that the current calls may take, see function->nesting */
@@ -92,6 +93,12 @@ bool run_next_slice(struct run *run, uint64_t n);
 
 /* The steps taken so far. */
 uint64_t run_steps(const struct run *run);
+
+/* Steps of an account that one of a script's is. */
+#define RUN_ACCOUNT_STEPS 16u
+
+/* Tells the account of what it has not been told of yet: at the end of a run. */
+void run_draw(struct run *run);
 
 /* Counts `n` steps. Returns: false when they are used up. */
 static inline bool run_step(struct run *run, uint64_t n)
