@@ -141,7 +141,17 @@ static void load(struct bench *bench, const char *session)
     }
 }
 
-/* The session ends, and steps follow as long as anything is left to do. */
+/* A session ends, and steps follow as long as anything is left to do. */
+static void end(struct bench *bench, const char *session, const char *what)
+{
+    close_session(bench, session);
+    double itself_ms = bench->longest_ms;
+    while (core_next_deadline(bench->core) == 0)
+        step(bench, command_new(COMMAND_TICK, DIALECT_7));
+    tell(bench, what);
+    printf("%-58s    %7.2f ms\n", "    of which the end itself", itself_ms);
+}
+
 static void leave(struct bench *bench, const char *what, const char *held)
 {
     open_session(bench, "leaving");
@@ -151,15 +161,10 @@ static void leave(struct bench *bench, const char *what, const char *held)
         lock(bench, "holder", held);
     }
     forget(bench);
-    close_session(bench, "leaving");
-    printf("%-58s    %7.2f ms\n", "  the end itself", bench->longest_ms);
-    while (core_next_deadline(bench->core) == 0)
-        step(bench, command_new(COMMAND_TICK, DIALECT_7));
-    tell(bench, what);
+    end(bench, "leaving", what);
     if (held != NULL) {
         forget(bench);
-        close_session(bench, "holder");
-        tell(bench, "  and the end of the holder");
+        end(bench, "holder", "  and the end of the holder");
     }
 }
 

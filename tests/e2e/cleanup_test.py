@@ -351,6 +351,45 @@ class Cleanup(unittest.TestCase):
         self.assertIsNone(self.source("77"))
         self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
 
+    def all_kept(self, count):
+        """Somebody holds the index in which a dead session's documents lie. Returns: the holder."""
+        dead, holder = self.session(), self.session()
+        self.fill(dead, count)
+        self.assertEqual(self.take(holder, lock("fs", mode="shared"))[0], 200)
+        self.kill(dead)
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], count)
+        return holder
+
+    def test_whoever_gets_an_index_finds_all_that_was_kept_gone(self):
+        holder, next_one = self.all_kept(1500), self.session()
+
+        def look(connection):
+            reply = self.server.request("GET", "/fs/_count", connection=connection)
+            return json.loads(reply.body)["count"]
+        line = self.in_line(next_one, lock("fs"), then=look)
+        self.server.must("POST", "/_unlock", {"session": holder})
+        line.join(30)
+        self.assertEqual(line.got, (200, 0))
+        self.server.must("POST", "/_unlock", {"session": next_one})
+        self.assertEqual(self.server.must("GET", "/_session")["kept"], [])
+
+    def test_what_is_kept_guards_each_document_until_it_is_gone(self):
+        holder = self.all_kept(1500)
+        self.server.must("POST", "/_unlock", {"session": holder})
+        for document in ("1499", "0", "700"):
+            self.assertEqual(self.server.ask("PUT", "/fs/_create/" + document, {"v": -1})[0], 201)
+        until(lambda: self.server.must("GET", "/_session")["kept"] == [], "all is done")
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 3)
+        self.assertEqual([self.source(name) for name in ("0", "700", "1499")], [{"v": -1}] * 3)
+
+    def test_a_crash_while_what_was_kept_is_done(self):
+        holder = self.all_kept(1500)
+        self.server.must("POST", "/_unlock", {"session": holder})
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.take(self.session(), lock("fs"), wait="60s")[0], 200)
+        self.assertEqual(self.server.must("GET", "/fs/_count")["count"], 0)
+
     def test_a_session_that_waits_for_who_waits_for_its_transaction(self):
         one, two = self.session(), self.session()
         transaction = self.server.must("POST", "/_transaction", {"session": one})["transaction"]

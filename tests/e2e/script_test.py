@@ -71,6 +71,21 @@ class FileScripts(unittest.TestCase):
             self.assertEqual(self.server.must("GET", "/fs/file/1")["_source"], {"n": 34})
 
 
+class Execute(unittest.TestCase):
+    def test_what_has_no_effect_is_refused(self):
+        with Server() as server:
+            run = {"script": {"source": "params.a + 1", "params": {"a": 1}}}
+            self.assertEqual(server.must("POST", "/_scripts/painless/_execute", dict(run, context="painless_test"))["result"], "2")
+            setup = {"index": "docs", "document": {"a": 1}}
+            for more, reason in (({"context_setup": setup}, "[context_setup]"), ({"context_setup": {}}, "[context_setup]"),
+                                 ({"context": "filter"}, "[filter] is not served"), ({"context": "score"}, "[score] is not served"),
+                                 ({"context": "score", "context_setup": setup}, "not served"),
+                                 ({"context": "painless_test", "context_setup": setup}, "[context_setup]")):
+                status, reply = server.ask("POST", "/_scripts/painless/_execute", dict(run, **more))
+                self.assertEqual((status, reply["error"]["type"]), (400, "illegal_argument_exception"), more)
+                self.assertIn(reason, reply["error"]["reason"])
+
+
 class Bounds(unittest.TestCase):
     def check(self, option, value, source, error, reason):
         for options, expected in (((), 200), ((option, value), 400)):

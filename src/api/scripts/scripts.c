@@ -176,6 +176,11 @@ static int read_execute(struct request *request, struct json_doc *doc, struct wr
             r = update_script_parse(request, doc, key, value, execute_parser, DIALECT_7, script);
         else if (slice_is(name, "context"))
             context = json_slice(value);
+        else if (slice_is(name, "context_setup") && !yyjson_is_null(value))
+            r = request_refuse(
+                request, PROBLEM_ILLEGAL_ARGUMENT,
+                "[context_setup] is of the contexts [filter] and [score], which are not served: a script runs on its "
+                "[params] alone here");
         else if (!slice_is(name, "context_setup"))
             r = update_unknown_field(request, doc, key, execute_parser, SLICE_LIT("script context context_setup"));
         if (r != 0)
@@ -185,6 +190,11 @@ static int read_execute(struct request *request, struct json_doc *doc, struct wr
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "Required [script]");
     if (slice_is(context, "painless_test"))
         return 0;
+    if (slice_is(context, "filter") || slice_is(context, "score"))
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "the context [%.*s] is not served: a script runs on its [params] alone here, as in [painless_test]",
+            SLICE_ARG(context));
     struct problem *cause = arena_alloc(request->arena, sizeof *cause);
     problem_set(cause, request->arena, PROBLEM_ILLEGAL_ARGUMENT, "unsupported script context name [%.*s]",
                 SLICE_ARG(context));

@@ -32,6 +32,8 @@ void lock_table_init(struct lock_table *table, const struct lock_hooks *hooks)
     resource_table_init(&table->resources);
     table->buckets = mem_zalloc(BUCKETS_MIN * sizeof *table->buckets);
     heap_init(&table->wake, wakes_before);
+    heap_init(&table->late, wakes_before);
+    table->late_max = SIZE_MAX;
     list_init(&table->granted);
     list_init(&table->victims);
     if (hooks != NULL)
@@ -43,6 +45,7 @@ void lock_table_deinit(struct lock_table *table)
     REQUIRE(table->hold_count == 0 && table->waiting_count == 0);
     resource_table_deinit(&table->resources);
     heap_deinit(&table->wake);
+    heap_deinit(&table->late);
     mem_free(table->buckets);
 }
 
@@ -500,7 +503,9 @@ int lock_request_start(struct lock_request *request, bool wait)
     request->upgrade = is_upgrade(request);
     request->arrival = ++table->last_arrival;
     lock__request_spread(request);
-    if (!lock__queue_blocked(request)) {
+    bool late = request->owner->first && wait;
+    if (!lock__queue_blocked(request) && (!late || table->late_max > 0)) {
+        table->late_max -= late;
         lock__request_grant(request);
         lock__queue_check_waits(table, request->owner);
         lock__queue_settle(table);
@@ -893,7 +898,7 @@ void lock_table_move(struct lock_table *table, const struct resource_name *name,
     for (size_t i = 0; i < count; i++) {
         lock__request_spread(waiters[i]);
         lock__queue_enter(waiters[i]);
-        heap_push(&table->wake, &waiters[i]->wake);
+        lock__queue_note(waiters[i]);
     }
     for (size_t i = 0; i < count; i++)
         if (waiters[i]->state == LOCK_STATE_WAITING)

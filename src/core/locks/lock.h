@@ -95,7 +95,9 @@ struct lock_table {
     uint64_t last_lock;
     tl_ts ts;
     uint64_t token_count; /* grants since lock_table_at(), each with a token of its own (invariant 7) */
-    struct heap wake;     /* waiting requests that lost what they watched */
+    struct heap wake;     /* waiting requests that lost what they watched; empty between calls, unless withheld */
+    struct heap late;     /* the same of what ended sessions left; its first is free between calls */
+    size_t late_max;      /* how many of those may still be granted: lock_table_grant_late() */
     unsigned withheld;    /* lock_table_withhold() without lock_table_let_in() */
     struct list granted;
     struct list victims;
@@ -190,6 +192,14 @@ size_t lock_release_all(struct lock_table *table, struct lock_owner *owner);
  */
 void lock_table_withhold(struct lock_table *table);
 void lock_table_let_in(struct lock_table *table);
+
+/*
+ * What ended sessions left (lock_owner.first) may be much, and all be free at once: from here on at most `max` of it is granted, and
+ * what is free beyond that goes on waiting, ahead of all others as before.
+ */
+void lock_table_grant_late(struct lock_table *table, size_t max);
+/* Returns: whether something of it waits that is free. */
+bool lock_table_any_late(const struct lock_table *table);
 
 /* --- Beside requests ---------------------------------------------------------------------------------------------- */
 

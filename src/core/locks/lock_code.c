@@ -399,7 +399,7 @@ static void read_parties(struct coder *coder, struct lock_table *table, struct l
     read_orders(coder, table, parties);
     code_request_orders(coder, parties, NULL);
     for (size_t i = 0; i < parties->request_count && !coder->bad; i++)
-        coder_demand(coder, lock__queue_watch(parties->requests[i]));
+        coder_demand(coder, lock__queue_watch_again(parties->requests[i]));
 }
 
 void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_parties *parties)

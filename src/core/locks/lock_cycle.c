@@ -218,7 +218,7 @@ static void requeue(struct lock_request *request)
     lock__queue_leave(request);
     request->arrival = ++request->table->last_arrival;
     lock__queue_enter(request);
-    heap_push(&request->table->wake, &request->wake);
+    lock__queue_note(request);
 }
 
 /* Opens one circle. Returns: the request that was ended, or went to the end of the queue. */

@@ -47,7 +47,8 @@ struct lock_request {
     /* What it watches: a link in the list of a hold's or an entry's watchers. NULL: nothing. */
     struct lock_request **watched;
     struct lock_request *watch_next;
-    struct heap_node wake;
+    struct heap_node wake; /* in table->late if `late`, else in table->wake; or in neither */
+    bool late;
 
     struct list of_owner;
     struct list of_session;
@@ -134,6 +135,8 @@ void lock__queue_enter(struct lock_request *request);
 void lock__queue_leave(struct lock_request *request);
 /* Finds something in the way of a request and watches it. Returns: false when there is nothing. */
 bool lock__queue_watch(struct lock_request *request);
+/* The same for one that was saved, which may be free when an ended session left it. Returns: false when it ought not to wait. */
+bool lock__queue_watch_again(struct lock_request *request);
 /* Whether something is in the way. */
 bool lock__queue_blocked(const struct lock_request *request);
 /* The same for one that has just come; with nothing in the way it is granted by the next lock__queue_settle(). */
@@ -146,6 +149,8 @@ void lock__queue_check_waits(struct lock_table *table, struct lock_owner *owner)
 void lock__queue_unwatch(struct lock_request *request);
 /* Has all watchers of something that goes looked at again. */
 void lock__queue_wake(struct lock_table *table, struct lock_request **watchers);
+/* A request that watches nothing is to be looked at. */
+void lock__queue_note(struct lock_request *request);
 /* Looks at those again, in order, and grants what can be granted. */
 void lock__queue_settle(struct lock_table *table);
 

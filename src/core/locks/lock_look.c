@@ -289,10 +289,14 @@ static void check_counts(const struct resource *resource)
     INSIST(memcmp(held, resource->held, sizeof held) == 0);
 }
 
-/* What a waiting request watches must be in its way right now (invariant 5). */
+/* What a waiting request watches must be in its way right now (invariant 5), unless its turn comes later. */
 static void check_waiter(const struct lock_request *request)
 {
-    INSIST(request->state == LOCK_STATE_WAITING && !heap_holds(&request->wake));
+    INSIST(request->state == LOCK_STATE_WAITING && (!heap_holds(&request->wake) || request->late));
+    if (heap_holds(&request->wake)) {
+        INSIST(request->owner->first && request->watched == NULL);
+        return;
+    }
     INSIST(request->watched != NULL && lock__queue_blocked(request));
 }
 
@@ -324,6 +328,8 @@ void lock_table_check(struct lock_table *table)
 {
     const struct resource_table *resources = &table->resources;
     INSIST(table->wake.count == 0 && table->withheld == 0);
+    struct heap_node *late = heap_first(&table->late);
+    INSIST(late == NULL || !lock__queue_blocked(container_of(late, struct lock_request, wake)));
     check_counts(resources->root);
     check_queue(resources->root);
     for (size_t i = 0; i < resources->bucket_count; i++)

@@ -70,11 +70,28 @@ void lock__queue_unwatch(struct lock_request *request)
     request->watch_next = NULL;
 }
 
+static void forget_note(struct lock_request *request)
+{
+    if (heap_holds(&request->wake))
+        heap_remove(request->late ? &request->table->late : &request->table->wake, &request->wake);
+}
+
+/* While nobody is granted anything all are noted alike: lock_table_let_in() looks for circles of those. */
+void lock__queue_note(struct lock_request *request)
+{
+    struct lock_table *table = request->table;
+    bool late = request->owner->first && table->withheld == 0;
+    if (heap_holds(&request->wake) && (late || !request->late))
+        return;
+    forget_note(request);
+    request->late = late;
+    heap_push(late ? &table->late : &table->wake, &request->wake);
+}
+
 static void wake(struct lock_request *request)
 {
     lock__queue_unwatch(request);
-    if (!heap_holds(&request->wake))
-        heap_push(&request->table->wake, &request->wake);
+    lock__queue_note(request);
 }
 
 void lock__queue_wake(struct lock_table *table, struct lock_request **watchers)
@@ -163,8 +180,7 @@ void lock__queue_leave(struct lock_request *request)
 {
     struct lock_table *table = request->table;
     lock__queue_unwatch(request);
-    if (heap_holds(&request->wake))
-        heap_remove(&table->wake, &request->wake);
+    forget_note(request);
     for (size_t i = 0; i < request->entry_count; i++)
         entry_unlink(&request->entries[i]);
     list_remove(&request->of_owner);
@@ -287,7 +303,16 @@ void lock__queue_arrive(struct lock_request *request)
 {
     bool looked_at_later = request->table->withheld > 0;
     if (!heap_holds(&request->wake) && (looked_at_later || !lock__queue_watch(request)))
-        heap_push(&request->table->wake, &request->wake);
+        lock__queue_note(request);
+}
+
+bool lock__queue_watch_again(struct lock_request *request)
+{
+    if (lock__queue_watch(request))
+        return true;
+    if (request->owner->first)
+        lock__queue_note(request);
+    return request->owner->first;
 }
 
 void lock_table_withhold(struct lock_table *table)
@@ -303,7 +328,7 @@ static struct lock_request **take_woken(struct lock_table *table, size_t *ret_co
     *ret_count = 0;
     while ((first = heap_first(&table->wake)) != NULL) {
         woken[(*ret_count)++] = container_of(first, struct lock_request, wake);
-        heap_remove(&table->wake, first);
+        forget_note(woken[*ret_count - 1]);
     }
     return woken;
 }
@@ -324,17 +349,53 @@ void lock_table_let_in(struct lock_table *table)
     lock__queue_settle(table);
 }
 
-void lock__queue_settle(struct lock_table *table)
+static void grant_waiting(struct lock_table *table, struct lock_request *request)
+{
+    lock__queue_leave(request);
+    lock__request_grant(request);
+    list_append(&table->granted, &request->event);
+    lock__queue_check_waits(table, request->owner);
+}
+
+/* The foremost of what ended sessions left that is free. NULL: nothing. */
+static struct lock_request *first_late(struct lock_table *table)
 {
     struct heap_node *first;
-    while (table->withheld == 0 && (first = heap_first(&table->wake)) != NULL) {
+    while ((first = heap_first(&table->late)) != NULL) {
         struct lock_request *request = container_of(first, struct lock_request, wake);
-        heap_remove(&table->wake, first);
-        if (lock__queue_watch(request))
-            continue;
-        lock__queue_leave(request);
-        lock__request_grant(request);
-        list_append(&table->granted, &request->event);
-        lock__queue_check_waits(table, request->owner);
+        if (!lock__queue_watch(request))
+            return request;
+        forget_note(request);
     }
+    return NULL;
+}
+
+void lock__queue_settle(struct lock_table *table)
+{
+    while (table->withheld == 0) {
+        struct lock_request *left = first_late(table);
+        struct heap_node *first = heap_first(&table->wake);
+        if (left != NULL && table->late_max > 0) {
+            table->late_max--;
+            grant_waiting(table, left);
+        } else if (first != NULL) {
+            struct lock_request *request = container_of(first, struct lock_request, wake);
+            forget_note(request);
+            if (!lock__queue_watch(request))
+                grant_waiting(table, request);
+        } else {
+            return;
+        }
+    }
+}
+
+void lock_table_grant_late(struct lock_table *table, size_t max)
+{
+    table->late_max = max;
+    lock__queue_settle(table);
+}
+
+bool lock_table_any_late(const struct lock_table *table)
+{
+    return heap_first(&table->late) != NULL;
 }

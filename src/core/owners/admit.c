@@ -646,7 +646,7 @@ bool admit__removal_held(struct core *core, struct session *session, const struc
  * One that was granted and finds that it needs more gives back what it has while it waits: it gives way to nobody, so two of its kind
  * that hold something would wait for each other for ever.
  */
-static int ask_kept(struct admission *at)
+static int ask_kept(struct admission *at, bool granted_before)
 {
     struct lock_table *locks = &at->core->owners->locks;
     int r = find_targets(at);
@@ -655,7 +655,7 @@ static int ask_kept(struct admission *at)
     if (at->targets.count == 0)
         return 0;
     collect_wants(at, NULL);
-    if (wait__ask(at->core, at->wait, at->wants.items, at->wants.count, false) == LOCK_GRANTED)
+    if (granted_before && wait__ask(at->core, at->wait, at->wants.items, at->wants.count, false) == LOCK_GRANTED)
         return 0;
     lock_table_withhold(locks);
     lock_release_all(locks, at->wait->owner);
@@ -671,13 +671,13 @@ int admit__ask_kept(struct core *core, struct wait *wait, struct command *comman
 {
     struct admission at = {.core = core, .command = command, .wait = wait};
     make_result(command);
-    return ask_kept(&at);
+    return ask_kept(&at, false);
 }
 
 int admit__resume_kept(struct core *core, struct wait *wait, struct command *command)
 {
     struct admission at = {.core = core, .command = command, .wait = wait};
     make_result(command);
-    int r = ask_kept(&at);
+    int r = ask_kept(&at, true);
     return r == 0 ? run_left(&at) : r;
 }

@@ -152,6 +152,11 @@ void owners__stop(struct core *core)
     }
 }
 
+void owners__begin_step(struct core *core)
+{
+    core->owners->locks.late_max = core->limits.sweep_piece;
+}
+
 void owners__begin(struct core *core)
 {
     if (core->owners != NULL)
@@ -240,9 +245,15 @@ int owners__resume(struct core *core)
 
 /* --- Falling due -------------------------------------------------------------------------------------------------- */
 
+/* Whether ends of sessions go on with each step. */
+static bool any_ending(const struct owners *owners)
+{
+    return !list_empty(&owners->leaving) || lock_table_any_late(&owners->locks);
+}
+
 uint64_t core_next_wait_end(const struct core *core)
 {
-    return list_empty(&core->owners->leaving) ? deadlines_first(&core->owners->wait_ends) : 0;
+    return any_ending(core->owners) ? 0 : deadlines_first(&core->owners->wait_ends);
 }
 
 uint64_t core_next_lease_end(const struct core *core)
@@ -329,12 +340,15 @@ static int end_sessions(struct core *core, tl_ts ts, uint64_t heard)
     return r;
 }
 
-/* A session that has much to remove goes piece by piece, one with each step, so that no step is long. */
-static int leave_on(struct core *core, tl_ts ts)
+/*
+ * A session that has much to remove goes piece by piece, one with each step, and what was kept is granted so, that no step is
+ * long.
+ */
+static int end_on(struct core *core, tl_ts ts)
 {
     core__begin(core, ts);
     lock_table_withhold(&core->owners->locks);
-    int r = session__leave_on(core);
+    int r = list_empty(&core->owners->leaving) ? 0 : session__leave_on(core);
     lock_table_let_in(&core->owners->locks);
     if (r >= 0)
         r = owners__settle(core);
@@ -354,13 +368,13 @@ static int run_out(struct core *core, tl_ts ts, uint64_t heard)
 int owners__due(struct core *core, tl_ts at, const struct tick_command *tick)
 {
     uint64_t heard = tick == NULL ? 0 : tick->heard < core->clock ? tick->heard : core->clock;
-    bool leaving = !list_empty(&core->owners->leaving);
+    bool ending = any_ending(core->owners);
     bool over = tick != NULL &&
                 (deadlines_first(&core->owners->wait_ends) <= core->clock || core_next_lease_end(core) <= heard);
-    int r = leaving ? leave_on(core, at) : 0;
+    int r = ending ? end_on(core, at) : 0;
     if (r >= 0 && over)
         r = run_out(core, at, heard);
-    if (r >= 0 && (leaving || over))
+    if (r >= 0 && (ending || over))
         r = owners__resume(core);
     return r < 0 ? tl_trace(r) : 0;
 }

@@ -397,6 +397,7 @@ int core_step(struct core *core, struct command *command, struct effects *effect
     core->effects = effects;
     if (command->clock > core->clock)
         core->clock = command->clock;
+    owners__begin_step(core);
     r = command->type == COMMAND_MAINTAIN /* removing waits for nobody */
             ? 0
             : owners__due(core, command->ts, command->type == COMMAND_TICK ? &command->tick : NULL);

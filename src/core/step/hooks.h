@@ -20,6 +20,8 @@ void owners__close(struct core *core);
 void owners__code(struct core *core, struct sections *sections);
 /* Takes back what was read of the owners so far, so that they can be closed. */
 void owners__abandon(struct core *core);
+/* A step begins: of what ended sessions left, limits.sweep_piece at most are granted in it. */
+void owners__begin_step(struct core *core);
 /* A unit was opened: what is granted in it is granted at its timestamp. */
 void owners__begin(struct core *core);
 /* Returns: the newest timestamp that the open unit has used: its own, or the last token given in it. */
@@ -32,7 +34,8 @@ int owners__settle(struct core *core) TL_MUST_USE;
 /* Completes every waiting command with PROBLEM_STOPPING. */
 void owners__stop(struct core *core);
 /*
- * What a step does before its command, with no unit open: a session that leaves in pieces loses one more; and, when the command is a
+ * What a step does before its command, with no unit open: a session that leaves in pieces loses one more, and what ended
+ * sessions left goes on; and, when the command is a
  * TICK (NULL: it is not), waits with a deadline at or before core->clock fall due, and leases and idle transactions with one at or before
  * what it says was heard, in order of deadline, each in a unit of its own. The first unit has the timestamp `at`.
  */

@@ -20,7 +20,7 @@ struct core_limits {
     size_t locks_per_session_max; /* default 100,000 */
     size_t ephemeral_max;         /* documents that live with one session; default 10,000 */
     size_t ephemeral_piece; /* how many of them its end removes in its own step; default 1,000, some ten milliseconds */
-    size_t sweep_piece;     /* the same of each step that goes on with the end of one with more; default 100 */
+    size_t sweep_piece;     /* the same of each step behind that, and of what was kept; default 100 */
     size_t waiters_max;     /* over all resources; default 100,000 */
     size_t transactions_max;        /* open at once; default 10,000 */
     size_t transaction_bytes_max;   /* of its documents; default 64 MiB */

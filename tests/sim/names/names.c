@@ -16,7 +16,8 @@
  *   does not go together.
  * - *Ends.* When a session has ended, by its lease, by force or in good order, none of its ephemeral documents is there, by whatever name and type
  *   it was written, in an open, closed or blocked index; but for those that another owner may hold, until nobody can. What it
- *   left to be done is done in that very step when nobody else holds anything; later it is a write under nobody's lock. A session lives until its
+ *   left to be done is done in that very step when nobody else holds anything; later it is a write under nobody's lock, and by an alias in
+ *   the index to which that led when the session ended. A session lives until its
  *   lease is over, whatever the clock of timestamps does.
  * - *Nothing left.* When all sessions and transactions have ended, nothing waits and nothing is locked. The state that is
  *   loaded after a restart is that of before.
@@ -54,10 +55,10 @@ static const struct catalog_options search_options = {
 struct name {
     bool index;
     bool closed;
-    bool blocked;           /* documents must not change */
-    unsigned aliased;       /* set of the indices that it is an alias of */
-    int write_index;        /* of an alias; -1: none */
-    int values[TYPES][IDS]; /* 0: no document */
+    bool blocked;                /* documents must not change */
+    unsigned aliased;            /* set of the indices that it is an alias of */
+    int write_index;             /* of an alias; -1: none */
+    int values[TYPES][IDS];      /* 0: no document */
     unsigned leases[TYPES][IDS]; /* the session that it lives with; 0: none */
 };
 
@@ -108,6 +109,8 @@ struct actor {
 struct leaving {
     bool used;
     struct op op;
+    bool fresh; /* its session ended with the step at hand */
+    int led; /* the index to which its name, an alias, led when the session ended; -1: it was none, or that is not known */
 };
 
 struct world {
@@ -125,6 +128,7 @@ struct world {
     uint64_t token_before; /* the newest before the step at hand */
     unsigned born;
     struct state state;
+    struct state state_before; /* the step at hand */
     struct actor actors[ACTORS];
     struct held locks[LOCKS];
     struct held locks_before[LOCKS]; /* the step at hand */
@@ -465,8 +469,8 @@ static void judge_token(const struct world *world, int session, uint64_t token, 
         if (lock->used && lock->session == session && lock->token == token && below)
             return;
     }
-    fail(world, "%s/%s was written with the token %" PRIu64 ", which is of no lock on it that s%d holds", names[op->index],
-         ids[op->id], token, session);
+    fail(world, "%s/%s was written with the token %" PRIu64 ", which is of no lock on it that s%d holds",
+         names[op->index], ids[op->id], token, session);
 }
 
 static void done_write(struct world *world, struct meant *meant, struct command *command)
@@ -647,8 +651,8 @@ static void judge_left(struct world *world, int index, int type, int id, const c
         const struct held *lock = &world->locks[i];
         if (lock->used && covers(lock, index, type, id) && memcmp(lock, &world->locks_before[i], sizeof *lock) == 0)
             fail(world, "%s changed %s/%s/%s under a lock of %s on %s, type %d, id %d", who, names[index], types[type],
-                 ids[id], world->actors[lock->session].id, lock->name < 0 ? "everything" : names[lock->name], lock->type,
-                 lock->id);
+                 ids[id], world->actors[lock->session].id, lock->name < 0 ? "everything" : names[lock->name],
+                 lock->type, lock->id);
     }
 }
 
@@ -660,8 +664,8 @@ static void look_for_leftovers(struct world *world, int index, int type, int id)
         return;
     int found = stored(world, index, type, id);
     if (found == at->values[type][id] && !may_be_held(world, index, id))
-        fail(world, "%s/%s/%s lived with s%u, which has ended, and stays though nobody holds it", names[index], types[type],
-             ids[id], at->leases[type][id]);
+        fail(world, "%s/%s/%s lived with s%u, which has ended, and stays though nobody holds it", names[index],
+             types[type], ids[id], at->leases[type][id]);
     if (found != 0 || !knows_type(world, index, type))
         return; /* or somebody has written it, or deleted the index, in this very step, which is told by and by */
     judge_left(world, index, type, id, "the end of a session");
@@ -682,18 +686,28 @@ static bool find_value(const struct world *world, struct op *op)
     return false;
 }
 
+/* An action goes where its alias led when the session ended, for as long as an index is called so. */
+static void judge_goal(const struct world *world, const struct leaving *leaving, int index)
+{
+    if (!leaving->fresh && leaving->led >= 0 && index != leaving->led &&
+        world->state.names[leaving->led].aliased == 0 && world->state_before.names[leaving->led].aliased == 0)
+        fail(world, "what a session left for %s, which led to %s when it ended, went to %s", names[leaving->op.name],
+             names[leaving->led], names[index]);
+}
+
 static void look_for_action(struct world *world, struct leaving *leaving)
 {
     struct op op = leaving->op;
     if (!find_value(world, &op))
         return;
+    judge_goal(world, leaving, op.index);
     judge_left(world, op.index, op.type, op.id, "what a session left");
     set_value(&world->state, op.index, &op);
     leaving->used = false;
     world->actions++;
     if (world->tells)
-        printf("        what a session left to be done in %s/%s/%s is done: %d\n", names[op.index], types[op.type], ids[op.id],
-               op.value);
+        printf("        what a session left to be done in %s/%s/%s is done: %d\n", names[op.index], types[op.type],
+               ids[op.id], op.value);
 }
 
 /* Whether nobody can hold or await anything: what could be done is done by now. */
@@ -730,6 +744,24 @@ static bool must_be_done(const struct world *world, const struct op *op)
     return index >= 0 && world->state.names[index].index && knows_type(world, index, op->type) && is_deserted(world);
 }
 
+/* Where an alias led during the whole step. */
+static int goal_of(const struct world *world, int name)
+{
+    int before = resolve_lock(&world->state_before, name), now = resolve_lock(&world->state, name);
+    return world->state.names[name].aliased != 0 && world->state_before.names[name].aliased != 0 && before == now ? now
+                                                                                                                  : -1;
+}
+
+static void look_where_aliases_led(struct world *world)
+{
+    for (int i = 0; i < LEAVINGS; i++) {
+        struct leaving *leaving = &world->leavings[i];
+        if (leaving->used && leaving->fresh)
+            leaving->led = goal_of(world, leaving->op.name);
+        leaving->fresh = false;
+    }
+}
+
 /* A session is no more. What it held, it holds no more; what it left, it may have done by now. */
 static void bury(struct world *world, struct actor *session, bool in_order)
 {
@@ -747,7 +779,7 @@ static void bury(struct world *world, struct actor *session, bool in_order)
         fail(world, "%s has ended, and what it left is not done", session->id);
     for (int i = 0; i < LEAVINGS; i++)
         if (!world->leavings[i].used) {
-            world->leavings[i] = (struct leaving){true, left};
+            world->leavings[i] = (struct leaving){true, left, true, -1};
             return;
         }
     fail(world, "more sessions have left something than there is room for");
@@ -849,6 +881,7 @@ static void step(struct world *world, struct command *command)
     if (actor != NULL)
         actor->command = command;
     memcpy(world->locks_before, world->locks, sizeof world->locks);
+    world->state_before = world->state;
     world->token_before = world->last_token;
     INSIST(core_step(world->core, command, &world->effects) == 0);
     lock_table_check(&world->core->owners->locks);
@@ -867,6 +900,7 @@ static void step(struct world *world, struct command *command)
     if (ended)
         command_free(command);
     look_after_ends(world);
+    look_where_aliases_led(world);
     if (!ended && actor != NULL && actor->command == command)
         world->waits++;
     compare_names(world);
@@ -931,7 +965,8 @@ static void do_write(struct world *world, struct actor *actor, bool in_txn)
     }
     tell(world, actor, item->op == WRITE_DELETE ? "deletes in" : "writes to", names[meant->op.name]);
     if (world->tells)
-        printf("        type %s id %s%s\n", types[meant->op.type], ids[meant->op.id], meant->op.lease != 0 ? ", ephemeral" : "");
+        printf("        type %s id %s%s\n", types[meant->op.type], ids[meant->op.id],
+               meant->op.lease != 0 ? ", ephemeral" : "");
     step(world, command);
 }
 
@@ -1007,7 +1042,8 @@ static void do_session(struct world *world, struct actor *actor, enum command_ty
     if (type == COMMAND_SESSION_OPEN)
         snprintf(actor->id, sizeof actor->id, "s%u", ++world->born);
     command->session.id = slice_from(actor->id);
-    command->session.ttl_us = below(world, 3) == 0 ? (uint64_t)(1 + below(world, 6)) * TL_SECOND : 12 * 3600 * TL_SECOND;
+    command->session.ttl_us =
+        below(world, 3) == 0 ? (uint64_t)(1 + below(world, 6)) * TL_SECOND : 12 * 3600 * TL_SECOND;
     command->session.force = below(world, 2) == 0;
     if (type == COMMAND_SESSION_OPEN) {
         actor->open = true;
@@ -1239,8 +1275,11 @@ static void run(uint64_t seed, int steps, bool tells, struct world *sum)
 {
     static struct world world;
     struct core_limits limits = core_limits_default();
-    world =
-        (struct world){.random = seed * 0x9e3779b97f4a7c15u + 1, .seed = seed, .tells = tells, .now = 1000 * TL_SECOND, .clock = 10 * TL_SECOND};
+    world = (struct world){.random = seed * 0x9e3779b97f4a7c15u + 1,
+                           .seed = seed,
+                           .tells = tells,
+                           .now = 1000 * TL_SECOND,
+                           .clock = 10 * TL_SECOND};
     world.store = store_open_mem();
     effects_init(&world.effects);
     INSIST(core_open(world.store, &limits, &world.core) == 0);

@@ -46,7 +46,7 @@ static void await(struct om *model, struct om_step *step, const struct om_kept *
     struct om_wait *wait = &model->waits[slot];
 
     wait->kept = kept->number;
-    if (om_left_ask(model, step, slot, &kept->item) == OM_YES)
+    if (om_left_ask(model, step, slot, &kept->item, false) == OM_YES)
         om_wait_ready(model, slot);
     else
         om_wait_park(model, slot, OM_NEVER);
@@ -70,7 +70,7 @@ void om_kept_resume(struct om *model, struct om_step *step, int slot)
 {
     struct om_kept *kept = next_kept(model, model->waits[slot].kept - 1);
 
-    if (om_left_ask(model, step, slot, &kept->item) != OM_YES) {
+    if (om_left_ask(model, step, slot, &kept->item, true) != OM_YES) {
         om_wait_park(model, slot, OM_NEVER);
         return;
     }
@@ -323,10 +323,10 @@ bool om_any_leaving(const struct om *model)
 
 void om_leave_on(struct om *model, struct om_step *step)
 {
-    int slot = first_leaving(model);
+    int slot = om_any_leaving(model) ? first_leaving(model) : -1;
 
     om_withhold(model);
-    if (!remove_some(model, step, slot, model->limits.sweep))
+    if (slot >= 0 && !remove_some(model, step, slot, model->limits.sweep))
         end_last(model, step, slot);
     om_let_in(model, step);
 }

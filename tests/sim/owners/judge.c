@@ -439,13 +439,16 @@ static void open_circle(struct om *model, struct om_step *step)
 
 /* --- Rule 14: after each change ----------------------------------------------------------------------------------- */
 
+/* Of what ended sessions left only so many are granted in a step. */
 static struct om_wait *foremost_free(struct om *model)
 {
     struct om_wait *best = NULL;
 
     for (int i = 0; i < OM_WAITS; i++) {
         struct om_wait *request = &model->waits[i];
-        if (request->state == OM_WAITING && is_free(model, request) && (best == NULL || is_ahead(request, best)))
+        bool late = request->kept != 0 && model->left_max == 0;
+        if (request->state == OM_WAITING && !late && is_free(model, request) &&
+            (best == NULL || is_ahead(request, best)))
             best = request;
     }
     return best;
@@ -458,12 +461,26 @@ static void settle(struct om *model, struct om_step *step)
         if (any_circle(model)) {
             open_circle(model, step);
         } else if ((request = foremost_free(model)) != NULL) {
+            model->left_max -= request->kept != 0;
             grant(model, step, request);
             request->event = ++model->last_event;
         } else {
             return;
         }
     }
+}
+
+void om_grant_left(struct om *model, int max)
+{
+    model->left_max = max;
+}
+
+bool om_any_late(const struct om *model)
+{
+    for (int i = 0; i < OM_WAITS; i++)
+        if (model->waits[i].state == OM_WAITING && model->waits[i].kept != 0 && is_free(model, &model->waits[i]))
+            return true;
+    return false;
 }
 
 void om_withhold(struct om *model)
@@ -496,7 +513,9 @@ enum om_answer om_ask(struct om *model, struct om_step *step, int wait, const st
     request->want_count = count;
     request->arrival = ++model->last_arrival;
     request->upgrade = strengthens(model, request);
-    if (is_free(model, request)) {
+    bool left = request->kept != 0 && may_wait;
+    if (is_free(model, request) && (!left || model->left_max > 0)) {
+        model->left_max -= left;
         grant(model, step, request);
         settle(model, step);
         return OM_YES;
@@ -570,7 +589,8 @@ const char *om_check(const struct om *model)
         const struct om_wait *wait = &model->waits[i];
         if (wait->used && wait->state != OM_WAITING)
             return "a wait is left that waits for nothing";
-        if (wait->used && is_free(model, wait))
+        bool late = wait->kept != 0 && model->left_max == 0;
+        if (wait->used && !late && is_free(model, wait))
             return "a request waits that could be granted";
     }
     return any_circle(model) ? "requests wait for each other in a circle" : NULL;

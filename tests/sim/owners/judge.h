@@ -65,6 +65,10 @@ bool om_release(struct om *model, struct om_step *step, int owner, struct om_thi
 /* A document lies elsewhere now. */
 void om_move(struct om *model, struct om_step *step, int index, int doc, int place);
 
+/* Rule 14: a step begins, in which so many of what ended sessions left may be granted; whether some is free still. */
+void om_grant_left(struct om *model, int max);
+bool om_any_late(const struct om *model);
+
 /* What happens between the two happens at one moment, after which rules 14 and 19 are applied. They may lie within each other. */
 void om_withhold(struct om *model);
 void om_let_in(struct om *model, struct om_step *step);

@@ -466,11 +466,17 @@ static int first_idle(const struct om *model, struct om_deadline *ret_first)
     return found;
 }
 
+/* Whether ends of sessions go on with each step. */
+static bool any_ending(const struct om *model)
+{
+    return om_any_leaving(model) || om_any_late(model);
+}
+
 uint64_t om_next_deadline(const struct om *model)
 {
     struct om_deadline lease, wait, idle;
 
-    if (om_any_leaving(model)) /* a piece with each step */
+    if (any_ending(model)) /* a piece with each step */
         return 0;
     first_lease(model, &lease);
     first_wait(model, &wait);
@@ -546,7 +552,7 @@ static void due(struct om *model, struct om_step *step, uint64_t ts, uint64_t he
     }
 }
 
-static void leave_on(struct om *model, struct om_step *step, uint64_t ts)
+static void end_on(struct om *model, struct om_step *step, uint64_t ts)
 {
     om_begin(model, ts);
     om_leave_on(model, step);
@@ -734,12 +740,13 @@ static void run(struct om *model, struct om_step *step, const struct om_op *op)
 void om_apply(struct om *model, const struct om_op *op, uint64_t ts, struct om_step *step)
 {
     model->clock = op->clock > model->clock ? op->clock : model->clock;
-    bool leaving = om_any_leaving(model);
-    if (leaving)
-        leave_on(model, step, ts);
+    om_grant_left(model, model->limits.sweep);
+    bool ending = any_ending(model);
+    if (ending)
+        end_on(model, step, ts);
     if (op->kind == OP_TICK)
         due(model, step, ts, op->heard);
-    if (leaving || op->kind == OP_TICK)
+    if (ending || op->kind == OP_TICK)
         resume(model, step);
     om_begin(model, ts);
     run(model, step, op);

@@ -322,6 +322,7 @@ struct om {
     struct om_outcome_record ended[OM_ENDED];
     struct om_kept kept[OM_KEPT];
     uint64_t last_kept, last_leaving;
+    int left_max; /* how many of what was kept may still be granted in this step */
     int withheld; /* what happens now is one moment: nobody is granted anything yet */
     bool stopped; /* the server has ended; until OP_RESTART nothing goes on by itself */
     uint64_t last_born, last_arrival, last_event, last_ready, last_parked, last_deadline;

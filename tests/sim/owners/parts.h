@@ -48,8 +48,9 @@ void om_write_resume(struct om *model, struct om_step *step, int wait);
 void om_write_timed_out(struct om *model, struct om_step *step, int wait);
 /* What a session leaves, an item alone: whether somebody but the session in `slot` holds what stands against it; */
 bool om_left_held(struct om *model, int slot, const struct om_item *item);
-/* asking for its locks, kept; and running it, for the session in `slot` or the wait that has its locks. */
-enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, const struct om_item *item);
+/* asking for its locks, kept, after they were granted or not; and running it, for the session in `slot` or the wait that has them. */
+enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, const struct om_item *item,
+                           bool granted_before);
 void om_left_run(struct om *model, struct om_step *step, int slot, int wait, const struct om_item *item);
 /* A document is as it is from now on, committed. */
 void om_store(struct om *model, struct om_step *step, int index, int doc, const struct om_doc *now);

@@ -686,7 +686,8 @@ bool om_left_held(struct om *model, int slot, const struct om_item *item)
     return false;
 }
 
-enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, const struct om_item *item)
+enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, const struct om_item *item,
+                           bool granted_before)
 {
     struct om_op op;
     struct work at = left(model, step, item, &op);
@@ -694,7 +695,7 @@ enum om_answer om_left_ask(struct om *model, struct om_step *step, int wait, con
 
     find_targets(&at);
     int count = collect_wants(&at, NULL, wants);
-    if (count == 0 || om_ask(model, step, wait, wants, count, false) == OM_YES)
+    if (count == 0 || (granted_before && om_ask(model, step, wait, wants, count, false) == OM_YES))
         return OM_YES;
     om_withhold(model); /* rule 17: it gives back what it has */
     om_release_all(model, step, model->waits[wait].owner);
