@@ -231,7 +231,7 @@ static struct node *parse_several(struct parser *parser, const struct token *tok
     struct slice list = hidden_name(parser);
     for (int index = 0; !parser->failed; index++) {
         const struct token *one = parse__peek(parser, 0);
-        struct slice name;
+        struct slice name = SLICE_NONE;
         struct node *type = declares ? parse__declared_type(parser) : NULL;
         if (!parse__expect_name(parser, &name))
             return NULL;
@@ -453,7 +453,7 @@ struct node *parse__strict(struct parser *parser)
     }
     const struct token *token = parse__peek(parser, 0);
     struct node *type = parse__declared_type(parser);
-    struct slice name;
+    struct slice name = SLICE_NONE;
     if (!parse__expect_name(parser, &name))
         return NULL;
     struct node *node = declare(parser, token, name, type, NULL);
