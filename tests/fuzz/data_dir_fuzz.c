@@ -93,12 +93,19 @@ static int open_store(bool read_only, struct store **ret_store)
     return r;
 }
 
+static void leave(void)
+{
+    clear();
+    rmdir(folder);
+}
+
 static void prepare(void)
 {
     struct store *store;
     log_set_level(LOG_LEVEL_COUNT - 1);
     snprintf(folder, sizeof folder, "/tmp/tidelock-fuzz.XXXXXX");
     MUST(mkdtemp(folder) != NULL);
+    atexit(leave);
     MUST(open_store(false, &store) == 0);
     fill(store);
     store_close(store);
