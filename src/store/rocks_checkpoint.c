@@ -13,17 +13,15 @@
 #include <stdio.h>
 
 enum {
-    PIECE_BYTES = 16 << 20,                        /* of the record, under one key */
+    PIECE_BYTES = 1 << 20,                         /* of the record, under one key */
     FULL_BYTES = 2 * ROCKS_CHECKPOINT_TABLE_BYTES, /* that are written at least */
-    HEAD_BYTES = 8,
-    KEY_BYTES = 5
+    KEY_BYTES = 4
 };
 
-/* 'r' and the number of the piece. The first begins with the length of the record. */
+/* The number of the piece. */
 static void piece_key(uint32_t number, char ret_key[KEY_BYTES])
 {
-    ret_key[0] = 'r';
-    for (int i = 1; i < KEY_BYTES; i++)
+    for (int i = 0; i < KEY_BYTES; i++)
         ret_key[i] = (char)(number >> 8 * (KEY_BYTES - 1 - i));
 }
 
@@ -34,29 +32,41 @@ static int write_batch(struct rocks_store *rocks, rocksdb_writebatch_t *batch)
     return error == NULL ? 0 : rocks__fail(rocks, error);
 }
 
-/* The record in pieces, with zeros behind it; and none of those that a longer one had. */
-static rocksdb_writebatch_t *make_batch(struct rocks_store *rocks, struct slice record)
+/* Writes the record piece by piece, so that no batch holds it all; and none of those that a longer one had. */
+static int write_record(struct rocks_store *rocks, rocksdb_writebatch_t *batch, struct slice record)
 {
-    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
-    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     char key[KEY_BYTES], last[KEY_BYTES];
     uint32_t number = 0;
-
-    buf_u64be(&bytes, record.len);
-    buf_slice(&bytes, record);
-    while (bytes.len < FULL_BYTES)
-        buf_byte(&bytes, 0);
-    for (struct slice left = buf_view(&bytes); left.len > 0; number++) {
-        size_t len = left.len < PIECE_BYTES ? left.len : PIECE_BYTES;
-        piece_key(number, key);
-        rocksdb_writebatch_put_cf(batch, rocks->checkpoints, key, KEY_BYTES, left.data, len);
-        left = slice_from_offset(left, len);
+    int r = 0;
+    while (r == 0 && record.len > 0) {
+        size_t len = record.len < PIECE_BYTES ? record.len : PIECE_BYTES;
+        piece_key(number++, key);
+        rocksdb_writebatch_put_cf(batch, rocks->records, key, KEY_BYTES, record.data, len);
+        r = write_batch(rocks, batch);
+        rocksdb_writebatch_clear(batch);
+        record = slice_from_offset(record, len);
     }
     piece_key(number, key);
     piece_key(UINT32_MAX, last);
-    rocksdb_writebatch_delete_range_cf(batch, rocks->checkpoints, key, KEY_BYTES, last, KEY_BYTES);
-    buf_deinit(&bytes);
-    return batch;
+    rocksdb_writebatch_delete_range_cf(batch, rocks->records, key, KEY_BYTES, last, KEY_BYTES);
+    if (r == 0)
+        r = write_batch(rocks, batch);
+    rocksdb_writebatch_clear(batch);
+    return r;
+}
+
+static const char length_key[] = "length";
+
+/* Makes the table of the family full. */
+static int write_length(struct rocks_store *rocks, rocksdb_writebatch_t *batch, uint64_t length)
+{
+    char bytes[FULL_BYTES] = {0};
+    for (size_t i = 0; i < sizeof length; i++)
+        bytes[i] = (char)(length >> 8 * (sizeof length - 1 - i));
+    rocksdb_writebatch_put_cf(batch, rocks->checkpoints, length_key, sizeof length_key - 1, bytes, sizeof bytes);
+    int r = write_batch(rocks, batch);
+    rocksdb_writebatch_clear(batch);
+    return r;
 }
 
 static uint64_t property(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, const char *name)
@@ -68,12 +78,13 @@ static uint64_t property(struct rocks_store *rocks, rocksdb_column_family_handle
 int rocks__checkpoint(struct store *store, struct slice record)
 {
     struct rocks_store *rocks = rocks_of(store);
-    rocksdb_writebatch_t *batch = make_batch(rocks, record);
+    rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     rocks__quiet();
-    int r = write_batch(rocks, batch);
-    rocksdb_writebatch_clear(batch);
+    int r = write_record(rocks, batch, record);
     if (r == 0)
-        r = write_batch(rocks, batch);
+        r = write_length(rocks, batch, record.len);
+    if (r == 0)
+        r = write_batch(rocks, batch); /* of nothing */
     rocksdb_writebatch_destroy(batch);
     if (r < 0)
         return tl_trace(r);
@@ -82,6 +93,8 @@ int rocks__checkpoint(struct store *store, struct slice record)
         return tl_trace(TL_ERR_IO);
     }
     atomic_store_explicit(&rocks->unsaved_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&rocks->begun_ts, atomic_load_explicit(&rocks->newest_ts, memory_order_relaxed),
+                          memory_order_relaxed);
     return 0;
 }
 
@@ -89,46 +102,58 @@ int rocks__checkpoint(struct store *store, struct slice record)
 int rocks__checkpointed(struct store *store)
 {
     struct rocks_store *rocks = rocks_of(store);
-    uint64_t waiting = property(rocks, rocks->checkpoints, "rocksdb.num-immutable-mem-table");
+    uint64_t waiting = property(rocks, rocks->checkpoints, "rocksdb.num-immutable-mem-table") +
+                       property(rocks, rocks->records, "rocksdb.num-immutable-mem-table");
     for (int space = 0; space < SPACE_COUNT; space++)
         waiting += property(rocks, rocks->families[space], "rocksdb.num-immutable-mem-table");
-    if (waiting == 0)
+    if (waiting == 0) {
+        atomic_store_explicit(&rocks->durable_ts, atomic_load_explicit(&rocks->begun_ts, memory_order_relaxed),
+                              memory_order_relaxed);
         return 1;
+    }
     return rocks__is_ready(store) ? 0 : tl_trace(TL_ERR_IO);
 }
 
-/* Appends a piece. Returns: 0; STORE_NOT_FOUND; fatal codes. */
-static int read_piece(struct rocks_store *rocks, uint32_t number, struct buf *bytes)
+/* Appends what lies under a key. Returns: 0; STORE_NOT_FOUND; fatal codes. */
+static int read_key(struct rocks_store *rocks, rocksdb_column_family_handle_t *family, struct slice key,
+                    struct buf *bytes)
 {
-    char key[KEY_BYTES], *error = NULL;
+    char *error = NULL;
     size_t len = 0;
-    piece_key(number, key);
-    char *piece =
-        rocksdb_get_cf(rocks->db, rocks->plain_read_options, rocks->checkpoints, key, KEY_BYTES, &len, &error);
+    char *value = rocksdb_get_cf(rocks->db, rocks->plain_read_options, family, key.data, key.len, &len, &error);
     if (error != NULL)
         return rocks__fail(rocks, error);
-    if (piece == NULL)
+    if (value == NULL)
         return STORE_NOT_FOUND;
-    buf_append(bytes, piece, len);
-    rocksdb_free(piece);
+    buf_append(bytes, value, len);
+    rocksdb_free(value);
     return 0;
+}
+
+static int read_length(struct rocks_store *rocks, uint64_t *ret_length)
+{
+    struct buf head = BUF_INIT(BUF_UNLIMITED);
+    int r = rocks->checkpoints == NULL ? STORE_NOT_FOUND
+                                       : read_key(rocks, rocks->checkpoints, slice_from(length_key), &head);
+    struct slice bytes = buf_view(&head);
+    if (r == 0 && (!slice_take_u64be(&bytes, ret_length) || *ret_length > SIZE_MAX / 2))
+        r = tl_trace(TL_ERR_CORRUPT);
+    buf_deinit(&head);
+    return r;
 }
 
 int rocks__checkpoint_record(struct store *store, struct buf *ret_record)
 {
     struct rocks_store *rocks = rocks_of(store);
-    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
     uint64_t length = 0;
-    int r = read_piece(rocks, 0, &bytes);
-    struct slice head = buf_view(&bytes);
-    if (r == 0 && (!slice_take_u64be(&head, &length) || length > SIZE_MAX - HEAD_BYTES))
-        r = tl_trace(TL_ERR_CORRUPT);
-    for (uint32_t number = 1; r == 0 && bytes.len - HEAD_BYTES < length; number++)
-        r = read_piece(rocks, number, &bytes) == 0 ? 0 : tl_trace(TL_ERR_CORRUPT);
-    if (r == 0)
-        buf_append(ret_record, bytes.data + HEAD_BYTES, (size_t)length);
-    buf_deinit(&bytes);
-    return r;
+    int r = read_length(rocks, &length);
+    size_t whole = ret_record->len + (size_t)length;
+    for (uint32_t number = 0; r == 0 && ret_record->len < whole; number++) {
+        char key[KEY_BYTES];
+        piece_key(number, key);
+        r = read_key(rocks, rocks->records, slice_make(key, KEY_BYTES), ret_record) == 0 ? 0 : tl_trace(TL_ERR_CORRUPT);
+    }
+    return r == 0 && ret_record->len != whole ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
 size_t rocks__unsaved_bytes(const struct store *store)

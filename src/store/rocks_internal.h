@@ -37,8 +37,11 @@ struct rocks_store {
     rocksdb_t *db;
     bool by_checkpoints;
     rocksdb_column_family_handle_t *families[SPACE_COUNT];
-    rocksdb_column_family_handle_t *checkpoints; /* the records of checkpoints; NULL: there are none */
+    rocksdb_column_family_handle_t *checkpoints; /* NULL: there are none, as of the next */
+    rocksdb_column_family_handle_t *records;     /* of checkpoints, in pieces */
     _Atomic size_t unsaved_bytes;                /* written since the last one */
+    _Atomic tl_ts begun_ts;                      /* of the newest batch in the last one, */
+    _Atomic tl_ts durable_ts;                    /* ... and in the last that is known to be on the disk */
     rocksdb_writeoptions_t *write_options;
     rocksdb_readoptions_t *plain_read_options; /* for SPACE_SYSTEM */
     _Atomic tl_ts newest_ts;                   /* of the batches written since the store was opened */

@@ -21,7 +21,9 @@ void rocks__close_database(struct rocks_store *rocks)
     memset(rocks->families, 0, sizeof rocks->families);
     if (rocks->checkpoints != NULL)
         rocksdb_column_family_handle_destroy(rocks->checkpoints);
-    rocks->checkpoints = NULL;
+    if (rocks->records != NULL)
+        rocksdb_column_family_handle_destroy(rocks->records);
+    rocks->checkpoints = rocks->records = NULL;
     if (rocks->db != NULL)
         rocksdb_close(rocks->db);
     rocks->db = NULL;
@@ -48,6 +50,7 @@ static char *try_open(struct rocks_store *rocks, bool read_only)
     }
     memcpy(rocks->families, opened, sizeof rocks->families);
     rocks->checkpoints = opened[ROCKS_CHECKPOINTS];
+    rocks->records = opened[ROCKS_RECORDS];
     return error;
 }
 

@@ -249,14 +249,16 @@ static rocksdb_options_t *database_options(const struct rocks_options *options, 
     return settings->by_checkpoints ? set_by_checkpoints(database) : database;
 }
 
-/* Its table is full with each record (rocks_checkpoint.c). */
+/* The table of the former is full with each checkpoint (rocks_checkpoint.c). */
 static void add_checkpoints(struct rocks_options *options)
 {
-    rocksdb_options_t *family = rocksdb_options_create_copy(options->database);
-    rocksdb_options_set_write_buffer_size(family, ROCKS_CHECKPOINT_TABLE_BYTES);
-    rocksdb_options_set_compression(family, rocksdb_no_compression);
-    options->families[ROCKS_CHECKPOINTS] = family;
+    for (int i = ROCKS_CHECKPOINTS; i < ROCKS_FAMILIES_MAX; i++) {
+        options->families[i] = rocksdb_options_create_copy(options->database);
+        rocksdb_options_set_compression(options->families[i], rocksdb_no_compression);
+    }
+    rocksdb_options_set_write_buffer_size(options->families[ROCKS_CHECKPOINTS], ROCKS_CHECKPOINT_TABLE_BYTES);
     options->family_names[ROCKS_CHECKPOINTS] = "checkpoints";
+    options->family_names[ROCKS_RECORDS] = "records";
     options->family_count = ROCKS_FAMILIES_MAX;
 }
 

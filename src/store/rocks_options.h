@@ -26,9 +26,9 @@ static inline tl_ts rocks_ts_decode(const char bytes[ROCKS_TS_BYTES])
     return ts;
 }
 
-/* The family of the records of checkpoints stands behind those of spaces. */
-enum { ROCKS_CHECKPOINTS = SPACE_COUNT, ROCKS_FAMILIES_MAX };
-/* Its table in memory is full with so many bytes. */
+/* Behind those of spaces stand the families of the records of checkpoints: what makes a table full, and their bytes. */
+enum { ROCKS_CHECKPOINTS = SPACE_COUNT, ROCKS_RECORDS, ROCKS_FAMILIES_MAX };
+/* The table in memory of the former is full with so many bytes. */
 enum { ROCKS_CHECKPOINT_TABLE_BYTES = 64 << 10 };
 
 struct rocks_options {

@@ -40,6 +40,9 @@ static int follow_history_low(struct rocks_store *rocks, tl_ts step_min)
     int r = 0;
     pthread_mutex_lock(&rocks->history_lock);
     tl_ts low = atomic_load(&rocks->base.history_low);
+    tl_ts most = atomic_load_explicit(&rocks->durable_ts, memory_order_relaxed);
+    if (rocks->by_checkpoints && low > most)
+        low = most; /* who finds the store as of its checkpoint writes again what came behind */
     if (low > rocks->pushed_low && low - rocks->pushed_low >= step_min)
         r = push_history_low(rocks, low);
     pthread_mutex_unlock(&rocks->history_lock);

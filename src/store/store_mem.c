@@ -351,6 +351,8 @@ size_t store_mem_crash(struct store *store, size_t unsynced_kept)
         remove_above(mem, space, store__space_is_versioned(space) ? mem->synced_ts : mem->synced_number);
     mem->batch_number = mem->synced_number;
     mem->newest_ts = mem->base.last_ts = mem->synced_ts;
+    if (atomic_load(&mem->base.history_low) > mem->synced_ts)
+        atomic_store(&mem->base.history_low, mem->synced_ts); /* nothing was dropped that is seen from there */
     mem->unsynced_count = 0;
     pthread_rwlock_unlock(&mem->lock);
     return count;
