@@ -397,6 +397,14 @@ static void on_limits(struct walk *walk, struct limits_command *command)
     limits->script.depth_max = (unsigned)depth;
 }
 
+static void on_mark(struct walk *walk, struct mark_command *mark)
+{
+    on_number(walk, "mark", &mark->mark);
+    on_slice(walk, "kept", &mark->kept);
+    if (mark->kept.data == NULL)
+        mark->kept = SLICE_LIT("");
+}
+
 static void on_none(struct walk *walk, struct none_command *none)
 {
     (void)walk;

@@ -405,6 +405,20 @@ int core__do_cancel(struct core *core, struct command *command)
     return 0;
 }
 
+/* Oldest first. A query transaction has nothing that could be missing. */
+int core__do_machine_lost(struct core *core, struct command *command)
+{
+    struct list *all = &core->owners->open_txns;
+    (void)command;
+    for (struct list *link = all->next; link != all;) {
+        struct txn *txn = list_entry(link, struct txn, of_all);
+        link = link->next;
+        if (txn->mode == TXN_UPDATE)
+            txn__abort(core, txn, "the machine of the server went down, and requests of it may be missing");
+    }
+    return 0;
+}
+
 /* What is open here was not lost with the host, or was loaded (core_load()): it goes on. */
 int core__do_restart(struct core *core, struct command *command)
 {

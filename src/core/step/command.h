@@ -356,6 +356,11 @@ struct limits_command {
     struct core_limits limits;
 };
 
+struct mark_command {
+    tl_ts mark;        /* whoever opens the store again begins above it */
+    struct slice kept; /* the host's own, for core_marked() */
+};
+
 struct none_command {
     char unused;
 };
@@ -385,6 +390,7 @@ struct command {
         struct maintain_command maintain;
         struct tick_command tick;
         struct limits_command limits;
+        struct mark_command mark;
         struct none_command none;
     };
     struct problem problem; /* out: PROBLEM_NONE when the command as a whole succeeded */

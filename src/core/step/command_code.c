@@ -243,6 +243,12 @@ static void code_limits(struct coder *coder, struct limits_command *limits)
     code_core_limits(coder, &limits->limits);
 }
 
+static void code_mark(struct coder *coder, struct mark_command *mark)
+{
+    code_number(coder, &mark->mark);
+    code_bytes(coder, &mark->kept);
+}
+
 static void code_none(struct coder *coder, struct none_command *none)
 {
     (void)coder;

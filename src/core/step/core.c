@@ -41,8 +41,8 @@ void effects_init(struct effects *effects)
 
 /* --- Opening ------------------------------------------------------------------------------------------------------ */
 
-/* Raises last_ts to what a record names, where there is one. `rest` (may be NULL) gets what follows that. */
-static int open_ts(struct core *core, const char *key, struct buf *rest)
+/* Gets the timestamp that a record names, 0 where there is none. `rest` (may be NULL) gets what follows that. */
+static int open_ts(struct core *core, const char *key, tl_ts *ret_ts, struct buf *rest)
 {
     struct store_value value;
     tl_ts written = 0;
@@ -59,15 +59,19 @@ static int open_ts(struct core *core, const char *key, struct buf *rest)
         if (!sound || written >= TL_TS_MAX)
             return tl_trace(TL_ERR_CORRUPT);
     }
-    core->last_ts = written > core->last_ts ? written : core->last_ts;
+    *ret_ts = written;
     return 0;
 }
 
 static int open_last_ts(struct core *core, tl_ts counted)
 {
-    core->last_ts = counted;
-    int r = open_ts(core, last_ts_key, NULL);
-    return r < 0 ? r : open_ts(core, own_mark_key, &core->marked);
+    tl_ts named = 0;
+    int r = open_ts(core, last_ts_key, &named, NULL);
+    if (r == 0)
+        r = open_ts(core, own_mark_key, &core->mark, &core->marked);
+    core->last_ts = counted > named ? counted : named;
+    core->last_ts = core->mark > core->last_ts ? core->mark : core->last_ts;
+    return r;
 }
 
 static int open_forgotten(struct core *core)
@@ -475,13 +479,41 @@ struct slice core_marked(const struct core *core)
     return buf_view(&core->marked);
 }
 
+tl_ts core_mark_ts(const struct core *core)
+{
+    return core->mark;
+}
+
+uint64_t core_clock(const struct core *core)
+{
+    return core->clock;
+}
+
+static void put_mark(struct core *core, tl_ts mark, struct slice kept)
+{
+    write_ts(core, own_mark_key, mark, kept);
+    core->unbinding = true;
+    core->mark = mark;
+    buf_clear(&core->marked);
+    buf_slice(&core->marked, kept);
+}
+
+/* It may sink: an end in order leaves nothing to leap over. */
+int core__do_mark(struct core *core, struct command *command)
+{
+    if (command->mark.mark < core->ts || command->mark.mark >= TL_TS_MAX)
+        problem_set(&command->problem, &command->arena, PROBLEM_ILLEGAL_ARGUMENT, "this is no mark");
+    else
+        put_mark(core, command->mark.mark, command->mark.kept);
+    return 0;
+}
+
 int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept)
 {
     uint64_t chain = core->chain;
     REQUIRE(ts > core->last_ts && mark >= ts);
     core__begin(core, ts);
-    write_ts(core, own_mark_key, mark, kept);
-    core->unbinding = true;
+    put_mark(core, mark, kept);
     int r = core__commit(core);
     core->chain = chain; /* a mark is of this host alone */
     return r < 0 ? tl_trace(r) : 0;

@@ -122,14 +122,18 @@ int core_propose_upkeep(struct core *core, const struct core_past *past, size_t 
  */
 void core_news(struct core *core, uint64_t clock, uint64_t slow_us, struct buf *lines);
 
-/* Returns: what was kept with the mark that core_open() found; empty: nothing. Lives as long as the core. */
+/* Returns: the last mark that was left, and what was kept with it; 0 and empty: there is none. The slice lives until the next one. */
+tl_ts core_mark_ts(const struct core *core);
 struct slice core_marked(const struct core *core);
+
+/* Returns: the highest clock that a command has named, which goes with what is saved. */
+uint64_t core_clock(const struct core *core);
 
 /*
  * Keeps a mark above all timestamps that are going to be used: whoever opens the store again begins above it, so that nothing that
  * was told of a timestamp is told it a second time, though nothing else that was durable names it. Called between steps, at a
  * timestamp above core_last_ts(), which it uses up. Nobody needs to wait for it who has none of those timestamps yet. `kept` is the
- * caller's, for core_marked().
+ * caller's, for core_marked(). Who has a log of commands submits a MARK instead, which says the same in it.
  * Returns: 0; fatal codes as core_step().
  */
 int core_mark(struct core *core, tl_ts ts, tl_ts mark, struct slice kept) TL_MUST_USE;

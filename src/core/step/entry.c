@@ -7,6 +7,8 @@
 #include "core/step/command.h"
 #include "core/step/command_code.h"
 
+enum { LENGTH_ROOM = 10 }; /* the longest varint */
+
 static void code_head(struct coder *coder, struct entry_head *head)
 {
     uint64_t host = head->host;
@@ -32,13 +34,17 @@ void entry_begin(const struct entry_head *head, struct buf *buf)
 
 void entry_add(const struct command *command, struct buf *buf)
 {
-    struct buf bytes = BUF_INIT(BUF_UNLIMITED);
+    char room[LENGTH_ROOM] = {0};
+    size_t at = buf->len;
 
-    REQUIRE(buf->len > 0);
-    command_encode(command, &bytes);
-    buf_varint(buf, bytes.len);
-    buf_slice(buf, buf_view(&bytes));
-    buf_deinit(&bytes);
+    REQUIRE(at > 0);
+    buf_append(buf, room, LENGTH_ROOM);
+    command_encode(command, buf);
+    size_t length = buf->len - at - LENGTH_ROOM;
+    buf->len = at; /* the length is put where it belongs, and the command moved up to it */
+    buf_varint(buf, length);
+    memmove(buf->data + buf->len, buf->data + at + LENGTH_ROOM, length);
+    buf->len += length;
 }
 
 static void free_all(struct list *commands)

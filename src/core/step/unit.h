@@ -45,7 +45,8 @@ struct core {
     tl_ts last_ts;           /* invariant 1 */
     uint64_t clock;          /* the highest that a command has named since core_open(); deadlines are counted by it */
     tl_ts written_ts;        /* of the last unit that wrote anything: what last_ts is after a restart */
-    struct buf marked;       /* what was kept with the mark that core_open() found */
+    tl_ts mark;              /* the last one that was left; 0: none */
+    struct buf marked;       /* what was kept with it */
     tl_ts binding_ts;        /* of the last that must be durable before anybody hears of it */
     bool chained;            /* core_begin_chain() was called: nobody pays for a chain that nobody reads */
     uint64_t chain;          /* over all batches written since; core_chain() */

@@ -386,6 +386,12 @@ static void gen_limits(struct gen *gen, struct command *command)
     command->limits.limits = limits;
 }
 
+static void gen_mark(struct gen *gen, struct command *command)
+{
+    command->mark.mark = one_in(gen, 4) ? below(gen, 9) : TL_TS_MAX - 1 - below(gen, 9);
+    command->mark.kept = one_in(gen, 2) ? SLICE_LIT("") : SLICE_LIT("kept");
+}
+
 /* --- All of them -------------------------------------------------------------------------------------------------- */
 
 typedef void generator(struct gen *gen, struct command *command);
@@ -424,6 +430,8 @@ static const struct {
     {COMMAND_FILE_SCRIPTS, 2, gen_files},
     {COMMAND_CLUSTER_SETTINGS_PUT, 1, gen_object},
     {COMMAND_LIMITS, 2, gen_limits},
+    {COMMAND_MARK, 2, gen_mark},
+    {COMMAND_MACHINE_LOST, 1, gen_nothing},
 };
 
 enum { GENERATOR_COUNT = sizeof(generators) / sizeof(generators[0]) };
