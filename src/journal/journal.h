@@ -14,6 +14,7 @@
 #include "core/step/core.h"
 
 struct journal;
+struct log;
 
 /* The clocks that it goes by (base/clock.h), for tests that set them. From any thread. */
 struct journal_clocks {
@@ -28,7 +29,15 @@ struct journal_options {
     struct slice directory;              /* of the data, whose free space is watched; empty: not watched */
     uint64_t reserve_bytes;              /* writes are refused with disk_full_exception below this much free space */
     const struct journal_clocks *clocks; /* NULL: the machine's */
-    const struct core_limits *limits;    /* that the core is to go by, and the log says so; NULL: those it has */
+    struct log
+        *log; /* commands go there, and are durable when they are there (README.md, "On a log"); NULL: there is none */
+    uint64_t log_position; /* with it: up to where it is in the core, as recover_core() says */
+    uint64_t
+        recovery_us; /* with it: what a start may take to apply again what is behind a checkpoint; 0: the default of 1 s */
+    size_t
+        checkpoint_bytes; /* with it: what the store may have in memory before there is a checkpoint; 0: the default of 32 MiB */
+    bool machine_lost; /* with it: what was written to it last may be missing, since the machine went down */
+    const struct core_limits *limits; /* that the core is to go by, and the log says so; NULL: those it has */
 };
 
 /*

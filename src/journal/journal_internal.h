@@ -11,14 +11,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "journal/journal.h"
 #include "journal/pins.h"
 #include "journal/queries.h"
 #include "journal/times.h"
+#include "log/log.h"
 
 enum { WORKER_COUNT = 2 };
 
 #define MAINTAIN_INTERVAL_US TL_SECOND
+/* How near timestamps may come to the mark: a step may use as many as there are microseconds in this. */
+#define MARK_ROOM_US TL_SECOND
 #define MARK_AHEAD_US (5 * TL_SECOND) /* how far the mark lies ahead of the timestamps that are given */
 
 struct journal {
@@ -52,6 +56,19 @@ struct journal {
     uint64_t heard;        /* by the clock: what was sent before it was submitted ... */
     uint64_t heard_queued; /* ... as one of so many commands */
 
+    struct log *log;         /* NULL: what is durable is the store, with a log of its own */
+    uint64_t recovery_us;    /* so much work there may be behind a checkpoint; core_lock for all of these */
+    size_t checkpoint_bytes; /* and so much in the store's memory */
+    log_position position;   /* of the newest entry */
+    log_position checkpoint; /* of the newest checkpoint, on the disk or not yet */
+    bool checkpointing;      /* it is not yet */
+    bool marking;            /* the entry at hand is a mark's own */
+    uint64_t work_us;        /* what applying has taken since the newest checkpoint was begun */
+    uint64_t save_us;        /* what beginning it took */
+    struct buf entry;        /* the bytes of the entry at hand */
+    struct list
+        aside; /* commands that an entry of the journal's own has completed, to be handed back with the next group */
+
     pthread_mutex_t core_lock;
     tl_ts last_ts; /* given to a command: the next is above it */
     struct present present;
@@ -67,6 +84,7 @@ struct journal {
 
     pthread_mutex_t publish_lock;
     tl_ts applied_ts; /* newest timestamp of the core */
+    log_position applied_position;
     tl_ts written_ts; /* newest timestamp that must be durable before anybody hears of it */
     tl_ts synced_ts;  /* durable is what was written up to here */
     struct catalog *applied_catalog;
@@ -130,6 +148,8 @@ bool journal__refuse_full(struct journal *journal, struct command *command);
 /* Says what failed, and ends the process: nothing that was not durable has been acknowledged. */
 _Noreturn void journal__store_failed(const char *what, int code);
 void journal__move_completed(struct effects *effects, struct list *group);
+/* The same, and behind them the command itself, where it is done. */
+void journal__take_completed(struct journal *journal, struct command *command, struct list *group);
 /* Puts a mark above the timestamps of some time to come. Requires: core_lock. */
 void journal__put_mark(struct journal *journal, uint64_t ahead);
 /*
@@ -146,6 +166,21 @@ void journal__note_applied(struct journal *journal);
  */
 enum sync_rounds { SYNC_NONE, SYNC_ONCE, SYNC_ALL };
 void journal__finish(struct journal *journal, struct list *group, tl_ts wanted, enum sync_rounds rounds);
+
+/* --- On a log (logged.c) ------------------------------------------------------------------------------------------- */
+
+/* As journal__apply(), of many: they are appended to the log in entries, and applied as such. Requires: core_lock, a log. */
+void journal__apply_logged(struct journal *journal, struct list *taken, struct list *group);
+/* Moves over what is set aside. Requires: core_lock. */
+void journal__take_aside(struct journal *journal, struct list *group);
+/* Requires: core_lock. Returns: the timestamp of the mark's own step. */
+tl_ts journal__log_mark(struct journal *journal, tl_ts mark);
+/* Looks after checkpoints: one that is due is begun, of one that is done the log gets to know. */
+void journal__keep_checkpoints(struct journal *journal);
+/* Waits while too much was written since a checkpoint was begun that is not on the disk yet. */
+void journal__stall(struct journal *journal);
+/* Makes a checkpoint, waits for it, and seals the log. Requires: core_lock. */
+void journal__end_log(struct journal *journal);
 
 /* --- Upkeep (upkeep.c) -------------------------------------------------------------------------------------------- */
 

@@ -12,6 +12,8 @@ enum {
 };
 
 #define HISTORY_DEFAULT_US (3600 * TL_SECOND)
+#define RECOVERY_DEFAULT_US TL_SECOND
+#define CHECKPOINT_BYTES_DEFAULT ((size_t)32 << 20)
 
 /* Whether a command waits for no disk, unless for what others have written: it begins or ends a query transaction. */
 static bool needs_no_sync(struct journal *journal, const struct command *command)
@@ -118,14 +120,32 @@ static void set_limits(struct journal *journal, const struct core_limits *limits
     journal__apply(journal, command, group);
 }
 
+/*
+ * What goes on from the life before: sessions, locks, transactions. Requests that waited end, since nobody can be told what comes of them, and
+ * transactions of which requests may be missing. Requires: core_lock.
+ */
+static void end_former(struct journal *journal, bool machine_lost, struct list *group)
+{
+    struct command *command = command_new(COMMAND_CANCEL, DIALECT_7); /* 0: all of this host */
+    command->on_done = journal__free_internal;
+    journal__apply(journal, command, group);
+    if (!machine_lost)
+        return;
+    command = command_new(COMMAND_MACHINE_LOST, DIALECT_7);
+    command->on_done = journal__free_internal;
+    journal__apply(journal, command, group);
+}
+
 /* The first commands: leases start anew, and the catalog as it was found is published. */
-static void restart(struct journal *journal, const struct core_limits *limits)
+static void restart(struct journal *journal, const struct core_limits *limits, bool machine_lost)
 {
     struct list group = LIST_INIT(group);
     struct command *command = command_new(COMMAND_RESTART, DIALECT_7);
     command->on_done = journal__free_internal;
     pthread_mutex_lock(&journal->core_lock);
     journal__apply(journal, command, &group);
+    if (journal->log != NULL)
+        end_former(journal, machine_lost, &group);
     set_limits(journal, limits, &group);
     journal->effects.catalog_changed = true;
     journal__note_applied(journal);
@@ -134,6 +154,22 @@ static void restart(struct journal *journal, const struct core_limits *limits)
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
     journal__finish(journal, &group, wanted, SYNC_ALL);
+}
+
+/* The clock of commands goes on where it was: the server's absence counts against nobody. No timestamp up to the mark is given again. */
+static void init_log(struct journal *journal, const struct journal_options *options)
+{
+    journal->entry = BUF_INIT(BUF_UNLIMITED);
+    list_init(&journal->aside);
+    journal->log = options->log;
+    if (journal->log == NULL)
+        return;
+    journal->position = options->log_position;
+    journal->recovery_us = options->recovery_us ? options->recovery_us : RECOVERY_DEFAULT_US;
+    journal->checkpoint_bytes = options->checkpoint_bytes ? options->checkpoint_bytes : CHECKPOINT_BYTES_DEFAULT;
+    journal->pace.lost = journal->pace.last_boot - core_clock(journal->core);
+    tl_ts mark = core_mark_ts(journal->core);
+    journal->last_ts = mark > journal->last_ts ? mark : journal->last_ts;
 }
 
 int journal_open_local(struct core *core, struct store *store, const struct journal_options *options,
@@ -157,12 +193,13 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
     journal->last_ts = core_last_ts(core);
     journal->clocks = options->clocks != NULL ? *options->clocks : journal__machine_clocks;
     pace_init(&journal->pace, journal__boot(journal));
+    init_log(journal, options);
     journal__load_past(journal);
     atomic_init(&journal->writable, true);
     atomic_init(&journal->ready, true);
     init_locks(journal);
     journal__check_space(journal);
-    restart(journal, options->limits);
+    restart(journal, options->limits, options->machine_lost);
 
     for (unsigned i = 0; i < WORKER_COUNT; i++) {
         if (pthread_create(&journal->workers[i], NULL, journal__worker, journal) != 0) {
@@ -180,13 +217,20 @@ int journal_open_local(struct core *core, struct store *store, const struct jour
 static void stop_core(struct journal *journal)
 {
     struct list group = LIST_INIT(group);
+    pthread_mutex_lock(&journal->core_lock);
     journal->maintain_at = 0; /* it has records to write, for the next start to find */
     (void)journal__maintain(journal, &group);
     journal__put_mark(journal, 0); /* the next start has nothing to leap over */
+    if (journal->log != NULL) {
+        journal__end_log(journal); /* the next start goes on from here, and knows nothing of what follows */
+        journal__take_aside(journal, &group);
+    }
     core_stop(journal->core, &journal->effects);
     journal__move_completed(&journal->effects, &group);
     journal__note_applied(journal);
-    journal__finish(journal, &group, core_last_ts(journal->core), SYNC_ALL);
+    tl_ts wanted = core_last_ts(journal->core);
+    pthread_mutex_unlock(&journal->core_lock);
+    journal__finish(journal, &group, wanted, SYNC_ALL);
     pthread_mutex_lock(&journal->publish_lock);
     while (journal->syncing) /* a caller's thread */
         pthread_cond_wait(&journal->gathered, &journal->publish_lock);
@@ -217,6 +261,7 @@ void journal_close(struct journal *journal)
     pins_deinit(&journal->pins);
     queries_deinit(&journal->queries);
     deinit_locks(journal);
+    buf_deinit(&journal->entry);
     mem_free(journal->directory);
     mem_free(journal);
 }

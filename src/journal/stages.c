@@ -12,8 +12,8 @@ enum {
     EXIT_STORE_FAILED = 70, /* EX_SOFTWARE of sysexits.h */
 };
 
-/* How near timestamps may come to the mark: a step may use as many as there are microseconds in this. */
-#define MARK_ROOM_US TL_SECOND
+#define MARK_SLACK_US \
+    TL_MS /* between a mark and the timestamp of the step that leaves it, which comes a little later */
 
 _Noreturn void journal__store_failed(const char *what, int code)
 {
@@ -30,6 +30,15 @@ void journal__move_completed(struct effects *effects, struct list *group)
     }
 }
 
+void journal__take_completed(struct journal *journal, struct command *command, struct list *group)
+{
+    journal__move_completed(&journal->effects, group);
+    if (list_linked(&command->link)) {
+        list_remove(&command->link);
+        list_append(group, &command->link);
+    }
+}
+
 void journal__put_mark(struct journal *journal, uint64_t ahead)
 {
     tl_ts at = journal__next_ts(journal);
@@ -39,6 +48,11 @@ void journal__put_mark(struct journal *journal, uint64_t ahead)
     pthread_mutex_unlock(&journal->publish_lock);
     journal->mark = at + ahead;
     journal->mark_at = at;
+    if (journal->log != NULL) {
+        journal->mark += MARK_SLACK_US;
+        journal->mark_at = journal__log_mark(journal, journal->mark);
+        return;
+    }
     struct buf kept = BUF_INIT(BUF_UNLIMITED);
     past_save(&journal->past, journal__boot(journal) + PAST_ORIGIN, &kept);
     int r = core_mark(journal->core, at, journal->mark, buf_view(&kept));
@@ -63,6 +77,12 @@ static int step(struct journal *journal, struct command *command)
 
 void journal__apply(struct journal *journal, struct command *command, struct list *group)
 {
+    if (journal->log != NULL) {
+        struct list taken = LIST_INIT(taken);
+        list_append(&taken, &command->link);
+        journal__apply_logged(journal, &taken, group);
+        return;
+    }
     if (journal__refuse_too_much(journal, command)) {
         list_append(group, &command->link);
         return;
@@ -71,17 +91,14 @@ void journal__apply(struct journal *journal, struct command *command, struct lis
                                                      : step(journal, command);
     if (r < 0)
         journal__store_failed("applying a command", r);
-    journal__move_completed(&journal->effects, group);
-    if (list_linked(&command->link)) {
-        list_remove(&command->link);
-        list_append(group, &command->link);
-    }
+    journal__take_completed(journal, command, group);
 }
 
 void journal__note_applied(struct journal *journal)
 {
     pthread_mutex_lock(&journal->publish_lock);
     journal->applied_ts = core_last_ts(journal->core);
+    journal->applied_position = journal->position;
     journal->written_ts = journal->sync_all ? core_written_ts(journal->core) : core_binding_ts(journal->core);
     journal->sync_all = false;
     if (journal->synced_ts >= journal->mark_at)
@@ -148,7 +165,10 @@ static void hand_back(struct list *group)
     while (!list_empty(group)) {
         struct command *command = list_entry(group->next, struct command, link);
         list_remove(&command->link);
-        command->on_done(command);
+        if (command->on_done != NULL)
+            command->on_done(command);
+        else
+            command_free(command); /* it has waited since a life before */
     }
 }
 
@@ -171,13 +191,14 @@ static void gather(struct journal *journal)
 static void sync_store(struct journal *journal)
 {
     tl_ts covered = journal->applied_ts;
+    log_position position = journal->applied_position;
     struct catalog *catalog = catalog_ref(journal->applied_catalog);
     tl_ts catalog_ts = journal->applied_catalog_ts;
     pthread_mutex_unlock(&journal->publish_lock);
 
     uint64_t begun = journal__boot(journal);
     atomic_store_explicit(&journal->sync_begun, begun, memory_order_relaxed);
-    int r = store_sync(journal->store);
+    int r = journal->log != NULL ? log_sync(journal->log, position) : store_sync(journal->store);
     atomic_store_explicit(&journal->sync_begun, 0, memory_order_relaxed);
     if (r < 0)
         journal__store_failed("making changes durable", r);

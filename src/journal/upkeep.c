@@ -108,6 +108,7 @@ bool journal__maintain(struct journal *journal, struct list *group)
     if (journal__next_ts(journal) + MARK_RENEW_US > journal->mark)
         journal__put_mark(journal, MARK_AHEAD_US);
     bool more = maintain_core(journal, now, group);
+    journal__take_aside(journal, group);
     journal->sync_all = true;
     set_maintain_at(journal, now + (more ? 10 * TL_MS : MAINTAIN_INTERVAL_US));
     return true;

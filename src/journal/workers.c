@@ -105,22 +105,34 @@ static uint64_t take_queued(struct journal *journal, struct list *taken)
     return heard;
 }
 
+/* Without a log: what nobody reads is written with the end of the group. */
+static void apply_stored(struct journal *journal, struct list *taken, uint64_t heard, struct list *group)
+{
+    core_group_begin(journal->core);
+    while (!list_empty(taken)) {
+        struct command *command = list_entry(taken->next, struct command, link);
+        list_remove(&command->link);
+        journal__apply(journal, command, group);
+    }
+    tick(journal, heard, group);
+    int r = core_group_end(journal->core);
+    if (r < 0)
+        journal__store_failed("writing the records of locks", r);
+}
+
 static void work_once(struct journal *journal)
 {
     struct list taken = LIST_INIT(taken);
     struct list group = LIST_INIT(group);
+    journal__stall(journal);
     pthread_mutex_lock(&journal->core_lock);
     uint64_t heard = take_queued(journal, &taken);
-    core_group_begin(journal->core);
-    while (!list_empty(&taken)) {
-        struct command *command = list_entry(taken.next, struct command, link);
-        list_remove(&command->link);
-        journal__apply(journal, command, &group);
+    if (journal->log != NULL) {
+        journal__apply_logged(journal, &taken, &group);
+        tick(journal, heard, &group);
+    } else {
+        apply_stored(journal, &taken, heard, &group);
     }
-    tick(journal, heard, &group);
-    int r = core_group_end(journal->core);
-    if (r < 0)
-        journal__store_failed("writing the records of locks", r);
     journal__note_applied(journal);
     tl_ts wanted = core_last_ts(journal->core);
     pthread_mutex_unlock(&journal->core_lock);
@@ -169,6 +181,7 @@ void *journal__worker(void *context)
         listen(journal);
         work_once(journal);
         keep_up(journal);
+        journal__keep_checkpoints(journal);
     }
     return NULL;
 }

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal on a log.
+ *
+ * Goal: the log makes the same core again, from its beginning and from any checkpoint; what was open goes on after a restart, unless the
+ * machine went down.
+ * Method: threads submit to a journal over a twin and a log in memory, that lets nothing go. What the log makes of an empty store has the
+ * digest of the core that the journal had, and so has what a crash of the store to its last checkpoint and the log behind it make.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+
+#include "lib/unit.h"
+
+#include "base/alloc.h"
+
+#include "journal/journal.h"
+#include "journal/recover.h"
+#include "log/log_memory.h"
+#include "store/store.h"
+
+enum { WRITERS = 4, ROUNDS = 150 };
+
+/* --- A log that keeps all ----------------------------------------------------------------------------------------- */
+
+static struct log_functions keeping;
+
+static int trim_nothing(struct log *log, log_position before)
+{
+    (void)log;
+    (void)before;
+    return 0;
+}
+
+static struct log *open_log(struct log_medium *medium)
+{
+    struct log *log = log_memory_open(medium);
+    keeping = *log->functions;
+    keeping.trim = trim_nothing;
+    log->functions = &keeping;
+    return log;
+}
+
+/* --- A life of a server ------------------------------------------------------------------------------------------- */
+
+struct life {
+    struct store *store;
+    struct log_medium *medium;
+    struct log *log;
+    struct core *core;
+    struct recovered recovered;
+    struct journal *journal;
+};
+
+static void begin(struct life *life, size_t checkpoint_bytes, bool machine_lost)
+{
+    struct core_limits limits = core_limits_default();
+    char *reason = NULL;
+    life->log = open_log(life->medium);
+    if (recover_core(life->store, life->log, &limits, &life->core, &life->recovered, &reason) != 0)
+        fail_msg("recovery: %s", reason);
+    struct journal_options options = {.log = life->log,
+                                      .log_position = life->recovered.position,
+                                      .checkpoint_bytes = checkpoint_bytes,
+                                      .machine_lost = machine_lost};
+    assert_int_equal(journal_open_local(life->core, life->store, &options, &life->journal), 0);
+}
+
+static void end(struct life *life)
+{
+    journal_close(life->journal);
+    core_close(life->core);
+    log_close(life->log);
+}
+
+static struct life born(void)
+{
+    return (struct life){.store = store_open_mem(), .medium = log_medium_new()};
+}
+
+static void buried(struct life *life)
+{
+    store_close(life->store);
+    log_medium_free(life->medium);
+}
+
+static void done(struct command *command)
+{
+    sem_post(command->context);
+}
+
+/* Submits a command and waits for it. Owns: the caller, again. */
+static struct command *run(struct life *life, struct command *command)
+{
+    sem_t answered;
+    sem_init(&answered, 0, 0);
+    command->on_done = done;
+    command->context = &answered;
+    journal_submit(life->journal, command, command->type == COMMAND_TXN_BEGIN);
+    while (sem_wait(&answered) != 0) {
+    }
+    sem_destroy(&answered);
+    return command;
+}
+
+static struct command *write_command(const char *id, const char *transaction)
+{
+    struct command *command = command_new(COMMAND_WRITE, DIALECT_7);
+    command->write.items = arena_zalloc(&command->arena, sizeof *command->write.items);
+    command->write.item_count = 1;
+    *command->write.items = (struct write_item){.op = WRITE_INDEX,
+                                                .index = SLICE_LIT("fs"),
+                                                .id = arena_printf(&command->arena, "%s", id),
+                                                .source = SLICE_LIT("{\"v\":1}"),
+                                                .version = VERSION_ANY,
+                                                .if_seq_no = SEQ_NO_ANY};
+    command->terms.transaction = arena_printf(&command->arena, "%s", transaction);
+    command->terms.timeout_us = 30 * TL_SECOND;
+    return command;
+}
+
+static void must_run(struct life *life, struct command *command)
+{
+    run(life, command);
+    if (command->problem.type != PROBLEM_NONE)
+        fail_msg("%s: %.*s", command_name(command->type), SLICE_ARG(command->problem.reason));
+    command_free(command);
+}
+
+static struct command *txn_command(enum command_type type, const char *id)
+{
+    struct command *command = command_new(type, DIALECT_7);
+    command->txn.id = arena_printf(&command->arena, "%s", id);
+    command->txn.idle_us = 60 * TL_SECOND;
+    return command;
+}
+
+struct writer {
+    struct life *life;
+    int number;
+};
+
+/* Transactions and writes that meet on a few documents, so that some wait for others. */
+static void *write_much(void *context)
+{
+    const struct writer *writer = context;
+    struct life *life = writer->life;
+    char name[32], id[32];
+    for (int i = 0; i < ROUNDS; i++) {
+        snprintf(name, sizeof name, "t%d-%d-%d", (int)life->recovered.position, writer->number, i);
+        snprintf(id, sizeof id, "%d", i % 7);
+        must_run(life, txn_command(COMMAND_TXN_BEGIN, name));
+        must_run(life, write_command(id, name));
+        command_free(run(life, write_command(name, "")));
+        must_run(life, txn_command(i % 5 == 0 ? COMMAND_TXN_ROLLBACK : COMMAND_TXN_COMMIT, name));
+        command_free(run(life, write_command(id, "")));
+    }
+    return NULL;
+}
+
+static void work(struct life *life)
+{
+    pthread_t threads[WRITERS];
+    struct writer writers[WRITERS];
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){life, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, write_much, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static uint64_t digest(struct core *core)
+{
+    uint64_t value = 0;
+    assert_int_equal(core_digest(core, &value), 0);
+    return value;
+}
+
+/* What the log makes of a store has this digest. */
+static void assert_makes(struct life *life, struct store *store, uint64_t expected)
+{
+    struct core_limits limits = core_limits_default();
+    struct recovered recovered;
+    struct core *core;
+    char *reason = NULL;
+    struct log *log = open_log(life->medium);
+    if (recover_core(store, log, &limits, &core, &recovered, &reason) != 0)
+        fail_msg("recovery: %s", reason);
+    struct log_head head;
+    log_head(log, &head);
+    assert_int_equal(recovered.position, head.appended);
+    assert_true(digest(core) == expected);
+    core_close(core);
+    log_close(log);
+}
+
+static void test_the_log_makes_the_same_core(void **state)
+{
+    static const size_t bytes[] = {1, 5000, (size_t)1 << 30};
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        struct life life = born();
+        begin(&life, bytes[i], false);
+        work(&life);
+        journal_stop(life.journal);
+        uint64_t expected = digest(life.core);
+        struct store *empty = store_open_mem();
+        assert_makes(&life, empty, expected);
+        store_close(empty);
+        end(&life);
+        store_mem_crash(life.store, 0);
+        assert_makes(&life, life.store, expected);
+        begin(&life, bytes[i], false);
+        work(&life);
+        end(&life);
+        buried(&life);
+    }
+}
+
+/* The server ends, in order, with a transaction and a session open that has a lock; both are there when it comes again. */
+static void open_things(struct life *life)
+{
+    struct command *command = command_new(COMMAND_SESSION_OPEN, DIALECT_7);
+    command->session.id = SLICE_LIT("holder");
+    command->session.ttl_us = 60 * TL_SECOND;
+    must_run(life, command);
+    command = command_new(COMMAND_LOCK, DIALECT_7);
+    command->terms.session = SLICE_LIT("holder");
+    command->lock.targets = arena_zalloc(&command->arena, sizeof *command->lock.targets);
+    command->lock.target_count = 1;
+    *command->lock.targets = (struct lock_target){.mode = LOCK_X, .index = SLICE_LIT("fs"), .id = SLICE_LIT("9")};
+    must_run(life, command);
+    must_run(life, txn_command(COMMAND_TXN_BEGIN, "open"));
+    must_run(life, write_command("1", "open"));
+}
+
+static tl_ts written_at(struct life *life, const char *id)
+{
+    struct command *command = run(life, write_command(id, ""));
+    tl_ts ts = command->ts;
+    assert_int_equal(command->problem.type, PROBLEM_NONE);
+    command_free(command);
+    return ts;
+}
+
+static void test_what_was_open_goes_on(void **state)
+{
+    struct life life = born();
+    (void)state;
+    begin(&life, 0, false);
+    open_things(&life);
+    tl_ts before = written_at(&life, "2");
+    end(&life);
+    begin(&life, 0, false);
+    assert_true(written_at(&life, "2") > before);
+    must_run(&life, txn_command(COMMAND_TXN_COMMIT, "open"));
+    struct command *command = write_command("9", ""); /* the lock is held */
+    command->terms.timeout_us = TL_MS;
+    run(&life, command);
+    assert_int_equal(command->problem.type == PROBLEM_NONE && command->write.results->outcome != WRITE_FAILED, 0);
+    command_free(command);
+    end(&life);
+    buried(&life);
+}
+
+static void test_a_lost_machine_rolls_back(void **state)
+{
+    struct life life = born();
+    (void)state;
+    begin(&life, 0, false);
+    open_things(&life);
+    end(&life);
+    begin(&life, 0, true);
+    struct command *command = run(&life, txn_command(COMMAND_TXN_COMMIT, "open"));
+    assert_int_equal(command->problem.type, PROBLEM_TRANSACTION_ABORTED);
+    assert_non_null(strstr(command->problem.reason.data, "the machine of the server went down"));
+    command_free(command);
+    end(&life);
+    buried(&life);
+}
+
+/* A store that is not of the log's time is refused. */
+static void test_strangers_are_refused(void **state)
+{
+    struct life life = born(), other = born();
+    struct core_limits limits = core_limits_default();
+    struct recovered recovered;
+    struct core *core;
+    char *reason = NULL;
+    (void)state;
+    begin(&life, 0, false);
+    work(&life);
+    end(&life);
+    struct log *log = open_log(other.medium);
+    assert_int_equal(recover_core(life.store, log, &limits, &core, &recovered, &reason), TL_ERR_CORRUPT);
+    assert_non_null(strstr(reason, "not of one time"));
+    mem_free(reason);
+    log_close(log);
+    assert_int_equal(store_checkpoint(life.store, SLICE_LIT("tidestop\x01\x05nonsense")), 0);
+    log = open_log(life.medium);
+    assert_int_equal(recover_core(life.store, log, &limits, &core, &recovered, &reason), TL_ERR_CORRUPT);
+    assert_non_null(strstr(reason, "the state in the store's checkpoint"));
+    mem_free(reason);
+    log_close(log);
+    buried(&life);
+    buried(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_log_makes_the_same_core),
+        cmocka_unit_test(test_what_was_open_goes_on),
+        cmocka_unit_test(test_a_lost_machine_rolls_back),
+        cmocka_unit_test(test_strangers_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
