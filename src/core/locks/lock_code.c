@@ -11,6 +11,8 @@
  *     requests   owner (its place) · arrival · flags · wants
  *     orders     of each resource with several holds, as it is met: the places of their owners
  *                of each owner: of its requests, of its wards': their places
+ *
+ * Paths of holds and of orders are written by what they have in common with the path before.
  */
 #include "core/locks/lock_code.h"
 
@@ -22,11 +24,46 @@
 
 enum { NAME_MIN = 5, HOLD_MIN = NAME_MIN + 8, WANT_MIN = NAME_MIN + 2, REQUEST_MIN = 4 };
 
-static void code_name(struct coder *coder, struct resource_name *name)
+/*
+ * A path, by what it has in common with the one before: a lock deep in a tree has left its intentions on every level above, and those
+ * paths together would be as long as the square of it. `last` is the path before, and becomes this one, which lives there.
+ */
+static void code_path(struct coder *coder, struct buf *last, struct slice *path)
+{
+    uint64_t shared = 0; /* and 1; 0: there is no path */
+    struct slice rest = SLICE_NONE;
+
+    if (!coder_reads(coder) && path->data != NULL) {
+        while (shared < path->len && shared < last->len && path->data[shared] == last->data[shared])
+            shared++;
+        rest = slice_from_offset(*path, (size_t)shared++);
+    }
+    code_number(coder, &shared);
+    if (shared == 0) {
+        *path = SLICE_NONE;
+        return;
+    }
+    code_bytes(coder, &rest);
+    shared--;
+    coder_demand(coder, shared <= last->len);
+    coder_demand(coder, coder->bad || rest.len == 0 || shared == last->len || rest.data[0] != last->data[shared]);
+    if (coder->bad)
+        return;
+    last->len = (size_t)shared;
+    buf_slice(last, rest);
+    *path = buf_view(last);
+    if (path->data == NULL)
+        *path = SLICE_LIT("");
+}
+
+static void code_name(struct coder *coder, struct buf *last, struct resource_name *name)
 {
     name->space = (enum resource_space)code_enum(coder, name->space, RESOURCE_SPACE_COUNT);
     code_slice(coder, &name->index);
-    code_slice(coder, &name->path);
+    if (last == NULL)
+        code_slice(coder, &name->path);
+    else
+        code_path(coder, last, &name->path);
     code_slice(coder, &name->type);
     code_slice(coder, &name->id);
     if (!coder_reads(coder))
@@ -84,12 +121,12 @@ static bool is_called(const struct lock_table *table, const struct resource_name
     return same;
 }
 
-static void read_hold(struct coder *coder, struct lock_table *table, struct lock_owner *owner)
+static void read_hold(struct coder *coder, struct lock_table *table, struct lock_owner *owner, struct buf *last)
 {
     struct resource_name name = {0};
     struct lock_hold fields = {0};
 
-    code_name(coder, &name);
+    code_name(coder, last, &name);
     code_hold_fields(coder, &fields);
     coder_demand(coder,
                  (fields.mode != LOCK_NONE) == (fields.number != 0) && (fields.mode != LOCK_NONE || !fields.aside));
@@ -98,18 +135,18 @@ static void read_hold(struct coder *coder, struct lock_table *table, struct lock
         coder_demand(coder, lock__restore_hold(table, owner, &name, &fields) && is_called(table, &name));
 }
 
-static void write_hold(struct coder *coder, const struct lock_hold *hold)
+static void write_hold(struct coder *coder, const struct lock_hold *hold, struct buf *last)
 {
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(hold->resource, &arena);
     struct lock_hold fields = *hold;
 
-    code_name(coder, &name);
+    code_name(coder, last, &name);
     code_hold_fields(coder, &fields);
     arena_deinit(&arena);
 }
 
-static void code_owner(struct coder *coder, struct lock_table *table, struct lock_owner *owner)
+static void code_owner(struct coder *coder, struct lock_table *table, struct lock_owner *owner, struct buf *last)
 {
     bool *const flags[] = {&owner->one_shot, &owner->first};
     size_t count = coder_reads(coder) ? 0 : length_of(&owner->holds);
@@ -119,11 +156,11 @@ static void code_owner(struct coder *coder, struct lock_table *table, struct loc
     code_flags(coder, flags, 2);
     code_array(coder, NULL, &count, 0, HOLD_MIN);
     if (!coder_reads(coder)) {
-        list_for_each(link, &owner->holds) write_hold(coder, list_entry(link, struct lock_hold, of_owner));
+        list_for_each(link, &owner->holds) write_hold(coder, list_entry(link, struct lock_hold, of_owner), last);
         return;
     }
     for (size_t i = 0; i < count && !coder->bad; i++)
-        read_hold(coder, table, owner);
+        read_hold(coder, table, owner, last);
 }
 
 /* --- Requests ----------------------------------------------------------------------------------------------------- */
@@ -169,7 +206,7 @@ static void code_want(struct coder *coder, struct lock_want *want)
 {
     bool *const flags[] = {&want->within, &want->aside};
 
-    code_name(coder, &want->on);
+    code_name(coder, NULL, &want->on); /* as it was said: nothing of it is above another */
     want->mode = (enum lock_mode)code_enum(coder, want->mode, LOCK_MODE_COUNT);
     coder_demand(coder, coder->bad || want->mode != LOCK_NONE);
     code_flags(coder, flags, 2);
@@ -232,7 +269,8 @@ static void read_requests(struct coder *coder, struct lock_table *table, struct 
 /* --- Orders ------------------------------------------------------------------------------------------------------- */
 
 /* The holds of a resource, in their order, by their owners. */
-static void write_order(struct coder *coder, const struct resource *resource, const struct places *places)
+static void write_order(struct coder *coder, const struct resource *resource, const struct places *places,
+                        struct buf *last)
 {
     struct arena arena = ARENA_INIT;
     struct resource_name name = resource_name(resource, &arena);
@@ -240,7 +278,7 @@ static void write_order(struct coder *coder, const struct resource *resource, co
     bool more = true;
 
     code_bool(coder, &more);
-    code_name(coder, &name);
+    code_name(coder, last, &name);
     code_size(coder, &count);
     list_for_each(link, &resource->holds)
     {
@@ -259,6 +297,7 @@ static bool has_order(const struct lock_hold *hold)
 
 static void write_orders(struct coder *coder, const struct lock_parties *parties, const struct places *places)
 {
+    struct buf last = BUF_INIT(BUF_UNLIMITED);
     bool more = false;
 
     for (size_t i = 0; i < parties->owner_count; i++)
@@ -266,9 +305,10 @@ static void write_orders(struct coder *coder, const struct lock_parties *parties
         {
             const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
             if (has_order(hold))
-                write_order(coder, hold->resource, places);
+                write_order(coder, hold->resource, places, &last);
         }
     code_bool(coder, &more);
+    buf_deinit(&last);
 }
 
 /* How many orders there must be. */
@@ -283,12 +323,13 @@ static size_t count_orders(const struct lock_parties *parties)
 }
 
 /* Each hold is moved to the end in its turn. */
-static void read_order(struct coder *coder, struct lock_table *table, const struct lock_parties *parties)
+static void read_order(struct coder *coder, struct lock_table *table, const struct lock_parties *parties,
+                       struct buf *last)
 {
     struct resource_name name = {0};
     size_t count = 0;
 
-    code_name(coder, &name);
+    code_name(coder, last, &name);
     struct resource *resource = coder->bad ? NULL : lock__find_resource(table, &name);
     coder_demand(coder, resource != NULL);
     code_size(coder, &count);
@@ -307,15 +348,17 @@ static void read_order(struct coder *coder, struct lock_table *table, const stru
 
 static void read_orders(struct coder *coder, struct lock_table *table, const struct lock_parties *parties)
 {
+    struct buf last = BUF_INIT(BUF_UNLIMITED);
     bool more = false;
     size_t left = count_orders(parties);
 
     for (code_bool(coder, &more); more && !coder->bad; code_bool(coder, &more)) {
         coder_demand(coder, left > 0);
-        read_order(coder, table, parties);
+        read_order(coder, table, parties, &last);
         left--;
     }
     coder_demand(coder, coder->bad || left == 0);
+    buf_deinit(&last);
 }
 
 static struct lock_request *request_at(const struct list *link, bool of_session)
@@ -404,6 +447,7 @@ static void read_parties(struct coder *coder, struct lock_table *table, struct l
 
 void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_parties *parties)
 {
+    struct buf last = BUF_INIT(BUF_UNLIMITED);
     size_t count = parties->owner_count;
 
     REQUIRE(list_empty(&table->granted) && list_empty(&table->victims) && heap_first(&table->wake) == NULL);
@@ -415,7 +459,8 @@ void lock_table_code(struct coder *coder, struct lock_table *table, struct lock_
     code_size(coder, &count);
     coder_demand(coder, count == parties->owner_count);
     for (size_t i = 0; i < parties->owner_count && !coder->bad; i++)
-        code_owner(coder, table, parties->owners[i]);
+        code_owner(coder, table, parties->owners[i], &last);
+    buf_deinit(&last);
     if (coder_reads(coder))
         read_parties(coder, table, parties);
     else

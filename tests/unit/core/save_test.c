@@ -390,6 +390,43 @@ static void test_what_checksums_let_through(void **state)
     buf_deinit(&reason);
 }
 
+/* A lock deep in a tree leaves its intentions on each level above: what is saved of them goes with the depth, not with its square. */
+static void test_a_deep_lock_is_short(void **state)
+{
+    enum { DEPTH = 1000, BYTES_A_LEVEL = 60 };
+    struct core_box box;
+    struct buf saved = BUF_INIT(BUF_UNLIMITED), again = BUF_INIT(BUF_UNLIMITED), path = BUF_INIT(BUF_UNLIMITED);
+    struct core *core;
+    (void)state;
+
+    box_open(&box);
+    for (int i = 0; i < DEPTH; i++)
+        buf_lit(&path, "/a");
+    for (int i = 0; i < 2; i++) { /* the second stands on all levels but one beside the first */
+        struct command *command = command_new(COMMAND_LOCK, DIALECT_7);
+        open_session(&box, i == 0 ? "s0" : "s1", false);
+        buf_lit(&path, "b");
+        command->terms.session = i == 0 ? SLICE_LIT("s0") : SLICE_LIT("s1");
+        command->lock.targets = arena_zalloc(&command->arena, sizeof(*command->lock.targets));
+        command->lock.target_count = 1;
+        *command->lock.targets = (struct lock_target){
+            .mode = LOCK_X, .index = SLICE_LIT("fs"), .path = arena_copy(&command->arena, buf_view(&path))};
+        give(&box, command);
+    }
+    free_completed(&box);
+    save(&box, &saved);
+    assert_true(box.core->owners->locks.lock_count == 2);
+    assert_true(saved.len < (size_t)3 * DEPTH * BYTES_A_LEVEL);
+    assert_int_equal(load(&box, buf_view(&saved), NULL, &core), 0);
+    core_save(core, &again);
+    assert_true(slice_equal(buf_view(&saved), buf_view(&again)));
+    core_close(core);
+    empty(&box);
+    buf_deinit(&saved);
+    buf_deinit(&again);
+    buf_deinit(&path);
+}
+
 static void test_a_newer_version_is_told(void **state)
 {
     struct core_box box;
@@ -455,6 +492,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_host_comes_up_beside_what_goes_on),
         cmocka_unit_test(test_damage_is_refused_with_its_place),
         cmocka_unit_test(test_what_checksums_let_through),
+        cmocka_unit_test(test_a_deep_lock_is_short),
         cmocka_unit_test(test_a_newer_version_is_told),
         cmocka_unit_test(test_the_first_version_is_read_for_ever),
     };
