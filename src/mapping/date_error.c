@@ -113,3 +113,33 @@ void date__explain(const struct date_format *format, struct slice text, enum dia
                 SLICE_ARG(text), SLICE_ARG(date_format_text(format)));
     ret_problem->caused_by = cause;
 }
+
+static void word_fault(struct arena *arena, struct slice pattern, struct problem *cause)
+{
+    bool quoted = false;
+    for (size_t i = 0; i < pattern.len; i++) {
+        char c = pattern.data[i];
+        bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+        quoted = quoted != (c == '\'');
+        if (quoted)
+            continue;
+        if (c == '#' || c == '{' || c == '}') {
+            problem_set(cause, arena, PROBLEM_ILLEGAL_ARGUMENT, "Pattern includes reserved character: '%c'", c);
+            return;
+        }
+        if (letter && strchr("yuMdDHhkKmsSaEZXxz", c) == NULL) {
+            problem_set(cause, arena, PROBLEM_ILLEGAL_ARGUMENT, "Unknown pattern letter: %c", c);
+            return;
+        }
+    }
+    problem_set(cause, arena, PROBLEM_ILLEGAL_ARGUMENT, "a part of it is not supported");
+}
+
+void date_format_fault(struct arena *arena, struct slice pattern, struct problem *ret_problem)
+{
+    struct problem *cause = arena_zalloc(arena, sizeof *cause);
+    word_fault(arena, pattern, cause);
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: %.*s", SLICE_ARG(pattern),
+                SLICE_ARG(cause->reason));
+    ret_problem->caused_by = cause;
+}

@@ -389,9 +389,10 @@ static int refuse_format(struct merge *merge, const struct mapping_field *field,
     if (merge->dialect == DIALECT_5)
         return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Invalid format: [%.*s]: Illegal pattern component: %c",
                                SLICE_ARG(pattern), bad);
-    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT,
-                           "Error parsing [format] on field [%.*s]: Invalid format: [%.*s]: Unknown pattern letter: %c",
-                           SLICE_ARG(field->name), SLICE_ARG(pattern), bad);
+    struct problem fault;
+    date_format_fault(&merge->mapping->arena, pattern, &fault);
+    return mapping__refuse(merge, PROBLEM_ILLEGAL_ARGUMENT, "Error parsing [format] on field [%.*s]: %.*s", SLICE_ARG(field->name),
+                           SLICE_ARG(fault.reason));
 }
 
 static int resolve_date(struct merge *merge, struct mapping_field *field)

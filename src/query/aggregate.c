@@ -6,6 +6,7 @@
 
 #include "base/budget.h"
 #include "mapping/date.h"
+#include "mapping/number_format.h"
 #include "query/aggregate_internal.h"
 #include "query/sort.h"
 
@@ -88,6 +89,11 @@ static int bind_value(struct binder *binder, const struct aggregation *aggregati
     return 0;
 }
 
+bool aggregation__is_of_dates(const struct aggregation *aggregation, const struct mapping_field *field)
+{
+    return field == NULL ? aggregation->kind == AGGREGATION_DATE_RANGE : field->type == FIELD_DATE;
+}
+
 /* The end of a range or bound: a number, or a date in the format that dates are in here. */
 static int bind_limit(struct binder *binder, const struct aggregation *aggregation, const struct mapping_field *field,
                       yyjson_val *json, bool dates, double otherwise, double *ret_limit)
@@ -98,7 +104,8 @@ static int bind_limit(struct binder *binder, const struct aggregation *aggregati
     *ret_limit = otherwise;
     if (json == NULL)
         return 0;
-    if (!dates || yyjson_is_num(json)) {
+    bool number = yyjson_is_num(json) && aggregation->kind != AGGREGATION_DATE_RANGE; /* which reads 2020 as a year */
+    if (!dates || number) {
         if (!slice_to_double(text, ret_limit))
             return refuse(binder, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
         return 0;
@@ -130,7 +137,7 @@ static int by_ends(const void *left, const void *right)
 /* Ranges and bounds become numbers once, as the first index has the field that has it. */
 static int bind_limits(struct binder *binder, struct aggregation *aggregation, const struct mapping_field *field)
 {
-    bool dates = aggregation->kind == AGGREGATION_DATE_RANGE;
+    bool dates = aggregation__is_of_dates(aggregation, field);
     int r = bind_bounds(binder, aggregation, field, &aggregation->extended);
     if (r == 0)
         r = bind_bounds(binder, aggregation, field, &aggregation->hard);
@@ -217,10 +224,39 @@ static int check_field(struct binder *binder, const struct aggregation *aggregat
                ? refuse_type(binder, aggregation, field->type_name) : r;
 }
 
+static int refuse_formats(struct binder *binder, const struct aggregation *aggregation, struct slice type)
+{
+    return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "Field [%.*s] of type [%.*s] does not support custom formats",
+                  SLICE_ARG(aggregation->field), SLICE_ARG(type));
+}
+
+/* What `format` means is known with the field: a date's notation or a number's. */
+static int bind_format(struct binder *binder, struct aggregation *aggregation, const struct mapping_field *field)
+{
+    struct slice text = aggregation->format_text, why;
+    if (text.data == NULL)
+        return 0;
+    if (aggregation__own_field(aggregation->field) != OWN_NONE)
+        return refuse_formats(binder, aggregation, aggregation->field);
+    if (field != NULL && field->type == FIELD_DATE) {
+        if (date_format_parse(binder->arena, text, &aggregation->format) == 0)
+            return 0;
+        date_format_fault(binder->arena, text, binder->problem);
+        return QUERY_REFUSED;
+    }
+    if (field != NULL && (field_value_kind(field) == VALUE_BYTES || field->type == FIELD_BOOLEAN))
+        return refuse_formats(binder, aggregation, field->type_name);
+    if (number_format_parse(binder->arena, text, &aggregation->numbers, &why) != 0)
+        return refuse(binder, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(why));
+    return 0;
+}
+
 static int bind_field(struct binder *binder, struct aggregation *aggregation, struct bound_aggregation *bound)
 {
     const struct mapping_field *field = mapping_field(binder->index->mapping, aggregation->field);
-    int r = check_field(binder, aggregation, field);
+    int r = bind_format(binder, aggregation, field);
+    if (r == 0)
+        r = check_field(binder, aggregation, field);
     if (aggregation__own_field(aggregation->field) != OWN_NONE)
         field = NULL;
     bound->field = field != NULL && field_value_kind(field) != VALUE_NONE ? field : NULL;

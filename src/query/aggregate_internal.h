@@ -125,6 +125,8 @@ struct aggregation {
     bool interval_given;
     struct bounds extended, hard;
     const struct date_format *format; /* that dates are read and shown in; NULL: the field's */
+    struct slice format_text;         /* of whichever kind the field turns out to want; data NULL: none */
+    const struct number_format *numbers; /* that, for a field of numbers; NULL: as they are */
 
     struct range *ranges;
     size_t range_count;
@@ -173,6 +175,9 @@ struct aggregator {
     struct taken *taken;    /* by all aggregators of the search */
     struct taken own;       /* what that of the topmost points to */
 };
+
+/* Whether the ends of ranges over a field (NULL: unmapped) are dates. */
+bool aggregation__is_of_dates(const struct aggregation *aggregation, const struct mapping_field *field);
 
 /* A number as a moment; beyond some ten million years it is one of those. */
 static inline int64_t aggregation__millis(double number)

@@ -309,8 +309,18 @@ static int take_format(struct query_parser *parser, struct slice option, yyjson_
 {
     (void)option;
     struct slice text = query__scalar_text(parser->arena, value);
-    if (date_format_parse(parser->arena, text, &aggregation->format) != 0)
-        return refuse_argument(parser, value, "Invalid format: [%.*s]: Unknown pattern letter", SLICE_ARG(text));
+    struct problem fault;
+    if (date_format_parse(parser->arena, text, &aggregation->format) == 0)
+        return 0;
+    date_format_fault(parser->arena, text, &fault);
+    return refuse_argument(parser, value, "%.*s", SLICE_ARG(fault.reason));
+}
+
+static int take_any_format(struct query_parser *parser, struct slice option, yyjson_val *value,
+                           struct aggregation *aggregation)
+{
+    (void)option;
+    aggregation->format_text = arena_copy(parser->arena, query__scalar_text(parser->arena, value));
     return 0;
 }
 
@@ -372,7 +382,7 @@ static const struct {
     {"script", KINDS_FIELD, NULL},
     {"value_type", KINDS_FIELD, NULL},
     {"format", DATES | 1u << AGGREGATION_DATE_RANGE, take_format},
-    {"format", KINDS_FIELD & ~DATES & ~(1u << AGGREGATION_DATE_RANGE), NULL},
+    {"format", KINDS_FIELD & ~DATES & ~(1u << AGGREGATION_DATE_RANGE) & ~CARDINALITY, take_any_format},
     {"size", TERMS, take_size},
     {"shard_size", TERMS, take_hint},
     {"min_doc_count", TERMS | KINDS_HISTOGRAM, take_min_doc_count},

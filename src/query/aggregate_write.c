@@ -5,6 +5,7 @@
 
 #include "json/write.h"
 #include "mapping/date.h"
+#include "mapping/number_format.h"
 #include "query/aggregate_internal.h"
 #include "query/sort.h"
 
@@ -23,6 +24,17 @@ static void write_list(struct output *out, const struct aggregator *aggregator);
 static bool has_own_text(const struct mapping_field *field)
 {
     return field != NULL && (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN);
+}
+
+/* Whether values are shown as texts, too. */
+static bool has_text(const struct aggregation *aggregation, const struct mapping_field *field)
+{
+    return has_own_text(field) || aggregation->numbers != NULL;
+}
+
+static bool is_of_numbers(const struct aggregation *aggregation, const struct mapping_field *field)
+{
+    return aggregation->numbers != NULL && !has_own_text(field);
 }
 
 static bool is_epoch(const struct date_format *format)
@@ -50,7 +62,9 @@ static void print_date(struct buf *text, const struct date_format *format, const
 static void print_text(struct buf *text, const struct aggregation *aggregation, const struct mapping_field *field, double number)
 {
     const struct date_format *format = aggregation->format != NULL ? aggregation->format : field != NULL ? field->format : NULL;
-    if (field != NULL && field->type == FIELD_BOOLEAN)
+    if (is_of_numbers(aggregation, field))
+        number_print_double(text, aggregation->numbers, number);
+    else if (field != NULL && field->type == FIELD_BOOLEAN)
         buf_printf(text, "%s", number != 0 ? "true" : "false");
     else
         print_date(text, format, aggregation->rounding.zone, aggregation__millis(number));
@@ -85,7 +99,7 @@ static void write_value(struct json_writer *w, const struct aggregation *aggrega
 {
     json_key(w, "value");
     json_double(w, number);
-    if (has_own_text(field))
+    if (has_text(aggregation, field))
         write_text(w, "value_as_string", aggregation, field, number, false);
 }
 
@@ -109,7 +123,7 @@ static void write_stats(struct json_writer *w, const struct aggregation *aggrega
     write_extreme(w, metric, "avg", average);
     json_key(w, "sum");
     json_double(w, metric->sum);
-    if (metric->values == 0 || !has_own_text(field))
+    if (metric->values == 0 || !has_text(aggregation, field))
         return;
     write_text(w, "min_as_string", aggregation, field, metric->low, true);
     write_text(w, "max_as_string", aggregation, field, metric->high, true);
@@ -229,6 +243,20 @@ static struct bucket **all_buckets(const struct metric *metric, uint64_t least, 
     return buckets;
 }
 
+/* A long is shown with all of its digits. */
+static void write_number_key(struct json_writer *w, const struct aggregation *aggregation, const struct mapping_field *field,
+                             const struct value *key)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    if (key->kind == VALUE_I64 && (field == NULL || field->type != FIELD_SCALED_FLOAT))
+        number_print_i64(&text, aggregation->numbers, key->i64);
+    else
+        number_print_double(&text, aggregation->numbers, aggregator__number(field, key));
+    json_key(w, "key_as_string");
+    json_string(w, buf_view(&text));
+    buf_deinit(&text);
+}
+
 static void write_terms_key(struct json_writer *w, const struct aggregation *aggregation, const struct bucket *bucket)
 {
     const struct mapping_field *field = bucket->field;
@@ -244,7 +272,9 @@ static void write_terms_key(struct json_writer *w, const struct aggregation *agg
     else
         json_i64(w, bucket->key.i64);
     w->comma = true;
-    if (has_own_text(field))
+    if (is_of_numbers(aggregation, field))
+        write_number_key(w, aggregation, field, &bucket->key);
+    else if (has_own_text(field))
         write_text(w, "key_as_string", aggregation, field, (double)bucket->key.i64, false);
 }
 
@@ -352,7 +382,7 @@ static double histogram_key(const struct aggregation *aggregation, const struct 
 static void write_interval(struct output *out, const struct aggregator *aggregator, const struct aggregation *aggregation,
                            const struct bucket *bucket, const struct mapping_field *field)
 {
-    bool text = has_own_text(field) || aggregation->format != NULL;
+    bool text = has_text(aggregation, field) || aggregation->format != NULL;
     double key = histogram_key(aggregation, bucket);
     if (aggregation->keyed) {
         struct buf name = BUF_INIT(BUF_UNLIMITED);
@@ -424,7 +454,7 @@ static void write_end(struct json_writer *w, const char *key, const char *text_k
 static void write_range(struct output *out, const struct aggregation *aggregation, const struct range *range,
                         const struct mapping_field *field)
 {
-    bool own_text = has_own_text(field) || aggregation->kind == AGGREGATION_DATE_RANGE;
+    bool own_text = has_text(aggregation, field) || aggregation__is_of_dates(aggregation, field);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     if (range->key.data != NULL) {
         buf_slice(&key, range->key);

@@ -6,6 +6,7 @@
 #include "query/fetch.h"
 
 #include "mapping/date.h"
+#include "mapping/number_format.h"
 #include "json/filter.h"
 #include "query/sort.h"
 #include "script/script.h"
@@ -49,8 +50,12 @@ struct fields_writer {
     struct subject *subject;
     struct buf *buf;
     const struct field_format *format;
-    bool begun;  /* "fields":{ is written */
-    bool values; /* a value of the field at hand is written */
+    const struct date_format *dates;     /* what `format` says for the field at hand; NULL: nothing */
+    const struct number_format *numbers; /* the same */
+    struct slice name;                   /* the field at hand, as the request or an alias calls it */
+    mapping_visit *write;                /* for the fields that a pattern matches */
+    bool begun;                          /* "fields":{ is written */
+    bool values;                         /* a value of the field at hand is written */
     int result;
 };
 
@@ -73,20 +78,53 @@ static void begin_value(struct fields_writer *w)
     w->values = true;
 }
 
+static void refuse_field(struct fields_writer *w, struct slice reason)
+{
+    struct subject *subject = w->subject;
+    subject->problem = arena_zalloc(subject->problems, sizeof *subject->problem);
+    *subject->problem =
+        (struct problem){.type = PROBLEM_ILLEGAL_ARGUMENT, .reason = arena_copy(subject->problems, reason)};
+    w->result = QUERY_REFUSED;
+}
+
+static bool is_number(const struct mapping_field *field)
+{
+    enum value_kind kind = field_value_kind(field);
+    return (kind == VALUE_I64 || kind == VALUE_F64) && field->type != FIELD_DATE && field->type != FIELD_BOOLEAN;
+}
+
+/* Makes the format that the request asks for, of a kind that the field's values can be shown in. Returns: false: refused. */
+static bool set_format(struct fields_writer *w, const struct mapping_field *field)
+{
+    struct arena *arena = &w->subject->arena;
+    struct slice wanted = w->format != NULL ? w->format->format : SLICE_NONE, why;
+    w->dates = NULL;
+    w->numbers = NULL;
+    if (wanted.data == NULL)
+        return true;
+    if (field->type == FIELD_DATE) {
+        if (date_format_parse(arena, wanted, &w->dates) == 0)
+            return true;
+        refuse_field(w, SLICE_NONE);
+        date_format_fault(w->subject->problems, wanted, w->subject->problem);
+    } else if (is_number(field)) {
+        if (number_format_parse(arena, wanted, &w->numbers, &why) == 0)
+            return true;
+        refuse_field(w, why);
+    } else {
+        refuse_field(w, arena_printf(arena, "Field [%.*s] of type [%.*s] does not support custom formats",
+                                     SLICE_ARG(w->name), SLICE_ARG(field->type_name)));
+    }
+    return false;
+}
+
 static void write_date(struct fields_writer *w, const struct mapping_field *field, int64_t millis)
 {
-    const struct date_format *format = field->format != NULL ? field->format : date_format_default();
+    const struct date_format *format = w->dates != NULL        ? w->dates
+                                       : field->format != NULL ? field->format
+                                                               : date_format_default();
     struct buf text = BUF_INIT(BUF_UNLIMITED);
-    if (w->format != NULL && slice_is(w->format->format, "epoch_millis")) {
-        buf_byte(w->buf, '"');
-        buf_i64(w->buf, millis);
-        buf_byte(w->buf, '"');
-        return;
-    }
-    if (w->format != NULL && w->format->format.len > 0 &&
-        date_format_parse(&w->subject->arena, w->format->format, &format) != 0)
-        format = date_format_default();
-    if (w->fetcher->context->dialect == DIALECT_5 && (w->format == NULL || w->format->format.len == 0)) {
+    if (w->fetcher->context->dialect == DIALECT_5 && w->dates == NULL) {
         buf_i64(w->buf, millis);
         return;
     }
@@ -95,10 +133,26 @@ static void write_date(struct fields_writer *w, const struct mapping_field *fiel
     buf_deinit(&text);
 }
 
+/* As the format has it, in a text. */
+static void write_number(struct fields_writer *w, const struct mapping_field *field, const struct value *value)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    if (value->kind == VALUE_F64)
+        number_print_double(&text, w->numbers, value->f64);
+    else if (field->type == FIELD_SCALED_FLOAT)
+        number_print_double(&text, w->numbers, (double)value->i64 / field->scaling_factor);
+    else
+        number_print_i64(&text, w->numbers, value->i64);
+    buf_json_string(w->buf, buf_view(&text));
+    buf_deinit(&text);
+}
+
 static void write_value(struct fields_writer *w, const struct mapping_field *field, const struct value *value)
 {
     begin_value(w);
-    if (field->type == FIELD_IP)
+    if (w->numbers != NULL)
+        write_number(w, field, value);
+    else if (field->type == FIELD_IP)
         query__write_ip(w->buf, value->bytes);
     else if (value->kind == VALUE_BYTES)
         buf_json_string(w->buf, value->bytes);
@@ -126,13 +180,13 @@ static void write_docvalues(void *context, const struct mapping_field *field)
 {
     struct fields_writer *w = context;
     struct value *values = NULL;
-    if (field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT)
+    if (field_value_kind(field) == VALUE_NONE || field->type == FIELD_TEXT || w->result != 0 || !set_format(w, field))
         return;
     size_t count = subject_field(w->subject, field, &values);
     if (count == 0)
         return;
     qsort(values, count, sizeof *values, by_value);
-    begin_field(w, field->path);
+    begin_field(w, w->name);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || values[i].kind != VALUE_BYTES || value_compare(&values[i], &values[i - 1]) != 0)
             write_value(w, field, &values[i]);
@@ -177,10 +231,13 @@ static void write_field(void *context, const struct mapping_field *field)
     struct fields_writer *w = context;
     if (field->type == FIELD_OBJECT || field->type == FIELD_NESTED)
         return;
+    if (field->type != FIELD_DATE && w->format->format.data != NULL && w->result == 0)
+        refuse_field(w, arena_printf(&w->subject->arena, "Field [%.*s] of type [%.*s] doesn't support formats.",
+                                     SLICE_ARG(w->name), SLICE_ARG(field->type_name)));
     if (field->type == FIELD_DATE || field->type == FIELD_BOOLEAN)
         write_docvalues(context, field);
     else
-        write_source_values(w, field->path, subject_source_path(field));
+        write_source_values(w, w->name, subject_source_path(field));
 }
 
 static bool is_stored(const struct mapping_field *field)
@@ -194,8 +251,9 @@ static bool is_stored(const struct mapping_field *field)
 
 static void write_stored(void *context, const struct mapping_field *field)
 {
+    struct fields_writer *w = context;
     if (is_stored(field))
-        write_source_values(context, field->path, subject_source_path(field));
+        write_source_values(w, w->name, subject_source_path(field));
 }
 
 static void write_script_field(struct fields_writer *w, size_t i)
@@ -220,14 +278,26 @@ static void write_script_field(struct fields_writer *w, size_t i)
     buf_byte(w->buf, ']');
 }
 
+/* An alias stands for its field, and is shown by its own name. */
+static void write_matching(void *context, const struct mapping_field *field)
+{
+    struct fields_writer *w = context;
+    const struct mapping_field *real = mapping_field(w->fetcher->index->mapping, field->path);
+    w->name = field->path;
+    if (real != NULL)
+        w->write(w, real);
+}
+
 static void each_pattern(struct fields_writer *w, struct slice pattern, mapping_visit *write)
 {
     const struct mapping *mapping = w->fetcher->index->mapping;
     const struct mapping_field *field = mapping_field(mapping, pattern);
+    w->name = pattern;
+    w->write = write;
     if (field != NULL)
         write(w, field);
     else if (slice_find_byte(pattern, '*') < pattern.len)
-        mapping_fields_matching(mapping, pattern, write, w);
+        mapping_fields_matching(mapping, pattern, write_matching, w);
 }
 
 static int write_fields(const struct fetcher *fetcher, struct subject *subject, struct buf *buf)

@@ -2,6 +2,7 @@
 /* Reading the body of _search. Which members there are, and what each may be, is in two tables. */
 #include "query/request.h"
 
+#include "json/time_value.h"
 #include "query/aggregate.h"
 #include "query/node.h"
 #include "query/parse_leaf.h"
@@ -16,6 +17,12 @@ void search_request_init(struct search_request *request)
 {
     *request = (struct search_request){.from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN,
                                        .timeout_us = SEARCH_TIMEOUT_UNSET};
+}
+
+void search_request_timeout(struct search_request *request, struct slice text, int64_t us)
+{
+    request->timeout_us = us > 0 ? us : 0;
+    request->overdue = us < 0 && time_value_has_passed(text);
 }
 
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items)
@@ -70,34 +77,18 @@ static int take_size(struct query_parser *parser, yyjson_val *value, struct sear
     return r;
 }
 
-/* "500ms", "2s"; a number alone is refused by Elasticsearch, but for 0 and -1. */
 static int take_timeout(struct query_parser *parser, yyjson_val *value, struct search_request *request)
 {
-    static const struct {
-        const char *unit;
-        int64_t us;
-    } units[] = {{"nanos", 0},    {"micros", 1},     {"ms", 1000},      {"s", 1000000},
-                 {"m", 60000000}, {"h", 3600000000}, {"d", 86400000000}};
     struct slice text = arena_copy(parser->arena, query__scalar_text(parser->arena, value));
-    size_t digits = 0;
-    uint64_t number;
-    while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
-        digits++;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (slice_is(slice_from_offset(text, digits), units[i].unit) &&
-            slice_to_u64(slice_make(text.data, digits), &number) && number < 1000000) {
-            request->timeout_us = (int64_t)number * units[i].us;
-            return 0;
-        }
+    struct problem problem;
+    int64_t us = 0;
+    if (time_value_parse(text, SLICE_LIT("timeout"), parser->dialect, parser->arena, &us, &problem) != 0) {
+        int r = query__refuse(parser, value, false, problem.type, "%.*s", SLICE_ARG(problem.reason));
+        parser->problem->caused_by = problem.caused_by;
+        return r;
     }
-    if (slice_is(text, "-1") || slice_is(text, "0")) {
-        request->timeout_us = 0;
-        return 0;
-    }
-    return query__refuse(parser, value, false, parser->dialect == DIALECT_5 ? PROBLEM_PARSE : PROBLEM_ILLEGAL_ARGUMENT,
-                         "failed to parse setting [timeout] with value [%.*s] as a time value: unit is "
-                         "missing or unrecognized",
-                         SLICE_ARG(text));
+    search_request_timeout(request, text, us);
+    return 0;
 }
 
 static int take_terminate_after(struct query_parser *parser, yyjson_val *value, struct search_request *request)

@@ -31,7 +31,7 @@ struct sort_key {
 /* A field of docvalue_fields or fields. */
 struct field_format {
     struct slice pattern;
-    struct slice format; /* empty: none */
+    struct slice format; /* data NULL: none */
 };
 
 struct script_field {
@@ -68,6 +68,7 @@ struct search_request {
     int32_t track_total_hits;     /* a number to count to, or one of the above */
     double min_score;             /* NAN: none */
     int32_t terminate_after;      /* 0: none */
+    bool overdue;                 /* the timeout lies in the past */
     int64_t timeout_us;           /* 0: none; SEARCH_TIMEOUT_UNSET: not said, and none unless the owner sets one */
     yyjson_val *search_after;     /* an array; NULL: none */
     uint32_t slice_id, slice_max; /* slice_max 0: not sliced */
@@ -89,6 +90,9 @@ int search_request_parse(struct query_parser *parser, yyjson_val *body, struct s
 
 /* Pieces that URLs have, too: "a:desc,b", "f1,f2". */
 int search_request_sort(struct query_parser *parser, struct slice text, struct search_request *request) TL_MUST_USE;
+
+/* Sets the timeout to what time_value_parse() has read from `text` (json/time_value.h). */
+void search_request_timeout(struct search_request *request, struct slice text, int64_t us);
 
 /* Splits "a,b,c" into slices of the arena. */
 size_t search_request_split(struct arena *arena, struct slice text, struct slice **ret_items);

@@ -681,7 +681,7 @@ static int known_total(struct search *search, bool *ret_known)
 {
     uint64_t total = 0;
     *ret_known = false;
-    if (search->request->slice_max > 0 || search->request->terminate_after > 0 || search->aggregator != NULL ||
+    if (search->request->slice_max > 0 || search->request->terminate_after > 0 || (search->aggregator != NULL && !search->request->overdue) ||
         !isnan(search->request->min_score))
         return 0;
     for (size_t i = 0; i < search->part_count; i++) {
@@ -727,6 +727,20 @@ static int run_streaming(struct search *search, size_t from, size_t size)
         r = stream_run(search, &stream);
     stream_deinit(&stream);
     return r;
+}
+
+/* The timeout had passed before the search began: it finds nothing, and knows the total only where nobody need count. */
+static int run_overdue(struct search *search)
+{
+    bool known;
+    search->result->timed_out = true;
+    return known_total(search, &known);
+}
+
+/* A stream stops at the end of its page, and does not know the best score behind it. */
+static bool wants_best(const struct search *search)
+{
+    return search->request->track_scores && search->request->sort_count > 0;
 }
 
 static int run_collecting(struct search *search, size_t from, size_t size)
@@ -789,8 +803,11 @@ int search_run(const struct search_context *context, const struct search_request
     int r = check_window(&search, from, size);
     if (r == 0)
         r = search_begin(&search);
-    if (r == 0)
-        r = can_stream(&search) ? run_streaming(&search, from, size) : run_collecting(&search, from, size);
+    if (r == 0 && request->overdue)
+        r = run_overdue(&search);
+    else if (r == 0)
+        r = can_stream(&search) && !wants_best(&search) ? run_streaming(&search, from, size)
+                                                        : run_collecting(&search, from, size);
     if (request->sort_count > 0 && !request->track_scores)
         ret_result->has_max_score = false;
     for (size_t i = 0; i < request->sort_count && request->sort_count == 1; i++)

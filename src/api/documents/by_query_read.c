@@ -8,6 +8,7 @@
 #include "api/search/searches.h"
 #include "api/request/source_filter.h"
 #include "api/documents/update_body.h"
+#include "json/time_value.h"
 
 /* --- Refusals ----------------------------------------------------------------------------------------------------- */
 
@@ -166,7 +167,7 @@ static int refuse_remote(struct request *request, yyjson_val *remote)
         struct slice name = json_slice(key);
         int64_t ignored;
         if (slice_is(name, "socket_timeout") || slice_is(name, "connect_timeout")) {
-            if (params_time_parse(json_slice(value), name, DIALECT_7, request->arena, &ignored, &request->problem) !=
+            if (time_value_parse(json_slice(value), name, DIALECT_7, request->arena, &ignored, &request->problem) !=
                 0) {
                 request->problem.type = PROBLEM_NUMBER_FORMAT;
                 return REQUEST_REFUSED;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "api/request/suggest.h"
+#include "json/time_value.h"
 
 /* Locks of one request. */
 #define LOCK_TARGETS_MAX 100000
@@ -120,7 +121,7 @@ int own_body_time(struct own_body *body, const char *name, uint64_t *ret_micros)
     int r = own_body_text(body, name, &text);
     if (r != 0 || text.data == NULL)
         return r;
-    if (params_time_parse(text, slice_from(name), DIALECT_7, body->request->arena, &micros, &body->request->problem) !=
+    if (time_value_parse(text, slice_from(name), DIALECT_7, body->request->arena, &micros, &body->request->problem) !=
         0)
         return refuse_time(body, name, text, "a whole number and its unit are expected, such as [30s]");
     if (micros >= OWN_TIME_US_MAX)

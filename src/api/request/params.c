@@ -8,6 +8,7 @@
 
 #include "api/request/suggest.h"
 #include "api/request/url.h"
+#include "json/time_value.h"
 
 /* What every call accepts and proposes, and what it accepts besides. */
 static const char common_names[] = "pretty human error_trace filter_path format +session +transaction "
@@ -121,14 +122,6 @@ static int bad_number(const char *kind, const char *name, struct slice text, str
     return PARAMS_REFUSED;
 }
 
-/* Java's parseInt and parseLong take a sign of either kind. */
-static bool java_integer(struct slice text, int64_t *ret_value)
-{
-    if (text.len > 1 && text.data[0] == '+' && (text.data[1] == '+' || text.data[1] == '-'))
-        return false;
-    return slice_to_i64(text, ret_value);
-}
-
 int params_int(const struct params *params, const char *name, struct arena *arena, int32_t *ret_value,
                struct problem *ret_problem)
 {
@@ -136,7 +129,7 @@ int params_int(const struct params *params, const char *name, struct arena *aren
     struct slice text = params_get(params, name);
     if (text.data == NULL)
         return 0;
-    if (!java_integer(text, &value) || value < INT32_MIN || value > INT32_MAX)
+    if (!slice_to_i64(text, &value) || value < INT32_MIN || value > INT32_MAX)
         return bad_number("int", name, text, arena, ret_problem);
     *ret_value = (int32_t)value;
     return 0;
@@ -148,91 +141,8 @@ int params_long(const struct params *params, const char *name, struct arena *are
     struct slice text = params_get(params, name);
     if (text.data == NULL)
         return 0;
-    if (!java_integer(text, ret_value))
+    if (!slice_to_i64(text, ret_value))
         return bad_number("long", name, text, arena, ret_problem);
-    return 0;
-}
-
-struct time_unit {
-    const char *suffix;
-    int64_t nanos;
-};
-
-static const struct time_unit time_units[] = {
-    /* longer suffixes before those they end in */
-    {"nanos", 1},       {"micros", 1000},     {"ms", 1000000},       {"s", 1000000000},
-    {"m", 60000000000}, {"h", 3600000000000}, {"d", 86400000000000},
-};
-
-static int bad_time(struct slice text, struct slice setting, const char *why, enum dialect dialect, struct arena *arena,
-                    struct problem *ret_problem)
-{
-    problem_set(ret_problem, arena, dialect == DIALECT_5 ? PROBLEM_PARSE : PROBLEM_ILLEGAL_ARGUMENT,
-                "failed to parse setting [%.*s] with value [%.*s] as a time value: %s", SLICE_ARG(setting),
-                SLICE_ARG(text), why);
-    return PARAMS_REFUSED;
-}
-
-/* What stands before the unit is no whole number of 64 bits. */
-static int bad_time_number(struct slice text, struct slice number, enum dialect dialect, struct arena *arena,
-                           struct problem *ret_problem)
-{
-    char *end;
-    struct slice copy = arena_copy(arena, number);
-    bool fractional = copy.len > 0 && (strtod(copy.data, &end), *end == '\0');
-    problem_set(ret_problem, arena, dialect == DIALECT_5 ? PROBLEM_PARSE : PROBLEM_ILLEGAL_ARGUMENT,
-                "failed to parse [%.*s]%s", SLICE_ARG(text),
-                fractional ? ", fractional time values are not supported" : "");
-    ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
-    problem_set(ret_problem->caused_by, arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(number));
-    return PARAMS_REFUSED;
-}
-
-/* "-1", "-01": no limit; "0", "000": none at all. These alone need no unit. */
-static bool time_without_unit(struct slice text, int64_t *ret_value)
-{
-    bool negative = text.len > 1 && text.data[0] == '-';
-    for (size_t i = negative; i + (negative ? 1 : 0) < text.len; i++)
-        if (text.data[i] != '0')
-            return false;
-    if (text.len == 0 || (negative && text.data[text.len - 1] != '1'))
-        return false;
-    *ret_value = negative ? -1 : 0;
-    return true;
-}
-
-static const struct time_unit *time_unit_of(struct slice text)
-{
-    for (size_t i = 0; i < sizeof time_units / sizeof *time_units; i++) {
-        size_t suffix = strlen(time_units[i].suffix);
-        if (text.len >= suffix && strncasecmp(text.data + text.len - suffix, time_units[i].suffix, suffix) == 0)
-            return &time_units[i];
-    }
-    return NULL;
-}
-
-/* A time this far off (126 years) is for ever, and a deadline made of it still a timestamp. */
-#define TIME_US_MAX INT64_C(4000000000000000)
-
-int params_time_parse(struct slice text, struct slice setting, enum dialect dialect, struct arena *arena,
-                      int64_t *ret_value, struct problem *ret_problem)
-{
-    int64_t number, nanos;
-    if (time_without_unit(text, ret_value))
-        return 0;
-    const struct time_unit *unit = time_unit_of(text);
-    if (unit == NULL)
-        return bad_time(text, setting, "unit is missing or unrecognized", dialect, arena, ret_problem);
-    struct slice digits = slice_make(text.data, text.len - strlen(unit->suffix));
-    while (digits.len > 0 && digits.data[digits.len - 1] == ' ')
-        digits.len--;
-    if (!java_integer(digits, &number))
-        return bad_time_number(text, digits, dialect, arena, ret_problem);
-    if (number < -1 && dialect != DIALECT_5)
-        return bad_time(text, setting, "negative durations are not supported", dialect, arena, ret_problem);
-    if (__builtin_mul_overflow(number, unit->nanos, &nanos) || nanos / 1000 > TIME_US_MAX)
-        nanos = TIME_US_MAX * 1000;
-    *ret_value = number < 0 ? -1 : nanos / 1000;
     return 0;
 }
 
@@ -242,7 +152,7 @@ int params_time(const struct params *params, const char *name, enum dialect dial
     struct slice text = params_get(params, name);
     if (text.data == NULL)
         return 0;
-    return params_time_parse(text, slice_from(name), dialect, arena, ret_value, ret_problem);
+    return time_value_parse(text, slice_from(name), dialect, arena, ret_value, ret_problem) == 0 ? 0 : PARAMS_REFUSED;
 }
 
 /* --- What is accepted --------------------------------------------------------------------------------------------- */

@@ -51,15 +51,10 @@ int params_int(const struct params *params, const char *name, struct arena *aren
 int params_long(const struct params *params, const char *name, struct arena *arena, int64_t *ret_value,
                 struct problem *ret_problem) TL_MUST_USE;
 /*
- * A duration in microseconds: "500ms", "10s"; "-1" and "0" stand alone. Negative: *ret_value is -1, which 5.6 takes for any
- * negative one and 7.10 only for -1. Longer than 126 years is 126 years.
+ * A duration in microseconds, as time_value_parse() has it (json/time_value.h).
  */
 int params_time(const struct params *params, const char *name, enum dialect dialect, struct arena *arena,
                 int64_t *ret_value, struct problem *ret_problem) TL_MUST_USE;
-
-/* The same for a text from elsewhere, such as a body; `setting` is its name in the message. */
-int params_time_parse(struct slice text, struct slice setting, enum dialect dialect, struct arena *arena,
-                      int64_t *ret_value, struct problem *ret_problem) TL_MUST_USE;
 
 /* Returns: whether a list of accepted names has this one. */
 bool params_listed(const char *accepted, const char *name);

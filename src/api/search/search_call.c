@@ -202,7 +202,7 @@ static int read_page(struct request *request, struct search_call *call)
     if (search->terminate_after < 0)
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "terminateAfter must be > 0");
     if (request_param(request, "timeout").data != NULL)
-        search->timeout_us = timeout > 0 ? timeout : 0;
+        search_request_timeout(search, request_param(request, "timeout"), timeout);
     return 0;
 }
 

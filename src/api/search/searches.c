@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "script/script.h"
+#include "json/time_value.h"
 
 #define REAP_EVERY_US TL_SECOND
 
@@ -408,7 +409,7 @@ static int setting_time(struct request *request, const char *name, uint64_t *ret
     struct slice text = cluster_setting(request, "search", name);
     if (text.data == NULL)
         return 0;
-    if (params_time_parse(text, slice_from(name), request->dialect, request->arena, &us, &request->problem) != 0)
+    if (time_value_parse(text, slice_from(name), request->dialect, request->arena, &us, &request->problem) != 0)
         return REQUEST_REFUSED;
     if (us > 0)
         *ret_us = (uint64_t)us;
@@ -427,7 +428,7 @@ int searches_check_settings(struct request *request, yyjson_val *section)
             continue;
         struct slice text = yyjson_is_int(value) ? arena_printf(request->arena, "%" PRId64, yyjson_get_sint(value))
                                                  : json_slice(value);
-        if (params_time_parse(text, name, request->dialect, request->arena, &us, &request->problem) != 0)
+        if (time_value_parse(text, name, request->dialect, request->arena, &us, &request->problem) != 0)
             return REQUEST_REFUSED;
     }
     return 0;
@@ -472,7 +473,7 @@ int search_keep_alive(struct request *request, struct slice text, const char *se
         r = setting_time(request, "default_keep_alive", ret_us);
     if (r != 0 || text.data == NULL)
         return r;
-    if (params_time_parse(text, slice_from(setting), request->dialect, request->arena, &us, &request->problem) != 0)
+    if (time_value_parse(text, slice_from(setting), request->dialect, request->arena, &us, &request->problem) != 0)
         return REQUEST_REFUSED;
     if (us > 0)
         *ret_us = (uint64_t)us;

@@ -5,6 +5,7 @@
 #include "../../lib/unit.h"
 
 #include "api/request/params.h"
+#include "json/time_value.h"
 #include "base/buf.h"
 
 static struct arena arena;
@@ -91,7 +92,7 @@ static void test_numbers(void **state)
 static int64_t time_of(const char *text)
 {
     int64_t value;
-    if (params_time_parse(slice_from(text), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem) != 0)
+    if (time_value_parse(slice_from(text), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem) != 0)
         fail_msg("%s: %.*s", text, SLICE_ARG(problem.reason));
     return value;
 }
@@ -106,12 +107,12 @@ static void test_times(void **state)
     assert_int_equal(time_of("7micros"), 7);
     assert_int_equal(time_of("0"), 0);
     assert_int_equal(time_of("-1"), -1);
-    assert_int_equal(params_time_parse(SLICE_LIT("5"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem),
+    assert_int_equal(time_value_parse(SLICE_LIT("5"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem),
                      PARAMS_REFUSED);
     assert_slice_equal(problem.reason,
                        "failed to parse setting [timeout] with value [5] as a time value: unit is missing or "
                        "unrecognized");
-    assert_int_equal(params_time_parse(SLICE_LIT("x1s"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem),
+    assert_int_equal(time_value_parse(SLICE_LIT("x1s"), SLICE_LIT("timeout"), DIALECT_7, &arena, &value, &problem),
                      PARAMS_REFUSED);
     assert_slice_equal(problem.reason, "failed to parse [x1s]");
     assert_int_equal(time_of("-001"), -1);
@@ -136,15 +137,15 @@ static void test_times_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(
-            params_time_parse(slice_from(cases[i].text), SLICE_LIT("t"), DIALECT_7, &arena, &value, &problem),
+            time_value_parse(slice_from(cases[i].text), SLICE_LIT("t"), DIALECT_7, &arena, &value, &problem),
             PARAMS_REFUSED);
         assert_slice_equal(problem.reason, cases[i].reason);
         assert_int_equal(problem.type, PROBLEM_ILLEGAL_ARGUMENT);
     }
-    assert_int_equal(params_time_parse(SLICE_LIT("1.5m"), SLICE_LIT("t"), DIALECT_5, &arena, &value, &problem),
+    assert_int_equal(time_value_parse(SLICE_LIT("1.5m"), SLICE_LIT("t"), DIALECT_5, &arena, &value, &problem),
                      PARAMS_REFUSED);
     assert_int_equal(problem.type, PROBLEM_PARSE);
-    assert_int_equal(params_time_parse(SLICE_LIT("-5s"), SLICE_LIT("t"), DIALECT_5, &arena, &value, &problem), 0);
+    assert_int_equal(time_value_parse(SLICE_LIT("-5s"), SLICE_LIT("t"), DIALECT_5, &arena, &value, &problem), 0);
     assert_int_equal(value, -1);
 }
 
