@@ -34,6 +34,12 @@ int fetcher_init(struct fetcher *fetcher, struct binder *binder, const struct se
     fetcher->ids = !request->stored_none;
     fetcher->fields = other_fields || request->docvalue_count > 0 || request->field_count > 0;
     fetcher->scripts = arena_zalloc(binder->arena, (request->script_field_count + 1) * sizeof(struct script *));
+    if (request->stored_none && binder->context->dialect == DIALECT_7 && (fetcher->source || request->field_count > 0)) {
+        problem_set(binder->problem, binder->arena, PROBLEM_SEARCH,
+                    fetcher->source ? "[stored_fields] cannot be disabled if [_source] is requested"
+                                    : "[stored_fields] cannot be disabled when using the [fields] option");
+        return QUERY_REFUSED;
+    }
     for (size_t i = 0; i < request->script_field_count; i++) {
         int r = bind__script(binder, request->script_fields[i].script, SCRIPT_FOR_FIELD, &fetcher->scripts[i]);
         if (r != 0)

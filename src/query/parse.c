@@ -102,10 +102,22 @@ int query__take_zone(struct query_parser *parser, yyjson_val *value, const struc
 
 /* --- Scalars ------------------------------------------------------------------------------------------------------ */
 
+/* As String.trim(): blanks, and all that comes before them in ASCII. */
+static struct slice java_trim(struct slice text)
+{
+    while (text.len > 0 && (unsigned char)text.data[text.len - 1] <= ' ')
+        text.len--;
+    while (text.len > 0 && (unsigned char)text.data[0] <= ' ')
+        text = slice_from_offset(text, 1);
+    return text;
+}
+
 int query__take_double(struct query_parser *parser, yyjson_val *value, double *ret_number)
 {
-    struct slice text = query__scalar_text(parser->arena, value);
+    struct slice text = java_trim(query__scalar_text(parser->arena, value));
     double number;
+    if (yyjson_is_str(value) && text.len == 0 && parser->dialect == DIALECT_7)
+        return query__refuse(parser, value, false, PROBLEM_NUMBER_FORMAT, "empty String");
     if (yyjson_is_ctn(value) || !slice_to_double(text, &number))
         return query__refuse(parser, value, false, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"",
                              SLICE_ARG(text));

@@ -21,6 +21,8 @@ static int parse_options(struct query_parser *parser, struct slice name, yyjson_
     yyjson_val *key, *value;
     yyjson_obj_foreach (options, index, count, key, value) {
         struct slice option = json_slice(key);
+        if (option.len == 0) /* which to `take` means the value alone */
+            return query__refuse_option(parser, name, option, value);
         int r = is_common(option) && !yyjson_is_ctn(value) ? take_common(parser, option, value, query)
                                                            : take(parser, name, option, value, query);
         if (r != 0)

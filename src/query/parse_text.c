@@ -126,6 +126,8 @@ int query__parse_match(struct query_parser *parser, struct slice name, yyjson_va
     if (query->field.data == NULL)
         return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] requires fieldName",
                              SLICE_ARG(name));
+    if (query->match.value == NULL && query->match.form == MATCH_BOOLEAN && parser->dialect == DIALECT_7)
+        return query__refuse(parser, body, true, PROBLEM_PARSING, "No text specified for text query");
     if (query->match.value == NULL)
         return query__refuse(parser, body, true, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] requires query value",
                              SLICE_ARG(name));

@@ -15,7 +15,10 @@
 
 void search_request_init(struct search_request *request)
 {
-    *request = (struct search_request){.from = -1, .size = -1, .track_total_hits = TOTAL_HITS_UNSET, .min_score = NAN,
+    *request = (struct search_request){.from = -1,
+                                       .size = -1,
+                                       .track_total_hits = TOTAL_HITS_UNSET,
+                                       .min_score = NAN,
                                        .timeout_us = SEARCH_TIMEOUT_UNSET};
 }
 
@@ -179,10 +182,12 @@ static int take_patterns(struct query_parser *parser, yyjson_val *value, struct 
         return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "more than %d patterns",
                              JSON_FILTER_PATTERNS_MAX);
     for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
-        if (!yyjson_is_str(item))
+        bool scalar = yyjson_is_str(item) || (slice_is(name, "_source") && yyjson_is_arr(value) &&
+                                              (yyjson_is_num(item) || yyjson_is_bool(item)));
+        if (!scalar)
             return query__refuse(parser, item, false, PROBLEM_PARSING, "Unknown key for a %s in [%.*s].",
                                  query__token(item), SLICE_ARG(name));
-        items[i] = json_slice(item);
+        items[i] = query__scalar_text(parser->arena, item);
         if (items[i].len > JSON_FILTER_PATTERN_BYTES_MAX)
             return query__refuse(parser, item, false, PROBLEM_ILLEGAL_ARGUMENT, "a pattern has at most %d bytes",
                                  JSON_FILTER_PATTERN_BYTES_MAX);
@@ -343,9 +348,81 @@ static int take_mode(struct query_parser *parser, yyjson_val *value, struct sort
     return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT, "Unknown SortMode [%.*s]", SLICE_ARG(text));
 }
 
+/* How the parser of such a key calls itself. */
+static const char *sort_parser(const struct sort_key *key)
+{
+    return key->by == SORT_SCORE ? "_score" : key->by == SORT_SCRIPT ? "_script" : "field_sort";
+}
+
+enum { KIND_TEXT = 1, KIND_NUMBER = 2, KIND_BOOLEAN = 4, KIND_NULL = 8, KIND_OBJECT = 16 };
+
+static unsigned kind_of(yyjson_val *value)
+{
+    switch (yyjson_get_type(value)) {
+    case YYJSON_TYPE_STR: return KIND_TEXT;
+    case YYJSON_TYPE_BOOL: return KIND_BOOLEAN;
+    case YYJSON_TYPE_NULL: return KIND_NULL;
+    case YYJSON_TYPE_OBJ: return KIND_OBJECT;
+    case YYJSON_TYPE_ARR: return 0;
+    default: return KIND_NUMBER;
+    }
+}
+
+/* What kinds of values the options of a key may have, in 7.10. */
+static const struct {
+    const char *option;
+    unsigned kinds;
+} sort_option_kinds[] = {
+    {"order", KIND_TEXT},
+    {"mode", KIND_TEXT},
+    {"missing", KIND_TEXT | KIND_NUMBER | KIND_BOOLEAN | KIND_NULL},
+    {"unmapped_type", KIND_TEXT},
+    {"numeric_type", KIND_TEXT},
+};
+
+static int check_kind(struct query_parser *parser, struct slice option, yyjson_val *value, const struct sort_key *key)
+{
+    for (size_t i = 0; i < sizeof sort_option_kinds / sizeof *sort_option_kinds && parser->dialect == DIALECT_7; i++) {
+        if (!slice_is(option, sort_option_kinds[i].option) || (kind_of(value) & sort_option_kinds[i].kinds) != 0)
+            continue;
+        size_t line = 0, column = 0;
+        query_position(parser->doc, value, false, &line, &column);
+        return query__refuse(parser, value, false, PROBLEM_X_CONTENT_PARSE,
+                             "[%zu:%zu] [%s] %.*s doesn't support values of type: %s", line, column, sort_parser(key),
+                             SLICE_ARG(option), query__token(value));
+    }
+    return 0;
+}
+
+static int take_numeric_type(struct query_parser *parser, yyjson_val *value, struct sort_key *key)
+{
+    static const char *const names[] = {"", "long", "double", "date"};
+    struct slice text = query__scalar_text(parser->arena, value);
+    for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
+        if (slice_is(text, names[i])) {
+            key->numbers = (enum sort_numbers)i;
+            return 0;
+        }
+    }
+    if (slice_is(text, "date_nanos"))
+        return query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                             "[numeric_type] of [date_nanos] is not supported: dates have milliseconds here");
+    query__refuse(parser, value, false, PROBLEM_ILLEGAL_ARGUMENT,
+                  "invalid value for [numeric_type], must be [long, double, date, date_nanos], got %.*s",
+                  SLICE_ARG(text));
+    return query__refuse_around(parser, "field_sort", SLICE_LIT("numeric_type"));
+}
+
 static int take_sort_option(struct query_parser *parser, struct slice option, yyjson_val *value, struct sort_key *key)
 {
     struct slice text = query__scalar_text(parser->arena, value);
+    int r = check_kind(parser, option, value, key);
+    if (r != 0)
+        return r;
+    if (key->by == SORT_SCORE && !slice_is(option, "order") && parser->dialect == DIALECT_7) {
+        static const char *const known[] = {"order"};
+        return query__refuse_unknown_of(parser, SLICE_LIT("_score"), value - 1, known, 1);
+    }
     if (slice_is(option, "order"))
         return take_order(parser, text, value, key) == 0 ? 0 : query__refuse_around(parser, "field_sort", option);
     if (slice_is(option, "mode"))
@@ -354,20 +431,45 @@ static int take_sort_option(struct query_parser *parser, struct slice option, yy
         return query__parse_script(parser, value, &key->script);
     if (slice_is(option, "missing")) {
         key->missing_first = slice_is(text, "_first");
-        key->missing = key->missing_first || slice_is(text, "_last") ? NULL : value;
+        key->missing = key->missing_first || slice_is(text, "_last") || yyjson_is_null(value) ? NULL : value;
     } else if (slice_is(option, "unmapped_type")) {
         key->unmapped_type = text;
     } else if (slice_is(option, "ignore_unmapped")) {
         key->unmapped_type = yyjson_is_true(value) ? SLICE_LIT("long") : key->unmapped_type;
     } else if (slice_is(option, "type")) {
         key->script_number = slice_is(text, "number");
-    } else if (!slice_is(option, "numeric_type") && !slice_is(option, "nested_path") && !slice_is(option, "nested")) {
+    } else if (slice_is(option, "numeric_type") && parser->dialect == DIALECT_7) {
+        return take_numeric_type(parser, value, key);
+    } else if (slice_is(option, "nested_path")) {
+        key->nested = text;
+    } else if (slice_is(option, "nested")) {
+        key->nested = query__scalar_text(parser->arena, json_get_lit(value, "path"));
+    } else {
         static const char *const known[] = {"missing",     "unmapped_type", "order",  "mode",
                                             "nested_path", "nested_filter", "nested", "numeric_type"};
         return query__refuse_unknown_of(parser, SLICE_LIT("field_sort"), value - 1, known,
                                         sizeof known / sizeof *known);
     }
     return 0;
+}
+
+/* Neither a direction nor options: 7.10 tells what it finds behind, or in a list. */
+static int refuse_no_options(struct query_parser *parser, yyjson_val *value, const struct sort_key *key)
+{
+    const struct slice source = parser->doc->source;
+    size_t at, behind, line, column;
+    json_locate(parser->doc, value, &at, &behind);
+    at = yyjson_is_arr(value) ? at + 1 : behind;
+    while (at < source.len && strchr(" \t\r\n,", source.data[at]) != NULL)
+        at++;
+    const char *token = yyjson_is_arr(value) && unsafe_yyjson_get_len(value) > 0
+                            ? query__token(unsafe_yyjson_get_first(value))
+                        : at < source.len && source.data[at] == '"' ? "FIELD_NAME"
+                        : yyjson_is_arr(value)                      ? "END_ARRAY"
+                                                                    : "END_OBJECT";
+    json_line_column(source, at, &line, &column);
+    return query__refuse(parser, value, false, PROBLEM_X_CONTENT_PARSE,
+                         "[%zu:%zu] [%s] Expected START_OBJECT but was: %s", line, column, sort_parser(key), token);
 }
 
 /* {"field": "desc"} or {"field": {"order": "desc", …}} */
@@ -381,6 +483,8 @@ static int take_sort_object(struct query_parser *parser, yyjson_val *value, stru
         int r = 0;
         if (yyjson_is_str(options))
             r = take_order(parser, json_slice(options), options, key);
+        else if (!yyjson_is_obj(options) && parser->dialect == DIALECT_7)
+            r = refuse_no_options(parser, options, key);
         size_t option_index, option_count;
         yyjson_val *option, *member;
         yyjson_obj_foreach (options, option_index, option_count, option, member) {

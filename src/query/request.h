@@ -15,6 +15,9 @@ enum { TOTAL_HITS_ALL = INT32_MAX, TOTAL_HITS_NONE = -1, TOTAL_HITS_UNSET = -2 }
 enum sort_by { SORT_FIELD, SORT_SCORE, SORT_DOC, SORT_ID, SORT_SCRIPT };
 enum sort_mode { SORT_MODE_DEFAULT, SORT_MIN, SORT_MAX, SORT_SUM, SORT_AVG, SORT_MEDIAN };
 
+/* As what the values of a field of numbers are sorted. */
+enum sort_numbers { SORT_AS_MAPPED, SORT_AS_LONG, SORT_AS_DOUBLE, SORT_AS_DATE };
+
 struct sort_key {
     enum sort_by by;
     struct slice field;
@@ -24,6 +27,8 @@ struct sort_key {
     yyjson_val *missing;               /* a value for documents without one; NULL: first or last */
     struct slice unmapped_type;        /* empty: an unmapped field is an error */
     struct slice format;               /* of dates; empty: milliseconds */
+    enum sort_numbers numbers;         /* numeric_type */
+    struct slice nested;               /* the path of objects that there are none of here; empty: none */
     const struct query_script *script; /* SORT_SCRIPT */
     bool script_number;
 };

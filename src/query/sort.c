@@ -26,10 +26,11 @@ int sort__check_doc_values(struct binder *binder, const struct mapping_field *fi
         return refuse_text(binder, field);
     if (subject_field_flag(field, "doc_values", true))
         return 0;
-    problem_set(binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "Can't load fielddata on [%.*s] because fielddata is unsupported on fields of type [%.*s]. Use doc values "
-                "instead.",
-                SLICE_ARG(field->path), SLICE_ARG(field->type_name));
+    problem_set(
+        binder->problem, binder->arena, PROBLEM_ILLEGAL_ARGUMENT,
+        "Can't load fielddata on [%.*s] because fielddata is unsupported on fields of type [%.*s]. Use doc values "
+        "instead.",
+        SLICE_ARG(field->path), SLICE_ARG(field->type_name));
     return QUERY_REFUSED;
 }
 
@@ -101,10 +102,26 @@ static int set_missing(struct binder *binder, struct bound_key *bound)
         ok = slice_to_double(text, &bound->missing.f64);
     else
         ok = take_whole(text, &bound->missing.i64);
-    if (ok || yyjson_is_bool(bound->key->missing))
+    if (ok || (yyjson_is_bool(bound->key->missing) && binder->context->dialect == DIALECT_5))
         return 0;
     problem_set(binder->problem, binder->arena, PROBLEM_NUMBER_FORMAT, "For input string: \"%.*s\"", SLICE_ARG(text));
     return QUERY_REFUSED;
+}
+
+/* Values may be sorted as another kind of number than they are: a long of one index beside a double of another. */
+static int set_numbers(struct binder *binder, struct bound_key *bound)
+{
+    enum sort_numbers numbers = bound->key->numbers;
+    if (numbers == SORT_AS_MAPPED || bound->field == NULL)
+        return 0;
+    if (bound->kind == SORT_BYTES || bound->kind == SORT_IP)
+        return bind__refuse_plain(binder, "[numeric_type] option cannot be set on a non-numeric field, got %.*s",
+                                  SLICE_ARG(bound->field->type_name));
+    if (numbers == SORT_AS_DATE && bound->kind == SORT_F64)
+        return bind__refuse_plain(binder, "[numeric_type] of [date] is not supported for fields of type [%.*s]",
+                                  SLICE_ARG(bound->field->type_name));
+    bound->kind = numbers == SORT_AS_DOUBLE ? SORT_F64 : SORT_I64;
+    return 0;
 }
 
 static bool is_metadata(struct slice field)
@@ -118,6 +135,9 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
     const struct sort_key *key = bound->key;
     int r;
     bound->field = mapping_field(binder->index->mapping, key->field);
+    if (key->nested.len > 0)
+        return bind__refuse_plain(binder, "[nested] failed to find nested object under path [%.*s]",
+                                  SLICE_ARG(key->nested));
     if (bound->field == NULL && is_metadata(key->field)) {
         bound->kind = slice_is(key->field, "_seq_no") || slice_is(key->field, "_version") ? SORT_I64 : SORT_BYTES;
         return 0;
@@ -138,7 +158,8 @@ static int bind_field(struct binder *binder, struct bound_key *bound)
     bool counts = key->mode == SORT_SUM || key->mode == SORT_AVG || key->mode == SORT_MEDIAN;
     if (counts && (bound->kind == SORT_BYTES || bound->kind == SORT_IP))
         return bind__refuse_plain(binder, "we only support AVG, MEDIAN and SUM on number based fields");
-    return key->missing != NULL ? set_missing(binder, bound) : 0;
+    r = set_numbers(binder, bound);
+    return r == 0 && key->missing != NULL ? set_missing(binder, bound) : r;
 }
 
 int sort_bind(struct binder *binder, const struct search_request *request, struct bound_key **ret_keys)
@@ -231,6 +252,15 @@ static struct sort_value field_value(const struct bound_key *bound, struct subje
     return from_value(bound->field, best);
 }
 
+static struct sort_value as_numbers(const struct bound_key *bound, struct sort_value value)
+{
+    if (bound->key->numbers == SORT_AS_DOUBLE && value.kind == SORT_I64)
+        return (struct sort_value){.kind = SORT_F64, .f64 = (double)value.i64};
+    if (bound->key->numbers == SORT_AS_LONG && value.kind == SORT_F64 && value.f64 > -9.2e18 && value.f64 < 9.2e18)
+        return (struct sort_value){.kind = SORT_I64, .i64 = (int64_t)value.f64};
+    return value;
+}
+
 static struct sort_value metadata_value(const struct bound_key *bound, const struct subject *subject)
 {
     struct slice name = bound->key->field;
@@ -266,8 +296,9 @@ void sort_read(const struct bound_key *keys, size_t count, struct subject *subje
         case SORT_ID: ret_values[i] = (struct sort_value){.kind = SORT_BYTES, .bytes = subject->id}; break;
         case SORT_SCRIPT: ret_values[i] = script_value(&keys[i], subject, score); break;
         case SORT_FIELD:
-            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field) ? metadata_value(&keys[i], subject)
-                                                                                     : field_value(&keys[i], subject);
+            ret_values[i] = keys[i].field == NULL && is_metadata(keys[i].key->field)
+                                ? metadata_value(&keys[i], subject)
+                                : as_numbers(&keys[i], field_value(&keys[i], subject));
             break;
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the bodies and parameters of the by-query calls. */
+#include "api/request/place.h"
 #include "api/documents/by_query.h"
 
 #include <math.h>
@@ -131,6 +132,8 @@ static int read_body(struct request *request, struct by_query *by)
     size_t index, count;
     yyjson_val *key, *value;
     bool own = false;
+    if (by->call.dialect == DIALECT_7)
+        body = place_is_blank(body) ? SLICE_NONE : place_first_value(body);
     if (body.len == 0)
         return 0;
     int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
@@ -298,9 +301,17 @@ static int read_reindex(struct request *request, struct by_query *by)
         return by->call.dialect == DIALECT_7 ? request_refuse(request, PROBLEM_PARSE, "request body is required")
                                              : request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                                                               "Validation Failed: 1: body is missing;");
-    int r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
+    int r = request_blank(request, "reindex");
+    if (r != 0)
+        return r;
+    if (by->call.dialect == DIALECT_7)
+        body = place_first_value(body);
+    r = json_parse(by->call.arena, arena_copy(by->call.arena, body), by->call.dialect, 0, doc, &request->problem);
     if (r != 0)
         return r > 0 ? REQUEST_REFUSED : tl_trace(r);
+    if (!yyjson_is_obj(doc->root) && by->call.dialect == DIALECT_7)
+        return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:%zu] [reindex] Expected START_OBJECT but was: %s",
+                              place_of_root(doc) + 1, place_token(doc->root));
     by->call.index = SLICE_NONE;
     yyjson_obj_foreach (doc->root, index, count, key, value) {
         if ((r = read_reindex_member(request, by, doc, key, value)) != 0)

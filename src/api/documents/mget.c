@@ -184,7 +184,12 @@ static int read_body(struct request *request, struct mget *mget)
     struct json_doc doc;
     if (request_body(request).len == 0)
         return request_refuse(request, PROBLEM_PARSE, "request body or source parameter is required");
-    int r = request_json(request, request->dialect == DIALECT_5 ? JSON_DUPLICATES : 0, &doc);
+    if (request->dialect == DIALECT_7 && place_is_blank(request_body(request))) {
+        request_refuse(request, PROBLEM_PARSING, "unexpected token [null], expected [START_OBJECT]");
+        problem_details(&request->problem, request->arena, "\"line\":1,\"col\":0");
+        return REQUEST_REFUSED;
+    }
+    int r = request->dialect == DIALECT_5 ? request_json(request, JSON_DUPLICATES, &doc) : request_first_json(request, &doc);
     if (r != 0)
         return r;
     if (!yyjson_is_obj(doc.root))

@@ -353,6 +353,8 @@ int update_body_parse(struct request *request, struct slice text, enum dialect d
         (struct update_body){.update = {.detect_noop = true}, .source = SOURCE_FILTER_ALL, .if_seq_no = SEQ_NO_ANY};
     if (text.len == 0)
         return 0;
+    if (dialect == DIALECT_7 && place_is_blank(text))
+        return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[1:0] [UpdateRequest] Expected START_OBJECT but was: null");
     int r = json_parse(request->arena, place_first_value(text), dialect,
                        dialect == DIALECT_5 ? (unsigned)JSON_DUPLICATES : 0, &doc, &request->problem);
     if (r != 0)

@@ -2,12 +2,14 @@
 /*
  * Aliases: one by one (_alias), and many changes at once (_aliases).
  */
+#include "api/indices/alias_body.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
 #include "api/request/names.h"
 #include "base/clock.h"
 #include "json/filter.h"
+#include "query/node.h"
 #include "query/search.h"
 
 /* Actions of one request, after wildcards. */
@@ -214,6 +216,9 @@ int handle_alias_put(struct request *request)
         (r = request_json(request, 0, &doc)) != 0)
         return r;
     struct slice name = request_part(request, PART_NAME);
+    if (json_get_lit(doc.root, "is_hidden") != NULL && request->dialect == DIALECT_7)
+        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT,
+                              "[is_hidden] has no effect in the body of an alias that is put: use [POST /_aliases]");
     if (name.data == NULL)
         name = json_slice(json_get_lit(doc.root, "alias"));
     if (name.len == 0)
@@ -308,7 +313,7 @@ static struct slice names_of(struct request *request, yyjson_val *object, struct
     if (yyjson_is_str(value))
         return json_slice(value);
     yyjson_arr_foreach (value, i, count, item) {
-        text = arena_append(request->arena, text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(json_slice(item)));
+        text = arena_append(request->arena, text, "%s%.*s", i == 0 ? "" : ",", SLICE_ARG(query__scalar_text(request->arena, item)));
     }
     return text;
 }
@@ -354,17 +359,6 @@ static int add_aliases(struct request *request, const struct catalog_index *inde
     return 0;
 }
 
-static int check_action(struct request *request, struct slice op, struct slice indices, struct slice aliases)
-{
-    if (!slice_is(op, "add") && !slice_is(op, "remove") && !slice_is(op, "remove_index"))
-        return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[aliases] unknown field [%.*s]", SLICE_ARG(op));
-    if (indices.len == 0)
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "One of [index] or [indices] is required");
-    if (aliases.len == 0 && !slice_is(op, "remove_index"))
-        return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "One of [alias] or [aliases] is required");
-    return 0;
-}
-
 static int read_action(struct request *request, struct slice op, yyjson_val *object, struct alias_batch *batch)
 {
     struct catalog_target *targets;
@@ -372,11 +366,8 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
     struct slice indices = names_of(request, object, SLICE_LIT("index"), SLICE_LIT("indices"));
     struct slice aliases = names_of(request, object, SLICE_LIT("alias"), SLICE_LIT("aliases"));
     struct catalog_options options = change_options;
-    int r = check_action(request, op, indices, aliases);
-    if (r != 0)
-        return r;
     options.refuse_aliases = slice_is(op, "remove_index");
-    r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets, &count,
+    int r = catalog_resolve(request_catalog(request), indices, &options, request->dialect, request->arena, &targets, &count,
                         &request->problem);
     for (size_t i = 0; r == 0 && i < count; i++) {
         const struct catalog_index *index = targets[i].index;
@@ -392,22 +383,18 @@ static int read_action(struct request *request, struct slice op, yyjson_val *obj
         if (batch->missing.len > 0)
             buf_byte(&batch->missing, ',');
         buf_slice(&batch->missing, aliases);
-        if (yyjson_get_bool(json_get_lit(object, "must_exist")))
-            return no_such_alias(request, aliases);
     }
     return r > 0 ? REQUEST_REFUSED : r;
 }
 
 static int read_actions(struct request *request, yyjson_val *actions, struct alias_batch *batch)
 {
-    size_t i, count;
-    yyjson_val *item;
-    int r;
-    yyjson_arr_foreach (actions, i, count, item) {
-        yyjson_val *key = yyjson_is_obj(item) && yyjson_obj_size(item) == 1 ? unsafe_yyjson_get_first(item) : NULL;
-        if (key == NULL || !yyjson_is_obj(yyjson_obj_iter_get_val(key)))
-            return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[aliases] failed to parse field [actions]");
-        if ((r = read_action(request, json_slice(key), yyjson_obj_iter_get_val(key), batch)) != 0)
+    size_t count = yyjson_is_arr(actions) ? unsafe_yyjson_get_len(actions) : 1;
+    yyjson_val *item = yyjson_is_arr(actions) ? unsafe_yyjson_get_first(actions) : actions;
+    for (size_t i = 0; i < count; i++, item = unsafe_yyjson_get_next(item)) {
+        yyjson_val *key = unsafe_yyjson_get_first(item);
+        int r = read_action(request, json_slice(key), yyjson_obj_iter_get_val(key), batch);
+        if (r != 0)
             return r;
     }
     /* What is not there to be removed does not matter where anything else is done. */
@@ -420,12 +407,15 @@ int handle_aliases_post(struct request *request)
     struct json_doc doc;
     int64_t ignored = 0;
     int r = request_time(request, "timeout", &ignored);
-    if (r != 0 || (r = request_accept(request)) != 0 || (r = request_json(request, 0, &doc)) != 0)
+    if (r != 0 || (r = request_accept(request)) != 0 || (r = request_blank(request, "aliases")) != 0 ||
+        (r = request_first_json(request, &doc)) != 0)
         return r;
     if (doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
+    if ((r = alias_body_check(request, &doc)) != 0)
+        return r;
     yyjson_val *actions = json_get_lit(doc.root, "actions");
-    if (yyjson_arr_size(actions) == 0)
+    if (actions == NULL || (yyjson_is_arr(actions) && unsafe_yyjson_get_len(actions) == 0))
         return request_refuse(request, PROBLEM_ILLEGAL_ARGUMENT, "No action specified");
     r = read_actions(request, actions, &batch);
     buf_deinit(&batch.missing);

@@ -2,6 +2,7 @@
 /*
  * _settings of indices.
  */
+#include "api/request/place.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/index_set.h"
@@ -110,11 +111,12 @@ int handle_settings_put(struct request *request)
     if (r != 0 || (r = request_time(request, "timeout", &ignored)) != 0 ||
         (r = request_bool(request, "flat_settings", &flat)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
-    if ((r = request_json(request, 0, &doc)) != 0)
+    bool blank = request_body(request).len > 0 && place_is_blank(request_body(request)) && request->dialect == DIALECT_7;
+    if (!blank && (r = request_json(request, 0, &doc)) != 0)
         return r;
-    if (doc.root == NULL)
+    if (!blank && doc.root == NULL)
         return request_refuse(request, PROBLEM_PARSE, "request body is required");
-    if (yyjson_obj_size(doc.root) == 0)
+    if (blank || yyjson_obj_size(doc.root) == 0)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: no settings to update;");
     change->body = request_body(request);

@@ -4,6 +4,8 @@
  */
 #include "api/request/place.h"
 
+#include <string.h>
+
 static size_t skip_blank(struct slice text, size_t at)
 {
     while (at < text.len && strchr(" \t\r\n", text.data[at]) != NULL && text.data[at] != '\0')
@@ -65,6 +67,14 @@ static size_t skip_value(struct slice text, size_t offset)
 size_t place_behind(const struct json_doc *doc, size_t offset)
 {
     return skip_value(doc->source, offset);
+}
+
+bool place_is_blank(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr(" \t\r\n", text.data[i]) == NULL || text.data[i] == '\0')
+            return false;
+    return true;
 }
 
 struct slice place_first_value(struct slice text)

@@ -27,6 +27,9 @@ size_t place_of_end(const struct json_doc *doc, size_t offset);
 /* Returns: the first value of a text, without what may follow it; all of it where that value has no end. */
 struct slice place_first_value(struct slice text);
 
+/* Returns: whether a text has nothing but blanks. */
+bool place_is_blank(struct slice text);
+
 /* Counts lines and columns from 1. */
 void place_line(const struct json_doc *doc, size_t offset, size_t *ret_line, size_t *ret_column);
 

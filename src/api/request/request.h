@@ -118,6 +118,12 @@ struct slice request_body(const struct request *request);
  */
 int request_json(struct request *request, unsigned json_flags, struct json_doc *ret_doc) TL_MUST_USE;
 
+/* Refuses a body of blanks in the words of a parser of 7.10. Returns: 0, REQUEST_REFUSED. */
+int request_blank(struct request *request, const char *parser) TL_MUST_USE;
+
+/* As request_json(), for calls that stop reading at the end of the first value: what stands behind it is passed over, as by 7.10. */
+int request_first_json(struct request *request, struct json_doc *ret_doc) TL_MUST_USE;
+
 /* --- What it reads ------------------------------------------------------------------------------------------------ */
 
 /*

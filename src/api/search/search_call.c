@@ -112,13 +112,43 @@ static int refuse_list(struct request *request, struct search_call *call)
     return REQUEST_REFUSED;
 }
 
+/* Where 7.10 has taken the first value and looks at what stands behind it. Returns: 0; REQUEST_REFUSED. */
+static int refuse_behind(struct request *request, struct search_call *call, struct slice body)
+{
+    size_t at = place_first_value(body).len, line, column;
+    while (at < body.len && place_is_blank(slice_make(body.data + at, 1)))
+        at++;
+    char c = at < body.len ? body.data[at] : '\0';
+    const char *token = c == '{' ? "START_OBJECT" : c == '[' ? "START_ARRAY" : c == '"' ? "VALUE_STRING" : NULL;
+    if (token == NULL) /* no token of JSON, or a rare one: told when all of it is parsed */
+        return 0;
+    json_line_column(body, at, &line, &column);
+    request_refuse(request, PROBLEM_PARSING, "Unexpected token [%s] found after the main object.", token);
+    problem_details(&request->problem, call->arena, "\"line\":%zu,\"col\":%zu", line, column);
+    return REQUEST_REFUSED;
+}
+
+static int refuse_blank(struct request *request, struct search_call *call)
+{
+    request_refuse(request, PROBLEM_PARSING, "Expected [START_OBJECT] but found [null]");
+    problem_details(&request->problem, call->arena, "\"line\":1,\"col\":0");
+    return REQUEST_REFUSED;
+}
+
 int search_call_body(struct request *request, struct search_call *call, struct slice body, bool count)
 {
     struct json_doc *doc = arena_zalloc(call->arena, sizeof *doc);
     struct query_parser parser = parser_of(call, request, doc);
-    if (body.len == 0)
+    bool blank = call->dialect == DIALECT_7 && place_is_blank(body);
+    if (body.len == 0 || (blank && count))
         return 0;
+    if (blank)
+        return refuse_blank(request, call);
+    if (count && call->dialect == DIALECT_7)
+        body = place_first_value(body);
     int r = json_parse(call->arena, arena_copy(call->arena, body), call->dialect, 0, doc, &request->problem);
+    if (r > 0 && call->dialect == DIALECT_7 && !count && refuse_behind(request, call, body) != 0)
+        return REQUEST_REFUSED;
     if (r < 0)
         return tl_trace(r);
     if (r > 0 && call->dialect == DIALECT_7 && first_byte(body) == '[')

@@ -152,16 +152,45 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
     return 0;
 }
 
-static int check_write_index_of(const struct catalog *catalog, struct slice alias, struct arena *arena,
-                                struct problem *ret_problem)
+/* The indices that an alias is hidden on, and those that it is not, each a list. */
+static void list_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, bool hidden, struct buf *list)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct catalog_index *index = catalog_index(catalog, uses[i].index);
+        if ((catalog_index_alias(index, uses[i].alias)->hidden == CATALOG_FLAG_TRUE) != hidden)
+            continue;
+        if (list->len > 0)
+            buf_byte(list, ',');
+        buf_slice(list, index->name);
+    }
+}
+
+static int refuse_hidden(const struct catalog *catalog, const struct alias_use *uses, size_t count, struct arena *arena,
+                         struct problem *ret_problem)
+{
+    tl_cleanup(buf_deinit) struct buf hidden = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf shown = BUF_INIT(BUF_UNLIMITED);
+
+    list_hidden(catalog, uses, count, true, &hidden);
+    list_hidden(catalog, uses, count, false, &shown);
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
+                "alias [%.*s] has is_hidden set to true on indices [%.*s] but does not have is_hidden set to true on indices [%.*s]; "
+                "alias must have the same is_hidden setting on all indices",
+                SLICE_ARG(uses[0].alias), SLICE_ARG(buf_view(&hidden)), SLICE_ARG(buf_view(&shown)));
+    return ALIAS_REFUSED;
+}
+
+static int check_alias(const struct catalog *catalog, struct slice alias, struct arena *arena, struct problem *ret_problem)
 {
     const struct alias_use *uses;
     struct slice first = SLICE_NONE;
-    size_t count = catalog__alias_uses(catalog, alias, &uses);
+    size_t count = catalog__alias_uses(catalog, alias, &uses), hidden = 0;
 
     for (size_t i = 0; i < count; i++) {
         const struct catalog_index *other = catalog_index(catalog, uses[i].index);
-        if (catalog_index_alias(other, uses[i].alias)->write_index != CATALOG_FLAG_TRUE)
+        const struct catalog_alias *use = catalog_index_alias(other, uses[i].alias);
+        hidden += use->hidden == CATALOG_FLAG_TRUE;
+        if (use->write_index != CATALOG_FLAG_TRUE)
             continue;
         if (first.data != NULL) {
             problem_set(ret_problem, arena, PROBLEM_ILLEGAL_STATE,
@@ -171,17 +200,17 @@ static int check_write_index_of(const struct catalog *catalog, struct slice alia
         }
         first = other->name;
     }
-    return 0;
+    return hidden > 0 && hidden < count ? refuse_hidden(catalog, uses, count, arena, ret_problem) : 0;
 }
 
-int alias__check_write_index(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
-                             struct arena *arena, struct problem *ret_problem)
+int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked, struct arena *arena,
+                 struct problem *ret_problem)
 {
     for (size_t i = 0; i < index->alias_count; i++) {
         struct slice name = index->aliases[i].name;
         if (checked != NULL && map_put(checked, name, checked) != NULL)
             continue;
-        if (check_write_index_of(catalog, name, arena, ret_problem) != 0)
+        if (check_alias(catalog, name, arena, ret_problem) != 0)
             return ALIAS_REFUSED;
     }
     return 0;
@@ -341,7 +370,7 @@ static int write_changes(struct core *core, const struct changes *changes, struc
     for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
         r = write_change(core, change, command);
     for (size_t position = 0; r == 0 && map_next(&changes->by_index, &position, &name, &change);)
-        r = alias__check_write_index(core->catalog, catalog_index(core->catalog, ((struct change *)change)->index),
+        r = alias__check(core->catalog, catalog_index(core->catalog, ((struct change *)change)->index),
                                      &checked, &command->arena, &command->problem);
     map_deinit(&checked);
     return r;

@@ -21,10 +21,10 @@ int alias__parse_all(const struct catalog *catalog, yyjson_val *json, enum diale
                      struct alias_set *set, struct problem *ret_problem) TL_MUST_USE;
 
 /*
- * Checks that no alias of an index has a second write index. `checked` has the names that need no look any more, and gets those of
+ * Checks that no alias of an index has a second write index, and that each is hidden on all of its indices or on none. `checked` has the names that need no look any more, and gets those of
  * the index; NULL: all need one.
  */
-int alias__check_write_index(const struct catalog *catalog, const struct catalog_index *index, struct map *checked,
-                             struct arena *arena, struct problem *ret_problem) TL_MUST_USE;
+int alias__check(const struct catalog *catalog, const struct catalog_index *index, struct map *checked, struct arena *arena,
+                 struct problem *ret_problem) TL_MUST_USE;
 
 #endif

@@ -470,7 +470,7 @@ int core__do_index_create(struct core *core, struct command *command)
     if (r == 0)
         r = create_index(core, &draft, arena, problem);
     if (r == 0)
-        r = alias__check_write_index(core->catalog, catalog_index(core->catalog, index->name), NULL, arena, problem);
+        r = alias__check(core->catalog, catalog_index(core->catalog, index->name), NULL, arena, problem);
     if (r != 0)
         core__abandon(core);
     return 0;
