@@ -360,17 +360,27 @@ static int check_name(struct walk *walk, struct slice name)
 }
 
 /* A member whose name has dots, or that nobody knows: followed part by part. */
+/* A null of a field that there is not, by a name with dots. */
+static int walk_nothing(struct walk *walk, struct mapping_field *object, struct slice name)
+{
+    return dynamic_of(object) != DYNAMIC_STRICT ? 0 : walk_unknown(walk, object, name, NULL, DYNAMIC_STRICT);
+}
+
 static int walk_dotted(struct walk *walk, struct mapping_field *object, struct slice name, yyjson_val *value)
 {
     int r = walk->lenient ? 0 : check_name(walk, name);
     if (r != 0)
         return r;
     struct slice rest = name;
+    struct mapping_field *first = object;
+    bool nothing = walk->dialect == DIALECT_7 && yyjson_is_null(value); /* maps no objects on its way */
     for (size_t end; (end = slice_find_byte(rest, '.')) < rest.len && end + 1 < rest.len;
          rest = slice_from_offset(rest, end + 1)) {
         struct slice part = slice_make(rest.data, end);
         struct mapping_field *next = field__child(object, part);
         uint8_t dynamic = dynamic_of(object);
+        if (nothing && (next == NULL || !field__is_object(next)))
+            return walk_nothing(walk, first, name);
         if (next == NULL && dynamic == DYNAMIC_TRUE && !walk->lenient) {
             if (walk->merge == NULL)
                 return WALK_UNKNOWN_FIELD;
@@ -397,6 +407,8 @@ static int walk_dotted(struct walk *walk, struct mapping_field *object, struct s
     if (rest.len > 0 && rest.data[rest.len - 1] == '.')
         rest.len--;
     struct mapping_field *field = field__child(object, rest);
+    if (field == NULL && nothing)
+        return walk_nothing(walk, first, name);
     return field != NULL ? walk_value(walk, field, value, rest)
                          : walk_unknown(walk, object, rest, value, dynamic_of(object));
 }

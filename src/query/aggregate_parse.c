@@ -546,6 +546,9 @@ static int take_kind(struct query_parser *parser, struct slice name, yyjson_val 
         kind++;
     if (kind == AGGREGATION_KIND_COUNT)
         return refuse_kind_name(parser, name, value);
+    if (!yyjson_is_obj(value) && parser->dialect == DIALECT_7)
+        return query__refuse(parser, value, false, PROBLEM_PARSING, "Expected [START_OBJECT] under [%.*s], but got a [%s] in [%.*s]",
+                             SLICE_ARG(name), query__token(value), SLICE_ARG(aggregation->name));
     aggregation->kind = (enum aggregation_kind)kind;
     if ((kind_bit(aggregation->kind) & KINDS_HISTOGRAM) != 0)
         aggregation->min_doc_count = 0;

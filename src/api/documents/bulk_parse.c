@@ -313,6 +313,19 @@ static int read_source(struct bulk_parser *parser, struct write_item *item, stru
     return 0;
 }
 
+/* What 7.10 takes and does not look at: a condition on a document that has no id yet, and that a name to delete from is an alias. */
+static void pass_over(struct write_item *item, const struct bulk_action *action)
+{
+    if (action->typed)
+        return;
+    if (item->id_generated) {
+        item->if_seq_no = SEQ_NO_ANY;
+        item->if_primary_term = 0;
+    }
+    if (item->op == WRITE_DELETE)
+        item->require_alias = false;
+}
+
 static int read_item(struct bulk_parser *parser, struct slice line)
 {
     const struct bulk_defaults *defaults = parser->defaults;
@@ -335,6 +348,7 @@ static int read_item(struct bulk_parser *parser, struct slice line)
         item.id = id_document(&parser->request->api->ids, clock_wall_us(), parser->request->arena);
         item.id_generated = true;
     }
+    pass_over(&item, &action);
     look_for_pipeline(parser, &item, &action);
     add_item(parser, &item, &action);
     return 0;

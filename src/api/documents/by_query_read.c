@@ -286,6 +286,12 @@ static int read_reindex_member(struct request *request, struct by_query *by, con
         return read_conflicts(request, by, json_slice(value));
     if (slice_is(name, "max_docs") || slice_is(name, "size"))
         return read_docs_max(request, by, value);
+    if (slice_is(name, "script") && !yyjson_is_obj(value) && by->call.dialect == DIALECT_7) {
+        size_t line, column;
+        place_line(doc, place_of_member(doc, key), &line, &column);
+        return request_refuse(request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [reindex] script doesn't support values of type: %s", line,
+                              column, place_token(value));
+    }
     if (slice_is(name, "script"))
         return read_script(request, by, doc, key, value);
     return refuse_unknown(request, doc, key, "reindex");

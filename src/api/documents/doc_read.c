@@ -571,6 +571,8 @@ int handle_doc_source(struct request *request)
     if (!query->source.fetch)
         return request_refuse(request, PROBLEM_ACTION_REQUEST_VALIDATION,
                               "Validation Failed: 1: fetching source can not be disabled;");
+    if (request->dialect == DIALECT_7)
+        request->form.filter_path = SLICE_NONE; /* a source is no reply, and shown as it is */
     request->context = query;
     struct lock_target *target = arena_alloc(request->arena, sizeof *target);
     *target = doc_lock_target(query);

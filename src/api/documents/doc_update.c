@@ -106,7 +106,7 @@ static int read_parameters(struct request *request, struct single_update *single
     struct source_filter source;
     if ((r = source_filter_params(request, &source)) != 0)
         return r;
-    if (source.given)
+    if (source.given && !(single->body.source.given && request->dialect == DIALECT_7)) /* there the body's counts */
         single->body.source = source;
     read_fields_param(request, &single->body);
     return 0;

@@ -66,7 +66,8 @@ enum { ACTIONS = sizeof actions / sizeof *actions };
 struct body {
     struct request *request;
     const struct json_doc *doc;
-    size_t line, column; /* of the place that was refused last */
+    yyjson_val *at; /* what is looked at, or, with `end`, the bracket that closes it: found in the text when it is refused */
+    bool end;
 };
 
 static unsigned kind_of(yyjson_val *value)
@@ -85,7 +86,13 @@ static unsigned kind_of(yyjson_val *value)
 
 static void set_place(struct body *body, yyjson_val *value, bool end)
 {
-    query_position(body->doc, value, end, &body->line, &body->column);
+    body->at = value;
+    body->end = end;
+}
+
+static void find_place(const struct body *body, size_t *ret_line, size_t *ret_column)
+{
+    query_position(body->doc, body->at, body->end, ret_line, ret_column);
 }
 
 /* "[1:32] [add] " and what follows. */
@@ -96,8 +103,10 @@ static int refuse_at(struct body *body, const char *parser, const char *format, 
     va_start(arguments, format);
     struct slice what = arena_vprintf(body->request->arena, format, arguments);
     va_end(arguments);
-    return request_refuse(body->request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s", body->line, body->column,
-                          parser, SLICE_ARG(what));
+    size_t line, column;
+    find_place(body, &line, &column);
+    return request_refuse(body->request, PROBLEM_X_CONTENT_PARSE, "[%zu:%zu] [%s] %.*s", line, column, parser,
+                          SLICE_ARG(what));
 }
 
 /* Puts what was refused inside a member around it. */
@@ -146,9 +155,11 @@ static int check_list(struct body *body, const char *action, const struct member
     yyjson_arr_foreach (value, i, count, item) {
         if ((kind_of(item) & (TEXT | NUMBER | BOOLEAN)) != 0)
             continue;
+        size_t line, column;
         set_place(body, item, false);
+        find_place(body, &line, &column);
         return refuse_inside(body, action, member->name, PROBLEM_ILLEGAL_STATE, "Can't get text on a %s at %zu:%zu",
-                             place_token(item), body->line, body->column);
+                             place_token(item), line, column);
     }
     return 0;
 }
@@ -289,7 +300,7 @@ static int check_actions(struct body *body, yyjson_val *list)
 
 int alias_body_check(struct request *request, const struct json_doc *doc)
 {
-    struct body body = {request, doc, 1, 1};
+    struct body body = {request, doc, doc->root, false};
     size_t i, count;
     yyjson_val *key, *value;
     if (!yyjson_is_obj(doc->root))

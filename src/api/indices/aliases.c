@@ -16,7 +16,7 @@
 #define ALIAS_ACTIONS_MAX 10000
 
 static const struct catalog_options alias_options = {
-    .allow_no_indices = true, .expand_open = true, .expand_closed = true, .allow_closed = true};
+    .allow_no_indices = true, .expand_open = true, .expand_closed = true, .expand_hidden = true, .allow_closed = true};
 
 /* Changes are of indices that are there. */
 static const struct catalog_options change_options = {

@@ -23,7 +23,9 @@ static const char common_names[] = "pretty human error_trace filter_path format 
 
 static int bad_escape(struct arena *arena, struct slice reason, struct problem *ret_problem)
 {
-    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
+    problem_set(ret_problem, arena, PROBLEM_BAD_PARAMETER, "java.lang.IllegalArgumentException: %.*s", SLICE_ARG(reason));
+    ret_problem->caused_by = arena_zalloc(arena, sizeof *ret_problem->caused_by);
+    problem_set(ret_problem->caused_by, arena, PROBLEM_ILLEGAL_ARGUMENT, "%.*s", SLICE_ARG(reason));
     return PARAMS_REFUSED;
 }
 

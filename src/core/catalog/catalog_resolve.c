@@ -196,13 +196,24 @@ static int refuse_missing(struct resolving *work, struct slice name)
 }
 
 /* Whether a wildcard may come to an index in its state. */
-static bool expands_to(const struct resolving *work, const struct catalog_index *index, struct slice pattern)
+static bool expands_to(const struct resolving *work, const struct catalog_index *index)
 {
-    bool dotted = pattern.len > 0 && pattern.data[0] == '.' && index->name.data[0] == '.';
-
-    if (index->hidden && !work->options->expand_hidden && !dotted)
-        return false;
     return index->closed ? work->options->expand_closed : work->options->expand_open;
+}
+
+/* Whether a wildcard sees a name, of an index or an alias, that may be hidden. A dot sees what begins with one. */
+static bool sees(const struct resolving *work, struct slice pattern, bool hidden, struct slice name)
+{
+    bool dotted = pattern.len > 0 && pattern.data[0] == '.' && name.len > 0 && name.data[0] == '.';
+    return (!hidden || work->options->expand_hidden || dotted) && json_wildcard(pattern, name);
+}
+
+/* A hidden index is reached by an alias that is not hidden, but not where all are meant. */
+static bool sees_alias(const struct resolving *work, struct slice pattern, const struct catalog_index *index, size_t alias)
+{
+    if (index->hidden && !work->options->expand_hidden && slice_is(pattern, "*"))
+        return false;
+    return sees(work, pattern, index->aliases[alias].hidden == CATALOG_FLAG_TRUE, index->aliases[alias].name);
 }
 
 static int expand(struct resolving *work, struct slice pattern)
@@ -211,14 +222,14 @@ static int expand(struct resolving *work, struct slice pattern)
 
     for (size_t i = 0; i < work->catalog->count; i++) {
         const struct catalog_index *index = &work->catalog->by_name[i]->index;
-        if (!expands_to(work, index, pattern))
+        if (!expands_to(work, index))
             continue;
-        if (json_wildcard(pattern, index->name)) {
+        if (sees(work, pattern, index->hidden, index->name)) {
             reach_whole(work, i);
             any = true;
         }
         for (size_t j = 0; j < index->alias_count && !work->options->refuse_aliases; j++)
-            if (json_wildcard(pattern, index->aliases[j].name)) {
+            if (sees_alias(work, pattern, index, j)) {
                 reach_by_alias(work, i, &index->aliases[j]);
                 any = true;
             }

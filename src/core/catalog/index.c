@@ -399,6 +399,17 @@ static int add_bare_settings(struct index_draft *draft, yyjson_val *body, struct
     return 0;
 }
 
+/* 7.10 looks at the settings before it asks whether the name can be had. */
+static int check_settings(yyjson_val *body, struct arena *arena, struct problem *ret_problem)
+{
+    struct settings asked;
+
+    if (settings_parse(json_get_lit(body, "settings"), SLICE_LIT("index."), arena, &asked, ret_problem) != 0 ||
+        index_settings__check(&asked, arena, ret_problem) != 0)
+        return INDEX_REFUSED;
+    return 0;
+}
+
 /* What the command asks for, over the templates that there are. */
 static int draft_command(struct core *core, const struct command *command, struct arena *arena,
                          struct index_draft *draft, struct problem *problem)
@@ -413,6 +424,8 @@ static int draft_command(struct core *core, const struct command *command, struc
                                   .typed = command->dialect == DIALECT_5 || index->include_type_name};
     if (r == 0)
         r = check_sections(index, command->dialect, body.root, arena, problem);
+    if (r == 0 && command->dialect != DIALECT_5)
+        r = check_settings(body.root, arena, problem);
     if (r == 0)
         r = check_free(core, draft, arena, problem);
     if (r == 0)
@@ -523,6 +536,18 @@ static enum dialect client_of(const struct index_command *put)
     return put->include_type_name || put->type.len == 0 || slice_is(put->type, "_doc") ? DIALECT_7 : DIALECT_5;
 }
 
+int index__check_type(const struct catalog_index *index, struct slice type, struct arena *arena, struct problem *ret_problem)
+{
+    if (index->dialect == DIALECT_5 || mapping_type_count(index->mapping) == 0 || mapping_type(index->mapping, type) != NULL)
+        return 0;
+    struct slice first = mapping_type_at(index->mapping, 0)->name;
+    bool in_order = slice_compare(first, type) < 0;
+    problem_set(ret_problem, arena, PROBLEM_ILLEGAL_ARGUMENT,
+                "Rejecting mapping update to [%.*s] as the final mapping would have more than 1 type: [%.*s, %.*s]",
+                SLICE_ARG(index->name), SLICE_ARG(in_order ? first : type), SLICE_ARG(in_order ? type : first));
+    return INDEX_REFUSED;
+}
+
 int core__do_mapping_put(struct core *core, struct command *command)
 {
     tl_cleanup(mapping_unrefp) struct mapping *mapping = NULL;
@@ -539,6 +564,8 @@ int core__do_mapping_put(struct core *core, struct command *command)
                     "to true.");
         return 0;
     }
+    if (put->type.len > 0 && index__check_type(index, put->type, &command->arena, &command->problem) != 0)
+        return 0;
     if (mapping_merge(index->mapping, put->type, body.root, command->dialect, false, &command->arena, &mapping,
                       &command->problem) == 0 &&
         mapping != index->mapping)

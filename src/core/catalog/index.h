@@ -22,6 +22,10 @@ struct index_draft {
     struct alias_set aliases;
 };
 
+/* Indices of 7.x have one type. Returns: 0; INDEX_REFUSED where a type would be the second. */
+int index__check_type(const struct catalog_index *index, struct slice type, struct arena *arena,
+                      struct problem *ret_problem) TL_MUST_USE;
+
 /* Makes the index that a document is written to. `type` is the document's. */
 int index__auto_create(struct core *core, struct slice name, struct slice type, enum dialect dialect,
                        struct arena *arena, struct problem *ret_problem) TL_MUST_USE;

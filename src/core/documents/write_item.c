@@ -157,21 +157,13 @@ static void find_again(struct writing *work, struct writing_item *at, uint32_t n
 /* Indices of 7.x have one type. Returns: 0, WRITE_ITEM_FAILED. */
 static int refuse_second_type(const struct writing *work, struct writing_item *at)
 {
-    const struct mapping *mapping = at->index->mapping;
     if (at->index->dialect == DIALECT_7 && type_wanted(at).data[0] == '_' && !slice_is(type_wanted(at), "_doc")) {
         problem_set(&at->result->problem, work->run->arena, PROBLEM_INVALID_TYPE_NAME,
                     "mapping type name [%.*s] can't start with '_' unless it is called [_doc]",
                     SLICE_ARG(type_wanted(at)));
         return WRITE_ITEM_FAILED; /* most often a call's name, misspelt: it says nothing of a write */
     }
-    if (work->run->dialect == DIALECT_5 || at->index->dialect == DIALECT_5 || mapping_type_count(mapping) == 0)
-        return 0;
-    struct slice first = mapping_type_at(mapping, 0)->name, second = type_wanted(at);
-    bool in_order = slice_compare(first, second) < 0;
-    problem_set(&at->result->problem, work->run->arena, PROBLEM_ILLEGAL_ARGUMENT,
-                "Rejecting mapping update to [%.*s] as the final mapping would have more than 1 type: [%.*s, %.*s]",
-                SLICE_ARG(at->index->name), SLICE_ARG(in_order ? first : second), SLICE_ARG(in_order ? second : first));
-    return WRITE_ITEM_FAILED;
+    return index__check_type(at->index, type_wanted(at), work->run->arena, &at->result->problem) == 0 ? 0 : WRITE_ITEM_FAILED;
 }
 
 int writing__ensure_type(struct writing *work, struct writing_item *at)
