@@ -74,9 +74,11 @@ static void test_first_document(void **state)
     api_box_expect(&box, "GET", "/plain/_search?size=0&filter_path=hits.total", NULL, 200, "{\"hits\":{\"total\":1}}");
     api_box_expect(&box, "PUT", "/plain2", NULL, 200, "*");
     api_box_expect(&box, "PUT", "/plain2/_doc/1", "{\"n\":1}", 201, "*");
-    api_box_expect(&box, "PUT", "/plain2/t/global", "{\"n\":1}", 201, "{\"_index\":\"plain*");
+    api_box_expect(&box, "PUT", "/plain2/t/global", "{\"n\":1}", 400,
+                   "{\"error\":{\"root_cause\":[{\"type\":\"illegal_argument_exception\",\"reason\":\"Rejecting mapping update to [plain2] as "
+                   "the final mapping would have more than 1 type: [_doc, t]*");
     api_box_expect(&box, "GET", "/plain2/_search?size=0&filter_path=hits.total", NULL, 200,
-                   "{\"hits\":{\"total\":{\"value\":2,\"relation\":\"eq\"}}}");
+                   "{\"hits\":{\"total\":{\"value\":1,\"relation\":\"eq\"}}}");
 }
 
 static void agent_expect(const char *agent, const char *path, const char *expected)
