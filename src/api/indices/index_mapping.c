@@ -166,30 +166,63 @@ static void write_field(void *context, const struct mapping_field *field)
     json_end(writer, '}');
 }
 
-static void write_fields(const struct catalog_index *index, struct slice patterns, struct json_writer *writer)
+/* The fields that every document of 7.10 has. They have no parameters. */
+static void write_metadata(struct slice pattern, struct json_writer *writer)
+{
+    static const char *const names[] = {"_feature", "_field_names", "_id",     "_ignored", "_index",
+                                        "_routing", "_seq_no",      "_source", "_type",    "_version"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!json_wildcard(pattern, slice_from(names[i])))
+            continue;
+        json_key(writer, names[i]);
+        json_begin(writer, '{');
+        json_key(writer, "full_name");
+        json_string(writer, slice_from(names[i]));
+        json_key(writer, "mapping");
+        json_begin(writer, '{');
+        json_end(writer, '}');
+        json_end(writer, '}');
+    }
+}
+
+static void write_fields(const struct catalog_index *index, enum dialect dialect, struct slice patterns,
+                         struct json_writer *writer)
 {
     while (patterns.len > 0) {
         size_t len = slice_find_byte(patterns, ',');
-        mapping_fields_matching(index->mapping, slice_make(patterns.data, len), write_field, writer);
+        struct slice pattern = slice_make(patterns.data, len);
+        mapping_fields_matching(index->mapping, pattern, write_field, writer);
+        if (dialect == DIALECT_7 && mapping_type_count(index->mapping) > 0)
+            write_metadata(pattern, writer);
         patterns = slice_from_offset(patterns, len + 1);
     }
 }
 
 int handle_mapping_get_field(struct request *request)
 {
-    struct catalog_options options = {.allow_no_indices = true, .expand_open = true};
+    bool seven = request->dialect == DIALECT_7;
+    struct catalog_options options = {.allow_no_indices = true, .expand_open = true, .allow_closed = seven};
     struct index_set set;
     struct json_writer writer;
-    bool typed = false, flag = false;
+    bool typed = false, flag = false, defaults = false;
     int r = request_bool(request, "include_type_name", &typed);
-    if (r != 0 || (r = request_bool(request, "include_defaults", &flag)) != 0 ||
+    if (r != 0 || (r = request_bool(request, "include_defaults", &defaults)) != 0 ||
         (r = request_bool(request, "local", &flag)) != 0 || (r = index_set_read(request, &options, &set)) != 0)
         return r;
+    if (defaults)
+        return request_refuse(
+            request, PROBLEM_ILLEGAL_ARGUMENT,
+            "[include_defaults] is not supported: what a mapping does not say is in its field's documentation");
     bool named = request_param(request, "include_type_name").data != NULL;
-    reply_begin(request, set.count == 0 && request->dialect == DIALECT_7 ? 404 : 200, &writer);
+    size_t open = 0;
+    for (size_t i = 0; i < set.count; i++)
+        open += !set.targets[i].index->closed;
+    reply_begin(request, open == 0 && seven ? 404 : 200, &writer);
     json_begin(&writer, '{');
     for (size_t i = 0; i < set.count; i++) {
         const struct catalog_index *index = set.targets[i].index;
+        if (index->closed) /* nobody is there to ask for its fields */
+            continue;
         json_key_slice(&writer, index->name);
         json_begin(&writer, '{');
         json_key(&writer, "mappings");
@@ -199,7 +232,7 @@ int handle_mapping_get_field(struct request *request)
             json_key_slice(&writer, mapping_type_at(index->mapping, 0)->name);
             json_begin(&writer, '{');
         }
-        write_fields(index, request_part(request, PART_FIELDS), &writer);
+        write_fields(index, request->dialect, request_part(request, PART_FIELDS), &writer);
         if (by_type)
             json_end(&writer, '}');
         json_end(&writer, '}');
