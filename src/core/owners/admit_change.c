@@ -76,10 +76,11 @@ static int move_documents(struct core *core, struct slice index)
 /* A handler that refuses takes back its whole unit, so that must hold nothing else. */
 static int run(struct core *core, struct command *command, struct wants *wants)
 {
-    if (core__changed(core)) {
-        int r = core__commit(core);
-        if (r < 0)
-            return tl_trace(r);
+    if (core__changed(core)) { /* who was let in when it asked anew was let in by this unit */
+        int r = owners__settle(core);
+        int written = core__commit(core);
+        if (r < 0 || written < 0)
+            return tl_trace(r < 0 ? r : written);
         core__begin(core, core->last_ts + 1);
         *wants = change_of(core, command);
     }

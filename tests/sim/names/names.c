@@ -762,6 +762,18 @@ static void look_where_aliases_led(struct world *world)
     }
 }
 
+/* Whether others left something that may have been done in its place by now, what was kept for the holder behind what he left himself. */
+static bool others_left_for(const struct world *world, int id)
+{
+    for (int i = 0; i < LEAVINGS; i++)
+        if (world->leavings[i].used && world->leavings[i].op.id == id)
+            return true;
+    for (int i = 0; i < SESSIONS; i++)
+        if (world->actors[i].left.value != 0 && world->actors[i].left.id == id)
+            return true;
+    return false;
+}
+
 /* A session is no more. What it held, it holds no more; what it left, it may have done by now. */
 static void bury(struct world *world, struct actor *session, bool in_order)
 {
@@ -775,7 +787,7 @@ static void bury(struct world *world, struct actor *session, bool in_order)
     if (in_order || left.value == 0)
         return;
     struct op done = left;
-    if (must_be_done(world, &left) && !find_value(world, &done))
+    if (must_be_done(world, &left) && !find_value(world, &done) && !others_left_for(world, left.id))
         fail(world, "%s has ended, and what it left is not done", session->id);
     for (int i = 0; i < LEAVINGS; i++)
         if (!world->leavings[i].used) {
@@ -908,6 +920,26 @@ static void step(struct world *world, struct command *command)
 
 /* --- Commands begin ----------------------------------------------------------------------------------------------- */
 
+/* One seed in four is about aliases: two names are hardly anything else, and lead to one of two indices and its first document. */
+enum { PLAIN = 4 };
+
+static bool is_about_aliases(const struct world *world)
+{
+    return world->seed % 4 == 0;
+}
+
+static void aim(struct world *world, struct meant *meant)
+{
+    const struct name *at = &world->state.names[meant->op.name];
+    if (!is_about_aliases(world))
+        return;
+    if (meant->op.name >= PLAIN && (at->aliased == 0 || below(world, 2) == 0) && !at->index)
+        meant->op.name = below(world, 2);
+    if (below(world, 2) == 0)
+        meant->op.id = 0;
+    meant->other = PLAIN + below(world, NAMES - PLAIN);
+}
+
 static struct command *make(struct world *world, enum command_type type, struct actor *actor, struct meant **ret_meant)
 {
     struct command *command = command_new(type, DIALECT_7);
@@ -918,6 +950,7 @@ static struct command *make(struct world *world, enum command_type type, struct 
     meant->op.type = below(world, TYPES);
     meant->op.id = below(world, IDS);
     meant->other = below(world, NAMES);
+    aim(world, meant);
     meant->lock = (struct held){.session = meant->session, .name = meant->op.name, .type = -1, .id = -1};
     command->context = meant;
     command->terms.timeout_us = below(world, 3) == 0 ? 0 : (uint64_t)(1 + below(world, 5)) * TL_SECOND;
@@ -1023,6 +1056,9 @@ static void leave_something(struct world *world, struct actor *actor, struct com
     actor->left = (struct op){.name = below(world, NAMES), .type = below(world, TYPES), .id = below(world, IDS)};
     if (below(world, 2) == 0)
         return;
+    for (int i = PLAIN; i < NAMES && is_about_aliases(world); i++)
+        if (world->state.names[i].aliased != 0)
+            actor->left = (struct op){.name = i};
     actor->left.value = ++world->value;
     *item = (struct write_item){.op = WRITE_INDEX,
                                 .index = slice_from(names[actor->left.name]),
@@ -1113,10 +1149,14 @@ static void do_change(struct world *world, struct actor *actor)
                                               COMMAND_SCRIPT_PUT,     COMMAND_SCRIPT_DELETE,  COMMAND_SETTINGS_PUT};
     enum command_type type = kinds[below(world, sizeof kinds / sizeof kinds[0])];
     struct meant *meant;
+    if (is_about_aliases(world) && below(world, 3) > 0)
+        type = COMMAND_ALIASES_UPDATE;
     struct command *command = make(world, type, actor, &meant);
     if (meant->session >= 0)
         command->terms.session = slice_from(actor->id);
     if (type == COMMAND_ALIASES_UPDATE) {
+        if (is_about_aliases(world))
+            meant->op.name = below(world, 2);
         do_alias(world, meant, command);
     } else if (type == COMMAND_SCRIPT_PUT || type == COMMAND_SCRIPT_DELETE) {
         meant->op.value = ++world->value;
