@@ -9,6 +9,7 @@
 #include "api/request/instant.h"
 #include "api/request/own_body.h"
 #include "api/owners/status.h"
+#include "api/owners/status_list.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define TTL_DEFAULT_US (30 * TL_SECOND)
@@ -224,10 +225,7 @@ int handle_session_status(struct request *request)
     int r = request_accept(request);
     if (r != 0)
         return r;
-    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status.what = STATUS_SESSIONS;
-    command->status.id = request_part(request, PART_ID);
-    return request_submit(request, command, status_reply);
+    return status_list_read(request, STATUS_SESSIONS, request_part(request, PART_ID), status_list_reply);
 }
 
 static const struct cat_column session_columns[] = {
@@ -242,13 +240,13 @@ static const struct cat_column session_columns[] = {
     {"ephemeral_count", "d,documents", "documents that live with it", true, false},
 };
 
-static int cat_sessions_done(struct request *request, struct command *command)
+static int cat_sessions(struct request *request, struct slice body)
 {
     size_t i, count;
     yyjson_val *session;
     struct json_doc doc;
     struct cat_table table;
-    int r = json_parse_stored(request->arena, command->status.body, &doc);
+    int r = json_parse_stored(request->arena, body, &doc);
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, session_columns, COUNT_OF(session_columns));
@@ -266,7 +264,5 @@ int handle_cat_sessions(struct request *request)
     int r = request_accept(request);
     if (r != 0 || cat_table_help(request, session_columns, COUNT_OF(session_columns)))
         return r;
-    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status.what = STATUS_SESSIONS;
-    return request_submit(request, command, cat_sessions_done);
+    return status_list_read(request, STATUS_SESSIONS, SLICE_NONE, cat_sessions);
 }

@@ -6,6 +6,7 @@
 #include "api/request/handlers.h"
 #include "api/request/own_body.h"
 #include "api/owners/status.h"
+#include "api/owners/status_list.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define TIMEOUT_DEFAULT_US (60 * TL_SECOND)
@@ -136,6 +137,8 @@ int handle_txn_status(struct request *request)
     int r = request_accept(request);
     if (r != 0)
         return r;
+    if (request_part(request, PART_ID).len == 0)
+        return status_list_read(request, STATUS_TRANSACTIONS, SLICE_NONE, status_list_reply);
     struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
     command->status.what = STATUS_TRANSACTIONS;
     command->status.id = request_part(request, PART_ID);
@@ -154,13 +157,13 @@ static const struct cat_column txn_columns[] = {
     {"waiting", "w", "whether it waits for a lock", false, false},
 };
 
-static int cat_transactions_done(struct request *request, struct command *command)
+static int cat_transactions(struct request *request, struct slice body)
 {
     size_t i, count;
     yyjson_val *txn;
     struct json_doc doc;
     struct cat_table table;
-    int r = json_parse_stored(request->arena, command->status.body, &doc);
+    int r = json_parse_stored(request->arena, body, &doc);
     if (r != 0)
         return tl_trace(r);
     cat_table_init(&table, txn_columns, COUNT_OF(txn_columns));
@@ -178,7 +181,5 @@ int handle_cat_transactions(struct request *request)
     int r = request_accept(request);
     if (r != 0 || cat_table_help(request, txn_columns, COUNT_OF(txn_columns)))
         return r;
-    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
-    command->status.what = STATUS_TRANSACTIONS;
-    return request_submit(request, command, cat_transactions_done);
+    return status_list_read(request, STATUS_TRANSACTIONS, SLICE_NONE, cat_transactions);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command STATUS: what is held, awaited (do_status_locks.c) and open, as JSON. The shapes are in README-locks.md, "Seeing it". */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
@@ -17,7 +18,11 @@
 #include "core/step/handler.h"
 #include "core/step/unit.h"
 
-enum { KEPT_TOLD_MAX = 1000 };
+enum {
+    KEPT_TOLD_MAX = 1000,
+    OWNERS_TOLD_MAX = 1000, /* of one piece: a millisecond or two */
+    LOCKS_TOLD_MAX = 5000,
+};
 
 /* Writes a comma before every member of a list but the first. */
 struct list_writer {
@@ -38,24 +43,59 @@ static void text(struct buf *buf, const char *name, struct slice value)
     buf_json_string(buf, value);
 }
 
-/* --- Sessions ----------------------------------------------------------------------------------------------------- */
+/* --- Pieces ------------------------------------------------------------------------------------------------------- */
 
-static void write_own_locks(const struct lock_owner *owner, struct buf *buf)
+/*
+ * Of many, those of the lowest numbers above `place`: what is there from the first piece to the last is told exactly once, whatever
+ * comes and goes between them, since numbers rise and nobody's changes.
+ */
+struct numbered {
+    uint64_t number;
+    const void *what;
+};
+
+struct piece {
+    struct core *core;
+    struct status_command *status;
+    struct numbered *found; /* in the core's arena */
+    size_t count;
+    size_t capacity;
+    bool unsorted;
+};
+
+static struct piece piece_begin(struct core *core, struct command *command)
 {
-    struct list_writer list = {buf, false};
-    buf_lit(buf, ",\"locks\":[");
-    list_for_each(link, &owner->holds)
-    {
-        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
-        if (hold->mode == LOCK_NONE || hold->aside)
-            continue;
-        next_of(&list);
-        buf_byte(buf, '{');
-        story_lock_json(hold, buf);
-        buf_byte(buf, '}');
-    }
-    buf_byte(buf, ']');
+    command->status.steps = 0;
+    return (struct piece){.core = core, .status = &command->status};
 }
+
+static void piece_meet(struct piece *piece, uint64_t number, const void *what)
+{
+    piece->status->steps++;
+    if (number <= piece->status->place)
+        return;
+    piece->unsorted |= piece->count > 0 && piece->found[piece->count - 1].number > number;
+    piece->found = arena_grow(&piece->core->arena, piece->found, piece->count, &piece->capacity, sizeof *piece->found);
+    piece->found[piece->count++] = (struct numbered){number, what};
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Sets where the next piece goes on. Returns: how many of those found are told, in order. */
+static size_t piece_cut(struct piece *piece, size_t most)
+{
+    bool more = piece->count > most;
+    if (piece->unsorted)
+        qsort(piece->found, piece->count, sizeof *piece->found, compare_numbers);
+    piece->status->place = more ? piece->found[most - 1].number : 0;
+    return more ? most : piece->count;
+}
+
+/* --- Sessions ----------------------------------------------------------------------------------------------------- */
 
 static void write_wanted(const struct wait *wait, struct buf *buf)
 {
@@ -83,7 +123,6 @@ static size_t length_of(const struct list *head)
 static void write_detail(const struct session *session, bool own, struct buf *buf)
 {
     struct list_writer waits = {buf, false}, txns = {buf, false};
-    write_own_locks(&session->party.owner, buf);
     buf_lit(buf, ",\"waiting\":[");
     list_for_each(link, &session->waits)
     {
@@ -113,7 +152,8 @@ static void write_number(const char *name, struct slice id, uint64_t number, boo
     buf_printf(buf, own ? ",\"number\":%" PRIu64 : "%" PRIu64, number);
 }
 
-static void write_session(struct core *core, const struct session *session, bool detail, bool own, struct buf *buf)
+/* Without its end. */
+static void write_session(struct core *core, const struct session *session, bool own, struct buf *buf)
 {
     buf_byte(buf, '{');
     write_number("session", session->id, session_number(session), own, buf);
@@ -131,9 +171,6 @@ static void write_session(struct core *core, const struct session *session, bool
                length_of(&session->transactions), session->ephemeral_count);
     if (session->leaving)
         buf_lit(buf, ",\"leaving\":true");
-    if (detail)
-        write_detail(session, own, buf);
-    buf_byte(buf, '}');
 }
 
 /* What ended sessions left and others' locks forbid, oldest first. */
@@ -167,34 +204,74 @@ static void write_kept(struct core *core, struct buf *buf)
     buf_byte(buf, ']');
 }
 
-static void write_sessions(struct core *core, struct command *command, struct buf *buf)
+static void list_sessions(struct core *core, struct command *command)
 {
-    struct slice asked = command->status.id;
-    struct list_writer list = {buf, false};
+    struct piece piece = piece_begin(core, command);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED), kept = BUF_INIT(BUF_UNLIMITED);
+    struct list_writer list = {&buf, false};
     size_t position = 0;
     struct slice id;
     void *value;
-    if (asked.len > 0) {
-        struct session *session = owners_session(core->owners, asked);
-        bool own = session != NULL && !session->over;
-        if (!own)
-            session = session__numbered(core, asked);
-        if (session == NULL)
-            session = session__find(core, asked, &command->arena, &command->problem);
-        if (session != NULL)
-            write_session(core, session, true, own, buf);
-        return;
-    }
-    buf_lit(buf, "{\"sessions\":[");
     while (map_next(&core->owners->sessions, &position, &id, &value)) {
-        if (((const struct session *)value)->over)
-            continue;
-        next_of(&list);
-        write_session(core, value, false, false, buf);
+        const struct session *session = value;
+        if (!session->over)
+            piece_meet(&piece, session_number(session), session);
     }
-    buf_lit(buf, "],\"kept\":");
-    write_kept(core, buf);
-    buf_byte(buf, '}');
+    size_t count = piece_cut(&piece, OWNERS_TOLD_MAX);
+    for (size_t i = 0; i < count; i++) {
+        next_of(&list);
+        write_session(core, piece.found[i].what, false, &buf);
+        buf_byte(&buf, '}');
+    }
+    command->status.rest = arena_copy(&command->arena, buf_view(&buf));
+    if (command->status.place == 0)
+        write_kept(core, &kept);
+    command->status.body = arena_copy(&command->arena, buf_view(&kept));
+    buf_deinit(&buf);
+    buf_deinit(&kept);
+}
+
+static void write_own_locks(struct core *core, struct command *command, const struct lock_owner *owner)
+{
+    struct piece piece = piece_begin(core, command);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct list_writer list = {&buf, false};
+    list_for_each(link, &owner->holds)
+    {
+        const struct lock_hold *hold = list_entry(link, struct lock_hold, of_owner);
+        if (hold->mode != LOCK_NONE && !hold->aside)
+            piece_meet(&piece, hold->number, hold);
+    }
+    size_t count = piece_cut(&piece, LOCKS_TOLD_MAX);
+    for (size_t i = 0; i < count; i++) {
+        next_of(&list);
+        buf_byte(&buf, '{');
+        story_lock_json(piece.found[i].what, &buf);
+        buf_byte(&buf, '}');
+    }
+    command->status.rest = arena_copy(&command->arena, buf_view(&buf));
+    buf_deinit(&buf);
+}
+
+static void show_session(struct core *core, struct command *command)
+{
+    struct slice asked = command->status.id;
+    struct session *session = owners_session(core->owners, asked);
+    bool own = session != NULL && !session->over;
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    if (!own)
+        session = session__numbered(core, asked);
+    if (session == NULL)
+        session = session__find(core, asked, &command->arena, &command->problem);
+    if (session == NULL)
+        return;
+    if (command->status.place == 0) {
+        write_session(core, session, own, &buf);
+        write_detail(session, own, &buf);
+    }
+    command->status.body = arena_copy(&command->arena, buf_view(&buf));
+    write_own_locks(core, command, &session->party.owner);
+    buf_deinit(&buf);
 }
 
 /* --- Transactions ------------------------------------------------------------------------------------------------- */
@@ -259,36 +336,55 @@ static int write_one_txn(struct core *core, struct command *command, struct buf 
     return r < 0 ? tl_trace(r) : 0;
 }
 
-static void write_txns(struct core *core, struct buf *buf)
+static void list_txns(struct core *core, struct command *command)
 {
-    struct list_writer list = {buf, false};
-    buf_lit(buf, "{\"transactions\":[");
+    struct piece piece = piece_begin(core, command);
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    struct list_writer list = {&buf, false};
     list_for_each(link, &core->owners->open_txns)
     {
-        next_of(&list);
-        write_txn(core, list_entry(link, struct txn, of_all), false, buf);
+        const struct txn *txn = list_entry(link, struct txn, of_all);
+        piece_meet(&piece, txn->party.owner.number, txn);
     }
-    buf_lit(buf, "]}");
+    size_t count = piece_cut(&piece, OWNERS_TOLD_MAX);
+    for (size_t i = 0; i < count; i++) {
+        next_of(&list);
+        write_txn(core, piece.found[i].what, false, &buf);
+    }
+    command->status.rest = arena_copy(&command->arena, buf_view(&buf));
+    buf_deinit(&buf);
+}
+
+static int show_txn(struct core *core, struct command *command)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    int r = write_one_txn(core, command, &buf);
+    command->status.body = arena_copy(&command->arena, buf_view(&buf));
+    buf_deinit(&buf);
+    return r;
+}
+
+static void show_stories(struct core *core, struct command *command)
+{
+    struct buf buf = BUF_INIT(BUF_UNLIMITED);
+    stories_json(&core->owners->stories, &buf);
+    command->status.body = arena_copy(&command->arena, buf_view(&buf));
+    buf_deinit(&buf);
 }
 
 /* --- The command -------------------------------------------------------------------------------------------------- */
 
 int core__do_status(struct core *core, struct command *command)
 {
-    struct buf buf = BUF_INIT(BUF_UNLIMITED);
-    int r = 0;
+    bool one = command->status.id.len > 0;
     switch (command->status.what) {
-    case STATUS_LOCKS: status__locks(core, command); break;
-    case STATUS_SESSIONS: write_sessions(core, command, &buf); break;
+    case STATUS_LOCKS: status__locks(core, command); return 0;
+    case STATUS_SESSIONS: one ? show_session(core, command) : list_sessions(core, command); return 0;
     case STATUS_TRANSACTIONS:
-        if (command->status.id.len > 0)
-            r = write_one_txn(core, command, &buf);
-        else
-            write_txns(core, &buf);
-        break;
-    default: stories_json(&core->owners->stories, &buf); break;
+        if (one)
+            return show_txn(core, command);
+        list_txns(core, command);
+        return 0;
+    default: show_stories(core, command); return 0;
     }
-    command->status.body = arena_copy(&command->arena, buf_view(&buf));
-    buf_deinit(&buf);
-    return r;
 }

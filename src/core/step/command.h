@@ -287,9 +287,9 @@ struct cancel_command {
  * README-locks.md, "Seeing it".
  */
 enum status_what {
-    STATUS_LOCKS,        /* the tree of resources with holders and waiters in order, in pieces */
-    STATUS_SESSIONS,     /* all, or with `id` one in detail; PROBLEM_SESSION_MISSING */
-    STATUS_TRANSACTIONS, /* all, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
+    STATUS_LOCKS,    /* the tree of resources with holders and waiters in order, in pieces */
+    STATUS_SESSIONS, /* all, or with `id` one in detail, in pieces; PROBLEM_SESSION_MISSING */
+    STATUS_TRANSACTIONS, /* all, in pieces, or with `id` one, ended ones of the last hour too; PROBLEM_TRANSACTION_MISSING */
     STATUS_STORIES,      /* the last deadlocks and expiries */
     STATUS_WHAT_COUNT
 };
@@ -315,7 +315,8 @@ struct status_command {
     struct slice index;   /* STATUS_LOCKS: only what lies in this index; empty: all */
     struct slice path;    /* and in or above this directory; data NULL: all */
     struct slice session; /* and is held or awaited by this session or its transactions; empty: all */
-    struct slice body;    /* out: a JSON object, in the command's arena; STATUS_LOCKS: none */
+    struct slice
+        body; /* out: a JSON object, in the command's arena; STATUS_LOCKS: none; of what comes in pieces see below */
 
     /*
      * STATUS_LOCKS: the first piece is asked for with `place` and `crowd` 0; the next with the `place` that came back, until
@@ -328,6 +329,14 @@ struct status_command {
     struct status_crowd *crowds; /* out */
     size_t crowd_count;
     size_t steps; /* out: what it took, as it is counted there */
+
+    /*
+     * STATUS_SESSIONS, and STATUS_TRANSACTIONS without `id`: the first piece is asked for with `place` 0; the next with the `place`
+     * that came back, until that is 0. `rest` has objects with commas between, or nothing: sessions, transactions, or the
+     * locks of the one session. `body` is of the first piece of one session, an object without its end, to which "locks" belongs,
+     * and of the last piece of all sessions: the array of what is kept.
+     */
+    struct slice rest; /* out */
 };
 
 /* Removing for good what nobody can see any more. core_propose_upkeep() makes it; README.md, "Upkeep". */

@@ -282,7 +282,8 @@ static void look(struct world *world, struct om_op *op)
 
     if (core_look(world->core, command, &world->effects) != 0 || world->effects.completed.next != &command->link ||
         world->effects.completed.prev != &command->link ||
-        (command->status.body.len == 0 && command->status.what != STATUS_LOCKS))
+        (command->status.body.len == 0 && command->status.what != STATUS_LOCKS &&
+         command->status.what != STATUS_TRANSACTIONS))
         world_fail(world, "a look answers nothing");
     list_remove(&command->link);
     if (command->ts != ts || core_last_ts(world->core) != ts || digest(world) != before)

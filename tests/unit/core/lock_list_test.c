@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goal: the locks are told in pieces, each of which takes a bounded number of steps; together they tell each resource once, in the
+ * Goal: the locks, and the sessions and transactions, are told in pieces, each of which takes a bounded number of steps; together they tell each resource once, in the
  * order of the tree, whatever comes between two pieces.
  * Method: thousands of locks through core_step(), more of them between the pieces; the table of locks says what is right.
  */
@@ -207,9 +207,141 @@ static void crowd_is_told_in_pieces(void **state)
     box_close(&box);
 }
 
+/* --- Owners ------------------------------------------------------------------------------------------------------- */
+
+enum { OWNERS = 2500, OWNERS_TOLD = 1000 };
+
+static void open_sessions(struct core_box *box, const char *prefix, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "%s%zu", prefix, i);
+        open_session(box, id);
+    }
+}
+
+static void close_session(struct core_box *box, const char *id)
+{
+    struct command *command = command_new(COMMAND_SESSION_CLOSE, DIALECT_7);
+    command->session.id = slice_from(id);
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static void open_transaction(struct core_box *box, size_t number)
+{
+    struct command *command = command_new(COMMAND_TXN_BEGIN, DIALECT_7);
+    command->txn.id = arena_printf(&command->arena, "t%zu", number);
+    command->txn.mode = TXN_UPDATE;
+    command->txn.idle_us = 3600 * TL_SECOND;
+    assert_int_equal(box_run(box, command, 1)->problem.type, PROBLEM_NONE);
+}
+
+static struct command *ask_piece(struct core_box *box, enum status_what what, const char *id, uint64_t place)
+{
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status.what = what;
+    command->status.id = slice_from(id);
+    command->status.place = place;
+    return box_run(box, command, 1);
+}
+
+/* Names and numbers rise from one member to the next. Returns: how many there are. */
+static size_t count_rising(struct slice text, const char *name, uint64_t *last)
+{
+    struct arena arena = ARENA_INIT;
+    size_t count = 0;
+    const char *end = arena_copy(&arena, text).data;
+    while (text.len > 0 && (end = strstr(end, name)) != NULL) {
+        uint64_t number = strtoull(end += strlen(name), NULL, 10);
+        assert_true(number > *last);
+        *last = number;
+        count++;
+    }
+    arena_deinit(&arena);
+    return count;
+}
+
+/* All of them at the end, those that closed, opened and closed again between the pieces aside. */
+static void sessions_are_told_in_pieces(void **state)
+{
+    struct core_box box;
+    uint64_t place = 0, last = 0;
+    size_t count = 0, pieces = 0;
+    (void)state;
+    box_open(&box);
+    open_sessions(&box, "s", OWNERS);
+    do {
+        const struct status_command *status = &ask_piece(&box, STATUS_SESSIONS, "", place)->status;
+        place = status->place;
+        size_t told = count_rising(status->rest, "\"session\":", &last);
+        assert_in_range(told, 1, OWNERS_TOLD);
+        assert_true((place == 0) == slice_is(status->body, "[]"));
+        count += told;
+        if (pieces++ == 0) {
+            close_session(&box, "s0");    /* told */
+            close_session(&box, "s1500"); /* not yet told */
+            open_sessions(&box, "new", 10);
+        }
+    } while (place != 0);
+    assert_int_equal(count, OWNERS - 1 + 10);
+    assert_int_equal(pieces, 3);
+    box_close(&box);
+}
+
+static void transactions_are_told_in_pieces(void **state)
+{
+    struct core_box box;
+    uint64_t place = 0, last = 0;
+    size_t count = 0, pieces = 0;
+    (void)state;
+    box_open(&box);
+    for (size_t i = 0; i < OWNERS; i++)
+        open_transaction(&box, i);
+    do {
+        const struct status_command *status = &ask_piece(&box, STATUS_TRANSACTIONS, "", place)->status;
+        place = status->place;
+        count += count_rising(status->rest, "\"transaction\":", &last);
+        pieces++;
+    } while (place != 0);
+    assert_int_equal(count, OWNERS);
+    assert_int_equal(pieces, 3);
+    box_close(&box);
+}
+
+/* The locks of one, of which some are taken between the pieces; then it ends, and the next piece says so. */
+static void locks_of_a_session_are_told_in_pieces(void **state)
+{
+    struct core_box box;
+    struct arena arena = ARENA_INIT;
+    uint64_t place = 0;
+    size_t count = 0, pieces = 0;
+    (void)state;
+    box_open(&box);
+    open_session(&box, "s");
+    lock_documents(&box, "old", DOCUMENTS, &arena);
+    do {
+        const struct status_command *status = &ask_piece(&box, STATUS_SESSIONS, "s", place)->status;
+        assert_true((place == 0) == (status->body.len > 0));
+        place = status->place;
+        count += count_text(arena_copy(&arena, status->rest), "\"old");
+        if (pieces++ == 0)
+            lock_documents(&box, "new", AT_ONCE, &arena);
+    } while (place != 0);
+    assert_int_equal(count, DOCUMENTS);
+    assert_int_equal(pieces, 3);
+    place = ask_piece(&box, STATUS_SESSIONS, "s", 0)->status.place;
+    close_session(&box, "s");
+    assert_int_equal(ask_piece(&box, STATUS_SESSIONS, "s", place)->problem.type, PROBLEM_SESSION_MISSING);
+    arena_deinit(&arena);
+    box_close(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sessions_are_told_in_pieces),
+        cmocka_unit_test(transactions_are_told_in_pieces),
+        cmocka_unit_test(locks_of_a_session_are_told_in_pieces),
         cmocka_unit_test(each_lock_is_told_once_in_order),
         cmocka_unit_test(what_was_there_all_the_time_is_told_once),
         cmocka_unit_test(crowd_is_told_in_pieces),

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of sessions and transactions; see status_list.h. */
+#include "api/owners/status_list.h"
+
+#include "api/request/memory.h"
+#include "api/request/reply.h"
+#include "base/buf.h"
+
+struct status_list {
+    status_taker *then;
+    enum status_what what;
+    struct slice id;
+    struct slice *pieces; /* objects with commas between */
+    size_t count;
+    size_t capacity;
+    struct slice body; /* of the piece that had one */
+    uint64_t place;    /* of the next piece; 0: all are there */
+};
+
+static struct command *next_piece(const struct status_list *list)
+{
+    struct command *command = command_new(COMMAND_STATUS, DIALECT_7);
+    command->status = (struct status_command){.what = list->what, .id = list->id, .place = list->place};
+    return command;
+}
+
+static void take_piece(struct request *request, struct status_list *list, const struct status_command *status)
+{
+    struct arena *arena = request->arena;
+    if (status->rest.len > 0) {
+        list->pieces = arena_grow(arena, list->pieces, list->count, &list->capacity, sizeof *list->pieces);
+        list->pieces[list->count++] = arena_copy(arena, status->rest);
+    }
+    if (status->body.len > 0)
+        list->body = arena_copy(arena, status->body);
+    list->place = status->place;
+}
+
+/* --- Putting it together ------------------------------------------------------------------------------------------ */
+
+static void write_pieces(struct request *request, const struct status_list *list, struct buf *text)
+{
+    buf_byte(text, '[');
+    for (size_t i = 0; i < list->count && !memory_refused(request); i++) {
+        if (i > 0)
+            buf_byte(text, ',');
+        buf_slice(text, list->pieces[i]);
+    }
+    buf_byte(text, ']');
+}
+
+static void write_all(struct request *request, const struct status_list *list, struct buf *text)
+{
+    bool sessions = list->what == STATUS_SESSIONS;
+    if (list->id.len > 0) {
+        buf_slice(text, list->body);
+        buf_lit(text, ",\"locks\":");
+    } else {
+        buf_slice(text, sessions ? SLICE_LIT("{\"sessions\":") : SLICE_LIT("{\"transactions\":"));
+    }
+    write_pieces(request, list, text);
+    if (sessions && list->id.len == 0) {
+        buf_lit(text, ",\"kept\":");
+        buf_slice(text, list->body);
+    }
+    buf_byte(text, '}');
+}
+
+static int finish(struct request *request, const struct status_list *list)
+{
+    struct buf text = BUF_INIT(BUF_UNLIMITED);
+    struct slice body = SLICE_NONE;
+    text.guard = request->arena->guard;
+    write_all(request, list, &text);
+    if (!memory_refused(request))
+        body = arena_copy(request->arena, buf_view(&text));
+    buf_deinit(&text);
+    return memory_refused(request) ? memory_refuse(request) : list->then(request, body);
+}
+
+/* --- Asking ------------------------------------------------------------------------------------------------------- */
+
+/* The session may have ended between two pieces. */
+static int ask_next(struct request *request, struct status_list *list)
+{
+    struct command *command = next_piece(list);
+    request_ask(request->api, command);
+    bool failed = command->problem.type != PROBLEM_NONE;
+    if (failed)
+        problem_copy(&request->problem, &command->problem, request->arena);
+    else
+        take_piece(request, list, &command->status);
+    command_free(command);
+    return failed ? REQUEST_REFUSED : 0;
+}
+
+/* On a worker: nobody is kept waiting by it but who asked. */
+static int read_rest(struct request *request)
+{
+    struct status_list *list = request->context;
+    while (list->place != 0 && !memory_refused(request) && !atomic_load(&request->abandoned))
+        if (ask_next(request, list) != 0)
+            return REQUEST_REFUSED;
+    return memory_refused(request) ? memory_refuse(request) : finish(request, list);
+}
+
+static int first_done(struct request *request, struct command *command)
+{
+    struct status_list *list = request->context;
+    take_piece(request, list, &command->status);
+    return list->place == 0 ? finish(request, list) : request_work(request, read_rest);
+}
+
+int status_list_read(struct request *request, enum status_what what, struct slice id, status_taker *then)
+{
+    struct status_list *list = arena_zalloc(request->arena, sizeof *list);
+    *list = (struct status_list){.then = then, .what = what, .id = id};
+    request->context = list;
+    return request_submit(request, next_piece(list), first_done);
+}
+
+int status_list_reply(struct request *request, struct slice body)
+{
+    struct json_writer writer;
+    reply_begin(request, 200, &writer);
+    json_raw(&writer, body);
+    return REQUEST_DONE;
+}

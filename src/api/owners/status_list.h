@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of sessions and transactions, and the locks of one session, put together from the pieces in which the core tells them.
+ */
+#ifndef TL_API_STATUS_LIST_H
+#define TL_API_STATUS_LIST_H
+
+#include "api/request/request.h"
+#include "core/step/command.h"
+
+/* What is done with the status, a JSON object that lives as long as the request. */
+typedef int status_taker(struct request *request, struct slice body);
+
+/*
+ * Asks for all sessions, all transactions, or one session (`id`, empty: all). What fits in one piece is taken where the command is
+ * completed; the rest is asked for on a worker. Either way the requests of others are applied between the pieces.
+ * Returns: REQUEST_PENDING, or what the taker returned; REQUEST_REFUSED.
+ */
+int status_list_read(struct request *request, enum status_what what, struct slice id, status_taker *then) TL_MUST_USE;
+
+/* A taker: the response is the status itself. */
+int status_list_reply(struct request *request, struct slice body) TL_MUST_USE;
+
+#endif
