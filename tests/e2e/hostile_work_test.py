@@ -133,7 +133,7 @@ def row_stack_of_bodies(server):
 def row_list_of_locks(server):
     """Many locks, listed again and again: the writer is asked in pieces. The answers are not parsed here, since that would keep the
     neighbour waiting by itself."""
-    locks, owners = 2000, 2 if SLOW_BUILD else 10
+    locks, owners = 6000, 2 if SLOW_BUILD else 5
     sessions = [server.must("POST", "/_session", {"ttl": "10m"})["session"] for _ in range(owners)]
     for number, session in enumerate(sessions):
         for begin in range(0, locks, 1000):
@@ -143,6 +143,7 @@ def row_list_of_locks(server):
         assert server.request("GET", "/_lock").body.count(b'"holders"') >= owners * locks
     assert server.request("GET", "/_session").status == 200
     for session in sessions:
+        assert server.request("GET", "/_session/" + session).body.count(b'"fencing_token"') == locks
         server.must("DELETE", "/_session/" + session)
 
 
