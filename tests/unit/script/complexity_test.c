@@ -34,6 +34,7 @@ void __sanitizer_cov_trace_pc(void)
 }
 
 #define SIZE 512
+#define LARGE 8192
 #define BLOCKS_PER_STEP 450
 #define BLOCKS_SLACK 6000
 #define GROWTH 2.5
@@ -355,6 +356,16 @@ static void complain(const char *class, const struct method *method, enum fillin
                 (unsigned long long)one->steps, (unsigned long long)two->steps, one->bytes, two->bytes);
 }
 
+/* With so much a loop of a single block for each unit stands out that is not charged at all, or for part of what it looks at. */
+static void try_large(uint16_t id, const struct method *method, const char *class)
+{
+    struct cost one, two;
+    if (cost_of(id, method, LARGE, LAST_DIFFERS, &one) && cost_of(id, method, 2 * LARGE, LAST_DIFFERS, &two) &&
+        two.blocks > one.blocks + BLOCKS_SLACK &&
+        two.blocks - one.blocks > BLOCKS_PER_STEP * (two.steps - one.steps + 1))
+        complain(class, method, LAST_DIFFERS, "not charged, of much", &one, &two);
+}
+
 static void try_method(uint16_t id, const struct method *method)
 {
     const char *class = id == CLASS_COUNT ? "array" : class_infos[id].painless;
@@ -374,6 +385,8 @@ static void try_method(uint16_t id, const struct method *method)
                                                    (double)two.bytes > GROWTH * (double)one.bytes + BYTES_SLACK))
             complain(class, method, filling, "grows", &one, &two);
     }
+    if (any && !is_more(class, method->name))
+        try_large(id, method, class);
     tried += any;
 }
 
