@@ -33,6 +33,7 @@ struct walk {
     bool whole;                       /* texts are wanted as they are, not their tokens */
     bool lenient;                     /* what does not fit is passed over */
     bool copying;                     /* inside of a copy_to */
+    bool standing_in;                 /* the value is a null_value, and not of the source */
     struct value *values;
     size_t count;
     size_t capacity;
@@ -175,29 +176,16 @@ static int index_scalar_all(struct walk *walk, const struct mapping_field *field
     return r;
 }
 
-/*
- * Whether a path can be taken out of its document and put back byte for byte: no escapes, a delimiter in
- * front, no empty name.
- */
+/* Whether a path stands in its source as a text that another one can be put in place of. */
 static bool fits_tree(struct walk *walk, yyjson_val *scalar)
 {
-    if (!yyjson_is_str(scalar) || walk->copying)
-        return false;
-    struct slice path = json_slice(scalar);
-    char delimiter = walk->mapping->path_delimiter;
-    if (path.len < 2 || path.len > DOCUMENT_PATH_MAX || path.data[0] != delimiter ||
-        path.data[path.len - 1] == delimiter)
-        return false;
-    for (size_t i = 1; i < path.len; i++) {
-        if (path.data[i] == delimiter && path.data[i - 1] == delimiter)
-            return false;
-    }
-    return slice_equal(json_string_raw(walk->json, scalar), path);
+    return yyjson_is_str(scalar) && !walk->copying && !walk->standing_in && yyjson_get_len(scalar) > 0 &&
+           yyjson_get_len(scalar) <= DOCUMENT_PATH_MAX;
 }
 
 /*
- * The first value of the path field gives the document its place, and has it taken out of the source while it is the only
- * one and fit for the tree.
+ * The first value of the path field gives the document its place, and can be moved by renames while it is the only one and fits
+ * the tree.
  */
 static int index_path(struct walk *walk, const struct mapping_field *field, yyjson_val *scalar)
 {
@@ -267,7 +255,8 @@ static int walk_leaf(struct walk *walk, const struct mapping_field *field, yyjso
 {
     if (field->type == FIELD_STORED || field->type == FIELD_BINARY)
         return 0;
-    if (yyjson_is_null(value))
+    walk->standing_in = yyjson_is_null(value);
+    if (walk->standing_in)
         value = replace_null(walk, field);
     if (value == NULL)
         return 0;

@@ -9,7 +9,7 @@
 
 /* Limits of one document. */
 #define DOCUMENT_VALUES_MAX 100000 /* indexed values */
-#define DOCUMENT_PATH_MAX 4096     /* bytes of a path in the tree; longer ones are searched without it */
+#define DOCUMENT_PATH_MAX 32768    /* bytes of a path in the tree; longer ones are searched without it */
 #define DOCUMENT_TOKENS_MAX 10000  /* of one text value; what follows is found by scanning only */
 
 enum {
@@ -23,12 +23,9 @@ struct document {
     size_t value_count;
     /* Where it lies, for locks: the first text of the path field, however it is written; data NULL: there is none. */
     struct slice place;
-    /*
-     * The same where it can be cut out of the source and put back byte for byte: the only value, written "/a/b", with a
-     * delimiter in front and none at the end, no empty name, no JSON escape; else data NULL.
-     */
+    /* The same where renames can move it: the only value, a text of 1 to DOCUMENT_PATH_MAX bytes in the source; else data NULL. */
     struct slice path;
-    struct slice path_raw; /* the same bytes where they stand in json.source, without the quotes */
+    struct slice path_raw; /* where it stands in json.source, without the quotes, escapes as they are */
     /*
      * The mapping the document was parsed under: `mapping` handed in, or a new one where it has fields that
      * were not known. Owns: the document; document_release.

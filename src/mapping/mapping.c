@@ -225,6 +225,7 @@ struct mapping *mapping__copy(const struct mapping *base)
     }
     mapping->number_count = base->number_count;
     mapping->path_name = copy_text(&mapping->arena, base->path_name);
+    mapping->is_tree = base->is_tree;
     for (size_t i = 0; i < base->type_count; i++)
         copy_type(mapping, base->types[i]);
     return mapping;
@@ -384,13 +385,25 @@ static void mark_in_tree(struct mapping_field *field)
         field->multi[i]->in_tree = true;
 }
 
+/*
+ * Whether no document can have a value of the field yet, and each that will come has it whole in its entry. `known` fields were
+ * there before this change.
+ */
+static bool begins_tree(const struct mapping_field *field, size_t known)
+{
+    return (field->type == FIELD_KEYWORD || field->type == FIELD_PATH) && field_has_entries(field) &&
+           field->number >= known && field->analyzer == NULL && field->ignore_above == FIELD_IGNORE_ABOVE_NONE;
+}
+
 /* Chooses the path field once, and marks it in every type. */
-static void seal_path(struct mapping *mapping)
+static void seal_path(struct mapping *mapping, size_t known)
 {
     for (size_t i = 0; i < mapping->type_count && mapping->path_name.data == NULL; i++) {
         const struct mapping_field *found = find_path_field(mapping->types[i]->type.root, &mapping->path_delimiter);
-        if (found != NULL)
-            mapping->path_name = found->path;
+        if (found == NULL)
+            continue;
+        mapping->path_name = found->path;
+        mapping->is_tree = begins_tree(found, known);
     }
     if (mapping->path_name.data == NULL)
         return;
@@ -432,7 +445,8 @@ int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *
 {
     REQUIRE(!mapping->sealed);
     struct sealing sealing = {mapping, arena, ret_problem, 0};
-    for (size_t i = 0; i < mapping->number_count; i++)
+    size_t known = mapping->number_count;
+    for (size_t i = 0; i < known; i++)
         map_put(&mapping->by_number_path, mapping->numbers[i].path, (void *)(uintptr_t)(i + 1));
     for (size_t i = 0; i < mapping->type_count; i++) {
         int r = seal_field(&sealing, mapping->types[i]->type.root, 1);
@@ -443,7 +457,7 @@ int mapping__seal(struct mapping *mapping, struct arena *arena, struct problem *
     for (size_t i = 0; i < mapping->type_count; i++)
         share_completeness(mapping, mapping->types[i]->type.root);
     mapping__seal_directories(mapping);
-    seal_path(mapping);
+    seal_path(mapping, known);
     mapping->sealed = true;
     return 0;
 }
@@ -591,6 +605,11 @@ size_t mapping_fields_matching(const struct mapping *mapping, struct slice patte
     for (size_t i = 0; i < mapping->type_count; i++)
         visit_matching(&matching, mapping->types[i]->type.root);
     return matching.count;
+}
+
+bool mapping_is_tree(const struct mapping *mapping)
+{
+    return mapping->is_tree;
 }
 
 const struct mapping_field *mapping_path_field(const struct mapping *mapping)

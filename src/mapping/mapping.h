@@ -144,6 +144,11 @@ size_t mapping_fields_matching(const struct mapping *mapping, struct slice patte
  */
 const struct mapping_field *mapping_path_field(const struct mapping *mapping);
 char mapping_path_delimiter(const struct mapping *mapping);
+/*
+ * Returns: whether every document of the index that can be renamed says in its record where its path stands: the path field was new, a keyword or
+ * path with complete entries of whole texts, as it became the path field. Never so of what versions wrote that did not know of it.
+ */
+bool mapping_is_tree(const struct mapping *mapping);
 
 /*
  * Renders one type as GET _mapping shows it: {"dynamic": …, "properties": {…}}, keys in Elasticsearch's

@@ -53,6 +53,7 @@ struct mapping {
     struct slice path_name; /* of the path field; data NULL until a mapping brings one, then for ever that one */
     const struct mapping_field *path_field;
     char path_delimiter;
+    bool is_tree; /* mapping_is_tree() */
     bool has_copies;           /* some field has copy_to */
     struct map by_path;        /* path → field of the first type that has it */
     struct map by_number_path; /* path → number + 1 */

@@ -226,6 +226,10 @@ void mapping_encode(const struct mapping *mapping, struct buf *buf)
         json_key(&w, "path");
         json_string(&w, mapping->path_name);
     }
+    if (mapping->is_tree) {
+        json_key(&w, "tree");
+        json_bool(&w, true);
+    }
     json_end(&w, '}');
 }
 
@@ -289,6 +293,7 @@ static int decode_on(const struct mapping *empty, yyjson_val *root, struct arena
     struct slice path = json_slice(json_get_lit(root, "path"));
     if (path.data != NULL)
         mapping->path_name = arena_copy(&mapping->arena, path);
+    mapping->is_tree = path.data != NULL && yyjson_is_true(json_get_lit(root, "tree"));
     if (!decode_fields(mapping, json_get_lit(root, "fields")) ||
         !decode_types(mapping, json_get_lit(root, "types"), arena, problem) ||
         mapping__seal(mapping, arena, problem) != 0)

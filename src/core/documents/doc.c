@@ -2,16 +2,17 @@
 /*
  * Document records. README.md, "Document record":
  *
- *     ts (u64be) · flags (1) · version (varint) · seq_no (varint) · [batch (varint)] · [singles] · [routing] · [lease] · source
+ *     ts (u64be) · flags (1) · version (varint) · seq_no (varint) · [batch (varint)] · [singles] · [routing] · [lease] · [place] · source
  *
- * Singles, routing and lease are a length (varint) and their bytes. The timestamp comes first at a fixed place, so that a
+ * Singles, routing and lease are a length (varint) and their bytes. Place is where the path stands in the source (varint), its length there
+ * (varint), the stamp (varint), and the birth as a length (varint) and bytes, none where it is just what stands there. The timestamp comes first at a fixed place, so that a
  * transaction can stamp its records when it commits.
  */
 #include "core/documents/doc.h"
 
 #include "core/documents/vanish.h"
 
-enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_FLAGS = 31 };
+enum { DOC_DELETED = 1, DOC_BATCH = 2, DOC_ROUTING = 4, DOC_LEASE = 8, DOC_SINGLES = 16, DOC_PLACED = 32, DOC_FLAGS = 63 };
 
 enum { DOC_TS_BYTES = 8 };
 
@@ -50,11 +51,23 @@ static void encode_text(struct buf *buf, struct slice text)
     buf_slice(buf, text);
 }
 
+static void encode_place(struct buf *buf, const struct doc *doc)
+{
+    bool as_written = slice_equal(doc->birth, slice_make(doc->source.data + doc->path_at, doc->path_len));
+
+    buf_varint(buf, doc->path_at);
+    buf_varint(buf, doc->path_len);
+    buf_varint(buf, (uint64_t)doc->stamp);
+    buf_varint(buf, as_written ? 0 : doc->birth.len);
+    if (!as_written)
+        buf_slice(buf, doc->birth);
+}
+
 void doc_encode(struct buf *buf, const struct doc *doc)
 {
     unsigned flags = (doc->deleted ? DOC_DELETED : 0u) | (doc->batch != 0 ? DOC_BATCH : 0u) |
                      (doc->routing.data != NULL ? DOC_ROUTING : 0u) | (doc->lease.data != NULL ? DOC_LEASE : 0u) |
-                     (doc->singles.len != 0 ? DOC_SINGLES : 0u);
+                     (doc->singles.len != 0 ? DOC_SINGLES : 0u) | (doc->placed ? DOC_PLACED : 0u);
 
     buf_u64be(buf, doc->ts);
     buf_byte(buf, (char)flags);
@@ -66,6 +79,8 @@ void doc_encode(struct buf *buf, const struct doc *doc)
         encode_text(buf, doc->singles);
     encode_text(buf, doc->routing);
     encode_text(buf, doc->lease);
+    if (doc->placed)
+        encode_place(buf, doc);
     if (!doc->deleted)
         buf_slice(buf, doc->source);
 }
@@ -78,6 +93,25 @@ static bool decode_text(struct slice *rest, bool there, struct slice *ret_text)
     return !there || (slice_take_varint(rest, &len) && slice_take(rest, (size_t)len, ret_text));
 }
 
+static bool decode_place(struct slice *rest, bool there, struct doc *doc)
+{
+    uint64_t at, len, stamp, birth_len;
+
+    if (!there)
+        return true;
+    if (!slice_take_varint(rest, &at) || !slice_take_varint(rest, &len) || !slice_take_varint(rest, &stamp) ||
+        !slice_take_varint(rest, &birth_len) || !slice_take(rest, (size_t)birth_len, &doc->birth) || at > rest->len ||
+        len > rest->len - at || (birth_len == 0 && len == 0) || doc->deleted)
+        return false;
+    doc->placed = true;
+    doc->path_at = (size_t)at;
+    doc->path_len = (size_t)len;
+    doc->stamp = (int64_t)stamp;
+    if (birth_len == 0)
+        doc->birth = slice_make(rest->data + at, (size_t)len);
+    return true;
+}
+
 int doc_decode(struct slice record, struct doc *ret_doc)
 {
     struct slice rest = record, flag_byte;
@@ -88,15 +122,16 @@ int doc_decode(struct slice record, struct doc *ret_doc)
         !slice_take_varint(&rest, &seq_no))
         return tl_trace(TL_ERR_CORRUPT);
     unsigned flags = (unsigned char)flag_byte.data[0];
+    doc.deleted = (flags & DOC_DELETED) != 0;
     if ((flags & ~(unsigned)DOC_FLAGS) != 0 || ((flags & DOC_BATCH) != 0 && !slice_take_varint(&rest, &doc.batch)) ||
         !decode_text(&rest, (flags & DOC_SINGLES) != 0, &doc.singles) || doc.singles.len % 2 != 0 ||
         !decode_text(&rest, (flags & DOC_ROUTING) != 0, &doc.routing) ||
-        !decode_text(&rest, (flags & DOC_LEASE) != 0, &doc.lease))
+        !decode_text(&rest, (flags & DOC_LEASE) != 0, &doc.lease) ||
+        !decode_place(&rest, (flags & DOC_PLACED) != 0, &doc))
         return tl_trace(TL_ERR_CORRUPT);
-    doc.deleted = (flags & DOC_DELETED) != 0;
     doc.version = (int64_t)version;
-    doc.seq_no = (int64_t)seq_no;
-    doc.source = rest;
+    doc.seq_no = doc.stored_seq_no = (int64_t)seq_no;
+    doc.source = doc.stored = rest;
     *ret_doc = doc;
     return 0;
 }
@@ -148,13 +183,29 @@ static int live_only(const struct view *view, struct slice key, int r, struct do
     return r == 1 ? DOC_NOT_FOUND : r;
 }
 
-int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
+/* What renames have made of it. Returns: as doc_get_any(). */
+static int stand(const struct view *view, uint32_t index, int r, struct doc *doc)
+{
+    if (r != 0 || !doc->placed)
+        return r;
+    r = doc_stand(view, NULL, index, doc);
+    if (r != 0)
+        doc_release(doc);
+    return r;
+}
+
+int doc_get_stored(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
 {
     char bytes[DOC_KEY_BYTES_MAX];
 
     if (id.len > DOC_ID_BYTES_MAX)
         return DOC_NOT_FOUND;
     return read_record(view, doc_key(bytes, index, type, id), ret_doc);
+}
+
+int doc_get_any(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
+{
+    return stand(view, index, doc_get_stored(view, index, type, id, ret_doc), ret_doc);
 }
 
 int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice id, struct doc *ret_doc)
@@ -164,7 +215,7 @@ int doc_get(const struct view *view, uint32_t index, uint16_t type, struct slice
     if (id.len > DOC_ID_BYTES_MAX)
         return DOC_NOT_FOUND;
     struct slice key = doc_key(bytes, index, type, id);
-    return live_only(view, key, read_record(view, key, ret_doc), ret_doc);
+    return stand(view, index, live_only(view, key, read_record(view, key, ret_doc), ret_doc), ret_doc);
 }
 
 /* Returns: the whole key in `bytes`; data NULL: no document has such a one. */
@@ -182,7 +233,7 @@ int doc_get_key_any(const struct view *view, uint32_t index, struct slice docume
     char bytes[DOC_KEY_BYTES_MAX];
     struct slice key = whole_key(bytes, index, document_key);
 
-    return key.data == NULL ? DOC_NOT_FOUND : read_record(view, key, ret_doc);
+    return key.data == NULL ? DOC_NOT_FOUND : stand(view, index, read_record(view, key, ret_doc), ret_doc);
 }
 
 int doc_get_key(const struct view *view, uint32_t index, struct slice document_key, struct doc *ret_doc)
@@ -191,7 +242,9 @@ int doc_get_key(const struct view *view, uint32_t index, struct slice document_k
 
     struct slice key = whole_key(bytes, index, document_key);
 
-    return key.data == NULL ? DOC_NOT_FOUND : live_only(view, key, read_record(view, key, ret_doc), ret_doc);
+    if (key.data == NULL)
+        return DOC_NOT_FOUND;
+    return stand(view, index, live_only(view, key, read_record(view, key, ret_doc), ret_doc), ret_doc);
 }
 
 void doc_release(struct doc *doc)

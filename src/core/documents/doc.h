@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/omap.h"
 #include "base/types.h"
 #include "store/view.h"
 
@@ -32,7 +33,16 @@ struct doc {
     bool deleted;         /* a tombstone: no source */
     struct slice routing; /* data NULL: none */
     struct slice lease;   /* session it lives with; data NULL: none */
-    struct slice source;  /* byte for byte as it came in */
+    struct slice source;  /* byte for byte as it came in, with the path that it has by now (core/tree/README.md) */
+
+    bool placed;           /* renames can move it: */
+    struct slice birth;    /* ... what it was born as */
+    size_t path_at;        /* ... where in `stored` its path stands, without the quotes, and how many bytes it has there */
+    size_t path_len;       /* ... */
+    int64_t stamp;         /* ... renames that counted when it was written */
+    struct slice stored;   /* the source as it lies in the store */
+    int64_t stored_seq_no; /* without renames */
+
     struct store_value value;
 };
 
@@ -59,7 +69,20 @@ struct slice doc_key(char *bytes, uint32_t index, uint16_t type, struct slice id
 /* Returns: false where `key` is no document's key. */
 bool doc_key_parse(struct slice key, uint32_t *ret_index, uint16_t *ret_type, struct slice *ret_id);
 
-/* Appends a record; ts, version, seq_no, batch, singles, deleted, routing, lease and source of `doc` count. */
+/*
+ * Reads what lies there as it lies there: what renames have made of it, doc_stand() says. That is for who has changes pending that the view
+ * does not know (tree_write.h).
+ */
+int doc_get_stored(const struct view *view, uint32_t index, uint16_t type, struct slice id,
+                   struct doc *ret_doc) TL_MUST_USE;
+/*
+ * Makes of a document as it is stored what renames have made of it in a view: source, version, sequence number and timestamp. `pending` is what
+ * the unit has put into the tree; NULL: nothing.
+ * Returns: 0; DOC_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ */
+int doc_stand(const struct view *view, const struct omap *pending, uint32_t index, struct doc *doc) TL_MUST_USE;
+
+/* Appends a record; ts, version, seq_no, batch, singles, deleted, routing, lease, source and the placed ones of `doc` count. */
 void doc_encode(struct buf *buf, const struct doc *doc);
 /* Returns: 0 with slices into `record`, or TL_ERR_CORRUPT. */
 int doc_decode(struct slice record, struct doc *ret_doc) TL_MUST_USE;

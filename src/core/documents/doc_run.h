@@ -6,7 +6,7 @@
  * the walk answers for all keys that fall into the same gap, and documents next to each other are a step apart. Where the
  * keys lie too far apart for that, the walk gives up and says so: searching for a key costs less than moving to it.
  *
- * It answers what doc_get_any() answers, or nothing; so it changes how long a write takes and not what it does.
+ * It answers what doc_get_stored() answers, or nothing; so it changes how long a write takes and not what it does.
  */
 #ifndef TL_CORE_DOC_RUN_H
 #define TL_CORE_DOC_RUN_H

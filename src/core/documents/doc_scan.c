@@ -10,6 +10,7 @@ enum { INDEX_BYTES = 4, TYPE_BYTES = 2 };
 struct doc_scan {
     struct view_iter *iter;
     const struct view *view;
+    struct store_value moved; /* the source of the document at hand, where a rename has changed it */
     uint32_t index;
     bool started;
     bool behind; /* skip `from` itself */
@@ -47,6 +48,7 @@ void doc_scan_free(struct doc_scan *scan)
 {
     if (scan == NULL)
         return;
+    store_value_release(&scan->moved);
     view_iter_free(scan->iter);
     mem_free(scan);
 }
@@ -94,6 +96,7 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
     struct doc doc;
     int hidden;
 
+    store_value_release(&scan->moved);
     do {
         step(scan);
         if (!view_iter_valid(scan->iter))
@@ -107,8 +110,11 @@ int doc_scan_next(struct doc_scan *scan, uint16_t *ret_type, struct slice *ret_i
         return hidden < 0 ? tl_trace(hidden) : hidden;
     if (!doc_key_parse(view_iter_key(scan->iter), &index, ret_type, ret_id))
         return tl_trace(TL_ERR_CORRUPT);
+    int r = doc_stand(scan->view, NULL, scan->index, &doc);
+    scan->moved = doc.value;
+    doc.value = (struct store_value){0};
     *ret_doc = doc;
-    return 0;
+    return r;
 }
 
 /* Adds up the counters of a key range; `delta` says they are what an overlay adds. */

@@ -56,6 +56,11 @@ void seen_changes_note(struct seen_changes *changes, struct slice key, tl_ts ts)
     *slot_of(changes, key) = ts;
 }
 
+void seen_changes_note_all(struct seen_changes *changes, tl_ts ts)
+{
+    changes->floor = ts;
+}
+
 bool seen_holds(const struct seen *seen, const struct seen_changes *changes, struct slice key)
 {
     return seen->ts >= changes->floor && *slot_of(changes, key) <= seen->ts && slice_equal(seen->key, key);

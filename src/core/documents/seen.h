@@ -41,6 +41,8 @@ struct seen_changes {
 void seen_changes_init(struct seen_changes *changes, tl_ts ts);
 void seen_changes_deinit(struct seen_changes *changes);
 void seen_changes_note(struct seen_changes *changes, struct slice key, tl_ts ts);
+/* So many documents have changed that nothing seen before holds. */
+void seen_changes_note_all(struct seen_changes *changes, tl_ts ts);
 /* Returns: whether what was seen is of this key and still so. */
 bool seen_holds(const struct seen *seen, const struct seen_changes *changes, struct slice key);
 

@@ -11,6 +11,7 @@
 #include "core/documents/seen.h"
 #include "core/documents/write.h"
 #include "core/step/unit.h"
+#include "core/tree/tree_write.h"
 
 struct committing {
     struct core *core;
@@ -86,6 +87,14 @@ static void commit_entry(void *context, struct slice key, struct slice value)
         store_batch_put_kept(work->core->batch, SPACE_ENTRIES, key, value);
 }
 
+static void commit_tree(void *context, struct slice key, struct slice value)
+{
+    struct committing *work = context;
+
+    if (index_exists(work, key))
+        tree_commit(work->core->batch, key, value, work->core->ts);
+}
+
 static void commit_count(struct committing *work, uint32_t index, uint16_t type, struct slice value)
 {
     struct counters *counters = &work->core->counters;
@@ -130,7 +139,10 @@ int write__commit_overlay(struct core *core, struct overlay *overlay, uint64_t *
 
     overlay_each(overlay, SPACE_DOCUMENTS, commit_document, &work);
     overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
+    overlay_each(overlay, SPACE_TREE, commit_tree, &work);
     overlay_each(overlay, SPACE_SYSTEM, commit_system, &work);
+    if (overlay_count_in(overlay, SPACE_TREE) > 0)
+        seen_changes_note_all(&core->changes, core->ts);
     buf_deinit(&work.record);
     *ret_changes = work.changes;
     return work.r;

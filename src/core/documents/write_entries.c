@@ -86,6 +86,23 @@ static int compare_placed(const void *a, const void *b)
     return x->place < y->place ? -1 : 1;
 }
 
+/*
+ * A document's values as its entries have them: the path of one that is placed is its birth (core/tree/README.md). The other members of the path
+ * field's family say what was written.
+ */
+static void put_birth(const struct mapping *mapping, const struct document *document, const struct doc *doc,
+                      struct value *values, size_t count)
+{
+    const struct mapping_field *field = mapping_path_field(mapping);
+
+    if (!doc->placed || field == NULL || slice_equal(document->path, doc->birth))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].field == field->number && values[i].kind == VALUE_BYTES &&
+            slice_equal(values[i].bytes, document->path))
+            values[i].bytes = doc->birth;
+}
+
 /* A copy by field. Few values, the usual case, are put in order by insertion. */
 static struct values by_field(const struct document *document, struct arena *arena)
 {
@@ -232,12 +249,13 @@ static struct slice document_key(const struct writing_item *at)
 static int old_values(struct writing *work, struct writing_item *at, struct values *ret_values)
 {
     struct document document;
-    int r = document_parse_stored(at->index->mapping, at->type, at->old.source, &work->core->scratch, &document);
+    int r = document_parse_stored(at->index->mapping, at->type, at->old.stored, &work->core->scratch, &document);
 
     if (r < 0)
         return tl_trace(r);
-    writing__count_source(work, at->old.source, document.value_count);
+    writing__count_source(work, at->old.stored, document.value_count);
     *ret_values = by_field(&document, &work->core->scratch);
+    put_birth(at->index->mapping, &document, &at->old, ret_values->items, ret_values->count);
     document_release(&document);
     return 0;
 }
@@ -272,6 +290,7 @@ static int change_chunked(struct writing *work, struct writing_item *at, const s
 
     if (r != 0)
         return tl_trace(r);
+    put_birth(at->index->mapping, document, doc, now.items, now.count);
     struct leaving leaving = make_leaving(&now, &before, &at->old, false, scratch);
     if (leaving.single_count > WRITE_SINGLES_MAX) {
         leaving = make_leaving(&now, &before, &at->old, true, scratch);
@@ -284,6 +303,13 @@ static int change_chunked(struct writing *work, struct writing_item *at, const s
     return 0;
 }
 
+/* Whether a document has the entries that it had. */
+static bool same_entries(const struct doc *old, const struct doc *doc)
+{
+    return slice_equal(old->stored, doc->source) && old->placed == doc->placed &&
+           (!doc->placed || slice_equal(old->birth, doc->birth));
+}
+
 int writing__change_entries(struct writing *work, struct writing_item *at, const struct document *document,
                             struct doc *doc)
 {
@@ -293,7 +319,7 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
     struct values singles;
     int r;
 
-    if (at->state.live && slice_equal(at->old.source, doc->source)) {
+    if (at->state.live && same_entries(&at->old, doc)) {
         doc->batch = at->old.batch;
         doc->singles = at->old.singles.len == 0 ? SLICE_NONE : arena_copy(&work->core->arena, at->old.singles);
         return 0;
@@ -310,6 +336,7 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
         entry_set_delete(entries_of(work, at->index->number, 0), document_key(at), singles.items, singles.count, 0);
         singles.count = 0;
     }
+    put_birth(at->index->mapping, document, doc, document->values, document->value_count);
     entry_set_write(entries_of(work, at->index->number, batch), document_key(at), document->values,
                     document->value_count, singles.items, singles.count, 0);
     return 0;

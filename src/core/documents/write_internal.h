@@ -6,6 +6,7 @@
 #include "core/documents/doc.h"
 #include "core/documents/version.h"
 #include "core/documents/write.h"
+#include "core/tree/tree_write.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
 
@@ -108,6 +109,8 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
                             struct doc *doc) TL_MUST_USE;
 /* The same when a document is deleted. */
 int writing__remove_entries(struct writing *work, struct writing_item *at) TL_MUST_USE;
+/* Where the run's changes of an index's tree go. */
+struct tree_writer writing__tree(struct writing *work, const struct catalog_index *index);
 /* Counts a source that is taken apart, with the values that it had. */
 static inline void writing__count_source(struct writing *work, struct slice source, size_t value_count)
 {

@@ -247,9 +247,9 @@ static int read_old(struct writing *work, struct writing_item *at)
     if (work->walks)
         begin_walk(work, at);
     int r = read_by_walk(work, at);
-    if (r != DOC_RUN_UNKNOWN)
-        return r;
-    return doc_get_any(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
+    if (r == DOC_RUN_UNKNOWN)
+        r = doc_get_stored(&work->view, at->index->number, at->type->number, at->item->id, &at->old);
+    return r == 0 ? doc_stand(&work->view, &work->core->tree_pending, at->index->number, &at->old) : r;
 }
 
 /* Whether a document that is in the store went with its session. Returns: 0, 1; fatal codes. */
@@ -405,6 +405,43 @@ static int check_lease_count(struct writing *work, struct writing_item *at, stru
                : WRITE_ITEM_FAILED;
 }
 
+struct tree_writer writing__tree(struct writing *work, const struct catalog_index *index)
+{
+    struct core *core = work->core;
+
+    return (struct tree_writer){.tree = {.view = &work->view,
+                                         .index = index->number,
+                                         .delimiter = mapping_path_delimiter(index->mapping),
+                                         .pending = &core->tree_pending},
+                                .overlay = work->sink.overlay,
+                                .batch = core->batch,
+                                .pending = &core->tree_pending,
+                                .ts = core->ts,
+                                .made = &core->births_made};
+}
+
+/* Finds what the document is born as, where renames can move it. From here on the item must not fail. */
+static int be_born(struct writing *work, struct writing_item *at, const struct document *document, struct doc *doc)
+{
+    struct tree_writer writer = writing__tree(work, at->index);
+
+    if (document->path.data == NULL || !mapping_is_tree(at->index->mapping))
+        return 0;
+    int r = tree_make(&writer, document->path, &work->core->arena, &doc->birth, &doc->stamp);
+    if (r != 0)
+        return tl_trace(r);
+    doc->placed = true;
+    doc->path_at = (size_t)(document->path_raw.data - document->json.source.data);
+    doc->path_len = document->path_raw.len;
+    if (doc->birth.data != document->path.data)
+        return 0;
+    /* What it points to may go when entries are flushed. */
+    bool as_written = slice_equal(document->path, document->path_raw);
+    doc->birth = as_written ? slice_make(doc->source.data + doc->path_at, doc->path_len)
+                            : arena_copy(&work->core->arena, document->path);
+    return 0;
+}
+
 /* Puts a parsed source in place of what is there. */
 static int put(struct writing *work, struct writing_item *at, const struct document *document, struct slice source,
                struct slice lease)
@@ -416,6 +453,10 @@ static int put(struct writing *work, struct writing_item *at, const struct docum
         r = check_lease_count(work, at, lease);
     if (r == 0)
         r = take_version(work, at, &doc);
+    doc.stored = doc.source;
+    doc.stored_seq_no = doc.seq_no;
+    if (r == 0)
+        r = be_born(work, at, document, &doc);
     if (r == 0)
         r = writing__change_entries(work, at, document, &doc);
     if (r == 0)

@@ -130,6 +130,7 @@ int core__open_bare(struct store *store, const struct core_limits *limits, struc
     core->store = store;
     core->marked = BUF_INIT(BUF_UNLIMITED);
     list_init(&core->spent);
+    omap_init(&core->tree_pending);
     core->arena = core->scratch = ARENA_INIT;
     core->batch = store_batch_new(store);
     lock_log_init(&core->log);
@@ -182,6 +183,7 @@ void core_close(struct core *core)
     seen_changes_deinit(&core->changes);
     sweep_deinit(&core->sweep);
     map_deinit(&core->pending);
+    omap_deinit(&core->tree_pending);
     arena_deinit(&core->arena);
     arena_deinit(&core->scratch);
     store_batch_free(core->batch);
@@ -201,6 +203,7 @@ void core__begin(struct core *core, tl_ts at)
     core->catalog_before = catalog_ref(core->catalog);
     core->catalog_changed = core->unbinding = core->in_txn = false;
     core->ahead = 0;
+    core->births_made = 0;
     core->leased = NULL;
     core->leased_count = core->leased_capacity = 0;
     if (!lock_log_keeps(&core->log))
@@ -212,6 +215,8 @@ void core__begin(struct core *core, tl_ts at)
 
 static void forget_pending(struct core *core)
 {
+    if (core->tree_pending.count > 0)
+        omap_clear(&core->tree_pending);
     if (core->pending.slot_count == 0)
         return;
     map_deinit(&core->pending);

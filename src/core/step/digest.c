@@ -56,6 +56,28 @@ static int digest_documents(struct core *core, uint64_t *digest)
     return r;
 }
 
+static int digest_tree_record(void *context, struct slice key, struct slice record)
+{
+    struct summing *work = context;
+    struct slice rest = key;
+    uint32_t index;
+
+    if (!slice_take_u32be(&rest, &index))
+        return tl_trace(TL_ERR_CORRUPT);
+    if (catalog_index_by_number(work->core->catalog, index) != NULL)
+        work->sum += mix(slice_hash(key), slice_hash(record));
+    return 0;
+}
+
+static int digest_trees(struct core *core, uint64_t *digest)
+{
+    struct summing work = {core, 0};
+    int r = store_each(core->store, SPACE_TREE, TL_TS_MAX, SLICE_NONE, SLICE_NONE, digest_tree_record, &work);
+
+    *digest = mix(*digest, work.sum);
+    return r;
+}
+
 static uint64_t digest_counter(uint64_t digest, const struct counter *counter)
 {
     digest = mix(digest, counter->index);
@@ -80,6 +102,8 @@ int core_digest(struct core *core, uint64_t *ret_digest)
     uint64_t digest = catalog__digest(core->catalog);
     int r = digest_documents(core, &digest);
 
+    if (r == 0)
+        r = digest_trees(core, &digest);
     if (r != 0)
         return tl_trace(r);
     digest_counters(core, &digest);

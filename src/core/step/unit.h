@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/omap.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_internal.h"
 #include "core/catalog/counter.h"
@@ -62,6 +63,8 @@ struct core {
     struct lock_log log;            /* records of locks, not in `batch` yet */
     struct arena arena;             /* reset when the unit ends */
     struct arena scratch;           /* the same, and by a write between its items */
+    struct omap tree_pending;       /* what it has put into trees so far (core/tree/tree_write.h) */
+    uint32_t births_made;           /* by it, for vacant places */
     struct map pending;             /* document key to struct doc in `arena`: what the unit has written so far */
     struct catalog *catalog_before; /* of its beginning, for core__abandon() */
     bool catalog_changed;

@@ -2,31 +2,40 @@
 /* Reading the tree of an index; see tree.h. */
 #include "core/tree/tree.h"
 
-#include "base/alloc.h"
 #include "base/buf.h"
-
-enum { NODES_WALKED_MAX = 100000000 }; /* beyond, the store is damaged: a node lies below itself */
 
 /* --- Paths -------------------------------------------------------------------------------------------------------- */
 
-struct tree_path tree_path_begin(struct slice text, char delimiter)
+bool tree_within(struct slice path, struct slice directory, char delimiter)
 {
-    bool absolute = text.len > 0 && text.data[0] == delimiter;
-
-    return (struct tree_path){.root = absolute ? TREE_ROOT_ABSOLUTE : TREE_ROOT_RELATIVE,
-                              .rest = slice_from_offset(text, absolute ? 1 : 0),
-                              .delimiter = delimiter};
+    return slice_equal(path, directory) ||
+           (slice_starts_with(path, directory) && path.data[directory.len] == delimiter);
 }
 
-bool tree_path_next(struct tree_path *path, struct slice *ret_name, bool *ret_last)
+size_t tree_parent_length(struct slice path, char delimiter)
 {
-    if (path->ended)
-        return false;
-    size_t end = slice_find_byte(path->rest, path->delimiter);
-    *ret_name = slice_make(path->rest.data, end);
-    *ret_last = path->ended = end == path->rest.len;
-    path->rest = slice_from_offset(path->rest, end + 1);
-    return true;
+    size_t end = path.len;
+
+    while (end > 1 && path.data[end - 1] != delimiter)
+        end--;
+    return end > 1 ? end - 1 : 0;
+}
+
+size_t tree__next_end(struct slice path, size_t from, char delimiter)
+{
+    return from + 1 + slice_find_byte(slice_from_offset(path, from + 1), delimiter);
+}
+
+struct slice tree__join(struct arena *arena, struct slice birth, struct slice rest)
+{
+    char *bytes = arena_alloc(arena, birth.len + rest.len + 1);
+
+    if (birth.len > 0)
+        memcpy(bytes, birth.data, birth.len);
+    if (rest.len > 0)
+        memcpy(bytes + birth.len, rest.data, rest.len);
+    bytes[birth.len + rest.len] = '\0';
+    return slice_make(bytes, birth.len + rest.len);
 }
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
@@ -47,7 +56,8 @@ static const struct omap_entry *find_pending(const struct tree *tree, struct sli
     return omap_get(tree->pending, key);
 }
 
-int tree__get(const struct tree *tree, struct slice key, struct store_value *ret_value)
+/* Reads a record. Returns: 0, the caller releases *ret_value; TREE_NOT_FOUND; TREE_TOO_OLD; fatal codes. */
+static int get(const struct tree *tree, struct slice key, struct store_value *ret_value)
 {
     const struct omap_entry *pending = find_pending(tree, key);
 
@@ -59,29 +69,29 @@ int tree__get(const struct tree *tree, struct slice key, struct store_value *ret
     return 0;
 }
 
-int tree__name(const struct tree *tree, uint64_t parent, struct slice name, struct tree_name *ret_name)
+int tree__guest(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_guest)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     struct store_value value;
-    int r = tree__get(tree, tree_name_key(&key, tree->index, parent, name), &value);
-
-    *ret_name = (struct tree_name){0, 0};
-    if (r != 0)
-        return r == TREE_NOT_FOUND ? 0 : r;
-    r = tree_name_decode(value.bytes, ret_name);
-    store_value_release(&value);
-    return r;
-}
-
-int tree__node(const struct tree *tree, uint64_t node, struct arena *arena, struct tree_node *ret_node)
-{
-    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(64);
-    struct store_value value;
-    int r = tree__get(tree, tree_node_key(&key, tree->index, node), &value);
+    int r = get(tree, tree_guest_key(&key, tree->index, place), &value);
 
     if (r != 0)
         return r;
-    r = tree_node_decode(arena_copy(arena, value.bytes), ret_node);
+    *ret_guest = arena_copy(arena, value.bytes);
+    store_value_release(&value);
+    return 0;
+}
+
+int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
+    struct store_value value;
+    int r = get(tree, tree_moved_key(&key, tree->index, birth), &value);
+
+    *ret_moved = (struct tree_moved){.seq_no = -1};
+    if (r != 0)
+        return r == TREE_NOT_FOUND ? 0 : r;
+    r = tree_moved_decode(arena_copy(arena, value.bytes), ret_moved);
     store_value_release(&value);
     return r;
 }
@@ -91,7 +101,7 @@ int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
     tl_cleanup(buf_deinit) struct buf buf = BUF_INIT(64);
     struct slice key = tree_newest_key(&buf, tree->index), bytes, delimiter;
     struct store_value value;
-    int r = tree__get(tree, key, &value);
+    int r = get(tree, key, &value);
 
     *ret_ts = 0;
     if (r != 0)
@@ -104,209 +114,160 @@ int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter)
     return r;
 }
 
-/* --- From a path to a place --------------------------------------------------------------------------------------- */
+/* --- From a path to a birth --------------------------------------------------------------------------------------- */
 
-int tree_find(const struct tree *tree, struct slice path, struct tree_place *ret_place)
+int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth)
 {
-    struct tree_path names = tree_path_begin(path, tree->delimiter);
-    uint64_t directory = names.root;
-    struct slice text = path;
-    bool last = false;
+    struct tree_moved moved;
+    int r = tree__guest(tree, place, arena, ret_birth);
 
-    while (tree_path_next(&names, &text, &last)) {
-        struct tree_name name;
-        int r = tree__name(tree, directory, text, &name);
+    if (r != TREE_NOT_FOUND)
+        return r;
+    r = tree__moved(tree, place, arena, &moved);
+    *ret_birth = place;
+    return r != 0 ? r : moved.lies == TREE_AT_HOME ? 0 : TREE_NOT_FOUND;
+}
+
+int tree_find(const struct tree *tree, struct slice path, struct arena *arena, struct slice *ret_birth)
+{
+    struct slice birth = SLICE_LIT("");
+    size_t begin = 0;
+
+    *ret_birth = path;
+    while (begin < path.len) {
+        size_t end = tree__next_end(path, begin, tree->delimiter);
+        struct slice place = birth.data == path.data || begin == 0
+                                 ? slice_make(path.data, end) /* nothing above has moved */
+                                 : tree__join(arena, birth, slice_make(path.data + begin, end - begin));
+        int r = tree__at(tree, place, arena, &birth);
         if (r != 0)
             return r;
-        if (name.here != 0) {
-            directory = name.here;
-            continue;
-        }
-        if (!last || name.born != 0) /* its documents have gone with the node that was born there (invariant 3) */
-            return TREE_NOT_FOUND;
-        *ret_place = (struct tree_place){directory, true, text};
-        return 0;
-    }
-    *ret_place = (struct tree_place){.node = directory};
-    return 0;
-}
-
-/* --- From a place to a path --------------------------------------------------------------------------------------- */
-
-/* The names on a way up, the lowest first. */
-struct way {
-    struct arena *arena;
-    struct slice *names;
-    size_t count;
-    size_t capacity;
-    uint64_t node; /* how far it is */
-    struct tree_standing standing;
-};
-
-static void add_name(struct way *way, struct slice name)
-{
-    way->names = arena_grow(way->arena, way->names, way->count, &way->capacity, sizeof(*way->names));
-    way->names[way->count++] = name;
-}
-
-static void count_renames(struct tree_standing *standing, const struct tree_node *node)
-{
-    standing->renames += node->renames;
-    if (node->seq_no > standing->seq_no)
-        standing->seq_no = node->seq_no;
-    if (node->ts > standing->ts)
-        standing->ts = node->ts;
-}
-
-static int go_up(const struct tree *tree, struct way *way)
-{
-    while (!tree__is_root(way->node)) {
-        struct tree_node node;
-        if (way->node == TREE_NOWHERE)
-            return TREE_NOT_FOUND;
-        int r = tree__node(tree, way->node, way->arena, &node);
-        if (r != 0)
-            return r;
-        if (way->count >= TREE_DEPTH_MAX)
-            return tl_trace(TL_ERR_CORRUPT);
-        add_name(way, node.name);
-        count_renames(&way->standing, &node);
-        way->node = node.parent;
+        *ret_birth = birth;
+        begin = end;
     }
     return 0;
 }
 
-/* A delimiter in front of each name, but of the first one of a relative path. */
-static struct slice join(const struct way *way, char delimiter)
-{
-    size_t first = way->node == TREE_ROOT_ABSOLUTE ? way->count : way->count - 1, len = 0;
+/* --- From a birth to its path ------------------------------------------------------------------------------------- */
 
-    for (size_t i = 0; i < way->count; i++)
-        len += way->names[i].len + 1;
-    char *text = arena_alloc(way->arena, len + 1), *at = text;
-    for (size_t i = way->count; i-- > 0;) {
-        if (i < first)
-            *at++ = delimiter;
-        if (way->names[i].len > 0)
-            memcpy(at, way->names[i].data, way->names[i].len);
-        at += way->names[i].len;
-    }
-    *at = '\0';
-    return slice_make(text, (size_t)(at - text));
+static void count_renames(struct tree_standing *standing, const struct tree_moved *moved)
+{
+    standing->renames += moved->renames;
+    if (moved->seq_no > standing->seq_no)
+        standing->seq_no = moved->seq_no;
+    if (moved->ts > standing->ts)
+        standing->ts = moved->ts;
 }
 
-int tree_stand(const struct tree *tree, const struct tree_place *place, struct arena *arena, struct slice *ret_path,
+int tree_stand(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_path,
                struct tree_standing *ret_standing)
 {
-    struct way way = {.arena = arena, .node = place->node, .standing = {.seq_no = -1}};
-    struct tree_name name = {0, 0};
-    int r = place->named ? tree__name(tree, place->node, place->name, &name) : 0;
+    struct tree_standing standing = {.seq_no = -1};
+    struct slice path = birth;
+    size_t len = birth.len, jumps = 0; /* its first `len` bytes are a birth, and what follows is part of the path */
 
-    if (r != 0)
-        return r;
-    if (name.born != 0)
-        way.node = name.born;
-    else if (place->named)
-        add_name(&way, place->name);
-    r = go_up(tree, &way);
-    if (r != 0)
-        return r;
+    while (len > 0) {
+        struct tree_moved moved;
+        int r = tree__moved(tree, slice_make(path.data, len), arena, &moved);
+        if (r != 0)
+            return r;
+        count_renames(&standing, &moved);
+        if (moved.lies == TREE_NOWHERE)
+            return TREE_NOT_FOUND;
+        if (moved.lies == TREE_AT_PLACE) {
+            if (++jumps > TREE_DEPTH_MAX)
+                return tl_trace(TL_ERR_CORRUPT);
+            path = tree__join(arena, moved.place, slice_from_offset(path, len));
+            len = moved.place.len;
+        }
+        len = tree_parent_length(slice_make(path.data, len), tree->delimiter);
+    }
     if (ret_path != NULL)
-        *ret_path = join(&way, tree->delimiter);
-    *ret_standing = way.standing;
+        *ret_path = path;
+    *ret_standing = standing;
     return 0;
 }
 
-/* --- From a node downwards ---------------------------------------------------------------------------------------- */
+/* --- From a birth downwards --------------------------------------------------------------------------------------- */
 
-int tree_children(const struct tree *tree, uint64_t node, struct slice from, tree_visit_child *visit, void *context)
-{
-    tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
-    tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(64);
-    struct view_iter *iter = view_iter_new(tree->view, SPACE_TREE, tree_name_key(&lower, tree->index, node, from),
-                                           tree_names_end(&upper, tree->index, node));
-    int r = 0;
-
-    for (view_iter_seek_first(iter); r == 0 && view_iter_valid(iter); view_iter_next(iter)) {
-        struct tree_name name;
-        r = tree_name_decode(view_iter_value(iter), &name);
-        if (r == 0 && name.here != 0)
-            r = visit(context, tree_key_name(view_iter_key(iter)), name.here);
-    }
-    if (r == 0)
-        r = outcome_of(view_iter_status(iter));
-    view_iter_free(iter);
-    return r;
-}
-
-/* Visits the name where a node was born, if documents are stored there. */
-static int visit_born(const struct tree_node *node, tree_visit_place *visit, void *context)
-{
-    struct tree_place born = {node->born_parent, true, node->born_name};
-
-    return node->has_born ? visit(context, TREE_AT, &born) : 0;
-}
-
-int tree_sources(const struct tree *tree, const struct tree_place *place, tree_visit_place *visit, void *context)
-{
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct tree_node node = {0};
-    int r = place->named || tree__is_root(place->node) ? 0 : tree__node(tree, place->node, &arena, &node);
-
-    if (r == 0)
-        r = visit_born(&node, visit, context);
-    return r == 0 ? visit(context, TREE_AT, place) : r;
-}
-
-/* Nodes that are still to be visited. */
-struct walk {
-    uint64_t *nodes;
-    size_t count;
-    size_t capacity;
+/* A guest, and where. */
+struct guest {
+    struct slice place;
+    struct slice birth;
 };
 
-static int push(void *context, struct slice name, uint64_t node)
+/* Collects the guests of a range, so that no iterator stays open while those below them are read. */
+static int read_guests(const struct tree *tree, struct slice prefix, struct arena *arena, struct guest **ret_guests,
+                       size_t *ret_count)
 {
-    struct walk *walk = context;
+    tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(BUF_UNLIMITED);
+    tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(BUF_UNLIMITED);
+    struct guest *guests = NULL;
+    size_t count = 0, capacity = 0;
 
-    (void)name;
-    if (walk->count == walk->capacity) {
-        walk->capacity = walk->capacity == 0 ? 64 : walk->capacity * 2;
-        walk->nodes = mem_realloc(walk->nodes, walk->capacity * sizeof(*walk->nodes));
+    tree_guest_bounds(&lower, &upper, tree->index, prefix);
+    struct view_iter *iter = view_iter_new(tree->view, SPACE_TREE, buf_view(&lower), buf_view(&upper));
+    for (view_iter_seek_first(iter); view_iter_valid(iter); view_iter_next(iter)) {
+        guests = arena_grow(arena, guests, count, &capacity, sizeof *guests);
+        guests[count++] = (struct guest){arena_copy(arena, tree_key_text(view_iter_key(iter))),
+                                         arena_copy(arena, view_iter_value(iter))};
     }
-    walk->nodes[walk->count++] = node;
+    int r = outcome_of(view_iter_status(iter));
+    view_iter_free(iter);
+    *ret_guests = guests;
+    *ret_count = count;
+    return r;
+}
+
+/*
+ * Whether a place lies below the birth that its first bytes are, as its text has it: not when a birth on the way has moved, and took the
+ * place along, or is hidden. Returns: 0; TREE_TOO_OLD; fatal codes.
+ */
+static int is_below(const struct tree *tree, struct slice place, size_t birth_len, struct arena *arena, bool *ret_below)
+{
+    *ret_below = true;
+    for (size_t end = tree_parent_length(place, tree->delimiter); *ret_below && end > birth_len;
+         end = tree_parent_length(slice_make(place.data, end), tree->delimiter)) {
+        struct slice text = slice_make(place.data, end), birth;
+        int r = tree__at(tree, text, arena, &birth);
+        if (r != 0 && r != TREE_NOT_FOUND)
+            return r;
+        *ret_below = r == 0 && slice_equal(birth, text);
+    }
     return 0;
 }
 
-/* Visits one node of a walk that began at `top`, and puts those below it among those to come. */
-static int visit_node(const struct tree *tree, struct walk *walk, uint64_t number, uint64_t top,
-                      tree_visit_place *visit, void *context)
+static int visit_guests(const struct tree *tree, struct slice prefix, size_t depth, tree_visit *visit, void *context);
+
+static int visit_guest(const struct tree *tree, struct slice birth, size_t depth, tree_visit *visit, void *context)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct tree_place place = {.node = number};
-    struct tree_node node = {0};
-    int r = tree__is_root(number) ? 0 : tree__node(tree, number, &arena, &node);
+    int r = visit(context, birth);
 
-    if (r == TREE_NOT_FOUND)
-        return tl_trace(TL_ERR_CORRUPT);
-    if (r == 0 && (number == top || node.born_parent != node.parent)) /* else its parent's names were visited */
-        r = visit_born(&node, visit, context);
-    if (r == 0)
-        r = visit(context, TREE_UNDER, &place);
-    return r == 0 ? tree_children(tree, number, SLICE_NONE, push, walk) : r;
+    return r != 0 ? r
+                  : visit_guests(tree, tree__join(&arena, birth, slice_make(&tree->delimiter, 1)), depth + 1, visit,
+                                 context);
 }
 
-int tree_walk(const struct tree *tree, const struct tree_place *place, tree_visit_place *visit, void *context)
+static int visit_guests(const struct tree *tree, struct slice prefix, size_t depth, tree_visit *visit, void *context)
 {
-    struct walk walk = {0};
-    size_t walked = 0;
-    int r = place->named ? visit(context, TREE_AT, place) : push(&walk, SLICE_NONE, place->node);
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    size_t birth_len = tree_parent_length(prefix, tree->delimiter), count;
+    struct guest *guests;
+    bool below;
 
-    while (r == 0 && walk.count > 0) {
-        uint64_t node = walk.nodes[--walk.count];
-        r = ++walked > NODES_WALKED_MAX ? tl_trace(TL_ERR_CORRUPT)
-                                        : visit_node(tree, &walk, node, place->node, visit, context);
+    if (depth > TREE_GUESTS_DEPTH_MAX)
+        return tl_trace(TL_ERR_CORRUPT);
+    int r = read_guests(tree, prefix, &arena, &guests, &count);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = is_below(tree, guests[i].place, birth_len, &arena, &below);
+        if (r == 0 && below)
+            r = visit_guest(tree, guests[i].birth, depth, visit, context);
     }
-    mem_free(walk.nodes);
     return r;
+}
+
+int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context)
+{
+    return visit_guests(tree, place_prefix, 0, visit, context);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of an index, as a view has it: from paths to places and back. README.md has the concept; its invariants are cited by number.
+ * The tree of an index, as a view has it: from paths to births and back. README.md has the concept; its invariants are cited by number.
  *
  * Reading needs no lock and may go on in any number of threads beside the writer, at any timestamp and inside transactions.
  */
@@ -18,10 +18,12 @@ enum {
     TREE_TOO_OLD = 2,   /* the view's timestamp is below the history cut-off */
 };
 
-/* Names on one way up, beyond which a store is taken to be damaged. */
+/* Births on one way up, or below one another, beyond which a store is taken to be damaged. */
 #define TREE_DEPTH_MAX 100000
+/* The same for guests of guests on the way down, which takes stack. */
+#define TREE_GUESTS_DEPTH_MAX 5000
 
-/* The nodes of one index. A plain value; the view and what is pending must outlive its use. */
+/* The tree of one index. A plain value; the view and what is pending must outlive its use. */
 struct tree {
     const struct view *view;
     uint32_t index;
@@ -29,98 +31,62 @@ struct tree {
     const struct omap *pending; /* what a unit has put and its store has not yet (tree_write.h); NULL: nothing */
 };
 
-/* A node: a numbered one, or the name in a numbered one. It is what documents are stored at. */
-struct tree_place {
-    uint64_t node;
-    bool named;
-    struct slice name; /* when named; it may be empty */
-};
-
-static inline bool tree_place_equal(const struct tree_place *a, const struct tree_place *b)
-{
-    return a->node == b->node && a->named == b->named && (!a->named || slice_equal(a->name, b->name));
-}
-
-/* What the renames of a place, and of all above it, come to. */
+/* What the renames of a birth, and of all above it, come to. */
 struct tree_standing {
     int64_t renames; /* README.md, "Counting a rename as a change": total */
     int64_t seq_no;  /* the highest; -1: none */
     tl_ts ts;        /* the newest; 0: none */
 };
 
-/* A path, taken name by name. Any text is one, and has at least one name. */
-struct tree_path {
-    uint64_t root;
-    struct slice rest;
-    char delimiter;
-    bool ended;
-};
-struct tree_path tree_path_begin(struct slice text, char delimiter);
-/* Returns: false behind the last name; else *ret_last says whether this is it. */
-bool tree_path_next(struct tree_path *path, struct slice *ret_name, bool *ret_last);
+/* Returns: whether a path is `directory`, or lies below it. */
+bool tree_within(struct slice path, struct slice directory, char delimiter);
+/* Returns: the length of the directory that a path lies in: 0: it lies in none. */
+size_t tree_parent_length(struct slice path, char delimiter);
 
 /*
- * Finds the node that has a path: where a document of this path would be stored by now. Its name is part of `path`.
- * Returns: 0; TREE_NOT_FOUND; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
- */
-int tree_find(const struct tree *tree, struct slice path, struct tree_place *ret_place) TL_MUST_USE;
-
-/*
- * Finds where documents that are stored at a place lie, and what renames have done to them. ret_path (may be NULL), that of a root is
- * empty, is in `arena`, which also holds what is needed on the way.
- * Returns: 0; TREE_NOT_FOUND: nowhere, so no document is stored there; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
- */
-int tree_stand(const struct tree *tree, const struct tree_place *place, struct arena *arena, struct slice *ret_path,
-               struct tree_standing *ret_standing) TL_MUST_USE;
-
-/*
- * Finds the timestamp of the index's newest rename; 0: none. Documents that are newer stand as they are stored. TL_TS_MAX: the view's
- * transaction has renamed, and nothing can be said. *ret_delimiter (may be NULL) is the tree's, where there was a rename: a reader who knows no
- * mapping has it from here.
+ * Finds the timestamp of the index's newest rename; 0: none. Documents that are newer stand as they are stored. TREE_TS_OPEN: the
+ * view's transaction has renamed, and nothing can be said. *ret_delimiter (may be NULL) is the tree's, where there was a rename: a
+ * reader who knows no mapping has it from here.
  * Returns: 0; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  */
 int tree_newest(const struct tree *tree, tl_ts *ret_ts, char *ret_delimiter) TL_MUST_USE;
 
-/* Places where documents may be stored that lie at a node, or at or below it. */
-enum tree_reach {
-    TREE_AT,    /* place: itself */
-    TREE_UNDER, /* place.node itself, and all names in it */
-};
-/* What a visitor other than 0 returns ends the walk, which returns it. Slices live for the call. */
-typedef int tree_visit_place(void *context, enum tree_reach reach, const struct tree_place *place);
+/*
+ * Finds the birth that lies at a path: what a document of this path would be born as. It is in `arena`, or `path` itself.
+ * Returns: 0; TREE_NOT_FOUND: the place is vacant, or lies below one that is; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ */
+int tree_find(const struct tree *tree, struct slice path, struct arena *arena, struct slice *ret_birth) TL_MUST_USE;
 
 /*
- * Visits the places where documents at a node may be stored, all with TREE_AT; or those of a node and of all below it. No document is left out;
- * some that are named may lie elsewhere by now, and some places are named twice.
- * Requires: nothing is pending; `place` is from tree_find() in the same view.
+ * Finds where a birth lies, and what renames have done to it. ret_path (may be NULL) is in `arena`, which also holds what is needed on
+ * the way, or `birth` itself.
+ * Returns: 0; TREE_NOT_FOUND: nowhere, so no document has it; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
+ */
+int tree_stand(const struct tree *tree, struct slice birth, struct arena *arena, struct slice *ret_path,
+               struct tree_standing *ret_standing) TL_MUST_USE;
+
+/* What a visitor other than 0 returns ends the walk, which returns it. The slice lives for the call. */
+typedef int tree_visit(void *context, struct slice birth);
+
+/*
+ * Visits the guests at places that begin with these bytes, and those below guests, each once. So all documents at or below a birth B are
+ * born as B, below B, as one of the guests of "B and a delimiter", or below those.
+ * Requires: nothing is pending; what the bytes say up to their last delimiter is a birth that lies somewhere.
  * Returns: 0; what the visitor returned; TREE_TOO_OLD; TL_ERR_IO, TL_ERR_CORRUPT.
  */
-int tree_sources(const struct tree *tree, const struct tree_place *place, tree_visit_place *visit,
-                 void *context) TL_MUST_USE;
-int tree_walk(const struct tree *tree, const struct tree_place *place, tree_visit_place *visit,
-              void *context) TL_MUST_USE;
-
-/*
- * Visits the numbered nodes right below a numbered one, in order of name, from a name on. Named ones have no record: their
- * documents have entries.
- * Requires and Returns: as tree_walk().
- */
-typedef int tree_visit_child(void *context, struct slice name, uint64_t node);
-int tree_children(const struct tree *tree, uint64_t node, struct slice from, tree_visit_child *visit,
-                  void *context) TL_MUST_USE;
+int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context) TL_MUST_USE;
 
 /* --- For tree_write.c --------------------------------------------------------------------------------------------- */
 
-/* Reads a record. Returns: 0, the caller releases *ret_value; TREE_NOT_FOUND; TREE_TOO_OLD; fatal codes. */
-int tree__get(const struct tree *tree, struct slice key, struct store_value *ret_value) TL_MUST_USE;
-/* Reads a name; {0, 0} where there is no record. Returns: 0; TREE_TOO_OLD; fatal codes. */
-int tree__name(const struct tree *tree, uint64_t parent, struct slice name, struct tree_name *ret_name) TL_MUST_USE;
-/* Reads a numbered node that has a record; its slices in `arena`. Returns: 0; TREE_NOT_FOUND; TREE_TOO_OLD; fatal codes. */
-int tree__node(const struct tree *tree, uint64_t node, struct arena *arena, struct tree_node *ret_node) TL_MUST_USE;
-
-static inline bool tree__is_root(uint64_t node)
-{
-    return node == TREE_ROOT_ABSOLUTE || node == TREE_ROOT_RELATIVE;
-}
+/* Reads what lies at a place by record. Returns: 0; TREE_NOT_FOUND: no guest; TREE_TOO_OLD; fatal codes. */
+int tree__guest(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_guest) TL_MUST_USE;
+/* Reads a birth's record; its slices in `arena`. Without one it is at home. Returns: 0; TREE_TOO_OLD; fatal codes. */
+int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved) TL_MUST_USE;
+/* What lies at a place. Returns: 0; TREE_NOT_FOUND: it is vacant; TREE_TOO_OLD; fatal codes. */
+int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth) TL_MUST_USE;
+/* The end of the next name of a path behind `from`; where a path begins, `from` is 0. */
+size_t tree__next_end(struct slice path, size_t from, char delimiter);
+/* A birth, and what follows it in a path: the delimiter included. In `arena`. */
+struct slice tree__join(struct arena *arena, struct slice birth, struct slice rest);
 
 #endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and values of the table of nodes; see tree_record.h. */
+/* Keys and values of what renames have left; see tree_record.h. */
 #include "core/tree/tree_record.h"
 
-enum { LETTER_NAME = 'c', LETTER_NODE = 'n', LETTER_NEWEST = 'r', NAME_PREFIX_BYTES = 13 };
-enum { NODE_BORN_HERE = 1, NODE_BORN_ELSEWHERE = 2, NODE_FLAGS = 3 };
+#include <limits.h>
+
+enum { LETTER_GUEST = 'g', LETTER_MOVED = 'm', LETTER_NEWEST = 'r', LETTER_AT = 4 };
+
+/* No text begins so: it is no UTF-8. Nor is what follows any delimiter, which is one character of ASCII. */
+enum { NEW_BIRTH = 0xff, NIBBLE = 0x80 };
 
 static void begin(struct buf *buf, uint32_t index, char letter)
 {
@@ -12,30 +16,17 @@ static void begin(struct buf *buf, uint32_t index, char letter)
     buf_byte(buf, letter);
 }
 
-struct slice tree_name_key(struct buf *buf, uint32_t index, uint64_t parent, struct slice name)
+struct slice tree_guest_key(struct buf *buf, uint32_t index, struct slice place)
 {
-    begin(buf, index, LETTER_NAME);
-    buf_u64be(buf, parent);
-    buf_slice(buf, name);
+    begin(buf, index, LETTER_GUEST);
+    buf_slice(buf, place);
     return buf_view(buf);
 }
 
-struct slice tree_names_end(struct buf *buf, uint32_t index, uint64_t parent)
+struct slice tree_moved_key(struct buf *buf, uint32_t index, struct slice birth)
 {
-    begin(buf, index, LETTER_NAME);
-    buf_u64be(buf, parent + 1);
-    return buf_view(buf);
-}
-
-struct slice tree_key_name(struct slice key)
-{
-    return slice_from_offset(key, NAME_PREFIX_BYTES);
-}
-
-struct slice tree_node_key(struct buf *buf, uint32_t index, uint64_t node)
-{
-    begin(buf, index, LETTER_NODE);
-    buf_u64be(buf, node);
+    begin(buf, index, LETTER_MOVED);
+    buf_slice(buf, birth);
     return buf_view(buf);
 }
 
@@ -45,20 +36,39 @@ struct slice tree_newest_key(struct buf *buf, uint32_t index)
     return buf_view(buf);
 }
 
-void tree_name_encode(struct buf *buf, const struct tree_name *name)
+struct slice tree_key_text(struct slice key)
 {
-    buf_varint(buf, name->here);
-    buf_varint(buf, name->born);
+    return slice_from_offset(key, LETTER_AT + 1);
 }
 
-int tree_name_decode(struct slice value, struct tree_name *ret_name)
+void tree_guest_bounds(struct buf *lower, struct buf *upper, uint32_t index, struct slice prefix)
 {
-    struct tree_name name;
+    tree_guest_key(lower, index, prefix);
+    tree_guest_key(upper, index, prefix);
+    while ((unsigned char)upper->data[upper->len - 1] == UCHAR_MAX) /* ends at the letter at the latest */
+        upper->len--;
+    upper->data[upper->len - 1]++;
+}
 
-    if (!slice_take_varint(&value, &name.here) || !slice_take_varint(&value, &name.born) || value.len != 0)
-        return tl_trace(TL_ERR_CORRUPT);
-    *ret_name = name;
-    return 0;
+void tree_index_bounds(uint32_t index, char ret_lower[4], char ret_upper[4])
+{
+    for (int i = 0; i < 4; i++) {
+        ret_lower[i] = (char)(index >> (24 - 8 * i));
+        ret_upper[i] = (char)((index + 1) >> (24 - 8 * i));
+    }
+}
+
+static void append_nibbles(struct buf *buf, uint64_t number, int count)
+{
+    while (count-- > 0)
+        buf_byte(buf, (char)(NIBBLE | (number >> (4 * count) & 15)));
+}
+
+void tree_new_birth(struct buf *buf, tl_ts ts, uint32_t number)
+{
+    buf_byte(buf, (char)NEW_BIRTH);
+    append_nibbles(buf, ts, 16);
+    append_nibbles(buf, number, 8);
 }
 
 /* Small numbers of either sign take few bytes. */
@@ -72,54 +82,32 @@ static int64_t unzigzag(uint64_t value)
     return (int64_t)(value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0));
 }
 
-void tree_node_encode(struct buf *buf, const struct tree_node *node)
+void tree_moved_encode(struct buf *buf, const struct tree_moved *moved)
 {
-    bool here = node->has_born && node->born_parent == node->parent && slice_equal(node->born_name, node->name);
-    bool elsewhere = node->has_born && !here;
-
-    buf_u64be(buf, node->ts);
-    buf_byte(buf, (char)(here ? NODE_BORN_HERE : elsewhere ? NODE_BORN_ELSEWHERE : 0));
-    buf_varint(buf, node->parent);
-    buf_varint(buf, zigzag(node->renames));
-    buf_varint(buf, (uint64_t)(node->seq_no + 1));
-    if (elsewhere) {
-        buf_varint(buf, node->born_parent);
-        buf_varint(buf, node->born_name.len);
-        buf_slice(buf, node->born_name);
-    }
-    buf_slice(buf, node->name);
+    buf_u64be(buf, moved->ts);
+    buf_byte(buf, (char)moved->lies);
+    buf_varint(buf, zigzag(moved->renames));
+    buf_varint(buf, (uint64_t)moved->seq_no + 1);
+    if (moved->lies == TREE_AT_PLACE)
+        buf_slice(buf, moved->place);
 }
 
-static bool take_born(struct slice *value, struct tree_node *node)
+int tree_moved_decode(struct slice value, struct tree_moved *ret_moved)
 {
-    uint64_t len;
-
-    return slice_take_varint(value, &node->born_parent) && slice_take_varint(value, &len) &&
-           slice_take(value, (size_t)len, &node->born_name);
-}
-
-int tree_node_decode(struct slice value, struct tree_node *ret_node)
-{
-    struct tree_node node = {0};
-    struct slice flag_byte;
+    struct tree_moved moved = {0};
+    struct slice lies;
     uint64_t renames, seq_no;
 
-    if (!slice_take_u64be(&value, &node.ts) || !slice_take(&value, 1, &flag_byte) ||
-        !slice_take_varint(&value, &node.parent) || !slice_take_varint(&value, &renames) ||
-        !slice_take_varint(&value, &seq_no))
+    if (!slice_take_u64be(&value, &moved.ts) || !slice_take(&value, 1, &lies) || !slice_take_varint(&value, &renames) ||
+        !slice_take_varint(&value, &seq_no) || (unsigned char)lies.data[0] > TREE_NOWHERE)
         return tl_trace(TL_ERR_CORRUPT);
-    unsigned flags = (unsigned char)flag_byte.data[0];
-    if (flags >= NODE_FLAGS || (flags == NODE_BORN_ELSEWHERE && !take_born(&value, &node)))
+    moved.lies = (enum tree_lies)lies.data[0];
+    if ((moved.lies == TREE_AT_PLACE) != (value.len > 0))
         return tl_trace(TL_ERR_CORRUPT);
-    node.renames = unzigzag(renames);
-    node.seq_no = (int64_t)seq_no - 1;
-    node.name = value;
-    node.has_born = flags != 0;
-    if (flags == NODE_BORN_HERE) {
-        node.born_parent = node.parent;
-        node.born_name = node.name;
-    }
-    *ret_node = node;
+    moved.renames = unzigzag(renames);
+    moved.seq_no = (int64_t)seq_no - 1;
+    moved.place = value;
+    *ret_moved = moved;
     return 0;
 }
 
@@ -127,6 +115,6 @@ bool tree_record_is_open(struct slice key, struct slice value)
 {
     uint64_t ts;
 
-    return key.len > sizeof(uint32_t) && key.data[sizeof(uint32_t)] != LETTER_NAME && slice_take_u64be(&value, &ts) &&
+    return key.len > LETTER_AT && key.data[LETTER_AT] != LETTER_GUEST && slice_take_u64be(&value, &ts) &&
            ts == TREE_TS_OPEN;
 }

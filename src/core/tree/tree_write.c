@@ -8,309 +8,231 @@
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
+/* An empty value deletes. */
 static void put(struct tree_writer *writer, bool own, struct slice key, struct slice value)
 {
     if (own) {
-        overlay_put(writer->overlay, SPACE_TREE, key, value);
+        if (value.len > 0)
+            overlay_put(writer->overlay, SPACE_TREE, key, value);
+        else
+            overlay_delete(writer->overlay, SPACE_TREE, key);
         return;
     }
-    store_batch_put(writer->batch, SPACE_TREE, key, value);
+    if (value.len > 0)
+        store_batch_put(writer->batch, SPACE_TREE, key, value);
+    else
+        store_batch_delete(writer->batch, SPACE_TREE, key);
     omap_put(writer->pending, key, value);
 }
 
-static void put_name(struct tree_writer *writer, bool own, uint64_t parent, struct slice text,
-                     const struct tree_name *name)
+/* An empty guest: there is none. */
+static void put_guest(struct tree_writer *writer, bool own, struct slice place, struct slice guest)
 {
     tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
-    tl_cleanup(buf_deinit) struct buf value = BUF_INIT(64);
 
-    tree_name_key(&key, writer->tree.index, parent, text);
-    tree_name_encode(&value, name);
-    if (name->here != 0 || name->born != 0) {
-        put(writer, own, buf_view(&key), buf_view(&value));
-    } else if (own) {
-        overlay_delete(writer->overlay, SPACE_TREE, buf_view(&key));
-    } else {
-        store_batch_delete(writer->batch, SPACE_TREE, buf_view(&key));
-        omap_put(writer->pending, buf_view(&key), SLICE_NONE);
-    }
+    put(writer, own, tree_guest_key(&key, writer->tree.index, place), guest);
 }
 
-static void put_node(struct tree_writer *writer, bool own, uint64_t number, const struct tree_node *node)
+static void put_moved(struct tree_writer *writer, bool own, struct slice birth, const struct tree_moved *moved)
 {
-    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(64);
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(BUF_UNLIMITED);
     tl_cleanup(buf_deinit) struct buf value = BUF_INIT(BUF_UNLIMITED);
 
-    tree_node_key(&key, writer->tree.index, number);
-    tree_node_encode(&value, node);
-    put(writer, own, buf_view(&key), buf_view(&value));
+    tree_moved_encode(&value, moved);
+    put(writer, own, tree_moved_key(&key, writer->tree.index, birth), buf_view(&value));
 }
 
-static bool overlay_says(const struct tree_writer *writer, struct slice key)
-{
-    struct slice value;
+/* --- Births ------------------------------------------------------------------------------------------------------- */
 
-    return overlay_get(writer->overlay, SPACE_TREE, key, &value) != STORE_NOT_FOUND;
+/* Nobody but a damaged store says "not found" of what is known to be there. */
+static int fatal(int r)
+{
+    return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
 }
 
 /*
- * Whether a new node at a name belongs into the transaction's overlay: it has renamed what was there, or made the directory for
- * itself alone. Everything else is made ahead, for everybody (invariant 6).
+ * Whether a place is vacant for the transaction alone: it has renamed what others see there, and holds it. What is vacant for
+ * everybody gets its guest ahead, for everybody (invariant 6).
  */
-static bool is_own(const struct tree_writer *writer, uint64_t parent, struct slice text)
+static int is_own(const struct tree_writer *writer, struct slice place, struct arena *arena, bool *ret_own)
 {
-    tl_cleanup(buf_deinit) struct buf name_key = BUF_INIT(BUF_UNLIMITED);
-    tl_cleanup(buf_deinit) struct buf node_key = BUF_INIT(64);
+    struct view view = *writer->tree.view;
+    struct tree tree = writer->tree;
+    struct slice birth;
 
-    return writer->overlay != NULL &&
-           (overlay_says(writer, tree_name_key(&name_key, writer->tree.index, parent, text)) ||
-            overlay_says(writer, tree_node_key(&node_key, writer->tree.index, parent)));
+    *ret_own = false;
+    if (writer->overlay == NULL)
+        return 0;
+    view.overlay = NULL;
+    tree.view = &view;
+    int r = tree__at(&tree, place, arena, &birth);
+    *ret_own = r == 0;
+    return r == TREE_NOT_FOUND ? 0 : fatal(r);
 }
 
-/* --- Numbers for names -------------------------------------------------------------------------------------------- */
-
-/* Gives a name a node. Documents that are stored at the name are the first one's there (invariant 3). Returns: its number. */
-static uint64_t number_name(struct tree_writer *writer, bool own, uint64_t parent, struct slice text,
-                            struct tree_name name)
+/* Makes a guest for a vacant place. */
+static int make_guest(struct tree_writer *writer, struct slice place, struct arena *arena, struct slice *ret_birth)
 {
-    uint64_t number = (*writer->next_node)++;
-    struct tree_node node = {.parent = parent, .seq_no = -1, .name = text};
+    tl_cleanup(buf_deinit) struct buf birth = BUF_INIT(64);
+    struct tree_moved moved = {.lies = TREE_AT_PLACE, .seq_no = -1, .place = place};
+    bool own;
+    int r = is_own(writer, place, arena, &own);
 
-    REQUIRE(name.here == 0);
-    if (name.born == 0) {
-        name.born = number;
-        node.has_born = true;
-        node.born_parent = parent;
-        node.born_name = text;
-    }
-    name.here = number;
-    put_node(writer, own, number, &node);
-    put_name(writer, own, parent, text, &name);
-    return number;
-}
-
-/* The directories of a path, made where they are missing. Returns: 0, *ret_last its last name; fatal codes. */
-static int make_directories(struct tree_writer *writer, struct slice path, uint64_t *ret_directory,
-                            struct slice *ret_last)
-{
-    struct tree_path names = tree_path_begin(path, writer->tree.delimiter);
-    uint64_t directory = names.root;
-    struct slice text = path;
-    bool last = false;
-
-    while (tree_path_next(&names, &text, &last) && !last) {
-        struct tree_name name;
-        int r = tree__name(&writer->tree, directory, text, &name);
-        if (r != 0)
-            return tl_trace(r);
-        directory =
-            name.here != 0 ? name.here : number_name(writer, is_own(writer, directory, text), directory, text, name);
-    }
-    *ret_directory = directory;
-    *ret_last = text;
+    if (r != 0)
+        return r;
+    tree_new_birth(&birth, writer->ts, (*writer->made)++);
+    put_guest(writer, own, place, buf_view(&birth));
+    put_moved(writer, own, buf_view(&birth), &moved);
+    *ret_birth = arena_copy(arena, buf_view(&birth));
     return 0;
 }
 
-/* What the renames of a numbered node and of all above come to. */
-static int total_of(const struct tree *tree, uint64_t node, int64_t *ret_total)
+/* As tree_find(), with guests for vacant places. */
+static int find_or_make(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth)
 {
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct tree_place place = {.node = node};
-    struct tree_standing standing;
-    tl_ts newest;
-    int r = tree_newest(tree, &newest, NULL);
+    struct slice birth = SLICE_LIT("");
+    size_t begin = 0;
 
-    *ret_total = 0;
-    if (r == 0 && newest == 0)
-        return 0;
-    if (r == 0)
-        r = tree_stand(tree, &place, &arena, NULL, &standing);
+    *ret_birth = path;
+    while (begin < path.len) {
+        size_t end = tree__next_end(path, begin, writer->tree.delimiter);
+        struct slice place = birth.data == path.data || begin == 0
+                                 ? slice_make(path.data, end)
+                                 : tree__join(arena, birth, slice_make(path.data + begin, end - begin));
+        int r = tree__at(&writer->tree, place, arena, &birth);
+        if (r == TREE_NOT_FOUND)
+            r = make_guest(writer, place, arena, &birth);
+        if (r != 0)
+            return fatal(r);
+        *ret_birth = birth;
+        begin = end;
+    }
+    return 0;
+}
+
+/* What the renames of a birth and of all above come to. */
+static int total_of(const struct tree *tree, struct slice birth, struct arena *arena, int64_t *ret_total)
+{
+    struct tree_standing standing;
+    int r = tree_stand(tree, birth, arena, NULL, &standing);
+
     if (r != 0)
-        return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
+        return fatal(r);
     *ret_total = standing.renames;
     return 0;
 }
 
-int tree_make(struct tree_writer *writer, struct slice path, struct tree_place *ret_place, int64_t *ret_stamp)
+int tree_make(struct tree_writer *writer, struct slice path, struct arena *arena, struct slice *ret_birth,
+              int64_t *ret_stamp)
 {
-    struct slice text;
-    struct tree_name name;
-    uint64_t directory;
-    int r = make_directories(writer, path, &directory, &text);
+    tl_ts newest;
+    int r = tree_newest(&writer->tree, &newest, NULL);
 
-    if (r == 0)
-        r = tree__name(&writer->tree, directory, text, &name);
-    if (r != 0)
-        return tl_trace(r);
-    struct tree_place place = {directory, true, text};
-    if (name.here != 0)
-        place = (struct tree_place){.node = name.here};
-    else if (name.born != 0)
-        place =
-            (struct tree_place){.node = number_name(writer, is_own(writer, directory, text), directory, text, name)};
-    r = total_of(&writer->tree, place.node, ret_stamp);
-    if (r == 0)
-        *ret_place = place;
-    return r;
+    *ret_birth = path;
+    *ret_stamp = 0;
+    if (r != 0 || newest == 0)
+        return fatal(r);
+    r = find_or_make(writer, path, arena, ret_birth);
+    return r == 0 ? total_of(&writer->tree, *ret_birth, arena, ret_stamp) : r;
 }
 
 /* --- Renaming ----------------------------------------------------------------------------------------------------- */
 
-static bool is_within(struct slice path, struct slice directory, char delimiter)
+/* Where a path is, in the directory that its parent is. */
+struct spot {
+    struct slice directory; /* a birth; empty: a root */
+    struct slice place;
+};
+
+/* The place of a path. Returns: 0; TREE_NOT_FOUND: nothing can lie there; fatal codes. */
+static int find_spot(struct tree_writer *writer, struct slice path, bool make, struct arena *arena,
+                     struct spot *ret_spot)
 {
-    return slice_equal(path, directory) ||
-           (slice_starts_with(path, directory) && path.data[directory.len] == delimiter);
+    struct slice parent = slice_make(path.data, tree_parent_length(path, writer->tree.delimiter));
+    int r = make ? find_or_make(writer, parent, arena, &ret_spot->directory)
+                 : tree_find(&writer->tree, parent, arena, &ret_spot->directory);
+
+    if (r == 0)
+        ret_spot->place = tree__join(arena, ret_spot->directory, slice_from_offset(path, parent.len));
+    return r;
 }
 
-/* An empty node gives way to another, and lies nowhere from now on. Documents of the past know it still by where it was born. */
-static int give_way(struct tree_writer *writer, uint64_t number)
+/* What is empty at a place gives way: a guest lies nowhere from now on, what is at home is hidden. */
+static int give_way(struct tree_writer *writer, struct slice place, struct arena *arena)
 {
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    struct tree_node node;
-    int r = tree__node(&writer->tree, number, &arena, &node);
+    struct tree_moved moved;
+    struct slice guest;
+    int r = tree__guest(&writer->tree, place, arena, &guest);
 
     if (r != 0)
-        return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
-    node.parent = TREE_NOWHERE;
-    put_node(writer, writer->overlay != NULL, number, &node);
+        return r == TREE_NOT_FOUND ? 0 : fatal(r);
+    r = tree__moved(&writer->tree, guest, arena, &moved);
+    if (r != 0)
+        return fatal(r);
+    moved.lies = TREE_NOWHERE;
+    put_moved(writer, writer->overlay != NULL, guest, &moved);
     return 0;
 }
 
-/* Takes a node away from its name. */
-static int leave(struct tree_writer *writer, const struct tree_node *node)
+/* Moves a birth between two places. All below it counts one change more: README.md, "Counting a rename as a change". */
+static int move(struct tree_writer *writer, struct slice birth, const struct spot *from, const struct spot *to,
+                int64_t seq_no, tl_ts ts, struct arena *arena)
 {
-    struct tree_name name;
-    int r = tree__name(&writer->tree, node->parent, node->name, &name);
-
-    if (r != 0)
-        return tl_trace(r);
-    name.here = 0;
-    put_name(writer, writer->overlay != NULL, node->parent, node->name, &name);
-    return 0;
-}
-
-/* Gives a node a name; what had it and is empty gives way. */
-static int arrive(struct tree_writer *writer, uint64_t number, uint64_t parent, struct slice text)
-{
-    struct tree_name name;
-    int r = tree__name(&writer->tree, parent, text, &name);
-
-    if (r == 0 && name.here != 0)
-        r = give_way(writer, name.here);
-    if (r != 0)
-        return tl_trace(r);
-    name.here = number;
-    put_name(writer, writer->overlay != NULL, parent, text, &name);
-    return 0;
-}
-
-/* Moves a numbered node to a name in another directory. All below it counts one change more: README.md, "Counting a rename". */
-static int move(struct tree_writer *writer, uint64_t number, uint64_t parent, struct slice text, int64_t seq_no,
-                tl_ts ts)
-{
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    bool own = writer->overlay != NULL;
+    struct tree_moved moved;
     int64_t before, after;
-    struct tree_node node;
-    int r = tree__node(&writer->tree, number, &arena, &node);
+    int r = tree__moved(&writer->tree, birth, arena, &moved);
 
     if (r == 0)
-        r = total_of(&writer->tree, node.parent, &before);
+        r = total_of(&writer->tree, from->directory, arena, &before);
     if (r == 0)
-        r = total_of(&writer->tree, parent, &after);
+        r = total_of(&writer->tree, to->directory, arena, &after);
     if (r == 0)
-        r = leave(writer, &node);
-    if (r == 0)
-        r = arrive(writer, number, parent, text);
+        r = give_way(writer, to->place, arena);
     if (r != 0)
-        return r > 0 ? tl_trace(TL_ERR_CORRUPT) : r;
-    node.parent = parent;
-    node.name = text;
-    node.renames += before - after + 1;
-    node.seq_no = seq_no;
-    node.ts = ts;
-    put_node(writer, writer->overlay != NULL, number, &node);
+        return fatal(r);
+    bool home = slice_equal(birth, to->place);
+    if (!slice_equal(birth, from->place))
+        put_guest(writer, own, from->place, SLICE_LIT(""));
+    put_guest(writer, own, to->place, home ? SLICE_LIT("") : birth);
+    moved.lies = home ? TREE_AT_HOME : TREE_AT_PLACE;
+    moved.place = to->place;
+    moved.renames += before - after + 1;
+    moved.seq_no = seq_no;
+    moved.ts = ts;
+    put_moved(writer, own, birth, &moved);
     return 0;
+}
+
+static void put_newest(struct tree_writer *writer, tl_ts ts)
+{
+    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(64);
+    tl_cleanup(buf_deinit) struct buf newest = BUF_INIT(64);
+
+    buf_u64be(&newest, ts);
+    buf_byte(&newest, writer->tree.delimiter);
+    put(writer, writer->overlay != NULL, tree_newest_key(&key, writer->tree.index), buf_view(&newest));
 }
 
 int tree_rename(struct tree_writer *writer, struct slice from, struct slice to, int64_t seq_no, tl_ts ts)
 {
-    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(64);
-    tl_cleanup(buf_deinit) struct buf newest = BUF_INIT(64);
-    struct tree_place place;
-    uint64_t directory;
-    struct slice last;
-
-    REQUIRE((writer->overlay != NULL) == (ts == TREE_TS_OPEN));
-    if (is_within(to, from, writer->tree.delimiter))
-        return TREE_INTO_ITSELF;
-    int r = tree_find(&writer->tree, from, &place);
-    if (r == 0)
-        r = make_directories(writer, to, &directory, &last);
-    if (r != 0)
-        return r;
-    if (place.named)
-        place.node = number_name(writer, writer->overlay != NULL, place.node, place.name, (struct tree_name){0, 0});
-    r = move(writer, place.node, directory, last, seq_no, ts);
-    if (r != 0)
-        return tl_trace(r);
-    buf_u64be(&newest, ts);
-    buf_byte(&newest, writer->tree.delimiter);
-    put(writer, writer->overlay != NULL, tree_newest_key(&key, writer->tree.index), buf_view(&newest));
-    return 0;
-}
-
-/* --- Removing ----------------------------------------------------------------------------------------------------- */
-
-/* Whether any name in a node has a record, be it only of a node that was born there. */
-static int check_unused(const struct tree *tree, uint64_t node)
-{
-    tl_cleanup(buf_deinit) struct buf lower = BUF_INIT(64);
-    tl_cleanup(buf_deinit) struct buf upper = BUF_INIT(64);
-    struct view_iter *iter = view_iter_new(tree->view, SPACE_TREE, tree_name_key(&lower, tree->index, node, SLICE_NONE),
-                                           tree_names_end(&upper, tree->index, node));
-
-    view_iter_seek_first(iter);
-    int r = view_iter_valid(iter) ? TREE_IN_USE : view_iter_status(iter);
-    view_iter_free(iter);
-    return r;
-}
-
-/* Forgets that a node has a name, or was born there. */
-static int forget_name(struct tree_writer *writer, uint64_t parent, struct slice text, uint64_t node)
-{
-    struct tree_name name;
-    int r = tree__name(&writer->tree, parent, text, &name);
-
-    if (r != 0)
-        return tl_trace(r);
-    if (name.here == node)
-        name.here = 0;
-    if (name.born == node)
-        name.born = 0;
-    put_name(writer, false, parent, text, &name);
-    return 0;
-}
-
-int tree_remove(struct tree_writer *writer, uint64_t number)
-{
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    tl_cleanup(buf_deinit) struct buf key = BUF_INIT(64);
-    struct tree_node node;
+    struct spot source, target;
+    struct slice birth;
 
-    REQUIRE(writer->overlay == NULL);
-    int r = tree__node(&writer->tree, number, &arena, &node);
+    REQUIRE((writer->overlay != NULL) == (ts == TREE_TS_OPEN) && from.len > 0 && to.len > 0);
+    if (tree_within(to, from, writer->tree.delimiter))
+        return TREE_INTO_ITSELF;
+    int r = find_spot(writer, from, false, &arena, &source);
     if (r == 0)
-        r = check_unused(&writer->tree, number);
-    if (r == 0 && node.parent != TREE_NOWHERE)
-        r = forget_name(writer, node.parent, node.name, number);
-    if (r == 0 && node.has_born)
-        r = forget_name(writer, node.born_parent, node.born_name, number);
-    if (r != 0)
-        return r;
-    tree_node_key(&key, writer->tree.index, number);
-    store_batch_delete(writer->batch, SPACE_TREE, buf_view(&key));
-    omap_put(writer->pending, buf_view(&key), SLICE_NONE);
-    return 0;
+        r = tree__at(&writer->tree, source.place, &arena, &birth);
+    if (r == 0)
+        r = fatal(find_spot(writer, to, true, &arena, &target));
+    if (r == 0)
+        r = move(writer, birth, &source, &target, seq_no, ts, &arena);
+    if (r == 0)
+        put_newest(writer, ts);
+    return r;
 }
 
 /* --- Committing --------------------------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/tree/tree_record.h"
 #include "core/upkeep/sweep.h"
 #include "mapping/entry.h"
 
@@ -84,7 +85,7 @@ static int remove_range(struct removing *work, enum store_space space, struct sl
 /* Removes what an index has left. Returns: 0; the mark goes with the last of it. */
 static int remove_index(struct removing *work, struct slice mark)
 {
-    char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES], from[4], to[4];
+    char lower[DOC_KEY_PREFIX_BYTES], upper[DOC_KEY_PREFIX_BYTES], from[4], to[4], root[4], beyond[4];
     char first[COUNTER_KEY_BYTES], end[COUNTER_KEY_BYTES];
     struct slice number = slice_from_offset(mark, MARK_PREFIX_BYTES);
     uint32_t index;
@@ -97,6 +98,9 @@ static int remove_index(struct removing *work, struct slice mark)
                      doc_key(upper, index + 1, 0, SLICE_LIT("")));
     if (r == 0)
         r = remove_range(work, SPACE_ENTRIES, slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
+    tree_index_bounds(index, root, beyond);
+    if (r == 0)
+        r = remove_range(work, SPACE_TREE, slice_make(root, sizeof(root)), slice_make(beyond, sizeof(beyond)));
     if (r == 0)
         r = remove_range(work, SPACE_CATALOG, counter_key(first, index, 0), counter_key(end, index + 1, 0));
     if (r == 0 && more(work)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents over the table of nodes; see table.h. */
+/* Documents over the table of births; see table.h. */
 #include "table.h"
 
 #include "base/check.h"
@@ -16,13 +16,14 @@ struct tree table_tree(const struct table *table, const struct view *view)
     return (struct tree){.view = view, .index = INDEX, .delimiter = '/', .pending = &table->pending};
 }
 
-struct tree_writer table_writer(struct table *table, const struct view *view, struct overlay *overlay)
+struct tree_writer table_writer(struct table *table, const struct view *view, struct overlay *overlay, tl_ts ts)
 {
     return (struct tree_writer){.tree = table_tree(table, view),
                                 .overlay = overlay,
                                 .batch = table->batch,
                                 .pending = &table->pending,
-                                .next_node = &table->next_node};
+                                .ts = ts,
+                                .made = &table->made};
 }
 
 static void put(struct table *table, struct overlay *overlay, enum store_space space, struct slice key,
@@ -44,7 +45,7 @@ static void drop(struct table *table, struct overlay *overlay, enum store_space 
 
 /* --- Records ------------------------------------------------------------------------------------------------------ */
 
-/* ts · live · version · seq_no · stamp · place's node · named · source path; its name is the last in that path. */
+/* ts · live · version · seq_no · stamp · length of the birth · birth · source path. */
 static void encode(struct buf *buf, const struct table_doc *doc)
 {
     buf_u64be(buf, doc->ts);
@@ -52,8 +53,8 @@ static void encode(struct buf *buf, const struct table_doc *doc)
     buf_u64be(buf, (uint64_t)doc->version);
     buf_u64be(buf, (uint64_t)doc->seq_no);
     buf_u64be(buf, (uint64_t)doc->stamp);
-    buf_u64be(buf, doc->place.node);
-    buf_byte(buf, doc->place.named);
+    buf_u64be(buf, doc->birth.len);
+    buf_slice(buf, doc->birth);
     buf_slice(buf, doc->path);
 }
 
@@ -73,17 +74,6 @@ static bool take_bool(struct slice *bytes)
     return byte.data[0] != 0;
 }
 
-static struct slice last_name(struct slice path)
-{
-    struct tree_path names = tree_path_begin(path, '/');
-    struct slice name = path;
-    bool last;
-
-    while (tree_path_next(&names, &name, &last))
-        ;
-    return name;
-}
-
 static struct table_doc decode(struct slice value)
 {
     struct table_doc doc = {0};
@@ -93,11 +83,9 @@ static struct table_doc decode(struct slice value)
     doc.version = take_number(&value);
     doc.seq_no = take_number(&value);
     doc.stamp = take_number(&value);
-    doc.place.node = (uint64_t)take_number(&value);
-    doc.place.named = take_bool(&value);
+    size_t len = (size_t)take_number(&value);
+    INSIST(slice_take(&value, len, &doc.birth));
     doc.path = value;
-    if (doc.place.named)
-        doc.place.name = last_name(value);
     return doc;
 }
 
@@ -136,7 +124,7 @@ struct table_doc table_get(struct table *table, const struct view *view, uint32_
     if (!doc.live)
         return doc;
     must(tree_newest(&tree, &newest, NULL));
-    must(tree_stand(&tree, &doc.place, &table->arena, &path, &standing));
+    must(tree_stand(&tree, doc.birth, &table->arena, &path, &standing));
     if (doc.ts > newest) /* it stands as it was written */
         INSIST(slice_equal(path, doc.path) && standing.renames == doc.stamp && standing.seq_no < doc.seq_no);
     doc.path = path;
@@ -148,23 +136,12 @@ struct table_doc table_get(struct table *table, const struct view *view, uint32_
 
 /* --- Entries ------------------------------------------------------------------------------------------------------ */
 
-/* node · 0, or 1, name, '/' · id: a name has no delimiter in it. */
-static void entry_prefix(struct buf *buf, enum tree_reach reach, const struct tree_place *place)
+/* birth · 0 · id. */
+static void entry_key(struct buf *buf, struct slice birth, uint32_t id)
 {
     buf_clear(buf);
-    buf_u64be(buf, place->node);
-    if (reach == TREE_UNDER)
-        return;
-    buf_byte(buf, place->named);
-    if (place->named) {
-        buf_slice(buf, place->name);
-        buf_byte(buf, '/');
-    }
-}
-
-static void entry_key(struct buf *buf, const struct tree_place *place, uint32_t id)
-{
-    entry_prefix(buf, TREE_AT, place);
+    buf_slice(buf, birth);
+    buf_byte(buf, '\0');
     buf_u32be(buf, id);
 }
 
@@ -175,7 +152,6 @@ struct searching {
     bool below;
     bool *found; /* NULL: the first one ends it */
     bool any;
-    bool stored; /* whoever is stored there counts */
 };
 
 static bool is_hit(struct searching *search, uint32_t id)
@@ -190,14 +166,14 @@ static bool is_hit(struct searching *search, uint32_t id)
     return doc.path.len == len || (search->below && doc.path.data[len] == '/');
 }
 
-static int search_place(void *context, enum tree_reach reach, const struct tree_place *place)
+static int search_entries(struct searching *search, struct slice birth, char next)
 {
-    struct searching *search = context;
     tl_cleanup(buf_deinit) struct buf prefix = BUF_INIT(BUF_UNLIMITED);
     struct view_iter *iter;
     int r = 0;
 
-    entry_prefix(&prefix, reach, place);
+    buf_slice(&prefix, birth);
+    buf_byte(&prefix, next);
     iter = view_iter_new(search->view, SPACE_ENTRIES, buf_view(&prefix), SLICE_NONE);
     for (view_iter_seek_first(iter); r == 0 && view_iter_valid(iter); view_iter_next(iter)) {
         struct slice key = view_iter_key(iter), id_bytes = slice_from_offset(key, key.len - KEY_BYTES);
@@ -205,7 +181,7 @@ static int search_place(void *context, enum tree_reach reach, const struct tree_
         if (!slice_starts_with(key, buf_view(&prefix)))
             break;
         INSIST(slice_take_u32be(&id_bytes, &id));
-        if (!search->stored && !is_hit(search, id))
+        if (!is_hit(search, id))
             continue;
         search->any = true;
         if (search->found != NULL)
@@ -217,24 +193,36 @@ static int search_place(void *context, enum tree_reach reach, const struct tree_
     return r;
 }
 
+static int search_below(void *context, struct slice birth)
+{
+    int r = search_entries(context, birth, '\0');
+
+    return r == 0 ? search_entries(context, birth, '/') : r;
+}
+
 static void run_search(struct searching *search)
 {
     struct tree tree = table_tree(search->table, search->view);
-    struct tree_place place = {.node = TREE_ROOT_ABSOLUTE};
-    int r = search->path.data == NULL ? 0 : tree_find(&tree, search->path, &place);
+    struct arena *arena = &search->table->arena;
+    struct slice birth = SLICE_LIT("");
+    int r = search->path.data == NULL ? 0 : tree_find(&tree, search->path, arena, &birth);
 
     if (r == TREE_NOT_FOUND)
         return;
     must(r);
-    r = search->below ? tree_walk(&tree, &place, search_place, search)
-                      : tree_sources(&tree, &place, search_place, search);
+    birth = arena_copy(arena, birth);
+    r = search_entries(search, birth, '\0');
+    if (r == 0 && search->below)
+        r = search_entries(search, birth, '/');
+    if (r == 0 && search->below)
+        r = tree_guests(&tree, tree__join(arena, birth, SLICE_LIT("/")), search_below, search);
     INSIST(r == 0 || (r == 1 && search->found == NULL));
 }
 
 void table_search(struct table *table, const struct view *view, struct slice path, bool below, bool *ret_found,
                   size_t count)
 {
-    struct searching search = {table, view, path, below, ret_found, false, false};
+    struct searching search = {table, view, path, below, ret_found, false};
 
     memset(ret_found, 0, count * sizeof *ret_found);
     run_search(&search);
@@ -242,22 +230,9 @@ void table_search(struct table *table, const struct view *view, struct slice pat
 
 bool table_exists(struct table *table, const struct view *view, struct slice path)
 {
-    struct searching search = {table, view, path, true, NULL, false, false};
+    struct searching search = {table, view, path, true, NULL, false};
 
     run_search(&search);
-    return search.any;
-}
-
-bool table_is_used(struct table *table, const struct view *view, uint64_t node)
-{
-    struct tree tree = table_tree(table, view);
-    struct searching search = {table, view, SLICE_NONE, true, NULL, false, true};
-    struct tree_place place = {.node = node};
-    int r = tree_sources(&tree, &place, search_place, &search);
-
-    INSIST(r >= 0 && r <= 1);
-    if (!search.any)
-        (void)search_place(&search, TREE_UNDER, &place);
     return search.any;
 }
 
@@ -273,13 +248,13 @@ void table_put(struct table *table, const struct view *view, struct overlay *ove
     char key[KEY_BYTES];
 
     if (stored.live) {
-        entry_key(&buf, &stored.place, id);
+        entry_key(&buf, stored.birth, id);
         drop(table, overlay, SPACE_ENTRIES, buf_view(&buf));
     }
     if (doc.live) {
-        struct tree_writer writer = table_writer(table, view, overlay);
-        must(tree_make(&writer, path, &doc.place, &doc.stamp));
-        entry_key(&buf, &doc.place, id);
+        struct tree_writer writer = table_writer(table, view, overlay, ts);
+        must(tree_make(&writer, path, &table->arena, &doc.birth, &doc.stamp));
+        entry_key(&buf, doc.birth, id);
         put(table, overlay, SPACE_ENTRIES, buf_view(&buf), SLICE_LIT(""));
     }
     buf_clear(&buf);
@@ -314,7 +289,7 @@ static void commit_entry(void *context, struct slice key, struct slice value)
         store_batch_put(work->table->batch, SPACE_ENTRIES, key, value);
 }
 
-static void commit_node(void *context, struct slice key, struct slice value)
+static void commit_record(void *context, struct slice key, struct slice value)
 {
     struct committing *work = context;
 
@@ -327,5 +302,5 @@ void table_commit(struct table *table, const struct overlay *overlay, tl_ts ts)
 
     overlay_each(overlay, SPACE_DOCUMENTS, commit_doc, &work);
     overlay_each(overlay, SPACE_ENTRIES, commit_entry, &work);
-    overlay_each(overlay, SPACE_TREE, commit_node, &work);
+    overlay_each(overlay, SPACE_TREE, commit_record, &work);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Documents over the table of nodes, as src/core/tree/README.md lays down that they shall be kept: a record with the place it is stored at
- * and its stamp, an entry by place. What the core will do, done by hand.
+ * Documents over the table of births, as src/core/tree/README.md lays down that they are kept: a record with its birth and its stamp,
+ * an entry by birth. What the core does, done by hand.
  */
 #ifndef TL_TESTS_SIM_TREE_TABLE_H
 #define TL_TESTS_SIM_TREE_TABLE_H
@@ -11,7 +11,7 @@
 /* A document as it is read. */
 struct table_doc {
     bool live;
-    struct tree_place place; /* where it is stored */
+    struct slice birth;
     tl_ts ts;
     int64_t stamp;
     int64_t version; /* as stored, and so on */
@@ -23,13 +23,13 @@ struct table {
     struct store *store;
     struct store_batch *batch;
     struct omap pending;
-    uint64_t next_node;
+    uint32_t made;
     struct arena arena; /* of what is read; reset by the caller */
 };
 
 /* A view's tree. */
 struct tree table_tree(const struct table *table, const struct view *view);
-struct tree_writer table_writer(struct table *table, const struct view *view, struct overlay *overlay);
+struct tree_writer table_writer(struct table *table, const struct view *view, struct overlay *overlay, tl_ts ts);
 
 /* Reads a document as the view has it. Aborts on damage. */
 struct table_doc table_get(struct table *table, const struct view *view, uint32_t id);
@@ -41,8 +41,6 @@ void table_search(struct table *table, const struct view *view, struct slice pat
                   size_t count);
 /* Whether anything lies at a path or below, as a rename asks. */
 bool table_exists(struct table *table, const struct view *view, struct slice path);
-/* Whether a document is stored at a numbered node, in it, or where it was born, whether it lies there still or not. */
-bool table_is_used(struct table *table, const struct view *view, uint64_t node);
 /* Moves a transaction's overlay into the batch. */
 void table_commit(struct table *table, const struct overlay *overlay, tl_ts ts);
 

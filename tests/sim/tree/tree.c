@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of nodes against full paths.
+ * The table of births against full paths.
  *
  * One seed drives random writes, deletes and renames of documents in a small tree, alone and in transactions that overlap as far as
- * exclusive locks on paths and documents allow, with requests that fail half-way, roll-backs, crashes, and upkeep that removes nodes
- * nobody needs. After each step the newest state, a state of the past and a transaction's own must be what the plain model (model.h)
+ * exclusive locks on paths and documents allow, with requests that fail half-way, roll-backs and crashes. After each step the newest state, a state of the past and a transaction's own must be what the plain model (model.h)
  * has: path, version and sequence number of every document, what lies at a path, and what lies below it. The seed of a
  * failure is printed; `tree_sim --first SEED --seeds 1` replays it, `--tell` says what it does.
  */
@@ -40,7 +39,7 @@ struct world {
         tl_ts ts;
         struct model model;
     } past[PAST];
-    uint64_t checks, renames, removed;
+    uint64_t checks, renames;
 };
 
 static _Noreturn void fail(const struct world *w, const char *what, const char *detail)
@@ -152,58 +151,44 @@ static void check_view(struct world *w, const struct view *view, const struct mo
     w->checks++;
 }
 
-static void check_numbered(struct world *w, const struct tree *tree, uint64_t number)
+/* What lies at a place by record says so itself, and the way up from it ends. */
+static void check_guest(struct world *w, const struct tree *tree, struct slice place, struct slice guest)
 {
-    struct tree_node node;
+    struct tree_standing standing;
+    struct tree_moved moved;
 
-    if (number != 0 && tree__node(tree, number, &w->table.arena, &node) != 0)
-        fail(w, "table", "a name is of a node that is not there");
+    if (tree__moved(tree, guest, &w->table.arena, &moved) != 0 || moved.lies != TREE_AT_PLACE ||
+        !slice_equal(moved.place, place))
+        fail(w, "table", "a guest is not where its place says");
+    if (tree_stand(tree, guest, &w->table.arena, NULL, &standing) < 0)
+        fail(w, "table", "a birth lies below itself");
 }
 
-/* Every name is of nodes that are there, and the newest rename is of the past. */
-static void check_names(struct world *w, const struct tree *tree)
+/* Births and places say the same of each other, and the newest rename is of the past. */
+static void check_table(struct world *w, const struct view *view)
 {
     struct store_iter *iter = store_iter_new(w->table.store, SPACE_TREE, TL_TS_MAX, SLICE_NONE, SLICE_NONE);
-    struct tree_name name;
+    struct tree tree = table_tree(&w->table, view);
+    struct tree_moved moved;
+    struct slice guest;
     tl_ts newest;
 
     for (store_iter_seek_first(iter); store_iter_valid(iter); store_iter_next(iter)) {
-        if (store_iter_key(iter).data[sizeof(uint32_t)] != 'c')
+        struct slice text = slice_from_offset(store_iter_key(iter), sizeof(uint32_t) + 1);
+        char letter = store_iter_key(iter).data[sizeof(uint32_t)];
+        if (letter == 'g')
+            check_guest(w, &tree, text, store_iter_value(iter));
+        if (letter != 'm')
             continue;
-        if (tree_name_decode(store_iter_value(iter), &name) != 0 || (name.here == 0 && name.born == 0))
-            fail(w, "table", "a name without need");
-        check_numbered(w, tree, name.here);
-        check_numbered(w, tree, name.born);
+        if (tree_moved_decode(store_iter_value(iter), &moved) != 0 || moved.ts > w->now)
+            fail(w, "table", "a rename was not stamped");
+        if (moved.lies == TREE_AT_PLACE && (tree__guest(&tree, moved.place, &w->table.arena, &guest) != 0 ||
+                                            !slice_equal(guest, text)))
+            fail(w, "table", "a place is another's");
     }
     store_iter_free(iter);
-    if (tree_newest(tree, &newest, NULL) != 0 || newest > w->now)
+    if (tree_newest(&tree, &newest, NULL) != 0 || newest > w->now)
         fail(w, "table", "the newest rename was not stamped");
-}
-
-/* Names and nodes say the same of each other, and no node lies below itself. */
-static void check_table(struct world *w, const struct view *view)
-{
-    struct tree tree = table_tree(&w->table, view);
-
-    for (uint64_t number = TREE_NODE_FIRST; number < w->table.next_node; number++) {
-        struct tree_place place = {.node = number};
-        struct tree_standing standing;
-        struct tree_node node;
-        struct tree_name name, born = {0};
-        int r = tree__node(&tree, number, &w->table.arena, &node);
-        if (r == 0)
-            r = tree__name(&tree, node.parent, node.name, &name);
-        if (r == 0 && node.has_born)
-            r = tree__name(&tree, node.born_parent, node.born_name, &born);
-        if (r == TREE_NOT_FOUND)
-            continue;
-        if (r != 0 || (node.parent != TREE_NOWHERE && name.here != number) || (node.has_born && born.born != number))
-            fail(w, "table", "a node is not where it says");
-        r = tree_stand(&tree, &place, &w->table.arena, NULL, &standing);
-        if (r < 0) /* what is empty may have lost its way */
-            fail(w, "table", "a node lies below itself");
-    }
-    check_names(w, &tree);
 }
 
 static void check_all(struct world *w)
@@ -301,7 +286,7 @@ static bool rename_one(struct world *w, int owner, struct model *model)
 {
     char from[MODEL_PATH_MAX], to[MODEL_PATH_MAX];
     struct view view = view_of(w, owner);
-    struct tree_writer writer = table_writer(&w->table, &view, overlay_of(w, owner));
+    struct tree_writer writer = table_writer(&w->table, &view, overlay_of(w, owner), w->now);
 
     random_from(w, model, from);
     model_random_path(&w->rng, true, to);
@@ -371,47 +356,6 @@ static void end_transaction(struct world *w, int owner, bool commit)
     model_unlock(&w->locks, owner);
 }
 
-/* --- Upkeep ------------------------------------------------------------------------------------------------------- */
-
-/* Whether anybody holds anything where a place lies, by its path as it is committed. What lies nowhere nobody can hold. */
-static bool is_locked(struct world *w, const struct tree *tree, uint64_t node, const struct slice *name)
-{
-    struct tree_place place = {.node = node};
-    struct tree_standing standing;
-    struct slice text;
-    char path[MODEL_PATH_MAX];
-    int r = tree_stand(tree, &place, &w->table.arena, &text, &standing);
-
-    if (r != 0)
-        return false;
-    snprintf(path, sizeof path, "%.*s%s%.*s", SLICE_ARG(text), name == NULL || node == TREE_ROOT_RELATIVE ? "" : "/",
-             name == NULL ? 0 : (int)name->len, name == NULL ? "" : name->data);
-    return model_locked(&w->locks, path);
-}
-
-/* Removes each numbered node that nobody needs, as upkeep would: not while anybody holds its path, or that of its birth. */
-static void remove_nodes(struct world *w)
-{
-    struct view view = view_of(w, NOBODY);
-    struct tree tree = table_tree(&w->table, &view);
-    struct tree_writer writer = table_writer(&w->table, &view, NULL);
-
-    begin_unit(w);
-    for (uint64_t number = TREE_NODE_FIRST; number < w->table.next_node; number++) {
-        struct tree_node node;
-        int r = tree__node(&tree, number, &w->table.arena, &node);
-        if (r == TREE_NOT_FOUND || is_locked(w, &tree, number, NULL) ||
-            (node.has_born && is_locked(w, &tree, node.born_parent, &node.born_name)) ||
-            table_is_used(&w->table, &view, number))
-            continue;
-        r = r < 0 ? r : tree_remove(&writer, number);
-        if (r < 0 || r == TREE_TOO_OLD)
-            fail(w, "tree_remove", "");
-        w->removed += r == 0;
-    }
-    end_unit(w, true);
-}
-
 /* --- Running ------------------------------------------------------------------------------------------------------ */
 
 static void crash(struct world *w)
@@ -434,8 +378,6 @@ static void step(struct world *w)
         w->transactions[owner - 1].overlay = overlay_new();
     if (what == 0)
         crash(w);
-    else if (what < 6)
-        remove_nodes(w);
     else if (what < 25 && owner != NOBODY)
         end_transaction(w, owner, below(w, 3) != 0);
     else
@@ -454,7 +396,6 @@ static struct world *world_new(uint64_t seed, bool tells)
     rng_init(&w->rng, seed);
     w->table.store = store_open_mem();
     w->table.batch = store_batch_new(w->table.store);
-    w->table.next_node = TREE_NODE_FIRST;
     w->now = 1000;
     omap_init(&w->table.pending);
     return w;
@@ -473,7 +414,7 @@ static void world_free(struct world *w)
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, seeds = 100, checks = 0, renames = 0, removed = 0;
+    uint64_t first = 1, seeds = 100, checks = 0, renames = 0;
     int steps = STEPS_DEFAULT;
     bool tells = false;
 
@@ -498,10 +439,9 @@ int main(int argc, char **argv)
         }
         checks += w->checks;
         renames += w->renames;
-        removed += w->removed;
         world_free(w);
     }
-    printf("tree_sim: %llu seeds, %llu renames, %llu nodes removed, %llu states compared\n", (unsigned long long)seeds,
-           (unsigned long long)renames, (unsigned long long)removed, (unsigned long long)checks);
+    printf("tree_sim: %llu seeds, %llu renames, %llu states compared\n", (unsigned long long)seeds,
+           (unsigned long long)renames, (unsigned long long)checks);
     return 0;
 }

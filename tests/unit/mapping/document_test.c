@@ -466,7 +466,7 @@ static const char tree_mapping[] =
     "\"paths\"}}},\"name\":{\"type\":\"keyword\"}}}";
 
 /*
- * Goal: a document lies where its first path says, however written; only a plain one can be cut out and put back. The tree has no
+ * Goal: a document lies where its first path says, however written; renames can move it where it is the only one. The tree has no
  * entries of its own (README.md of mapping, invariant 8).
  */
 static void documents_find_their_place(void **state)
@@ -481,15 +481,16 @@ static void documents_find_their_place(void **state)
         {"{\"name\":\"b\",\"path\":\"/a/b\"}", "/a/b", "/a/b", "name=b path=/a/b"},
         {"{\"path\":\"/a\"}", "/a", "/a", "path=/a"},
         {"{\"path\":\"/\xc3\xa4/b\"}", "/\xc3\xa4/b", "/\xc3\xa4/b", "path=/\xc3\xa4/b"},
-        {"{\"path\":\"a/b\"}", "a/b", NULL, "path=a/b"},
-        {"{\"path\":\"/a/\"}", "/a/", NULL, "path=/a/"},
-        {"{\"path\":\"/a//b\"}", "/a//b", NULL, "path=/a//b"},
-        {"{\"path\":\"\\/a\"}", "/a", NULL, "path=/a"},
+        {"{\"path\":\"a/b\"}", "a/b", "a/b", "path=a/b"},
+        {"{\"path\":\"/a/\"}", "/a/", "/a/", "path=/a/"},
+        {"{\"path\":\"/a//b\"}", "/a//b", "/a//b", "path=/a//b"},
+        {"{\"path\":\"\\/a\"}", "/a", "/a", "path=/a"},
         {"{\"path\":[\"/a\",\"/b\"]}", "/a", NULL, "path=/a path=/b"},
         {"{\"path\":[\"/a\"]}", "/a", "/a", "path=/a"},
         {"{\"path\":null}", NULL, NULL, ""},
-        {"{\"path\":[null,\"/\\u00e4\"]}", "/\xc3\xa4", NULL, "path=/\xc3\xa4"},
-        {"{\"path\":\"/\"}", "/", NULL, "path=/"},
+        {"{\"path\":[null,\"/\\u00e4\"]}", "/\xc3\xa4", "/\xc3\xa4", "path=/\xc3\xa4"},
+        {"{\"path\":\"/\"}", "/", "/", "path=/"},
+        {"{\"path\":\"\"}", "", NULL, "path="},
     };
     struct arena arena = ARENA_INIT;
     struct mapping *mapping = make_mapping(&arena, tree_settings, "t", tree_mapping, DIALECT_7);
@@ -513,7 +514,8 @@ static void documents_find_their_place(void **state)
             assert_null(document.place.data);
         if (rows[i].path != NULL) {
             assert_slice_equal(document.path, rows[i].path);
-            assert_slice_equal(document.path_raw, rows[i].path);
+            if (strchr(rows[i].document, '\\') == NULL)
+                assert_slice_equal(document.path_raw, rows[i].path);
             assert_true(document.path_raw.data > document.json.source.data &&
                         document.path_raw.data < document.json.source.data + document.json.source.len);
         }
