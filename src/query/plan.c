@@ -8,6 +8,7 @@
 
 #include "mapping/analysis.h"
 #include "mapping/entry_range.h"
+#include "core/documents/births.h"
 
 #include <stdlib.h>
 
@@ -32,6 +33,7 @@ struct planner {
     const struct search_index *index;
     const struct view *view;
     struct arena *arena; /* of the plan */
+    struct births births;
     int error;
 };
 
@@ -63,16 +65,64 @@ static void add_document(struct planner *planner, struct access *access, struct 
     access->keys[access->key_count++] = key;
 }
 
+/* --- Where something was renamed ---------------------------------------------------------------------------------- */
+
+/* Whether entries name the documents that have a value of a field. */
+static bool is_found(const struct planner *planner, const struct mapping_field *field)
+{
+    return field_is_found(field) && (!births_concern(&planner->births, field) || births_find(&planner->births, field));
+}
+
+struct adding {
+    struct planner *planner;
+    struct access *access;
+};
+
+static bool add_birth(void *context, const struct entry_range *range)
+{
+    struct adding *adding = context;
+    return add_range(adding->planner, adding->access, &(struct access_range){.range = *range});
+}
+
+/* Too many ranges are as good as none. */
+static void note_births(struct planner *planner, struct access *access, int r)
+{
+    if (r != 0)
+        access->usable = false;
+    if (r < 0)
+        planner->error = r;
+}
+
+static void add_births_of(struct planner *planner, struct access *access, const struct mapping_field *field,
+                          const struct value *value)
+{
+    struct adding adding = {planner, access};
+    if (!access->usable || !births_concern(&planner->births, field))
+        return;
+    note_births(planner, access,
+                births_of_value(&planner->births, value->bytes, field->whole != NULL, planner->arena, add_birth, &adding));
+}
+
+static void add_births_with(struct planner *planner, struct access *access, const struct mapping_field *field,
+                            struct slice prefix)
+{
+    struct adding adding = {planner, access};
+    if (!access->usable || !births_concern(&planner->births, field) || prefix.len == 0)
+        return;
+    note_births(planner, access, births_of_prefix(&planner->births, prefix, planner->arena, add_birth, &adding));
+}
+
 /* --- Leaves ------------------------------------------------------------------------------------------------------- */
 
 static struct access value_access(struct planner *planner, const struct mapping_field *field,
                                   const struct value *values, size_t count)
 {
-    struct access access = {.usable = field_is_found(field)};
+    struct access access = {.usable = is_found(planner, field)};
     for (size_t i = 0; access.usable && i < count; i++) {
         struct entry_range *ranges;
         size_t more = entry_ranges_of_value(planner->index->number, field, &values[i], planner->arena, &ranges);
         add_ranges(planner, &access, ranges, more);
+        add_births_of(planner, &access, field, &values[i]);
     }
     return access;
 }
@@ -89,7 +139,8 @@ static struct access terms_access(struct planner *planner, const struct matcher 
 
 static struct access range_access(struct planner *planner, const struct matcher *matcher)
 {
-    struct access access = {.usable = field_is_found(matcher->field)};
+    struct access access = {.usable =
+                                field_is_found(matcher->field) && !births_concern(&planner->births, matcher->field)};
     struct entry_range bounds = {.index = planner->index->number,
                                  .low = matcher->range.has_low ? &matcher->range.low : NULL,
                                  .high = matcher->range.has_high ? &matcher->range.high : NULL,
@@ -105,7 +156,7 @@ static struct access range_access(struct planner *planner, const struct matcher 
 
 static struct access pattern_access(struct planner *planner, const struct matcher *matcher)
 {
-    struct access access = {.usable = field_is_found(matcher->field)};
+    struct access access = {.usable = is_found(planner, matcher->field)};
     struct value *prefix = NULL;
     if (!access.usable)
         return access;
@@ -114,7 +165,9 @@ static struct access pattern_access(struct planner *planner, const struct matche
         *prefix = (struct value){.kind = VALUE_BYTES, .bytes = matcher->pattern.prefix};
     }
     add_range(planner, &access,
-              &(struct access_range){entry_range_of_prefix(planner->index->number, matcher->field, prefix), matcher});
+              &(struct access_range){entry_range_of_prefix(planner->index->number, matcher->field, prefix),
+                                     births_concern(&planner->births, matcher->field) ? NULL : matcher});
+    add_births_with(planner, &access, matcher->field, matcher->pattern.prefix);
     return access;
 }
 
@@ -124,7 +177,7 @@ static struct access exists_access(struct planner *planner, const struct matcher
     for (size_t i = 0; access.usable && i < matcher->exists.count; i++) {
         const struct mapping_field *field = matcher->exists.fields[i];
         /* A text of no words has no entry, but is there; one that is kept whole beside its words has its entry. */
-        access.usable = field_is_found(field) && (field->type != FIELD_TEXT || field->whole != NULL);
+        access.usable = is_found(planner, field) && (field->type != FIELD_TEXT || field->whole != NULL);
         if (access.usable)
             access.usable =
                 add_range(planner, &access,
@@ -345,6 +398,9 @@ int plan_make(const struct matcher *matcher, const struct search_index *index, c
               struct arena *arena, size_t candidates_max, struct plan *ret_plan)
 {
     struct planner planner = {.index = index, .view = view, .arena = arena};
+    int outcome = births_begin(view, index->number, index->mapping, &planner.births);
+    if (outcome != 0)
+        return tl_trace(outcome);
     struct access access = access_of(&planner, matcher);
     struct key_list keys = {NULL, 0, 0};
     *ret_plan = (struct plan){.kind = PLAN_SCAN};

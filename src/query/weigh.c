@@ -8,6 +8,7 @@
 #include "base/real.h"
 
 #include "mapping/entry_range.h"
+#include "core/documents/births.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct weighed {
     struct value value;
     struct term_weight *weight;
     float boost;
+    bool found; /* entries say which documents have it */
     uint64_t with_field, with_term, length; /* of the sample */
 };
 
@@ -165,7 +167,7 @@ static int weigh_term(const struct binder *binder, const struct view *view, stru
     if (sampled > SAMPLE_DOCUMENTS && total > SAMPLE_DOCUMENTS)
         scale = (double)total / SAMPLE_DOCUMENTS;
     double with_field = (double)term->with_field * scale, with_term = (double)term->with_term * scale;
-    if (sampled > SAMPLE_DOCUMENTS && field_is_found(term->field)) {
+    if (sampled > SAMPLE_DOCUMENTS && term->found) {
         uint64_t counted;
         int r = term_documents(binder, view, term, &counted);
         if (r != 0)
@@ -209,7 +211,7 @@ static size_t collect(const struct binder *binder, struct weighed *terms)
 static bool needs_sample(const struct binder *binder, const struct weighed *terms, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (terms[i].weight->norms || !field_is_found(terms[i].field))
+        if (terms[i].weight->norms || !terms[i].found)
             return true;
     }
     return binder->index->document_count <= SAMPLE_DOCUMENTS;
@@ -222,8 +224,14 @@ int query_weigh(struct binder *binder, const struct view *view)
         return 0;
     struct weighed *terms = arena_alloc(binder->arena, count * sizeof *terms);
     collect(binder, terms);
+    struct births births;
+    int r = births_begin(view, binder->index->number, binder->index->mapping, &births);
+    if (r != 0)
+        return tl_trace(r);
+    for (size_t i = 0; i < count; i++)
+        terms[i].found = field_is_found(terms[i].field) && !births_concern(&births, terms[i].field);
     bool sampling = needs_sample(binder, terms, count);
-    int r = sampling ? sample(binder, view, terms, count, &sampled) : 0;
+    r = sampling ? sample(binder, view, terms, count, &sampled) : 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (!sampling)
             terms[i].with_field = SAMPLE_DOCUMENTS; /* as if every document had the field */

@@ -23,6 +23,7 @@
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
+#include "core/owners/do_rename.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
 #include "core/owners/terms.h"
@@ -424,6 +425,12 @@ static struct wanted_documents find_wanted(struct core *core, const struct txn *
             continue;
         wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
         wanted.names[wanted.count++] = resource_name(hold->resource, &core->arena);
+    }
+    size_t renamed_count;
+    const struct resource_name *renamed = rename__documents(core, txn->overlay, &renamed_count);
+    for (size_t i = 0; i < renamed_count; i++) {
+        wanted.names = arena_grow(&core->arena, wanted.names, wanted.count, &capacity, sizeof *wanted.names);
+        wanted.names[wanted.count++] = renamed[i];
     }
     return wanted;
 }

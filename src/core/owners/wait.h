@@ -32,6 +32,7 @@ extern const struct turns write__turns;    /* admit.c */
 extern const struct turns change__turns;   /* admit_change.c */
 extern const struct turns lock__turns;     /* do_lock.c */
 extern const struct turns txn_lock__turns; /* do_lock.c */
+extern const struct turns rename__turns;   /* do_rename.c */
 extern const struct turns kept__turns;     /* kept.c; of no command */
 
 /* A command that waits for its locks, or was granted them and is about to go on. */

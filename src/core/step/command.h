@@ -276,6 +276,16 @@ static inline uint64_t host_of_number(uint64_t number)
     return number >> HOST_SHIFT;
 }
 
+/* Paths begin with '/', and have no empty names, "." or "..", but for one '/' at the end. */
+struct rename_command {
+    struct slice index; /* index or alias as the client named it */
+    struct slice from;
+    struct slice to;
+    bool directory; /* out: something lies below it */
+    bool document;  /* out: something lies at it */
+    int64_t seq_no; /* out: of the change */
+};
+
 struct cancel_command {
     uint64_t
         request; /* number of the command to cancel; unknown ones are ignored; with a count of 0: all of its host, which stops */
@@ -394,6 +404,7 @@ struct command {
         struct lock_command lock;
         struct txn_command txn;
         struct txn_lock_command txn_lock;
+        struct rename_command rename;
         struct cancel_command cancel;
         struct status_command status;
         struct maintain_command maintain;

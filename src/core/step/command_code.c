@@ -210,6 +210,13 @@ static void code_txn(struct coder *coder, struct txn_command *txn)
     code_slice(coder, &txn->retry_of);
 }
 
+static void code_rename(struct coder *coder, struct rename_command *rename)
+{
+    code_slice(coder, &rename->index);
+    code_slice(coder, &rename->from);
+    code_slice(coder, &rename->to);
+}
+
 static void code_cancel(struct coder *coder, struct cancel_command *cancel)
 {
     code_number(coder, &cancel->request);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries by birth; see births.h. */
+#include "core/documents/births.h"
+
+#include "core/documents/doc.h"
+
+int births_begin(const struct view *view, uint32_t index, const struct mapping *mapping, struct births *ret_births)
+{
+    const struct mapping_field *path = mapping_path_field(mapping);
+    struct births births = {.tree = {.view = view, .index = index}};
+    tl_ts newest = 0;
+    int r = 0;
+
+    if (path != NULL && mapping_is_tree(mapping)) {
+        births.tree.delimiter = mapping_path_delimiter(mapping);
+        r = tree_newest(&births.tree, &newest, NULL);
+    }
+    births.path = newest != 0 ? path : NULL;
+    *ret_births = births;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+bool births_concern(const struct births *births, const struct mapping_field *field)
+{
+    return births->path != NULL && field->in_tree;
+}
+
+bool births_find(const struct births *births, const struct mapping_field *field)
+{
+    return births_concern(births, field) && field_is_found(field) &&
+           field_found_by(field)->number == births->path->number;
+}
+
+/* Where ranges go. */
+struct naming {
+    const struct births *births;
+    struct arena *arena;
+    births_visit *visit;
+    void *context;
+};
+
+static int name_range(const struct naming *naming, struct slice text, bool prefix)
+{
+    struct value *value = arena_zalloc(naming->arena, sizeof *value);
+    struct entry_range range = {.index = naming->births->tree.index, .field = naming->births->path->number};
+
+    *value = (struct value){.field = range.field, .kind = VALUE_BYTES, .bytes = arena_copy(naming->arena, text)};
+    range.low = value;
+    range.high = prefix ? NULL : value;
+    range.prefix = prefix;
+    return naming->visit(naming->context, &range) ? 0 : BIRTHS_ENOUGH;
+}
+
+static struct slice directory_of(const struct naming *naming, struct slice birth)
+{
+    return tree__join(naming->arena, birth, slice_make(&naming->births->tree.delimiter, 1));
+}
+
+/* A birth, and all births below it. */
+static int name_guest(void *context, struct slice birth)
+{
+    const struct naming *naming = context;
+    int r = name_range(naming, birth, false);
+
+    return r == 0 ? name_range(naming, directory_of(naming, birth), true) : r;
+}
+
+/* Finding nothing is no error: then nobody is there, or the view is too old. */
+static int outcome_of(int r)
+{
+    return r == TREE_NOT_FOUND || r == TREE_TOO_OLD ? 0 : r;
+}
+
+/* tree_guests() has outcomes of its own, which the visitor's must not be taken for. */
+static int name_below(const struct naming *naming, struct slice prefix)
+{
+    int r = tree_guests(&naming->births->tree, prefix, name_guest, (void *)(uintptr_t)naming);
+
+    return r == TREE_TOO_OLD ? 0 : r;
+}
+
+int births_of_value(const struct births *births, struct slice value, bool below, struct arena *arena,
+                    births_visit *visit, void *context)
+{
+    struct naming naming = {births, arena, visit, context};
+    struct slice birth;
+    int r = value.len == 0 ? TREE_NOT_FOUND : tree_find(&births->tree, value, arena, &birth);
+
+    if (r != 0)
+        return outcome_of(r);
+    r = name_range(&naming, birth, false);
+    if (r != 0 || !below)
+        return r;
+    struct slice directory = directory_of(&naming, birth);
+    r = name_range(&naming, directory, true);
+    return r == 0 ? name_below(&naming, directory) : r;
+}
+
+int births_of_prefix(const struct births *births, struct slice prefix, struct arena *arena, births_visit *visit,
+                     void *context)
+{
+    struct naming naming = {births, arena, visit, context};
+    struct slice directory = slice_make(prefix.data, tree_parent_length(prefix, births->tree.delimiter)), birth;
+    int r = tree_find(&births->tree, directory, arena, &birth);
+
+    if (r != 0)
+        return outcome_of(r);
+    struct slice place = tree__join(arena, birth, slice_from_offset(prefix, directory.len));
+    r = name_range(&naming, place, true);
+    return r == 0 ? name_below(&naming, place) : r;
+}
+
+/* --- Whether anything lies there ---------------------------------------------------------------------------------- */
+
+struct looking {
+    struct births births;
+    const struct view *view;
+    struct slice path;
+    bool at, below; /* found */
+    bool wants_below;
+    int r;
+};
+
+/* Where a document lies, if renames can move it; data NULL: it cannot be said. */
+static int path_of(const struct looking *look, const struct doc *doc, struct arena *arena, struct slice *ret_path)
+{
+    struct tree_standing standing;
+
+    *ret_path = doc->birth;
+    if (!doc->placed || look->births.tree.view == NULL)
+        return 0;
+    int r = tree_stand(&look->births.tree, doc->birth, arena, ret_path, &standing);
+    if (r == TREE_NOT_FOUND)
+        *ret_path = SLICE_NONE;
+    return r < 0 ? tl_trace(r) : 0;
+}
+
+static int look_at(struct looking *look, uint16_t field, const struct entry_hit *hit)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct slice path;
+    struct doc doc;
+    int r = doc_get_key(look->view, look->births.tree.index, hit->document_key, &doc);
+
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (doc.placed && doc_entry_batch(&doc, field) == hit->batch) {
+        r = path_of(look, &doc, &arena, &path);
+        if (r == 0 && slice_equal(path, look->path))
+            look->at = true;
+        else if (r == 0 && path.data != NULL && tree_within(path, look->path, look->births.tree.delimiter))
+            look->below = true;
+    }
+    doc_release(&doc);
+    return r;
+}
+
+/* Looks through a range until it has what that range can have. */
+static bool look_through(void *context, const struct entry_range *range)
+{
+    struct looking *look = context;
+    const bool *found = range->prefix ? &look->below : &look->at;
+    struct entry_hit hit;
+
+    if (*found || (range->prefix && !look->wants_below))
+        return true;
+    tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(look->view, range);
+    int r = 0;
+    while (r == 0 && !*found) {
+        r = entry_scan_next(scan, &hit);
+        if (r == 0)
+            r = look_at(look, range->field, &hit);
+    }
+    if (r < 0)
+        look->r = r;
+    return r >= 0 && !(look->at && (look->below || !look->wants_below));
+}
+
+int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path, bool *ret_at,
+               bool *ret_below)
+{
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct looking look = {.view = view, .path = path, .wants_below = ret_below != NULL};
+    int r = births_begin(view, index, mapping, &look.births);
+
+    if (r != 0)
+        return tl_trace(r);
+    look.births.path = mapping_path_field(mapping); /* without renames, births are paths */
+    r = births_of_value(&look.births, path, look.wants_below, &arena, look_through, &look);
+    if (r < 0 || look.r < 0)
+        return tl_trace(r < 0 ? r : look.r);
+    *ret_at = look.at;
+    if (ret_below != NULL)
+        *ret_below = look.below;
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which entries name the documents of a path in an index where something was renamed: core/tree/README.md, "Contract, reader by reader".
+ *
+ * Entries of the path field say what a document was born as. Its family is found by them (mapping/README.md, 8), or by no entries at all:
+ * those of other members say what was written.
+ */
+#ifndef TL_CORE_BIRTHS_H
+#define TL_CORE_BIRTHS_H
+
+#include "core/tree/tree.h"
+#include "mapping/entry_range.h"
+#include "mapping/mapping.h"
+
+struct births {
+    struct tree tree;
+    const struct mapping_field *path; /* NULL: nothing was renamed in the view, and entries say what documents do */
+};
+
+/* Returns: 0; fatal codes. A view that is too old has no renames: who reads documents in it will be told. */
+int births_begin(const struct view *view, uint32_t index, const struct mapping *mapping,
+                 struct births *ret_births) TL_MUST_USE;
+
+/* Returns: whether the values of a field are where they are by renames, too, so that its entries do not say them. */
+bool births_concern(const struct births *births, const struct mapping_field *field);
+/* Returns: whether births_of_value() and births_of_prefix() find the documents of a field that they concern. */
+bool births_find(const struct births *births, const struct mapping_field *field);
+
+/* What is told of each range. Returns: false: no more are wanted. */
+typedef bool births_visit(void *context, const struct entry_range *range);
+
+/*
+ * Names the ranges of entries in which all placed documents are that have a value, or a value that begins so. Those of the text itself are not
+ * among them. Ranges live in `arena`.
+ * `below`: what has the value as a directory, too.
+ * Requires: births_find().
+ * Returns: 0; BIRTHS_ENOUGH: the visitor wanted no more; fatal codes.
+ */
+enum { BIRTHS_ENOUGH = 1 };
+int births_of_value(const struct births *births, struct slice value, bool below, struct arena *arena,
+                    births_visit *visit, void *context) TL_MUST_USE;
+int births_of_prefix(const struct births *births, struct slice prefix, struct arena *arena, births_visit *visit,
+                     void *context) TL_MUST_USE;
+
+/*
+ * Finds whether a live document that is placed lies at a path, and whether one lies below it. Looks no further than at the first of each; `below` is
+ * not looked for where ret_below is NULL.
+ * Requires: mapping_is_tree(); nothing is pending.
+ * Returns: 0; fatal codes.
+ */
+int births_lie(const struct view *view, uint32_t index, const struct mapping *mapping, struct slice path, bool *ret_at,
+               bool *ret_below) TL_MUST_USE;
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command RENAME: X on both paths, then a handful of records (core/tree/README.md). Alone it waits as a change of an index does, and
+ * passes the locks of the session that it names; in a transaction it keeps its locks as a write does.
+ */
+#include <stdarg.h>
+
+#include "core/catalog/catalog.h"
+#include "core/documents/births.h"
+#include "core/documents/seen.h"
+#include "core/documents/write.h"
+#include "core/locks/lock.h"
+#include "core/locks/resource.h"
+#include "core/owners/deadline.h"
+#include "core/owners/do_rename.h"
+#include "core/owners/names.h"
+#include "core/owners/owners.h"
+#include "core/owners/session.h"
+#include "core/owners/terms.h"
+#include "core/owners/txn.h"
+#include "core/owners/wait.h"
+#include "core/step/command.h"
+#include "core/step/handler.h"
+#include "core/step/hooks.h"
+#include "core/step/unit.h"
+#include "core/tree/tree_write.h"
+#include "mapping/document.h"
+
+enum { RENAME_REFUSED = 1 /* command->problem says why */ };
+
+/* The paths of a rename begin with this, and locks are on names between it. */
+static const char delimiter = '/';
+
+/* --- What is asked ------------------------------------------------------------------------------------------------ */
+
+static int refuse(struct command *command, enum problem_type type, const char *format, ...) TL_PRINTF(3, 4);
+static int refuse(struct command *command, enum problem_type type, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    struct slice reason = arena_vprintf(&command->arena, format, arguments);
+    va_end(arguments);
+    problem_set(&command->problem, &command->arena, type, "%.*s", SLICE_ARG(reason));
+    return RENAME_REFUSED;
+}
+
+/* One delimiter more at the end says nothing. */
+static struct slice trimmed(struct slice path)
+{
+    bool ends = path.len > 1 && path.data[path.len - 1] == delimiter;
+    return slice_make(path.data, path.len - ends);
+}
+
+static int check_paths(struct command *command)
+{
+    struct slice from = trimmed(command->rename.from), to = trimmed(command->rename.to);
+    if (from.len < 2 || to.len < 2)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "the root cannot be renamed, and nothing can become it");
+    if (to.len > DOCUMENT_PATH_MAX)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "a path has at most [%d] bytes", DOCUMENT_PATH_MAX);
+    if (tree_within(to, from, delimiter))
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be renamed to [%.*s], which is itself%s",
+                      SLICE_ARG(from), SLICE_ARG(to), to.len > from.len ? " or below it" : "");
+    return 0;
+}
+
+/* The index, if it is one in which something can be renamed. */
+static int find_index(struct core *core, struct command *command, const struct catalog_index **ret_index)
+{
+    const struct catalog_alias *alias;
+    const struct catalog_index *index;
+    if (catalog_find_any(core->catalog, command->rename.index, true, command->dialect, &command->arena, &index, &alias,
+                         &command->problem) != 0)
+        return RENAME_REFUSED;
+    if (index->closed) {
+        catalog_problem_closed(&command->arena, index, command->dialect, &command->problem);
+        return RENAME_REFUSED;
+    }
+    if (index->write_block != NULL)
+        return refuse(command, PROBLEM_CLUSTER_BLOCK, "index [%.*s] blocked by: [%s];", SLICE_ARG(index->name),
+                      index->write_block);
+    const struct mapping_field *path = mapping_path_field(index->mapping);
+    if (path == NULL)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
+                      "nothing can be renamed in [%.*s]: its mapping has no path field, such as [path] of type [path], or of "
+                      "type [keyword] with a multi-field whose analyzer's tokenizer is [path_hierarchy]",
+                      SLICE_ARG(index->name));
+    if (!mapping_is_tree(index->mapping) || !field_has_entries(path) ||
+        mapping_path_delimiter(index->mapping) != delimiter)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
+                      "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a keyword or path that is "
+                      "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
+                      SLICE_ARG(index->name), SLICE_ARG(path->path));
+    *ret_index = index;
+    return 0;
+}
+
+/* X on both, and the alias. As names__of_locks(). */
+static int find_wants(struct core *core, struct command *command, struct wants *ret_wants)
+{
+    const struct rename_command *rename = &command->rename;
+    struct lock_target targets[] = {
+        {.mode = LOCK_X, .index = rename->index, .path = rename->from},
+        {.mode = LOCK_X, .index = rename->index, .path = rename->to},
+    };
+    return names__of_locks(core, targets, 2, NULL, true, &command->arena, ret_wants, &command->problem);
+}
+
+/* --- Doing it ----------------------------------------------------------------------------------------------------- */
+
+/* Whether something lies at a path; 0 or RENAME_REFUSED; fatal codes. */
+static int check_there(struct core *core, struct command *command, const struct catalog_index *index,
+                       const struct overlay *overlay)
+{
+    struct rename_command *rename = &command->rename;
+    struct slice from = trimmed(rename->from), to = trimmed(rename->to);
+    struct view view = core__view(core, overlay);
+    bool at, below;
+    int r = births_lie(&view, index->number, index->mapping, from, &rename->document, &rename->directory);
+    if (r < 0)
+        return tl_trace(r);
+    if (!rename->document && !rename->directory)
+        return refuse(command, PROBLEM_PATH_MISSING, "nothing lies at [%.*s] in [%.*s], nor below it", SLICE_ARG(from),
+                      SLICE_ARG(index->name));
+    if (!rename->directory && from.len < rename->from.len)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] is not a directory: nothing lies below it",
+                      SLICE_ARG(from));
+    r = births_lie(&view, index->number, index->mapping, to, &at, &below);
+    if (r < 0)
+        return tl_trace(r);
+    return at || below ? refuse(command, PROBLEM_PATH_EXISTS, "something lies at [%.*s] in [%.*s]%s already",
+                                SLICE_ARG(to), SLICE_ARG(index->name), at ? "" : ", or below it,")
+                       : 0;
+}
+
+/* Tells the table of locks where the documents lie that others await. */
+static int move_documents(struct core *core, const struct catalog_index *index)
+{
+    struct lock_table *locks = &core->owners->locks;
+    size_t count;
+    if (lock_table_idle(locks))
+        return 0;
+    struct slice name = arena_copy(&core->arena, index->name);
+    const struct resource **resources = lock_table_documents(locks, name, &core->arena, &count);
+    struct resource_name *names = arena_zalloc(&core->arena, (count + 1) * sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = resource_name(resources[i], &core->arena); /* a resource may go when another one moves */
+    for (size_t i = 0; i < count; i++) {
+        struct slice path;
+        int r = write__place(core, NULL, names[i].index, names[i].type, names[i].id, &path);
+        if (r < 0)
+            return tl_trace(r);
+        names[i].path = path;
+        if (!lock_table_lies(locks, &names[i]))
+            lock_table_move(locks, &names[i], path);
+    }
+    return 0;
+}
+
+/* Returns: 0, done or refused; fatal codes. */
+static int run(struct core *core, struct command *command, struct txn *txn)
+{
+    struct rename_command *rename = &command->rename;
+    const struct catalog_index *index;
+    int r = find_index(core, command, &index);
+    if (r == 0)
+        r = check_there(core, command, index, txn == NULL ? NULL : txn->overlay);
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    struct overlay *overlay = txn == NULL ? NULL : txn__overlay(txn);
+    struct view view = core__view(core, overlay);
+    struct tree_writer writer = {
+        .tree = {.view = &view, .index = index->number, .delimiter = delimiter, .pending = &core->tree_pending},
+        .overlay = overlay,
+        .batch = core->batch,
+        .pending = &core->tree_pending,
+        .ts = core->ts,
+        .made = &core->births_made};
+    rename->seq_no = counter__take_seq_no(&core->counters, counters__of(&core->counters, index->number),
+                                          mapping_type_at(index->mapping, 0)->number);
+    r = tree_rename(&writer, trimmed(rename->from), trimmed(rename->to), rename->seq_no,
+                    overlay == NULL ? core->ts : TREE_TS_OPEN);
+    if (r != 0)
+        return tl_trace(r < 0 ? r : TL_ERR_CORRUPT); /* something does lie there */
+    if (overlay != NULL)
+        return 0;
+    seen_changes_note_all(&core->changes, core->ts);
+    return move_documents(core, index);
+}
+
+/* --- Its locks ---------------------------------------------------------------------------------------------------- */
+
+static bool token_holds(const struct core *core, const struct wants *wants, struct command *command,
+                        const struct party *who)
+{
+    for (size_t i = 0; i < wants->count; i++)
+        if (wants->items[i].on.space == RESOURCE_SPACE_TREE &&
+            !terms__cover(core, command, &wants->items[i].on, who, &command->problem))
+            return false;
+    return true;
+}
+
+static void end(struct core *core, struct wait *wait)
+{
+    struct txn *txn = wait->txn;
+    wait__free(core, wait);
+    if (txn != NULL)
+        txn__touch(core, txn);
+}
+
+static void explain_conflict(struct core *core, struct wait *wait, uint64_t until)
+{
+    struct command *command = wait->command;
+    if (until > core->clock)
+        wait__explain_full(core, &command->arena, &command->problem);
+    else
+        wait__explain(wait, PROBLEM_LOCK_WAIT_TIMEOUT, HOLDERS_TOLD_MAX, &command->arena, &command->problem);
+}
+
+static void give_way(struct core *core, struct wait *wait)
+{
+    struct command *command = wait->command;
+    struct txn *txn = wait->txn;
+    command->problem = *wait__cause(wait);
+    wait__free(core, wait);
+    if (txn != NULL)
+        txn__abort(core, txn, "%.*s", SLICE_ARG(command->problem.reason));
+}
+
+/* Asks for both places as they are named now. Returns: 0 done or refused, and the wait is free; CORE_WAITS; fatal codes. */
+static int ask(struct core *core, struct wait *wait, uint64_t until)
+{
+    struct command *command = wait->command;
+    const struct party *who = wait->txn != NULL       ? &wait->txn->party
+                              : wait->session != NULL ? &wait->session->party
+                                                      : NULL;
+    struct wants wants;
+    int r = find_wants(core, command, &wants);
+    if (r == 0 && wait->txn == NULL)
+        names__drop_free(core, wait->owner, wait->session, &wants);
+    if (r != 0 || !token_holds(core, &wants, command, who)) {
+        end(core, wait);
+        return r < 0 ? tl_trace(r) : 0;
+    }
+    switch (wait__ask(core, wait, wants.items, wants.count, until > core->clock && !wait__full(core))) {
+    case LOCK_GRANTED: r = run(core, command, wait->txn); break;
+    case LOCK_WAITS: wait__park(core, wait, until); return CORE_WAITS;
+    case LOCK_CONFLICT: explain_conflict(core, wait, until); break;
+    default: /* LOCK_DEADLOCK */ give_way(core, wait); return 0;
+    }
+    end(core, wait);
+    return r;
+}
+
+static bool within_limits(struct core *core, struct command *command, const struct txn *txn)
+{
+    const struct lock_owner *owner = &txn->party.owner;
+    size_t most = core->limits.locks_per_session_max;
+    if (owner->lock_count + owner->aside_count + 2 > most)
+        problem_set(&command->problem, &command->arena, PROBLEM_TRANSACTION_TOO_LARGE,
+                    "a transaction holds at most [%zu] locks", most);
+    return command->problem.type == PROBLEM_NONE;
+}
+
+int core__do_rename(struct core *core, struct command *command)
+{
+    const struct owner_terms *terms = &command->terms;
+    const struct catalog_index *index;
+    struct session *session = NULL;
+    struct txn *txn = NULL;
+    struct wants wants;
+    int r = check_paths(command);
+    if (r == 0)
+        r = find_index(core, command, &index);
+    if (r == 0)
+        r = find_wants(core, command, &wants); /* what is not a path is refused, whoever holds what */
+    if (r != 0)
+        return r < 0 ? tl_trace(r) : 0;
+    if (!owners__any(core) && terms->session.len == 0 && terms->transaction.len == 0 && terms->fencing_token == 0)
+        return run(core, command, NULL);
+    if (terms->transaction.len == 0 && !terms__session(core, command, &session))
+        return 0;
+    if (terms->transaction.len > 0) {
+        txn = txn__find(core, terms->transaction, terms->session, &command->arena, &command->problem);
+        if (txn == NULL)
+            return 0;
+        if (txn->mode == TXN_QUERY)
+            (void)refuse(command, PROBLEM_TRANSACTION_READ_ONLY,
+                         "transaction [%.*s] is a query transaction: it reads only", SLICE_ARG(terms->transaction));
+        if (command->problem.type != PROBLEM_NONE || !within_limits(core, command, txn)) {
+            txn__touch(core, txn);
+            return 0;
+        }
+    }
+    struct wait *wait = wait__new(core, command, txn == NULL ? NULL : &txn->party.owner, session, txn);
+    return ask(core, wait, deadline_after(core, terms->timeout_us));
+}
+
+static int resume(struct core *core, struct wait *wait)
+{
+    return ask(core, wait, wait->until);
+}
+
+const struct turns rename__turns = {wait__ready, resume, wait__timed_out, wait__gives_way};
+
+/* --- Commits of transactions -------------------------------------------------------------------------------------- */
+
+struct renamed {
+    uint32_t *indices;
+    size_t count, capacity;
+    struct arena *arena;
+};
+
+static void visit_record(void *context, struct slice key, struct slice value)
+{
+    struct renamed *renamed = context;
+    uint32_t index;
+    (void)value;
+    if (!slice_take_u32be(&key, &index) || (renamed->count > 0 && renamed->indices[renamed->count - 1] == index))
+        return;
+    renamed->indices =
+        arena_grow(renamed->arena, renamed->indices, renamed->count, &renamed->capacity, sizeof *renamed->indices);
+    renamed->indices[renamed->count++] = index;
+}
+
+struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count)
+{
+    struct lock_table *locks = &core->owners->locks;
+    struct renamed renamed = {.arena = &core->arena};
+    struct resource_name *names = NULL;
+    size_t capacity = 0, count;
+    *ret_count = 0;
+    if (overlay_count_in(overlay, SPACE_TREE) == 0)
+        return NULL;
+    overlay_each(overlay, SPACE_TREE, visit_record, &renamed);
+    for (size_t i = 0; i < renamed.count; i++) {
+        const struct catalog_index *index = catalog_index_by_number(core->catalog, renamed.indices[i]);
+        if (index == NULL)
+            continue;
+        const struct resource **resources = lock_table_documents(locks, index->name, &core->arena, &count);
+        for (size_t k = 0; k < count; k++) {
+            names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);
+            names[(*ret_count)++] = resource_name(resources[k], &core->arena);
+        }
+    }
+    return names;
+}

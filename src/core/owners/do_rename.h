@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rename of a transaction means for locks when it commits. */
+#ifndef TL_CORE_DO_RENAME_H
+#define TL_CORE_DO_RENAME_H
+
+#include "core/locks/resource.h"
+#include "store/view.h"
+
+struct core;
+
+/*
+ * Returns: the documents that somebody locks or awaits in indices where a transaction has renamed something, in the core's arena: they
+ * may lie elsewhere when it has committed.
+ */
+struct resource_name *rename__documents(struct core *core, const struct overlay *overlay, size_t *ret_count);
+
+#endif
