@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "cli/shown.h"
+#include "core/documents/births.h"
 #include "core/documents/doc.h"
 #include "mapping/document.h"
 #include "mapping/entry.h"
@@ -148,7 +149,7 @@ static int expect_entries(struct index_inspection *in, struct slice document_key
 static void check_record(struct index_inspection *in, struct slice id, const struct doc *doc)
 {
     in->documents++;
-    note_seq_no(in, doc->seq_no);
+    note_seq_no(in, doc->stored_seq_no); /* documents that were renamed together share one */
     if (doc->version < 0 || doc->seq_no < 0 || doc->seq_no >= catalog_index_next_seq_no(in->index))
         inspect_fault(in->all,
                       "index %.*s, document %.*s: version %" PRId64 " or sequence number %" PRId64 " cannot be",
@@ -167,7 +168,7 @@ static int check_document(struct index_inspection *in, uint16_t type, struct sli
         return 0;
     }
     struct document document;
-    int r = document_parse_stored(in->index->mapping, mapped, doc->source, &in->arena, &document);
+    int r = document_parse_stored(in->index->mapping, mapped, doc->stored, &in->arena, &document);
     if (r == TL_ERR_CORRUPT) {
         inspect_fault(in->all, "index %.*s, document %.*s: its source is no JSON", SLICE_ARG(in->index->name),
                       SLICE_ARG(id));
@@ -177,6 +178,7 @@ static int check_document(struct index_inspection *in, uint16_t type, struct sli
         return tl_trace(r);
     struct buf key = BUF_INIT(BUF_UNLIMITED);
     entry_document_key(&key, type, id);
+    births_put(in->index->mapping, &document, doc, document.values, document.value_count);
     r = expect_entries(in, buf_view(&key), id, doc, &document);
     buf_deinit(&key);
     document_release(&document);

@@ -2,10 +2,14 @@
 /*
  * POST /{index}/_rename: what lies at a path, and all below it, lies at another one.
  */
+#include "api/documents/doc_write.h"
 #include "api/request/api_internal.h"
 #include "api/request/handlers.h"
 #include "api/request/instant.h"
 #include "api/request/own_body.h"
+
+/* As long as a write waits for its locks. */
+#define RENAME_TIMEOUT_US (10 * TL_SECOND)
 
 static int rename_done(struct request *request, struct command *command)
 {
@@ -35,10 +39,10 @@ int handle_rename(struct request *request)
 {
     struct own_body body;
     struct slice from = SLICE_NONE, to = SLICE_NONE;
-    int64_t timeout;
+    int64_t timeout = RENAME_TIMEOUT_US;
     int r = own_body_parse(request, &rename_form, &body);
     if (r != 0 || (r = own_body_text(&body, "from", &from)) != 0 || (r = own_body_text(&body, "to", &to)) != 0 ||
-        (r = request_timeout(request, &timeout)) != 0)
+        (r = request_time(request, "timeout", &timeout)) != 0)
         return r;
     if (from.data == NULL)
         return own_body_missing(&body, "the path to be renamed, [from]");

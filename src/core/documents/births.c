@@ -2,8 +2,6 @@
 /* Entries by birth; see births.h. */
 #include "core/documents/births.h"
 
-#include "core/documents/doc.h"
-
 int births_begin(const struct view *view, uint32_t index, const struct mapping *mapping, struct births *ret_births)
 {
     const struct mapping_field *path = mapping_path_field(mapping);
@@ -108,6 +106,21 @@ int births_of_prefix(const struct births *births, struct slice prefix, struct ar
     struct slice place = tree__join(arena, birth, slice_from_offset(prefix, directory.len));
     r = name_range(&naming, place, true);
     return r == 0 ? name_below(&naming, place) : r;
+}
+
+/* --- Entries of a document ---------------------------------------------------------------------------------------- */
+
+void births_put(const struct mapping *mapping, const struct document *document, const struct doc *doc,
+                struct value *values, size_t count)
+{
+    const struct mapping_field *field = mapping_path_field(mapping);
+
+    if (!doc->placed || field == NULL || slice_equal(document->path, doc->birth))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].field == field->number && values[i].kind == VALUE_BYTES &&
+            slice_equal(values[i].bytes, document->path))
+            values[i].bytes = doc->birth;
 }
 
 /* --- Whether anything lies there ---------------------------------------------------------------------------------- */

@@ -8,7 +8,9 @@
 #ifndef TL_CORE_BIRTHS_H
 #define TL_CORE_BIRTHS_H
 
+#include "core/documents/doc.h"
 #include "core/tree/tree.h"
+#include "mapping/document.h"
 #include "mapping/entry_range.h"
 #include "mapping/mapping.h"
 
@@ -41,6 +43,13 @@ int births_of_value(const struct births *births, struct slice value, bool below,
                     births_visit *visit, void *context) TL_MUST_USE;
 int births_of_prefix(const struct births *births, struct slice prefix, struct arena *arena, births_visit *visit,
                      void *context) TL_MUST_USE;
+
+/*
+ * Makes of a document's values what its entries have: the path of one that is placed is its birth. `document` is of the source as it lies in
+ * the store, or is to lie there.
+ */
+void births_put(const struct mapping *mapping, const struct document *document, const struct doc *doc,
+                struct value *values, size_t count);
 
 /*
  * Finds whether a live document that is placed lies at a path, and whether one lies below it. Looks no further than at the first of each; `below` is

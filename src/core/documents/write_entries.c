@@ -12,6 +12,7 @@
 
 #include "core/catalog/counter.h"
 #include "core/documents/ahead.h"
+#include "core/documents/births.h"
 #include "core/documents/doc.h"
 #include "core/documents/write.h"
 #include "core/documents/write_internal.h"
@@ -84,23 +85,6 @@ static int compare_placed(const void *a, const void *b)
     if (x->value.field != y->value.field)
         return x->value.field < y->value.field ? -1 : 1;
     return x->place < y->place ? -1 : 1;
-}
-
-/*
- * A document's values as its entries have them: the path of one that is placed is its birth (core/tree/README.md). The other members of the path
- * field's family say what was written.
- */
-static void put_birth(const struct mapping *mapping, const struct document *document, const struct doc *doc,
-                      struct value *values, size_t count)
-{
-    const struct mapping_field *field = mapping_path_field(mapping);
-
-    if (!doc->placed || field == NULL || slice_equal(document->path, doc->birth))
-        return;
-    for (size_t i = 0; i < count; i++)
-        if (values[i].field == field->number && values[i].kind == VALUE_BYTES &&
-            slice_equal(values[i].bytes, document->path))
-            values[i].bytes = doc->birth;
 }
 
 /* A copy by field. Few values, the usual case, are put in order by insertion. */
@@ -255,7 +239,7 @@ static int old_values(struct writing *work, struct writing_item *at, struct valu
         return tl_trace(r);
     writing__count_source(work, at->old.stored, document.value_count);
     *ret_values = by_field(&document, &work->core->scratch);
-    put_birth(at->index->mapping, &document, &at->old, ret_values->items, ret_values->count);
+    births_put(at->index->mapping, &document, &at->old, ret_values->items, ret_values->count);
     document_release(&document);
     return 0;
 }
@@ -290,7 +274,7 @@ static int change_chunked(struct writing *work, struct writing_item *at, const s
 
     if (r != 0)
         return tl_trace(r);
-    put_birth(at->index->mapping, document, doc, now.items, now.count);
+    births_put(at->index->mapping, document, doc, now.items, now.count);
     struct leaving leaving = make_leaving(&now, &before, &at->old, false, scratch);
     if (leaving.single_count > WRITE_SINGLES_MAX) {
         leaving = make_leaving(&now, &before, &at->old, true, scratch);
@@ -336,7 +320,7 @@ int writing__change_entries(struct writing *work, struct writing_item *at, const
         entry_set_delete(entries_of(work, at->index->number, 0), document_key(at), singles.items, singles.count, 0);
         singles.count = 0;
     }
-    put_birth(at->index->mapping, document, doc, document->values, document->value_count);
+    births_put(at->index->mapping, document, doc, document->values, document->value_count);
     entry_set_write(entries_of(work, at->index->number, batch), document_key(at), document->values,
                     document->value_count, singles.items, singles.count, 0);
     return 0;

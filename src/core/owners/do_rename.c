@@ -269,11 +269,11 @@ int core__do_rename(struct core *core, struct command *command)
     struct session *session = NULL;
     struct txn *txn = NULL;
     struct wants wants;
-    int r = check_paths(command);
-    if (r == 0)
-        r = find_index(core, command, &index);
+    int r = find_index(core, command, &index);
     if (r == 0)
         r = find_wants(core, command, &wants); /* what is not a path is refused, whoever holds what */
+    if (r == 0)
+        r = check_paths(command);
     if (r != 0)
         return r < 0 ? tl_trace(r) : 0;
     if (!owners__any(core) && terms->session.len == 0 && terms->transaction.len == 0 && terms->fencing_token == 0)
