@@ -184,7 +184,7 @@ class Rename(unittest.TestCase):
         for options, model in self.past:
             self.compare(model, options)
         self.server.stop()
-        check(self.server.data)
+        self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
         self.server.start()
 
     def test_in_transactions(self):
@@ -205,7 +205,7 @@ class Rename(unittest.TestCase):
         for options, model in self.past:
             self.compare(model, options)
         self.server.stop()
-        check(self.server.data)
+        self.assertEqual(check(self.server.data)[0], 0, check(self.server.data)[1])
         self.server.start()
 
     def test_what_is_refused(self):

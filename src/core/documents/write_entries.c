@@ -239,7 +239,10 @@ static int old_values(struct writing *work, struct writing_item *at, struct valu
         return tl_trace(r);
     writing__count_source(work, at->old.stored, document.value_count);
     *ret_values = by_field(&document, &work->core->scratch);
-    births_put(at->index->mapping, &document, &at->old, ret_values->items, ret_values->count);
+    struct doc old = at->old; /* entries are written when it has been released */
+    if (old.placed)
+        old.birth = arena_copy(&work->core->scratch, old.birth);
+    births_put(at->index->mapping, &document, &old, ret_values->items, ret_values->count);
     document_release(&document);
     return 0;
 }
