@@ -241,6 +241,17 @@ class Rename(unittest.TestCase):
         self.server.must("POST", "/fs/_rename", rename, {"Tidelock-Session": holder})
         self.assertEqual(self.server.must("GET", "/fs/_doc/1")["_source"], {"path": "/x/b/c"})
 
+    def test_history(self):
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/a/b"})
+        self.server.must("POST", "/fs/_rename", {"from": "/a", "to": "/c"})
+        self.server.must("PUT", "/fs/_doc/1", {"path": "/c/b", "n": 1})
+        last = self.server.must("POST", "/fs/_rename", {"from": "/c", "to": "/d"})["timestamp"]
+        versions = self.server.must("GET", "/fs/_doc/1?version_history=true")["versions"]
+        self.assertEqual([version["_version"] for version in versions], [4, 3, 2, 1])
+        self.assertEqual(versions[0]["from"], last)
+        paths = [self.server.must("GET", "/fs/_doc/1?timestamp=%d" % version["from"])["_source"]["path"] for version in versions]
+        self.assertEqual(paths, ["/d/b", "/c/b", "/c/b", "/a/b"])
+
     def test_spelling(self):
         """The source stays as it was written, byte for byte, but for a path that is another one."""
         first = '{ "path" :  "\\/a\\u002fb" , "n":1.0e1 }'

@@ -331,6 +331,13 @@ static void on_txn(struct walk *walk, struct txn_command *txn)
     on_slice(walk, "retry_of", &txn->retry_of);
 }
 
+static void on_rename(struct walk *walk, struct rename_command *rename)
+{
+    on_slice(walk, "index", &rename->index);
+    on_slice(walk, "from", &rename->from);
+    on_slice(walk, "to", &rename->to);
+}
+
 static void on_cancel(struct walk *walk, struct cancel_command *cancel)
 {
     on_number(walk, "request", &cancel->request);

@@ -81,14 +81,16 @@ static int find_index(struct core *core, struct command *command, const struct c
                       index->write_block);
     const struct mapping_field *path = mapping_path_field(index->mapping);
     if (path == NULL)
-        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
-                      "nothing can be renamed in [%.*s]: its mapping has no path field, such as [path] of type [path], or of "
-                      "type [keyword] with a multi-field whose analyzer's tokenizer is [path_hierarchy]",
-                      SLICE_ARG(index->name));
+        return refuse(
+            command, PROBLEM_ILLEGAL_ARGUMENT,
+            "nothing can be renamed in [%.*s]: its mapping has no path field, such as [path] of type [path], or of "
+            "type [keyword] with a multi-field whose analyzer's tokenizer is [path_hierarchy]",
+            SLICE_ARG(index->name));
     if (!mapping_is_tree(index->mapping) || !field_has_entries(path) ||
         mapping_path_delimiter(index->mapping) != delimiter)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT,
-                      "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a keyword or path that is "
+                      "nothing can be renamed in [%.*s]: its path field [%.*s] was not there from the first on as a "
+                      "keyword or path that is "
                       "indexed whole, with [/] between names; [_reindex] its documents into an index where it is",
                       SLICE_ARG(index->name), SLICE_ARG(path->path));
     *ret_index = index;

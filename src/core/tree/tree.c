@@ -175,7 +175,7 @@ int tree_stand(const struct tree *tree, struct slice birth, struct arena *arena,
         if (moved.lies == TREE_NOWHERE)
             return TREE_NOT_FOUND;
         if (moved.lies == TREE_AT_PLACE) {
-            if (++jumps > TREE_DEPTH_MAX)
+            if (++jumps > TREE_BIRTHS_MAX)
                 return tl_trace(TL_ERR_CORRUPT);
             path = tree__join(arena, moved.place, slice_from_offset(path, len));
             len = moved.place.len;
@@ -237,37 +237,53 @@ static int is_below(const struct tree *tree, struct slice place, size_t birth_le
     return 0;
 }
 
-static int visit_guests(const struct tree *tree, struct slice prefix, size_t depth, tree_visit *visit, void *context);
+/* Texts whose guests are still to be visited. */
+struct prefixes {
+    struct arena *arena;
+    struct slice *items;
+    size_t count, capacity;
+};
 
-static int visit_guest(const struct tree *tree, struct slice birth, size_t depth, tree_visit *visit, void *context)
+static void add_prefix(struct prefixes *prefixes, struct slice prefix)
 {
-    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
-    int r = visit(context, birth);
-
-    return r != 0 ? r
-                  : visit_guests(tree, tree__join(&arena, birth, slice_make(&tree->delimiter, 1)), depth + 1, visit,
-                                 context);
+    prefixes->items =
+        arena_grow(prefixes->arena, prefixes->items, prefixes->count, &prefixes->capacity, sizeof *prefixes->items);
+    prefixes->items[prefixes->count++] = prefix;
 }
 
-static int visit_guests(const struct tree *tree, struct slice prefix, size_t depth, tree_visit *visit, void *context)
+/* Visits the guests right at the places of a prefix, and leaves those below them for later. */
+static int visit_some(const struct tree *tree, struct slice prefix, struct prefixes *left, tree_visit *visit,
+                      void *context)
 {
     tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
     size_t birth_len = tree_parent_length(prefix, tree->delimiter), count;
     struct guest *guests;
     bool below;
-
-    if (depth > TREE_GUESTS_DEPTH_MAX)
-        return tl_trace(TL_ERR_CORRUPT);
     int r = read_guests(tree, prefix, &arena, &guests, &count);
+
     for (size_t i = 0; r == 0 && i < count; i++) {
         r = is_below(tree, guests[i].place, birth_len, &arena, &below);
-        if (r == 0 && below)
-            r = visit_guest(tree, guests[i].birth, depth, visit, context);
+        if (r != 0 || !below)
+            continue;
+        r = visit(context, guests[i].birth);
+        add_prefix(left, tree__join(left->arena, guests[i].birth, slice_make(&tree->delimiter, 1)));
     }
     return r;
 }
 
 int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *visit, void *context)
 {
-    return visit_guests(tree, place_prefix, 0, visit, context);
+    tl_cleanup(arena_deinit) struct arena arena = ARENA_INIT;
+    struct prefixes left = {.arena = &arena};
+    size_t visited = 0;
+    int r = 0;
+
+    add_prefix(&left, place_prefix);
+    while (r == 0 && left.count > 0) {
+        if (++visited > TREE_BIRTHS_MAX)
+            return tl_trace(TL_ERR_CORRUPT);
+        struct slice prefix = left.items[--left.count];
+        r = visit_some(tree, prefix, &left, visit, context);
+    }
+    return r;
 }

@@ -18,10 +18,8 @@ enum {
     TREE_TOO_OLD = 2,   /* the view's timestamp is below the history cut-off */
 };
 
-/* Births on one way up, or below one another, beyond which a store is taken to be damaged. */
-#define TREE_DEPTH_MAX 100000
-/* The same for guests of guests on the way down, which takes stack. */
-#define TREE_GUESTS_DEPTH_MAX 5000
+/* Births on one way up, or below one another, beyond which a store is taken to be damaged: one lies below itself. */
+#define TREE_BIRTHS_MAX 100000000
 
 /* The tree of one index. A plain value; the view and what is pending must outlive its use. */
 struct tree {
@@ -81,7 +79,8 @@ int tree_guests(const struct tree *tree, struct slice place_prefix, tree_visit *
 /* Reads what lies at a place by record. Returns: 0; TREE_NOT_FOUND: no guest; TREE_TOO_OLD; fatal codes. */
 int tree__guest(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_guest) TL_MUST_USE;
 /* Reads a birth's record; its slices in `arena`. Without one it is at home. Returns: 0; TREE_TOO_OLD; fatal codes. */
-int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena, struct tree_moved *ret_moved) TL_MUST_USE;
+int tree__moved(const struct tree *tree, struct slice birth, struct arena *arena,
+                struct tree_moved *ret_moved) TL_MUST_USE;
 /* What lies at a place. Returns: 0; TREE_NOT_FOUND: it is vacant; TREE_TOO_OLD; fatal codes. */
 int tree__at(const struct tree *tree, struct slice place, struct arena *arena, struct slice *ret_birth) TL_MUST_USE;
 /* The end of the next name of a path behind `from`; where a path begins, `from` is 0. */

@@ -182,8 +182,8 @@ static void check_table(struct world *w, const struct view *view)
             continue;
         if (tree_moved_decode(store_iter_value(iter), &moved) != 0 || moved.ts > w->now)
             fail(w, "table", "a rename was not stamped");
-        if (moved.lies == TREE_AT_PLACE && (tree__guest(&tree, moved.place, &w->table.arena, &guest) != 0 ||
-                                            !slice_equal(guest, text)))
+        if (moved.lies == TREE_AT_PLACE &&
+            (tree__guest(&tree, moved.place, &w->table.arena, &guest) != 0 || !slice_equal(guest, text)))
             fail(w, "table", "a place is another's");
     }
     store_iter_free(iter);

@@ -396,6 +396,14 @@ static void gen_mark(struct gen *gen, struct command *command)
 
 typedef void generator(struct gen *gen, struct command *command);
 
+static void gen_rename(struct gen *gen, struct command *command)
+{
+    fill_terms(gen, command);
+    command->rename.index = slice_from(SOME(gen, names));
+    command->rename.from = slice_from(SOME(gen, dirs));
+    command->rename.to = slice_from(SOME(gen, dirs));
+}
+
 /* How often each row is drawn. */
 static const struct {
     enum command_type type;
@@ -403,6 +411,7 @@ static const struct {
     generator *generate;
 } generators[] = {
     {COMMAND_WRITE, 70, gen_write},
+    {COMMAND_RENAME, 14, gen_rename},
     {COMMAND_SESSION_OPEN, 12, gen_open},
     {COMMAND_SESSION_KEEPALIVE, 8, gen_session},
     {COMMAND_SESSION_ATTACH, 3, gen_session},

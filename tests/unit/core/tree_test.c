@@ -182,7 +182,8 @@ static void parents_are_what_stands_in_front_of_the_last_name(void **state)
     static const struct {
         const char *path;
         size_t parent;
-    } cases[] = {{"", 0}, {"/", 0}, {"a", 0}, {"/a", 0}, {"a/", 1}, {"a/b", 1}, {"/a/b", 2}, {"//b", 1}, {"/a/", 2}, {"//", 1}};
+    } cases[] = {{"", 0},    {"/", 0},    {"a", 0},   {"/a", 0},  {"a/", 1},
+                 {"a/b", 1}, {"/a/b", 2}, {"//b", 1}, {"/a/", 2}, {"//", 1}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(tree_parent_length(slice_from(cases[i].path), '/'), cases[i].parent);
@@ -244,8 +245,8 @@ static void a_name_that_was_left_is_free_for_others(void **state)
 
 static void the_total_rises_by_one_wherever_it_goes(void **state)
 {
-    static const char *const ways[][2] = {{"/a", "/b"}, {"/p", "/q"}, {"/q", "/p"}, {"/b", "/p/b"}, {"/p/b", "/c"},
-                                          {"/c", "/p/x/c"}, {"/p", "/r"}, {"/r/x/c", "/a"}};
+    static const char *const ways[][2] = {{"/a", "/b"},   {"/p", "/q"},     {"/q", "/p"}, {"/b", "/p/b"},
+                                          {"/p/b", "/c"}, {"/c", "/p/x/c"}, {"/p", "/r"}, {"/r/x/c", "/a"}};
     static const int wanted[] = {1, 1, 1, 2, 3, 4, 5, 6};
     struct box box;
     (void)state;
