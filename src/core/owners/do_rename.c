@@ -58,6 +58,8 @@ static int check_paths(struct command *command)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "the root cannot be renamed, and nothing can become it");
     if (to.len > DOCUMENT_PATH_MAX)
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "a path has at most [%d] bytes", DOCUMENT_PATH_MAX);
+    if (slice_utf8_valid_prefix(to) != to.len || slice_utf8_valid_prefix(from) != from.len)
+        return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "a path must be UTF-8");
     if (tree_within(to, from, delimiter))
         return refuse(command, PROBLEM_ILLEGAL_ARGUMENT, "[%.*s] cannot be renamed to [%.*s], which is itself%s",
                       SLICE_ARG(from), SLICE_ARG(to), to.len > from.len ? " or below it" : "");

@@ -23,6 +23,7 @@
 #include "core/step/command_code.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/tree/tree_record.h"
 
 enum { SESSION_END_COUNT = SESSION_END_DETACHED + 1 };
 
@@ -228,6 +229,8 @@ static bool is_written(enum store_space space, struct slice key, struct slice va
     uint16_t type;
     struct doc doc;
 
+    if (space == SPACE_TREE)
+        return value.data == NULL || tree_record_is_sound(key, value);
     return space != SPACE_DOCUMENTS ||
            (value.data != NULL && doc_key_parse(key, &index, &type, &id) && doc_decode(value, &doc) == 0);
 }

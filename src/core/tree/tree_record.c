@@ -118,3 +118,17 @@ bool tree_record_is_open(struct slice key, struct slice value)
     return key.len > LETTER_AT && key.data[LETTER_AT] != LETTER_GUEST && slice_take_u64be(&value, &ts) &&
            ts == TREE_TS_OPEN;
 }
+
+bool tree_record_is_sound(struct slice key, struct slice value)
+{
+    struct tree_moved moved;
+
+    if (key.len <= LETTER_AT)
+        return false;
+    switch (key.data[LETTER_AT]) {
+    case LETTER_GUEST: return value.len > 0;
+    case LETTER_MOVED: return tree_moved_decode(value, &moved) == 0;
+    case LETTER_NEWEST: return value.len == sizeof(uint64_t) + 1;
+    default: return false;
+    }
+}

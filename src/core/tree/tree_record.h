@@ -50,4 +50,7 @@ int tree_moved_decode(struct slice value, struct tree_moved *ret_moved) TL_MUST_
  */
 bool tree_record_is_open(struct slice key, struct slice value);
 
+/* Returns: whether a record is one that is understood. */
+bool tree_record_is_sound(struct slice key, struct slice value);
+
 #endif
