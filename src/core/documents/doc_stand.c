@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "core/documents/doc.h"
 #include "core/tree/tree.h"
+#include "core/tree/tree_record.h"
 #include "json/json.h"
 
 /* A source with another path in it, and the record that everything else of the document lives in. */

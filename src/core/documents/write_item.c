@@ -18,6 +18,7 @@
 #include "core/step/command.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/tree/tree_write.h"
 #include "mapping/shard.h"
 
 /* --- Index, type, routing ----------------------------------------------------------------------------------------- */

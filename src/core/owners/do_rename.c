@@ -3,16 +3,18 @@
  * The command RENAME: X on both paths, then a handful of records (core/tree/README.md). Alone it waits as a change of an index does, and
  * passes the locks of the session that it names; in a transaction it keeps its locks as a write does.
  */
+#include "core/owners/do_rename.h"
+
 #include <stdarg.h>
 
 #include "core/catalog/catalog.h"
+#include "core/catalog/counter.h"
 #include "core/documents/births.h"
 #include "core/documents/seen.h"
 #include "core/documents/write.h"
 #include "core/locks/lock.h"
 #include "core/locks/resource.h"
 #include "core/owners/deadline.h"
-#include "core/owners/do_rename.h"
 #include "core/owners/names.h"
 #include "core/owners/owners.h"
 #include "core/owners/session.h"
@@ -23,6 +25,8 @@
 #include "core/step/handler.h"
 #include "core/step/hooks.h"
 #include "core/step/unit.h"
+#include "core/tree/tree.h"
+#include "core/tree/tree_record.h"
 #include "core/tree/tree_write.h"
 #include "mapping/document.h"
 
