@@ -9,7 +9,7 @@
 
 /* Limits of one document. */
 #define DOCUMENT_VALUES_MAX 100000 /* indexed values */
-#define DOCUMENT_PATH_MAX 32768    /* bytes of a path in the tree; longer ones are searched without it */
+#define DOCUMENT_PATH_MAX 16384    /* bytes of a path in the tree; longer ones are searched without it */
 #define DOCUMENT_TOKENS_MAX 10000  /* of one text value; what follows is found by scanning only */
 
 enum {

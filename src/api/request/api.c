@@ -4,7 +4,6 @@
  */
 #include "api/request/api.h"
 
-
 #include "api/request/absent.h"
 #include "api/request/api_internal.h"
 #include "api/cluster/cluster_uuid.h"
@@ -277,7 +276,8 @@ static int resolve_date_names(struct request *request)
     memcpy(parts, request->parts, PART_COUNT * sizeof *parts);
     request->parts = parts;
     int64_t millis = (int64_t)(clock_wall_us() / TL_MS);
-    int r = date_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX], &request->problem);
+    int r =
+        date_name_resolve(request->arena, index, millis, request_zones(request), &parts[PART_INDEX], &request->problem);
     return r == 0 ? 0 : REQUEST_REFUSED;
 }
 
@@ -321,14 +321,15 @@ static int read_token(struct request *request)
 }
 
 /*
- * Of the calls about sessions, locks and transactions themselves, locks are taken and commits made in the name of a transaction.
+ * Of the calls of our own, locks are taken, renames and commits made in the name of a transaction.
  * To the others it means nothing. Who says by the parameter that one is meant is told so; a client that names it on all that it sends, by
  * the header, need not know: they are not to queue behind its requests.
  */
 static bool is_made_in_transaction(const struct request *request)
 {
     return request->route->form != FORM_OWN || request->parts[PART_TRANSACTION].len > 0 ||
-           request->route->handler == handle_lock || request->route->handler == handle_unlock;
+           request->route->handler == handle_lock || request->route->handler == handle_unlock ||
+           request->route->handler == handle_rename;
 }
 
 static int read_owner(struct request *request)

@@ -131,6 +131,7 @@ struct looking {
     struct slice path;
     bool at, below; /* found */
     bool wants_below;
+    bool begun; /* the first range, what was born right there, is behind it */
     int r;
 };
 
@@ -172,10 +173,11 @@ static int look_at(struct looking *look, uint16_t field, const struct entry_hit 
 static bool look_through(void *context, const struct entry_range *range)
 {
     struct looking *look = context;
-    const bool *found = range->prefix ? &look->below : &look->at;
+    const bool *found = look->begun ? &look->below : &look->at;
     struct entry_hit hit;
 
-    if (*found || (range->prefix && !look->wants_below))
+    look->begun = true;
+    if (*found)
         return true;
     tl_cleanup(entry_scan_freep) struct entry_scan *scan = entry_scan_new(look->view, range);
     int r = 0;

@@ -132,14 +132,18 @@ int tree_find(const struct tree *tree, struct slice path, struct arena *arena, s
 {
     struct slice birth = SLICE_LIT("");
     size_t begin = 0;
+    tl_ts newest;
+    int r = tree_newest(tree, &newest, NULL);
 
     *ret_birth = path;
+    if (r != 0 || newest == 0)
+        return r;
     while (begin < path.len) {
         size_t end = tree__next_end(path, begin, tree->delimiter);
         struct slice place = birth.data == path.data || begin == 0
                                  ? slice_make(path.data, end) /* nothing above has moved */
                                  : tree__join(arena, birth, slice_make(path.data + begin, end - begin));
-        int r = tree__at(tree, place, arena, &birth);
+        r = tree__at(tree, place, arena, &birth);
         if (r != 0)
             return r;
         *ret_birth = birth;
