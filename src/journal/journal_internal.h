@@ -56,16 +56,16 @@ struct journal {
     uint64_t heard;        /* by the clock: what was sent before it was submitted ... */
     uint64_t heard_queued; /* ... as one of so many commands */
 
-    struct log *log;         /* NULL: what is durable is the store, with a log of its own */
-    uint64_t recovery_us;    /* so much work there may be behind a checkpoint; core_lock for all of these */
-    size_t checkpoint_bytes; /* and so much in the store's memory */
-    log_position position;   /* of the newest entry */
-    log_position checkpoint; /* of the newest checkpoint, on the disk or not yet */
-    bool checkpointing;      /* it is not yet */
-    bool marking;            /* the entry at hand is a mark's own */
-    uint64_t work_us;        /* what applying has taken since the newest checkpoint was begun */
-    uint64_t save_us;        /* what beginning it took */
-    struct buf entry;        /* the bytes of the entry at hand */
+    struct log *log;            /* NULL: what is durable is the store, with a log of its own */
+    uint64_t recovery_us;       /* so much work there may be behind a checkpoint; core_lock for all of these */
+    size_t checkpoint_bytes;    /* and so much in the store's memory */
+    log_position position;      /* of the newest entry */
+    log_position checkpoint;    /* of the newest checkpoint, on the disk or not yet */
+    _Atomic bool checkpointing; /* it is not yet; read without the lock by who stalls */
+    bool marking;               /* the entry at hand is a mark's own */
+    uint64_t work_us;           /* what applying has taken since the newest checkpoint was begun */
+    uint64_t save_us;           /* what beginning it took */
+    struct buf entry;           /* the bytes of the entry at hand */
     struct list
         aside; /* commands that an entry of the journal's own has completed, to be handed back with the next group */
 

@@ -41,7 +41,7 @@ struct mem_store {
     size_t bytes;
     bool checkpointed; /* once at least */
     struct buf record; /* of the last checkpoint */
-    size_t unsaved_bytes;
+    _Atomic size_t unsaved_bytes;
 };
 
 /* A batch is a text of records: space, tag, key, value. */
@@ -274,7 +274,7 @@ static int mem_write(struct store *store, struct store_batch *batch)
     mem->batch_number++;
     mem->newest_ts = batch->ts;
     note_unsynced(mem, batch->ts);
-    mem->unsaved_bytes += batch->bytes;
+    atomic_fetch_add_explicit(&mem->unsaved_bytes, batch->bytes, memory_order_relaxed);
     while (records.len > 0)
         write_record(mem, batch->ts, &records, &escaped);
     pthread_rwlock_unlock(&mem->lock);
@@ -300,7 +300,7 @@ static int mem_checkpoint(struct store *store, struct slice record)
     buf_clear(&mem->record);
     buf_slice(&mem->record, record);
     mem->checkpointed = true;
-    mem->unsaved_bytes = 0;
+    atomic_store_explicit(&mem->unsaved_bytes, 0, memory_order_relaxed);
     return mem_sync(store);
 }
 
@@ -321,7 +321,7 @@ static int mem_checkpoint_record(struct store *store, struct buf *ret_record)
 
 static size_t mem_unsaved_bytes(const struct store *store)
 {
-    return ((const struct mem_store *)store)->unsaved_bytes;
+    return atomic_load_explicit(&((const struct mem_store *)store)->unsaved_bytes, memory_order_relaxed);
 }
 
 /* Removes every version with a stamp above `limit`. */
