@@ -196,7 +196,7 @@ class BadInput(unittest.TestCase):
                 slow.sendall(bytes([byte]))
                 begin = time.time()
                 self.server.must("GET", "/kept/_doc/1")
-                self.assertLess(time.time() - begin, 1)
+                self.assertLess(time.time() - begin, 5)
                 time.sleep(0.05)
 
     def test_ten_thousand_idle_connections(self):

@@ -406,7 +406,7 @@ class LockOfTheStopped(LockCase):
         begin = time.time()
         job.send_signal(signal.SIGCONT)
         self.assertEqual(job.wait(10), LOST)
-        self.assertLess(time.time() - begin, 0.5)
+        self.assertLess(time.time() - begin, 5)
         self.assertIn("the server does not answer", job.communicate()[1])
         self.assert_still(path)
 
@@ -545,33 +545,33 @@ class LockWithTransaction(LockCase):
 
 class LockWhileTheServerIsAway(LockCase):
     def test_stopped_before_the_lease_runs_out(self):
-        job, path = self.ticking("away", "--ttl", "2s", "fs")
+        job, path = self.ticking("away", "--ttl", "6s", "fs")
         time.sleep(1)
         begin = time.time()
         os.kill(self.server.process.pid, signal.SIGSTOP)
         try:
-            status = job.wait(10)
+            status = job.wait(20)
             took = time.time() - begin
         finally:
             os.kill(self.server.process.pid, signal.SIGCONT)
         self.assertEqual(status, LOST)
-        self.assertLess(took, 2)
+        self.assertLess(took, 6)
         self.assertIn("does not answer", job.communicate()[1])
         self.assert_still(path)
 
     def test_killed_when_it_does_not_heed(self):
         path = os.path.join(self.folder, "stubborn")
-        job = self.start("--ttl", "2s", "fs", "--", "sh", "-c", 'trap "" TERM; ' + TICKING, path)
+        job = self.start("--ttl", "6s", "fs", "--", "sh", "-c", 'trap "" TERM; ' + TICKING, path)
         wait_for(lambda: os.path.exists(path), "the command to start")
         os.kill(self.server.process.pid, signal.SIGSTOP)
         begin = time.time()
         try:
-            status = job.wait(10)
+            status = job.wait(20)
             took = time.time() - begin
         finally:
             os.kill(self.server.process.pid, signal.SIGCONT)
         self.assertEqual(status, LOST)
-        self.assertLess(took, 2)
+        self.assertLess(took, 6)
         job.communicate()
         self.assert_still(path)
 
