@@ -429,6 +429,8 @@ class Numbers(Hostile):
                          {"sort": [{"a": {"missing": word}}]}, {"aggs": {"t": {"terms": {"field": "a", "size": word}}}}):
                 if word == "" and "term" in body.get("query", {}):
                     continue
+                if word == " 5":
+                    continue  # a number of a body may have blanks around it, as in 7.10
                 status, reply = self.server.ask("POST", "/n/_search", body)
                 self.assertEqual(status, 400, (body, reply))
             for query in ("size", "from"):
