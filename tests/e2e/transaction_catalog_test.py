@@ -30,6 +30,7 @@ WITHIN = {
     "msearch": (LOCKED, '{"index": "fs"}\n{}\n'), "pit_open": (LOCKED, None), "pit_open_other": (LOCKED, None),
     "delete_by_query": (LOCKED, ALL), "update_by_query": (LOCKED, None), "delete_by_query_old": (LOCKED, ALL),
     "reindex": (LOCKED, {"source": {"index": "fs"}, "dest": {"index": "log"}}), "lock": (LOCKED, {"locks": [{"mode": "shared", "index": "fs"}]}),
+    "rename": (LOCKED, {"from": "/a", "to": "/b"}),
     "index_exists": (LOCKED, None), "index_get": (LOCKED, None), "settings_get": (LOCKED, None), "mapping_get": (LOCKED, None),
     "mapping_get_field": (LOCKED, None), "type_exists": (LOCKED, None), "alias_get": (LOCKED, None), "cat_aliases": (LOCKED, None),
     "script_get": (LOCKED, None),
@@ -86,13 +87,14 @@ class Catalog(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server().start()
-        cls.server.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "long"}}}, "aliases": {"a": {}}})
+        cls.server.must("PUT", "/fs", {"mappings": {"properties": {"n": {"type": "long"}, "path": {"type": "path"}}}, "aliases": {"a": {}}})
         cls.server.must("PUT", "/log")
         cls.server.must("PUT", "/shut")
         cls.server.must("POST", "/shut/_close")
         cls.server.must("PUT", "/_template/a", {"index_patterns": ["t*"]})
         cls.server.must("PUT", "/_scripts/1", {"script": {"lang": "painless", "source": "1"}})
         cls.server.must("PUT", "/fs/_doc/1", {"n": 1})
+        cls.server.must("PUT", "/fs/_doc/p", {"path": "/a/x"})
 
     @classmethod
     def tearDownClass(cls):
