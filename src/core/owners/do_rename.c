@@ -141,6 +141,21 @@ static int check_there(struct core *core, struct command *command, const struct 
                        : 0;
 }
 
+static struct slice keep(struct arena *arena, struct slice text)
+{
+    return text.data == NULL ? SLICE_NONE : arena_copy(arena, text);
+}
+
+/* A resource's name that outlives it, when locks are let go of or moved. */
+static struct resource_name name_of(const struct resource *resource, struct arena *arena)
+{
+    struct resource_name name = resource_name(resource, arena);
+    name.index = keep(arena, name.index);
+    name.type = keep(arena, name.type);
+    name.id = keep(arena, name.id);
+    return name;
+}
+
 /* Tells the table of locks where the documents lie that others await. */
 static int move_documents(struct core *core, const struct catalog_index *index)
 {
@@ -152,7 +167,7 @@ static int move_documents(struct core *core, const struct catalog_index *index)
     const struct resource **resources = lock_table_documents(locks, name, &core->arena, &count);
     struct resource_name *names = arena_zalloc(&core->arena, (count + 1) * sizeof *names);
     for (size_t i = 0; i < count; i++)
-        names[i] = resource_name(resources[i], &core->arena); /* a resource may go when another one moves */
+        names[i] = name_of(resources[i], &core->arena); /* a resource may go when another one moves */
     for (size_t i = 0; i < count; i++) {
         struct slice path;
         int r = write__place(core, NULL, names[i].index, names[i].type, names[i].id, &path);
@@ -348,7 +363,7 @@ struct resource_name *rename__documents(struct core *core, const struct overlay 
         const struct resource **resources = lock_table_documents(locks, index->name, &core->arena, &count);
         for (size_t k = 0; k < count; k++) {
             names = arena_grow(&core->arena, names, *ret_count, &capacity, sizeof *names);
-            names[(*ret_count)++] = resource_name(resources[k], &core->arena);
+            names[(*ret_count)++] = name_of(resources[k], &core->arena);
         }
     }
     return names;
