@@ -36,6 +36,11 @@ struct calendar_date calendar_date(int64_t days);
 bool calendar_is_leap(int64_t year);
 int calendar_month_days(int64_t year, int month);
 
+/* In English, as all dates that this program reads and writes have them: "January", "Monday". */
+extern const char *const calendar_months[12], *const calendar_weekdays[7];
+/* As many letters of one make its short form: "Jan", "Mon". */
+enum { CALENDAR_SHORT_NAME = 3 };
+
 /* Returns: 0 for Monday … 6 for Sunday. */
 static inline int calendar_weekday(int64_t days)
 {

@@ -15,6 +15,15 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_LEVEL_COUNT };
 
 /* Lines below `level` are dropped. Default LOG_INFO. */
 void log_set_level(enum log_level level);
+/* Another level counts in its place, whatever that is set to meanwhile; LOG_LEVEL_COUNT: none does any more. */
+void log_overrule_level(enum log_level level);
+
+/*
+ * A line as it is read by people, "TIME LEVEL: text" (the default), or a JSON object with the names of Elasticsearch's own logs, "timestamp", "level",
+ * "message", for programs that collect them.
+ */
+enum log_format { LOG_TEXT, LOG_JSON };
+void log_set_format(enum log_format format);
 
 /* Returns: whether lines of `level` are kept: for those that cost something to make. */
 bool log_wants(enum log_level level);

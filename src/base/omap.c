@@ -86,7 +86,11 @@ static struct omap_entry *find_before(const struct omap *map, struct slice key,
             memcpy(ret_before, map->lasts, sizeof map->lasts);
         return map->lasts[0];
     }
-    for (int level = OMAP_LEVELS - 1; level >= 0; level--) {
+    int level = OMAP_LEVELS - 1;
+    for (; level > 0 && map->heads[level] == NULL; level--) /* most are empty in a small map */
+        if (ret_before != NULL)
+            ret_before[level] = NULL;
+    for (; level >= 0; level--) {
         struct omap_entry *next = *link_after(map, before, level);
         while (next != known && next != NULL && slice_compare(omap_key(next), key) < 0) {
             before = next;
